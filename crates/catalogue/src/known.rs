@@ -1,0 +1,229 @@
+//! Looking a code up: a row of the table, or a member of one of the two families of HTTP statuses.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::entry::{DefaultRecovery, Entry};
+use crate::facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies};
+use crate::reverse::row_for_status;
+use crate::{entries, table};
+
+/// A code the catalogue knows, with the facts fixed by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// A row of the table.
+    Row(&'static Entry),
+    /// A member of a family; its facts are those of the row for the same status.
+    Member {
+        /// Which family.
+        family: Family,
+        /// The status in its name, 400 to 599.
+        status: u16,
+    },
+}
+
+/// Codes made of a prefix and an HTTP status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// `ERR_HTTP_<status>`: statuses without a row, met by the built-in HTTP operation.
+    ErrHttp,
+    /// `HTTP_<status>`: what imported operations answer.
+    Http,
+}
+
+const HTTP_PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/pages/HTTP_STATUS.md"));
+
+static ROWS_BY_CODE: LazyLock<HashMap<&'static str, &'static Entry>> =
+    LazyLock::new(|| entries().map(|entry| (entry.code, entry)).collect());
+
+/// Finds what the catalogue fixes about a code; `None` for codes it does not know.
+pub fn lookup(code: &str) -> Option<Known> {
+    if let Some(row) = ROWS_BY_CODE.get(code) {
+        return Some(Known::Row(row));
+    }
+    Family::ALL.iter().find_map(|&family| {
+        let digits = code.strip_prefix(family.prefix())?;
+        let status = digits.parse().ok()?;
+        ((400..=599).contains(&status) && digits.len() == 3)
+            .then_some(Known::Member { family, status })
+    })
+}
+
+impl Family {
+    /// Both families.
+    pub const ALL: &'static [Family] = &[Family::ErrHttp, Family::Http];
+
+    /// What stands before the status.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Family::ErrHttp => "ERR_HTTP_",
+            Family::Http => "HTTP_",
+        }
+    }
+
+    /// What is added to a status to get a member's number; the first digit is the domain.
+    pub(crate) const fn number_base(self) -> u16 {
+        match self {
+            Family::ErrHttp => 2000,
+            Family::Http => 9000,
+        }
+    }
+
+    /// The page that speaks for all members.
+    pub const fn page(self) -> &'static str {
+        match self {
+            Family::ErrHttp => table::UNLISTED_CLIENT_STATUS.page,
+            Family::Http => HTTP_PAGE,
+        }
+    }
+}
+
+impl Known {
+    /// The code itself.
+    pub fn code(&self) -> Cow<'static, str> {
+        match *self {
+            Known::Row(row) => Cow::Borrowed(row.code),
+            Known::Member { family, status } => Cow::Owned(format!("{}{status}", family.prefix())),
+        }
+    }
+
+    /// The row whose facts apply: its own, or that of the same HTTP status.
+    pub fn row(&self) -> &'static Entry {
+        match *self {
+            Known::Row(row) => row,
+            Known::Member { status, .. } => row_for_status(status),
+        }
+    }
+
+    /// A few words that never change, for headings.
+    pub fn title(&self) -> Cow<'static, str> {
+        match *self {
+            Known::Row(row) => Cow::Borrowed(row.title),
+            Known::Member { status, .. } => Cow::Owned(format!("Upstream answered HTTP {status}")),
+        }
+    }
+
+    /// The number unique in the catalogue.
+    pub fn number(&self) -> u16 {
+        match *self {
+            Known::Row(row) => row.number,
+            Known::Member { family, status } => family.number_base() + status,
+        }
+    }
+
+    /// The domain named by the first digit of the number.
+    pub fn domain(&self) -> Domain {
+        Domain::of_number(self.number())
+    }
+
+    /// The code in a JSON-RPC error object.
+    pub fn jsonrpc(&self) -> i32 {
+        match *self {
+            Known::Row(row) => row.jsonrpc,
+            Known::Member { .. } => i32::from(self.number()),
+        }
+    }
+
+    /// The HTTP status the failure is answered with.
+    pub fn http(&self) -> u16 {
+        match *self {
+            Known::Row(row) => row.http,
+            Known::Member { status, .. } => status,
+        }
+    }
+
+    /// The code of the flat dialect.
+    pub fn flat_name(&self) -> Cow<'static, str> {
+        let named = match *self {
+            Known::Row(row) => row.flat_name,
+            Known::Member { .. } => None,
+        };
+        named.map_or_else(
+            || Cow::Owned(self.code().to_ascii_lowercase()),
+            Cow::Borrowed,
+        )
+    }
+
+    /// The page of prose.
+    pub fn page(&self) -> &'static str {
+        match *self {
+            Known::Row(row) => row.page,
+            Known::Member { family, .. } => family.page(),
+        }
+    }
+
+    /// The class the code belongs to.
+    pub fn category(&self) -> Category {
+        self.row().category
+    }
+
+    /// Whether the identical call may ever succeed later.
+    pub fn retryable(&self) -> bool {
+        self.row().retryable
+    }
+
+    /// What is assumed about side effects when an occurrence says nothing.
+    pub fn effect(&self) -> Effect {
+        self.row().effect
+    }
+
+    /// What can turn the failure into a success.
+    pub fn remedies(&self) -> Remedies {
+        self.row().remedies
+    }
+
+    /// The code in a google.rpc.Status.
+    pub fn grpc(&self) -> Grpc {
+        self.row().grpc
+    }
+
+    /// The category of the flat dialect.
+    pub fn flat_category(&self) -> FlatCategory {
+        self.row().flat_category
+    }
+
+    /// The way forward given when an occurrence names no better one.
+    pub fn recovery(&self) -> &'static DefaultRecovery {
+        &self.row().recovery
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_of_a_family_takes_the_facts_of_its_status() {
+        for (code, category, retryable, http) in [
+            ("HTTP_429", Category::RateLimit, true, 429),
+            ("HTTP_404", Category::ClientError, false, 404),
+            ("HTTP_408", Category::Timeout, true, 408),
+            ("HTTP_418", Category::ClientError, false, 418),
+            ("ERR_HTTP_418", Category::ClientError, false, 418),
+            ("ERR_HTTP_599", Category::ServerError, true, 599),
+        ] {
+            let known = lookup(code).unwrap();
+            assert_eq!(
+                (known.category(), known.retryable(), known.http()),
+                (category, retryable, http),
+                "{code}"
+            );
+            assert_eq!(known.code(), code);
+        }
+    }
+
+    #[test]
+    fn only_statuses_from_400_to_599_make_a_member() {
+        for code in [
+            "HTTP_399",
+            "HTTP_600",
+            "HTTP_0404",
+            "HTTP_4XX",
+            "ERR_HTTP_",
+            "HTTP_+40",
+        ] {
+            assert_eq!(lookup(code), None, "{code}");
+        }
+    }
+}

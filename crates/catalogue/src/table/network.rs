@@ -1,0 +1,72 @@
+//! Failures before any HTTP status was seen: the network, names, certificates.
+
+use crate::entry::Entry;
+use crate::facts::{Effect, FlatCategory, Grpc, Remedy};
+
+rows! {
+    ERR_CONNECTION_REFUSED: 201, "Connection refused", Network =>
+        .http(502)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 100)
+        .actions(&["Check that the service is running and listening on that address and port"]);
+    ERR_TIMEOUT: 202, "No answer in time", Timeout =>
+        .http(504)
+        .grpc(Grpc::DeadlineExceeded)
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::Wait])
+        .retries(2, 200)
+        .actions(&["Repeat with a longer timeout, or ask for less in one call"]);
+    ERR_DNS_FAILURE: 203, "Host name did not resolve", Network =>
+        .http(502)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait, Remedy::ChangeInput])
+        .retries(3, 100)
+        .actions(&["Check the spelling of the host name and the name server in use"]);
+    ERR_SSL_ERROR: 204, "TLS handshake failed", Network =>
+        .never_retried()
+        .http(502)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
+        .actions(&["Have the certificate, its chain and its host name checked; do not switch verification off"]);
+    ERR_SOCKET_ERROR: 205, "Connection broke", Network =>
+        .http(502)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 100)
+        .actions(&["Find out whether a write took effect before the connection broke"]);
+    NETWORK_ERROR: 206, "Network failure", Network =>
+        .http(502)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 2000)
+        .actions(&["Check network connection"]);
+    NETWORK_CONNECTION_ERROR: 207, "Could not connect", Network =>
+        .http(502)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 2000)
+        .actions(&["Check network connection", "Verify that the service is operational"]);
+    RATE_LIMIT_ERROR: 208, "Rate limit reached", RateLimit =>
+        .http(429)
+        .grpc(Grpc::ResourceExhausted)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait])
+        .retries(2, 5000)
+        .actions(&["Wait before retrying"]);
+    ERR_BLOCKED_HOST: 209, "Destination is not allowed", Validation =>
+        .http(403)
+        .grpc(Grpc::PermissionDenied)
+        .flat(FlatCategory::Permission)
+        .remedies(&[Remedy::ChangeInput, Remedy::AskHuman])
+        .actions(&["Use a public address, or have the operator allow this host by name"]);
+}

@@ -1,0 +1,107 @@
+//! Codes the gateway gives while it carries a call: keys, budgets, circuits, limits, the store.
+
+use crate::entry::{Entry, Mapping};
+use crate::facts::{Effect, FlatCategory, Grpc, Remedy};
+
+rows! {
+    TOOL_FAILED: 403, "The tool reported a failure of its own", Permanent =>
+        .http(500)
+        .grpc(Grpc::Unknown)
+        .canonical(&[Mapping::Grpc])
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::ChangeInput, Remedy::UseAlternative])
+        .actions(&["Read what the tool said; change the input if it names a reason there"])
+        .alternatives(&["Reach the goal with another operation"]);
+    ERR_CANCELLED: 111, "The call was cancelled", Permanent =>
+        .http(499)
+        .grpc(Grpc::Cancelled)
+        .canonical(&[Mapping::Grpc])
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::ChangeState])
+        .actions(&["Look what was done before the call stopped; call again only if the result is still wanted"]);
+    ERR_MISSING_IDEMPOTENCY_KEY: 411, "An idempotency key is required", Validation =>
+        .http(400)
+        .grpc(Grpc::InvalidArgument)
+        .flat(FlatCategory::Validation)
+        .remedies(&[Remedy::ChangeInput])
+        .actions(&["Send an idempotency key that is unique to this piece of work and keep it over all repeats"]);
+    ERR_IDEMPOTENCY_KEY_REUSED: 412, "Idempotency key was used for other input", Validation =>
+        .http(422)
+        .grpc(Grpc::InvalidArgument)
+        .flat(FlatCategory::Validation)
+        .remedies(&[Remedy::ChangeInput])
+        .actions(&["Send a new key for new work, or the original input with this key"]);
+    ERR_IDEMPOTENCY_IN_FLIGHT: 413, "The same call is still running", Transient =>
+        .http(409)
+        .grpc(Grpc::Aborted)
+        .flat(FlatCategory::Execution)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 1000)
+        .actions(&["Ask again with the same key after the stated delay to receive its outcome"]);
+    ERR_OUTCOME_UNKNOWN: 414, "Nobody knows whether it took effect", Permanent =>
+        .http(409)
+        .grpc(Grpc::Unknown)
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
+        .actions(&["Check at the other side whether the effect took place before doing anything else"])
+        .alternatives(&["Ask again with the same idempotency key: the recorded outcome is given once there is one"]);
+    ERR_CIRCUIT_OPEN: 107, "Calls to this upstream are paused", Transient =>
+        .http(503)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait, Remedy::UseAlternative])
+        .retries(3, 5000)
+        .actions(&["Wait for the stated delay: the upstream has failed repeatedly and is left alone until then"]);
+    ERR_RATE_LIMITED: 108, "The gateway's own rate limit reached", RateLimit =>
+        .http(429)
+        .grpc(Grpc::ResourceExhausted)
+        .canonical(&[Mapping::Grpc])
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 1000)
+        .actions(&["Wait for the stated delay, then call more slowly"]);
+    ERR_OVERLOADED: 109, "The gateway is at its limit", Transient =>
+        .http(503)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 1000)
+        .actions(&["Wait, then call with fewer requests at once"]);
+    ERR_BUDGET_EXCEEDED: 605, "Budget is used up", Resource =>
+        .http(402)
+        .grpc(Grpc::ResourceExhausted)
+        .flat(FlatCategory::Resource)
+        .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
+        .actions(&["Stop calls that cost; have the owner of the budget raise it"]);
+    ERR_RESOURCE_EXHAUSTED: 606, "A resource is used up", Resource =>
+        .http(507)
+        .grpc(Grpc::ResourceExhausted)
+        .flat(FlatCategory::Resource)
+        .remedies(&[Remedy::ChangeState])
+        .actions(&["Free or enlarge the resource the message names, then call again"]);
+    ERR_RESOURCE_BUSY: 607, "Something else holds the resource", Transient =>
+        .http(503)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::Resource)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 100)
+        .actions(&["Wait until the holder lets go, then repeat"]);
+    ERR_STORE_UNAVAILABLE: 701, "The store cannot be reached", Transient =>
+        .http(503)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait, Remedy::AskHuman])
+        .retries(3, 1000)
+        .actions(&["Repeat with the same idempotency key; nothing ran without a record"]);
+    ERR_RECOVERY_EXHAUSTED: 812, "Given up after repeated crashes", Permanent =>
+        .http(500)
+        .grpc(Grpc::DataLoss)
+        .canonical(&[Mapping::Grpc])
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::ChangeInput, Remedy::AskHuman])
+        .actions(&["Have a person look at why this work ends its worker before it is started again"]);
+}

@@ -1,0 +1,104 @@
+//! A code that is well formed by construction.
+
+use std::borrow::Cow;
+use std::fmt;
+
+pub use panpan_catalogue::CodeError;
+use panpan_catalogue::{Entry, check_code};
+
+/// A failure code: upper-case letters, digits and underscores, 3 to 63 of them.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Code(Cow<'static, str>);
+
+impl Code {
+    /// Checks the text and keeps it.
+    pub fn new(text: impl Into<Cow<'static, str>>) -> Result<Self, CodeError> {
+        let text = text.into();
+        check_code(&text)?;
+        Ok(Self(text))
+    }
+
+    /// The code a foreign text most likely means: `rateLimited`, `rate-limited` and `rate limited`
+    /// all become `RATE_LIMITED`. `None` when no well-formed code can be made of it.
+    pub fn normalised(text: &str) -> Option<Self> {
+        let mut code = String::with_capacity(text.len().min(64));
+        let mut after_lower = false;
+        for character in text.trim().chars().take(200) {
+            if character.is_ascii_alphanumeric() {
+                if character.is_ascii_uppercase() && after_lower {
+                    code.push('_');
+                }
+                code.push(character.to_ascii_uppercase());
+                after_lower = character.is_ascii_lowercase();
+            } else if !code.ends_with('_') {
+                code.push('_');
+                after_lower = false;
+            }
+        }
+        Self::new(code.trim_matches('_').to_owned()).ok()
+    }
+
+    /// The code as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<Entry> for Code {
+    fn from(entry: Entry) -> Self {
+        Self(Cow::Borrowed(entry.code))
+    }
+}
+
+impl TryFrom<String> for Code {
+    type Error = CodeError;
+
+    fn try_from(text: String) -> Result<Self, CodeError> {
+        Self::new(text)
+    }
+}
+
+impl From<Code> for String {
+    fn from(code: Code) -> String {
+        code.0.into_owned()
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_spellings_become_codes() {
+        for (text, code) in [
+            ("rate_limit_exceeded", Some("RATE_LIMIT_EXCEEDED")),
+            ("rateLimited", Some("RATE_LIMITED")),
+            ("HTTPError404", Some("HTTPERROR404")),
+            ("invalid-request", Some("INVALID_REQUEST")),
+            ("  Not Found. ", Some("NOT_FOUND")),
+            ("42", None),
+            ("", None),
+            ("é", None),
+            ("a", None),
+        ] {
+            assert_eq!(
+                Code::normalised(text).as_ref().map(Code::as_str),
+                code,
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! `call`: `{code, message, retryable, details?}`, the payload of a `call.error` event.
+
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Value, json};
+
+use super::{Envelope, RESIDUAL, Reply};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields};
+use crate::read::{Members, ReadError};
+
+const CARRIED: Fields = Fields::of(&[
+    Field::Code,
+    Field::Message,
+    Field::Retryable,
+    Field::Details,
+]);
+
+pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    map.serialize_entry("code", failure.code().as_str())?;
+    map.serialize_entry("message", failure.message())?;
+    map.serialize_entry("retryable", &failure.retryable())?;
+    if let Some(details) = failure.details() {
+        map.serialize_entry("details", details)?;
+    }
+    map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
+    map.end()
+}
+
+pub(super) fn success(output: &Value, envelope: Envelope<'_>) -> Value {
+    json!({"request_id": envelope.request_id, "result": "ok", "output": output})
+}
+
+pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
+    let mut members = Members::of(document, "")?;
+    let request_id = members.take("request_id");
+    if members.peek("result").is_some_and(|result| result == "ok") {
+        let output = members
+            .take_even_null("output")
+            .ok_or_else(|| members.missing("output", "the output"))?;
+        return Ok(Reply::success(output).answering(request_id));
+    }
+    // A batch wraps the error; alone it stands bare.
+    if members
+        .peek("result")
+        .is_some_and(|result| result == "error")
+    {
+        members = members
+            .members("error")?
+            .ok_or_else(|| members.missing("error", "an object"))?;
+    }
+    let mut draft = Draft {
+        code: Some(
+            members
+                .text("code")?
+                .ok_or_else(|| members.missing("code", "a string"))?,
+        ),
+        message: members.text("message")?,
+        ..Draft::default()
+    };
+    draft.facts.retryable = members.flag("retryable")?;
+    draft.details_of_any_shape(members.take("details"));
+    let residual = members.members(RESIDUAL)?;
+    draft.keep_foreign(members.rest());
+    if let Some(residual) = residual {
+        draft.absorb(residual)?;
+    }
+    Ok(Reply::failure(draft.finish()).answering(request_id))
+}

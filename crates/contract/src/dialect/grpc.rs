@@ -1,0 +1,245 @@
+//! `grpc`: a google.rpc.Status as JSON, with ErrorInfo, RetryInfo, BadRequest and RequestInfo.
+//!
+//! ErrorInfo's metadata holds only strings: details that are strings stand there under their own
+//! names, everything else is in the residual, which is JSON inside a string.
+
+use panpan_catalogue::{Grpc, for_grpc};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{RESIDUAL, Reply};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Text, Violation};
+use crate::read::{self, Members, ReadError, escaped};
+
+const CARRIED: Fields = Fields::of(&[
+    Field::Code,
+    Field::Message,
+    Field::Retryable,
+    Field::RetryAfter,
+    Field::Id,
+]);
+const DOMAIN: &str = "panpan.dev";
+const RETRYABLE: &str = "retryable";
+const TYPE: &str = "@type";
+
+const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
+const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
+const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
+const REQUEST_INFO: &str = "type.googleapis.com/google.rpc.RequestInfo";
+/// A success has no place in a Status; its output travels as JSON inside a string, losing nothing.
+const OUTPUT: &str = "type.googleapis.com/google.protobuf.StringValue";
+
+pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(3))?;
+    map.serialize_entry("code", &failure.kind().grpc().number())?;
+    map.serialize_entry("message", failure.message())?;
+    map.serialize_entry("details", &Details(failure))?;
+    map.end()
+}
+
+struct Details<'a>(&'a Failure);
+
+impl Serialize for Details<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let failure = self.0;
+        let mut list = serializer.serialize_seq(None)?;
+        list.serialize_element(&ErrorInfo(failure))?;
+        if let Some(delay_ms) = failure.recovery().retry_after_ms {
+            let delay = format!("{}.{:03}s", delay_ms / 1000, delay_ms % 1000);
+            list.serialize_element(&json!({TYPE: RETRY_INFO, "retryDelay": delay}))?;
+        }
+        if !failure.violations().is_empty() {
+            let violations: Vec<Value> = failure.violations().iter().map(field_violation).collect();
+            list.serialize_element(&json!({TYPE: BAD_REQUEST, "fieldViolations": violations}))?;
+        }
+        if let Some(id) = failure.id() {
+            list.serialize_element(
+                &json!({TYPE: REQUEST_INFO, "requestId": id.hyphenated().to_string()}),
+            )?;
+        }
+        list.end()
+    }
+}
+
+/// Field violations name fields by dotted paths.
+fn field_violation(violation: &Violation) -> Value {
+    let field = violation.pointer.trim_start_matches('/').replace('/', ".");
+    json!({"field": field, "description": violation.reason})
+}
+
+struct ErrorInfo<'a>(&'a Failure);
+
+impl Serialize for ErrorInfo<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(4))?;
+        map.serialize_entry(TYPE, ERROR_INFO)?;
+        map.serialize_entry("reason", self.0.code().as_str())?;
+        map.serialize_entry("domain", DOMAIN)?;
+        map.serialize_entry("metadata", &Metadata(self.0))?;
+        map.end()
+    }
+}
+
+struct Metadata<'a>(&'a Failure);
+
+impl Serialize for Metadata<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let failure = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(RETRYABLE, &Text(failure.retryable()))?;
+        for (name, value) in failure.details().into_iter().flatten() {
+            if is_metadata(name, value) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        let kept = |name: &str, value: &Value| !is_metadata(name, value);
+        let left = Canonical::without(failure, CARRIED).keeping_details(&kept);
+        let text = serde_json::to_string(&left).map_err(serde::ser::Error::custom)?;
+        map.serialize_entry(RESIDUAL, &text)?;
+        map.end()
+    }
+}
+
+/// Whether a detail can stand in the metadata: a string under a name of the allowed form.
+fn is_metadata(name: &str, value: &Value) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    value.is_string()
+        && (2..=64).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.bytes().all(is_word)
+        && name != RESIDUAL
+        && name != RETRYABLE
+}
+
+pub(super) fn success(output: &Value) -> Value {
+    json!({"code": 0, "message": "", "details": [{TYPE: OUTPUT, "value": output.to_string()}]})
+}
+
+pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
+    let mut members = Members::of(document, "")?;
+    // Google's own HTTP APIs wrap the status, put the HTTP status into `code` and the name beside it.
+    if let Some(wrapped) = members.members("error")? {
+        members = wrapped;
+    }
+    let number: u64 = members
+        .unsigned("code")?
+        .ok_or_else(|| members.missing("code", "a whole number"))?;
+    let message = members.text("message")?;
+    let name = members.text("status")?;
+    let place = members.at("details");
+    let details = members
+        .list("details", |value, _| Ok(value))?
+        .unwrap_or_default();
+    if number == 0 {
+        return Ok(Reply::success(read_output(details, &place)?));
+    }
+    let code = name
+        .as_deref()
+        .and_then(Grpc::from_word)
+        .or_else(|| Grpc::from_number(number));
+    let mut draft = Draft {
+        message,
+        ..Draft::default()
+    };
+    draft.code = code
+        .and_then(for_grpc)
+        .map(|known| known.code().into_owned());
+    if name.is_some() {
+        draft.facts.http_status = u16::try_from(number).ok();
+    }
+    let mut has_reason = false;
+    for (index, detail) in details.into_iter().enumerate() {
+        has_reason |= read_detail(&mut draft, detail, format!("{place}/{index}"))?;
+    }
+    if !has_reason {
+        draft.inferred.insert(Inferred::Code);
+    }
+    draft.keep_foreign(members.rest());
+    Ok(Reply::failure(draft.finish()))
+}
+
+fn read_output(details: Vec<Value>, place: &str) -> Result<Value, ReadError> {
+    let Some(first) = details.into_iter().next() else {
+        return Ok(Value::Null);
+    };
+    let mut first = Members::of(first, format!("{place}/0"))?;
+    match first.text("value")? {
+        Some(text) => read::document(text.as_bytes()),
+        None => Ok(Value::Null),
+    }
+}
+
+/// Reads one detail; true if it told the code.
+fn read_detail(draft: &mut Draft, detail: Value, place: String) -> Result<bool, ReadError> {
+    let mut members = Members::of(detail, place)?;
+    let type_url = members.text(TYPE)?.unwrap_or_default();
+    match type_url.as_str() {
+        ERROR_INFO => return read_error_info(draft, members),
+        RETRY_INFO => {
+            let delay = members.word("retryDelay", "a duration such as 1.5s", duration_ms)?;
+            draft.recovery.retry_after_ms = delay.or(draft.recovery.retry_after_ms);
+        }
+        BAD_REQUEST if draft.violations.is_empty() => {
+            draft.violations = members
+                .list("fieldViolations", read_violation)?
+                .unwrap_or_default();
+        }
+        REQUEST_INFO => {
+            let id = members
+                .peek("requestId")
+                .and_then(Value::as_str)
+                .and_then(|id| Uuid::try_parse(id).ok());
+            draft.id = id.or(draft.id);
+        }
+        _ => {}
+    }
+    Ok(false)
+}
+
+fn read_error_info(draft: &mut Draft, mut info: Members) -> Result<bool, ReadError> {
+    let reason = info.text("reason")?;
+    let told = reason.is_some();
+    if told {
+        draft.code = reason;
+    }
+    let Some(mut metadata) = info.members("metadata")? else {
+        return Ok(told);
+    };
+    let place = metadata.at(RESIDUAL);
+    let residual = metadata.text(RESIDUAL)?;
+    draft.facts.retryable =
+        metadata.word(RETRYABLE, "\"true\" or \"false\"", |word| word.parse().ok())?;
+    draft.keep_foreign(metadata.rest());
+    if let Some(residual) = residual {
+        draft.absorb(Members::of(read::document(residual.as_bytes())?, place)?)?;
+    }
+    Ok(told)
+}
+
+fn read_violation(value: Value, path: String) -> Result<Violation, ReadError> {
+    let mut members = Members::of(value, path)?;
+    let field = members.text("field")?.unwrap_or_default();
+    let pointer: String = field
+        .split('.')
+        .filter(|step| !step.is_empty())
+        .flat_map(|step| ["/".to_owned(), escaped(step).into_owned()])
+        .collect();
+    Ok(Violation::value(
+        pointer,
+        members.text("description")?.unwrap_or_default(),
+    ))
+}
+
+/// Whole milliseconds of a protobuf duration; a fraction of one counts as one.
+fn duration_ms(text: &str) -> Option<u64> {
+    let number = text.strip_suffix('s')?;
+    let (seconds, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let is_digits = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if seconds.is_empty() || !is_digits(seconds) || !is_digits(fraction) || fraction.len() > 9 {
+        return None;
+    }
+    let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
+    let whole = seconds.parse::<u64>().ok()?.checked_mul(1000)?;
+    whole.checked_add(nanos.div_ceil(1_000_000))
+}

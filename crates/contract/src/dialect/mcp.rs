@@ -1,0 +1,117 @@
+//! `mcp`: a CallToolResult of the Model Context Protocol.
+//!
+//! Many clients show a model only the first text block, so that block is a complete failure in
+//! itself: the bot dialect, compact. The whole failure stands in `_meta`, for programs.
+//! `structuredContent` is left out of failures: deployed clients check it against the tool's output
+//! schema and throw the answer away.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::{Dialect, MCP_META_KEY, Reply, bot, detect};
+use crate::failure::{Canonical, Draft, Failure};
+use crate::read::{self, Members, ReadError};
+
+pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
+    let text = serde_json::to_string(&bot::Compact(failure)).map_err(serde::ser::Error::custom)?;
+    let mut map = serializer.serialize_map(Some(3))?;
+    map.serialize_entry("content", &[TextBlock(&text)])?;
+    map.serialize_entry("isError", &true)?;
+    map.serialize_entry("_meta", &Meta(failure))?;
+    map.end()
+}
+
+struct TextBlock<'a>(&'a str);
+
+impl Serialize for TextBlock<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(2))?;
+        map.serialize_entry("type", "text")?;
+        map.serialize_entry("text", self.0)?;
+        map.end()
+    }
+}
+
+struct Meta<'a>(&'a Failure);
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(MCP_META_KEY, &Canonical::whole(self.0))?;
+        map.end()
+    }
+}
+
+/// Text for clients that read text, structured content for those that read that.
+pub(super) fn success(output: &Value) -> Value {
+    let text = match output {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    json!({
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": output,
+        "isError": false,
+    })
+}
+
+pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
+    let mut members = Members::of(document, "")?;
+    let failed = members.flag("isError")?.unwrap_or_default();
+    let text = first_text(&mut members)?;
+    if !failed {
+        let structured = members.take_even_null("structuredContent");
+        return Ok(Reply::success(
+            structured.or(text.map(Value::String)).unwrap_or_default(),
+        ));
+    }
+    let meta = members
+        .members("_meta")?
+        .map(|mut meta| meta.members(MCP_META_KEY))
+        .transpose()?
+        .flatten();
+    if let Some(whole) = meta {
+        let mut draft = Draft::default();
+        draft.absorb(whole)?;
+        return Ok(Reply::failure(draft.finish()));
+    }
+    Ok(Reply::failure(read_foreign(
+        text,
+        members.take("structuredContent"),
+    )))
+}
+
+fn first_text(members: &mut Members) -> Result<Option<String>, ReadError> {
+    let block = |value: Value, path: String| Members::of(value, path)?.text("text");
+    let blocks = members.list("content", block)?;
+    Ok(blocks.unwrap_or_default().into_iter().flatten().next())
+}
+
+/// A tool of another maker: a failure in any dialect it speaks, else what it said as the message.
+fn read_foreign(text: Option<String>, structured: Option<Value>) -> Failure {
+    let from_text = || {
+        text.as_deref()
+            .and_then(|text| read::document(text.as_bytes()).ok())
+    };
+    if let Some(failure) = structured.clone().or_else(from_text).and_then(spoken) {
+        return failure;
+    }
+    let mut draft = Draft {
+        message: text,
+        ..Draft::default()
+    };
+    if let Some(structured) = structured {
+        draft.keep_foreign(Map::from_iter([(
+            "structured_content".to_owned(),
+            structured,
+        )]));
+    }
+    draft.finish()
+}
+
+fn spoken(document: Value) -> Option<Failure> {
+    let dialect = detect(&document)
+        .ok()
+        .filter(|dialect| *dialect != Dialect::Mcp)?;
+    dialect.read(document).ok()?.outcome.err()
+}

@@ -1,0 +1,224 @@
+//! Eight ways to write the same outcome, and to read it back.
+//!
+//! Each dialect writes its native members first and puts only what it has no place for into one
+//! residual object named `panpan`, so that reading what was written gives the same failure. With the
+//! residual deleted the native members still tell what they have room for.
+//! Only a [`Redacted`] failure can be written.
+
+mod bot;
+mod call;
+mod detect;
+mod flat;
+mod grpc;
+mod jsonrpc;
+mod mcp;
+mod outcome;
+mod problem;
+
+use std::fmt;
+
+use panpan_catalogue::Known;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::failure::{Failure, Redacted};
+use crate::read::{self, ReadError};
+
+pub use detect::detect;
+
+/// The name of the residual member.
+pub const RESIDUAL: &str = "panpan";
+/// The key of the whole failure in MCP's `_meta`.
+pub const MCP_META_KEY: &str = "dev.panpan/failure";
+
+/// A way to write successes and failures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// `{success: false, error, code, category, retriable, details?}`
+    Flat,
+    /// `{error: {code, category, source, message, context, recovery, debug}}`
+    Bot,
+    /// `{ok: false, error: {code, message, category, retryable, …}}`
+    Outcome,
+    /// A JSON-RPC 2.0 response.
+    JsonRpc,
+    /// `{code, message, retryable, details?}`
+    Call,
+    /// Problem details of RFC 9457.
+    Problem,
+    /// A CallToolResult of the Model Context Protocol.
+    Mcp,
+    /// A google.rpc.Status as JSON.
+    Grpc,
+}
+
+/// What surrounds an outcome: nothing of it belongs to the failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope<'a> {
+    /// The id of the request that is answered, in the dialects that repeat it.
+    pub request_id: Option<&'a Value>,
+    /// What stands before the code in a problem's `type`; relative to the server unless it names one.
+    pub errors_base: &'a str,
+}
+
+impl Default for Envelope<'_> {
+    fn default() -> Self {
+        Self {
+            request_id: None,
+            errors_base: "/errors/",
+        }
+    }
+}
+
+/// What a document said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The id of the request it answers, where the dialect repeats it.
+    pub request_id: Option<Value>,
+    /// The output, or the failure.
+    pub outcome: Result<Value, Failure>,
+}
+
+impl Dialect {
+    /// All eight.
+    pub const ALL: [Dialect; 8] = [
+        Dialect::Flat,
+        Dialect::Bot,
+        Dialect::Outcome,
+        Dialect::JsonRpc,
+        Dialect::Call,
+        Dialect::Problem,
+        Dialect::Mcp,
+        Dialect::Grpc,
+    ];
+
+    /// The name used on command lines and in `Accept` headers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dialect::Flat => "flat",
+            Dialect::Bot => "bot",
+            Dialect::Outcome => "outcome",
+            Dialect::JsonRpc => "jsonrpc",
+            Dialect::Call => "call",
+            Dialect::Problem => "problem",
+            Dialect::Mcp => "mcp",
+            Dialect::Grpc => "grpc",
+        }
+    }
+
+    /// The dialect of a name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// A failure as bytes.
+    pub fn write_failure(self, failure: &Redacted, envelope: Envelope<'_>) -> Vec<u8> {
+        let view = FailureView {
+            dialect: self,
+            failure,
+            envelope,
+        };
+        serde_json::to_vec(&view).expect("names are strings, and writing to memory does not fail")
+    }
+
+    /// A failure as a JSON value.
+    pub fn render_failure(self, failure: &Redacted, envelope: Envelope<'_>) -> Value {
+        let view = FailureView {
+            dialect: self,
+            failure,
+            envelope,
+        };
+        serde_json::to_value(&view).expect("names are strings, and building a value does not fail")
+    }
+
+    /// A success as a JSON value.
+    pub fn render_success(self, output: &Value, envelope: Envelope<'_>) -> Value {
+        match self {
+            Dialect::Flat => flat::success(output),
+            Dialect::Bot | Dialect::Problem => output.clone(),
+            Dialect::Outcome => outcome::success(output, envelope),
+            Dialect::JsonRpc => jsonrpc::success(output, envelope),
+            Dialect::Call => call::success(output, envelope),
+            Dialect::Mcp => mcp::success(output),
+            Dialect::Grpc => grpc::success(output),
+        }
+    }
+
+    /// Reads a document that was written in this dialect, by us or by anyone.
+    ///
+    /// In the dialects whose success is the bare output (bot, problem), an output that has the shape
+    /// of a failure is taken for one.
+    pub fn parse(self, bytes: &[u8]) -> Result<Reply, ReadError> {
+        self.read(read::document(bytes)?)
+    }
+
+    /// Reads a JSON value that was written in this dialect.
+    pub fn read(self, document: Value) -> Result<Reply, ReadError> {
+        match self {
+            Dialect::Flat => flat::read(document),
+            Dialect::Bot => bot::read(document),
+            Dialect::Outcome => outcome::read(document),
+            Dialect::JsonRpc => jsonrpc::read(document),
+            Dialect::Call => call::read(document),
+            Dialect::Problem => problem::read(document),
+            Dialect::Mcp => mcp::read(document),
+            Dialect::Grpc => grpc::read(document),
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+impl Reply {
+    fn success(output: Value) -> Self {
+        Self {
+            request_id: None,
+            outcome: Ok(output),
+        }
+    }
+
+    fn failure(failure: Failure) -> Self {
+        Self {
+            request_id: None,
+            outcome: Err(failure),
+        }
+    }
+
+    fn answering(mut self, request_id: Option<Value>) -> Self {
+        self.request_id = request_id;
+        self
+    }
+}
+
+struct FailureView<'a> {
+    dialect: Dialect,
+    failure: &'a Failure,
+    envelope: Envelope<'a>,
+}
+
+impl Serialize for FailureView<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            failure, envelope, ..
+        } = self;
+        match self.dialect {
+            Dialect::Flat => flat::write(failure, serializer),
+            Dialect::Bot => bot::write(failure, serializer),
+            Dialect::Outcome => outcome::write(failure, *envelope, serializer),
+            Dialect::JsonRpc => jsonrpc::write(failure, *envelope, serializer),
+            Dialect::Call => call::write(failure, serializer),
+            Dialect::Problem => problem::write(failure, *envelope, serializer),
+            Dialect::Mcp => mcp::write(failure, serializer),
+            Dialect::Grpc => grpc::write(failure, serializer),
+        }
+    }
+}
+
+/// Whether a value of another protocol leads back to exactly this failure's code.
+fn leads_back(found: Option<Known>, failure: &Failure) -> bool {
+    found.is_some_and(|known| known.code() == failure.code().as_str())
+}

@@ -1,0 +1,114 @@
+//! `outcome`: `{ok: false, error: {code, message, category, retryable, details?, retry_after_ms?, …}}`.
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Envelope, RESIDUAL, Reply};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields, category};
+use crate::read::{Members, ReadError};
+
+const CARRIED: Fields = Fields::of(&[
+    Field::Code,
+    Field::Message,
+    Field::Category,
+    Field::Retryable,
+    Field::Details,
+    Field::RetryAfter,
+    Field::UpstreamStatus,
+    Field::UpstreamProvider,
+]);
+
+pub(super) fn write<S: Serializer>(
+    failure: &Failure,
+    envelope: Envelope<'_>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
+    if let Some(id) = envelope.request_id {
+        map.serialize_entry("id", id)?;
+    }
+    map.serialize_entry("ok", &false)?;
+    map.serialize_entry("error", &ErrorInfo(failure))?;
+    map.end()
+}
+
+struct ErrorInfo<'a>(&'a Failure);
+
+impl Serialize for ErrorInfo<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let failure = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("code", failure.code().as_str())?;
+        map.serialize_entry("message", failure.message())?;
+        map.serialize_entry("category", failure.category().word())?;
+        map.serialize_entry("retryable", &failure.retryable())?;
+        if let Some(details) = failure.details() {
+            map.serialize_entry("details", details)?;
+        }
+        if let Some(delay_ms) = failure.recovery().retry_after_ms {
+            map.serialize_entry("retry_after_ms", &delay_ms)?;
+        }
+        if let Some(status) = failure.upstream().and_then(|upstream| upstream.status) {
+            map.serialize_entry("upstream_status", &status)?;
+        }
+        if let Some(provider) = failure
+            .upstream()
+            .and_then(|upstream| upstream.provider.as_ref())
+        {
+            map.serialize_entry("provider", provider)?;
+        }
+        map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
+        map.end()
+    }
+}
+
+pub(super) fn success(output: &Value, envelope: Envelope<'_>) -> Value {
+    let mut map = Map::new();
+    if let Some(id) = envelope.request_id {
+        map.insert("id".to_owned(), id.clone());
+    }
+    map.insert("ok".to_owned(), true.into());
+    map.insert("result".to_owned(), output.clone());
+    map.insert("meta".to_owned(), Map::new().into());
+    map.into()
+}
+
+pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
+    let mut members = Members::of(document, "")?;
+    let request_id = members.take("id");
+    let ok = members
+        .flag("ok")?
+        .ok_or_else(|| members.missing("ok", "true or false"))?;
+    if ok {
+        let result = members.take_even_null("result").unwrap_or_default();
+        return Ok(Reply::success(result).answering(request_id));
+    }
+    let error = members
+        .members("error")?
+        .ok_or_else(|| members.missing("error", "an object"))?;
+    Ok(Reply::failure(read_error(error)?).answering(request_id))
+}
+
+fn read_error(mut error: Members) -> Result<Failure, ReadError> {
+    let mut draft = Draft {
+        code: Some(
+            error
+                .text("code")?
+                .ok_or_else(|| error.missing("code", "a string"))?,
+        ),
+        message: error.text("message")?,
+        ..Draft::default()
+    };
+    draft.facts.category = category(&mut error, "category")?;
+    draft.facts.retryable = error.flag("retryable")?;
+    draft.details_of_any_shape(error.take("details"));
+    draft.recovery.retry_after_ms = error.unsigned("retry_after_ms")?;
+    draft.upstream.status = error.unsigned("upstream_status")?;
+    draft.upstream.provider = error.text("provider")?;
+    let residual = error.members(RESIDUAL)?;
+    draft.keep_foreign(error.rest());
+    if let Some(residual) = residual {
+        draft.absorb(residual)?;
+    }
+    Ok(draft.finish())
+}

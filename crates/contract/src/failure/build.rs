@@ -1,0 +1,187 @@
+//! Making a failure: start from a code, say what is particular about this occurrence.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use panpan_catalogue::Effect;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{Alternative, CAUSES_LIMIT, Cause, Failure, Parts, Upstream, Violation};
+use crate::kind::Kind;
+
+impl Failure {
+    /// A failure of a kind, with the message, effect and recovery its code implies.
+    ///
+    /// ```
+    /// use panpan_contract::{Failure, codes};
+    ///
+    /// let failure = Failure::new(codes::ERR_TIMEOUT)
+    ///     .with_message("no answer from api.example.com within 30000 ms")
+    ///     .with_detail("timeout_ms", 30_000);
+    /// assert!(failure.retryable());
+    /// ```
+    pub fn new(kind: impl Into<Kind>) -> Self {
+        let kind = kind.into();
+        Self(Box::new(Parts {
+            effect: kind.default_effect(),
+            message: kind.title().into_owned(),
+            recovery: kind.default_recovery(),
+            kind,
+            details: None,
+            defined: false,
+            violations: Vec::new(),
+            source: None,
+            operation: None,
+            parameters: None,
+            upstream: None,
+            id: None,
+            at: None,
+            causes: Vec::new(),
+            inferred: BTreeSet::new(),
+        }))
+    }
+
+    /// Says what happened. Whatever is dynamic in it belongs into details or violations too.
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self
+    }
+
+    /// Says what is known about side effects.
+    pub fn with_effect(mut self, effect: Effect) -> Self {
+        self.0.effect = effect;
+        self
+    }
+
+    /// Sets the whole typed payload; it counts as unchecked until it is marked defined.
+    pub fn with_details(mut self, details: Map<String, Value>) -> Self {
+        self.0.details = Some(details);
+        self.0.defined = false;
+        self
+    }
+
+    /// Adds one member to the typed payload.
+    pub fn with_detail(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.0
+            .details
+            .get_or_insert_default()
+            .insert(name.into(), value.into());
+        self.0.defined = false;
+        self
+    }
+
+    /// Records that the details were checked against a declared schema, after redaction.
+    pub fn with_details_checked(mut self) -> Self {
+        self.0.defined = true;
+        self
+    }
+
+    /// Adds a place where the input does not fit.
+    pub fn with_violation(mut self, violation: Violation) -> Self {
+        self.0.violations.push(violation);
+        self
+    }
+
+    /// Adds all places where the input does not fit.
+    pub fn with_violations(mut self, violations: impl IntoIterator<Item = Violation>) -> Self {
+        self.0.violations.extend(violations);
+        self
+    }
+
+    /// Says how long to wait before the identical call is worth repeating.
+    pub fn with_retry_after_ms(mut self, delay_ms: u64) -> Self {
+        self.0.recovery.retry_after_ms = Some(delay_ms);
+        self
+    }
+
+    /// Says how often repeating is reasonable.
+    pub fn with_max_retries(mut self, max_retries: u32) -> Self {
+        self.0.recovery.max_retries = Some(max_retries);
+        self
+    }
+
+    /// Suggests another value for a parameter.
+    pub fn with_adjustment(
+        mut self,
+        parameter: impl Into<String>,
+        value: impl Into<Value>,
+    ) -> Self {
+        self.0
+            .recovery
+            .parameter_adjustments
+            .insert(parameter.into(), value.into());
+        self
+    }
+
+    /// Replaces what the code says has to be done first. An empty list changes nothing: every
+    /// failure keeps a way forward.
+    pub fn with_actions<S: Into<String>>(mut self, actions: impl IntoIterator<Item = S>) -> Self {
+        let actions: Vec<String> = actions.into_iter().map(Into::into).collect();
+        if !actions.is_empty() {
+            self.0.recovery.required_actions = actions;
+        }
+        self
+    }
+
+    /// Replaces the other ways to the goal.
+    pub fn with_alternatives(
+        mut self,
+        alternatives: impl IntoIterator<Item = Alternative>,
+    ) -> Self {
+        self.0.recovery.alternatives = alternatives.into_iter().collect();
+        self
+    }
+
+    /// Says who speaks.
+    pub fn with_source(mut self, source: impl Into<String>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Says what was tried.
+    pub fn with_operation(mut self, operation: impl Into<String>) -> Self {
+        self.0.operation = Some(operation.into());
+        self
+    }
+
+    /// Says with which parameters.
+    pub fn with_parameters(mut self, parameters: Map<String, Value>) -> Self {
+        self.0.parameters = Some(parameters);
+        self
+    }
+
+    /// Says how it arrived.
+    pub fn with_upstream(mut self, upstream: Upstream) -> Self {
+        self.0.upstream = (!upstream.is_empty()).then_some(upstream);
+        self
+    }
+
+    /// Gives this occurrence its id and time, unless it has them already.
+    pub fn stamped(mut self, id: Uuid, at: Timestamp) -> Self {
+        self.0.id.get_or_insert(id);
+        self.0.at.get_or_insert(at);
+        self
+    }
+
+    /// Adds what led to it; beyond [`CAUSES_LIMIT`] the chain is cut.
+    pub fn with_cause(mut self, cause: Cause) -> Self {
+        if self.0.causes.len() < CAUSES_LIMIT {
+            self.0.causes.push(cause);
+        }
+        self
+    }
+
+    /// Adds a Rust error and its sources as causes.
+    pub fn caused_by(mut self, error: &(dyn std::error::Error + 'static)) -> Self {
+        let mut next = Some(error);
+        while let Some(error) = next.filter(|_| self.0.causes.len() < CAUSES_LIMIT) {
+            self = self.with_cause(Cause {
+                code: None,
+                message: error.to_string(),
+            });
+            next = error.source();
+        }
+        self
+    }
+}

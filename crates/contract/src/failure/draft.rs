@@ -1,0 +1,300 @@
+//! A failure being read: what was said so far, and what has to be filled in at the end.
+//!
+//! Every dialect fills a draft from its native members, then lets it absorb the residual.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::{
+    Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Failure, Inferred, Parts, Recovery,
+    Upstream, Violation, ViolationKind,
+};
+use crate::code::Code;
+use crate::kind::{Facts, Kind};
+use crate::read::{Members, ReadError, unexpected};
+
+/// The fields of a failure as far as they are known.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) code: Option<String>,
+    pub(crate) facts: Facts,
+    pub(crate) effect: Option<Effect>,
+    pub(crate) message: Option<String>,
+    pub(crate) details: Option<Map<String, Value>>,
+    pub(crate) defined: bool,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) recovery: Recovery,
+    pub(crate) source: Option<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) parameters: Option<Map<String, Value>>,
+    pub(crate) upstream: Upstream,
+    pub(crate) id: Option<Uuid>,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) causes: Vec<Cause>,
+    pub(crate) inferred: BTreeSet<Inferred>,
+}
+
+impl Draft {
+    /// Takes in a failure under its own field names: a residual, or a whole one.
+    pub(crate) fn absorb(&mut self, mut members: Members) -> Result<(), ReadError> {
+        replace(&mut self.code, members.text("code")?);
+        replace(
+            &mut self.facts.category,
+            category(&mut members, "category")?,
+        );
+        replace(&mut self.facts.retryable, members.flag("retryable")?);
+        replace(&mut self.facts.remedies, remedies(&mut members)?);
+        replace(
+            &mut self.effect,
+            members.word("effect", "none, unknown or applied", Effect::from_word)?,
+        );
+        replace(&mut self.message, members.text("message")?);
+        if let Some(details) = members.map("details")? {
+            self.details.get_or_insert_default().extend(details);
+        }
+        self.defined |= members.flag("defined")?.unwrap_or_default();
+        if let Some(violations) = members.list("violations", violation)? {
+            self.violations = violations;
+        }
+        if let Some(recovery) = members.members("recovery")? {
+            self.absorb_recovery(recovery)?;
+        }
+        replace(&mut self.source, members.text("source")?);
+        replace(&mut self.operation, members.text("operation")?);
+        replace(&mut self.parameters, members.map("parameters")?);
+        if let Some(upstream) = members.members("upstream")? {
+            self.absorb_upstream(upstream)?;
+        }
+        replace(&mut self.id, identifier(&mut members, "id")?);
+        replace(&mut self.at, moment(&mut members, "at")?);
+        if let Some(mut causes) = members.list("causes", cause)? {
+            causes.truncate(CAUSES_LIMIT);
+            self.causes = causes;
+        }
+        replace(
+            &mut self.facts.http_status,
+            members.unsigned("http_status")?,
+        );
+        replace(
+            &mut self.facts.jsonrpc_code,
+            members.integer("jsonrpc_code")?,
+        );
+        if let Some(inferred) = members.list("inferred", inferred)? {
+            self.inferred.extend(inferred);
+        }
+        Ok(())
+    }
+
+    fn absorb_recovery(&mut self, mut members: Members) -> Result<(), ReadError> {
+        let recovery = &mut self.recovery;
+        replace(
+            &mut recovery.retry_after_ms,
+            members.unsigned("retry_after_ms")?,
+        );
+        replace(&mut recovery.max_retries, members.unsigned("max_retries")?);
+        if let Some(adjustments) = members.map("parameter_adjustments")? {
+            recovery.parameter_adjustments.extend(adjustments);
+        }
+        if let Some(alternatives) = members.list("alternatives", alternative)? {
+            recovery.alternatives = alternatives;
+        }
+        if let Some(actions) = members.list("required_actions", sentence)? {
+            recovery.required_actions = actions;
+        }
+        Ok(())
+    }
+
+    fn absorb_upstream(&mut self, mut members: Members) -> Result<(), ReadError> {
+        let upstream = &mut self.upstream;
+        replace(&mut upstream.status, members.unsigned("status")?);
+        replace(&mut upstream.provider, members.text("provider")?);
+        replace(&mut upstream.code, members.text("code")?);
+        let excerpt = members.text("excerpt")?;
+        let cut = |text: String| text.chars().take(EXCERPT_CHARACTERS_LIMIT).collect();
+        replace(&mut upstream.excerpt, excerpt.map(cut));
+        Ok(())
+    }
+
+    /// Puts foreign members nobody asked for where they are not lost: into the details.
+    pub(crate) fn keep_foreign(&mut self, rest: Map<String, Value>) {
+        if !rest.is_empty() {
+            self.details.get_or_insert_default().extend(rest);
+        }
+    }
+
+    /// Details of any shape: an object as it is, anything else under the name it had.
+    pub(crate) fn details_of_any_shape(&mut self, value: Option<Value>) {
+        match value {
+            None => {}
+            Some(Value::Object(map)) => self.details = Some(map),
+            Some(other) => self.keep_foreign(Map::from_iter([("details".to_owned(), other)])),
+        }
+    }
+
+    /// Fills in what was not said, marking it, and gives the failure.
+    pub(crate) fn finish(mut self) -> Failure {
+        let code = self.resolve_code();
+        let catalogued = Kind::of(code.as_str()).is_some();
+        if !catalogued {
+            self.infer_facts();
+        }
+        let kind = Kind::resolve(code, self.facts);
+        if self.effect.is_none() {
+            self.inferred.insert(Inferred::Effect);
+        }
+        if self.message.is_none() {
+            self.inferred.insert(Inferred::Message);
+        }
+        if self.recovery.is_empty() {
+            self.inferred.insert(Inferred::Recovery);
+            self.recovery = kind.default_recovery();
+        }
+        Failure(Box::new(Parts {
+            effect: self.effect.unwrap_or_else(|| kind.default_effect()),
+            message: self.message.unwrap_or_else(|| kind.title().into_owned()),
+            kind,
+            details: self.details,
+            defined: self.defined,
+            violations: self.violations,
+            recovery: self.recovery,
+            source: self.source,
+            operation: self.operation,
+            parameters: self.parameters,
+            upstream: (!self.upstream.is_empty()).then_some(self.upstream),
+            id: self.id,
+            at: self.at,
+            causes: self.causes,
+            inferred: self.inferred,
+        }))
+    }
+
+    /// The code as said, as it was most likely meant, or the one for a tool that says nothing.
+    fn resolve_code(&mut self) -> Code {
+        let said = self.code.take();
+        if let Some(code) = said.clone().and_then(|text| Code::new(text).ok()) {
+            return code;
+        }
+        self.inferred.insert(Inferred::Code);
+        let meant = said.as_deref().and_then(Code::normalised);
+        if self.upstream.code.is_none() {
+            self.upstream.code = said;
+        }
+        let by_status = || {
+            self.facts
+                .http_status
+                .and_then(panpan_catalogue::for_status)
+        };
+        let fallback = || {
+            by_status().map_or_else(
+                || Code::from(codes::TOOL_FAILED),
+                |known| Kind::from(known).code().clone(),
+            )
+        };
+        meant.unwrap_or_else(fallback)
+    }
+
+    fn infer_facts(&mut self) {
+        let facts = &mut self.facts;
+        if facts.category.is_none() {
+            self.inferred.insert(Inferred::Category);
+            if facts.http_status.is_none() && facts.retryable == Some(true) {
+                facts.category = Some(Category::Transient);
+            }
+        }
+        let claimed_in_vain = facts.retryable == Some(true)
+            && facts.category.is_some_and(|category| !category.retryable());
+        if facts.retryable.is_none() || claimed_in_vain {
+            self.inferred.insert(Inferred::Retryable);
+        }
+        if facts.remedies.is_none() {
+            self.inferred.insert(Inferred::Remedy);
+        }
+        facts.http_status = facts
+            .http_status
+            .filter(|status| (400..=599).contains(status));
+    }
+}
+
+fn replace<T>(place: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *place = value;
+    }
+}
+
+/// Takes a category by its word.
+pub(crate) fn category(members: &mut Members, name: &str) -> Result<Option<Category>, ReadError> {
+    members.word(
+        name,
+        "one of the ten categories, such as TRANSIENT",
+        Category::from_word,
+    )
+}
+
+/// Takes a UUID.
+pub(crate) fn identifier(members: &mut Members, name: &str) -> Result<Option<Uuid>, ReadError> {
+    members.word(name, "a UUID", |text| Uuid::try_parse(text).ok())
+}
+
+/// Takes a time.
+pub(crate) fn moment(members: &mut Members, name: &str) -> Result<Option<Timestamp>, ReadError> {
+    members.word(name, "a time such as 2026-01-31T12:00:00Z", |text| {
+        text.parse().ok()
+    })
+}
+
+/// Reads one violation.
+pub(crate) fn violation(value: Value, path: String) -> Result<Violation, ReadError> {
+    let mut members = Members::of(value, path)?;
+    let kind = members.word("kind", "missing, type or value", ViolationKind::from_word)?;
+    Ok(Violation {
+        pointer: members.text("pointer")?.unwrap_or_default(),
+        kind: kind.unwrap_or_default(),
+        expected: members.text("expected")?,
+        actual: members.take_even_null("actual"),
+        reason: members.text("reason")?.unwrap_or_default(),
+    })
+}
+
+/// Reads one alternative.
+pub(crate) fn alternative(value: Value, path: String) -> Result<Alternative, ReadError> {
+    let mut members = Members::of(value, path)?;
+    let description = members.text("description")?;
+    Ok(Alternative {
+        description: description.ok_or_else(|| members.missing("description", "a string"))?,
+        example: members.text("example")?,
+    })
+}
+
+/// Reads one sentence.
+pub(crate) fn sentence(value: Value, path: String) -> Result<String, ReadError> {
+    match value {
+        Value::String(text) => Ok(text),
+        other => Err(unexpected(path, "a string", &other)),
+    }
+}
+
+fn cause(value: Value, path: String) -> Result<Cause, ReadError> {
+    let mut members = Members::of(value, path)?;
+    let code = members.word("code", "a code", |text| Code::new(text.to_owned()).ok())?;
+    Ok(Cause {
+        code,
+        message: members.text("message")?.unwrap_or_default(),
+    })
+}
+
+fn inferred(value: Value, path: String) -> Result<Inferred, ReadError> {
+    let fact = value.as_str().and_then(Inferred::from_word);
+    fact.ok_or_else(|| unexpected(path, "the name of a field that was filled in", &value))
+}
+
+fn remedies(members: &mut Members) -> Result<Option<Remedies>, ReadError> {
+    let read = |value: Value, path| {
+        let remedy = value.as_str().and_then(Remedy::from_word);
+        remedy.ok_or_else(|| unexpected(path, "a remedy, such as wait or change_input", &value))
+    };
+    Ok(members.list("remedy", read)?.map(Remedies::from_iter))
+}

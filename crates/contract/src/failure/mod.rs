@@ -1,0 +1,293 @@
+//! The failure: what a caller sees when an operation did not do what was asked.
+//!
+//! Exists only where a caller sees it; helpers and background work return their own errors.
+
+mod build;
+mod canonical;
+mod draft;
+mod parts;
+mod redacted;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use jiff::Timestamp;
+use panpan_catalogue::{Category, Effect, Remedies, Remedy};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::code::Code;
+use crate::kind::Kind;
+use crate::redact::Redactor;
+
+pub(crate) use canonical::{Canonical, Field, Fields, Text};
+pub(crate) use draft::{Draft, alternative, category, sentence, violation};
+pub use parts::{
+    Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
+    ViolationKind,
+};
+pub use redacted::Redacted;
+
+/// A typed failure of a tool.
+///
+/// The code decides category, retryability and remedy; an occurrence cannot contradict it.
+#[derive(Clone, PartialEq)]
+pub struct Failure(pub(crate) Box<Parts>);
+
+/// The fields of a failure; boxed, because failures travel in the error half of results.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Parts {
+    pub(crate) kind: Kind,
+    pub(crate) effect: Effect,
+    pub(crate) message: String,
+    pub(crate) details: Option<Map<String, Value>>,
+    pub(crate) defined: bool,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) recovery: Recovery,
+    pub(crate) source: Option<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) parameters: Option<Map<String, Value>>,
+    pub(crate) upstream: Option<Upstream>,
+    pub(crate) id: Option<Uuid>,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) causes: Vec<Cause>,
+    pub(crate) inferred: BTreeSet<Inferred>,
+}
+
+/// A fact a foreign failure did not state and that was filled in for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Inferred {
+    /// The code.
+    Code,
+    /// The category.
+    Category,
+    /// Whether the identical call may succeed later.
+    Retryable,
+    /// What can turn it into a success.
+    Remedy,
+    /// Whether side effects happened.
+    Effect,
+    /// The message.
+    Message,
+    /// The way forward.
+    Recovery,
+}
+
+impl Inferred {
+    const ALL: [Inferred; 7] = [
+        Inferred::Code,
+        Inferred::Category,
+        Inferred::Retryable,
+        Inferred::Remedy,
+        Inferred::Effect,
+        Inferred::Message,
+        Inferred::Recovery,
+    ];
+
+    /// The name of the field it speaks of.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Inferred::Code => "code",
+            Inferred::Category => "category",
+            Inferred::Retryable => "retryable",
+            Inferred::Remedy => "remedy",
+            Inferred::Effect => "effect",
+            Inferred::Message => "message",
+            Inferred::Recovery => "recovery",
+        }
+    }
+
+    /// The fact a field name stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fact| fact.word() == word)
+    }
+}
+
+/// Whether repeating the identical call is safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RetryAdvice {
+    /// It will never succeed.
+    Never,
+    /// It may succeed, and repeating it does no harm.
+    Safe,
+    /// It may succeed; repeating it is harmless only if the operation is idempotent or keyed.
+    IfIdempotent,
+}
+
+impl RetryAdvice {
+    /// The word this advice is written as.
+    pub const fn word(self) -> &'static str {
+        match self {
+            RetryAdvice::Never => "never",
+            RetryAdvice::Safe => "safe",
+            RetryAdvice::IfIdempotent => "if_idempotent",
+        }
+    }
+}
+
+/// Who has to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The caller: its input, its credentials, its pace.
+    Caller,
+    /// The tool or what stands behind it.
+    Callee,
+    /// The network between them.
+    Transport,
+}
+
+impl Failure {
+    /// The code.
+    pub fn code(&self) -> &Code {
+        self.0.kind.code()
+    }
+
+    /// The code with its fixed facts.
+    pub fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+
+    /// The category, fixed by the code.
+    pub fn category(&self) -> Category {
+        self.0.kind.category()
+    }
+
+    /// Whether the identical call may ever succeed later, fixed by the code.
+    pub fn retryable(&self) -> bool {
+        self.0.kind.retryable()
+    }
+
+    /// What can turn the failure into a success, fixed by the code.
+    pub fn remedies(&self) -> Remedies {
+        self.0.kind.remedies()
+    }
+
+    /// Whether side effects happened before it failed.
+    pub fn effect(&self) -> Effect {
+        self.0.effect
+    }
+
+    /// What happened, for people.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The typed payload.
+    pub fn details(&self) -> Option<&Map<String, Value>> {
+        self.0.details.as_ref()
+    }
+
+    /// Whether the details were checked, after redaction, against a declared schema.
+    pub fn is_defined(&self) -> bool {
+        self.0.defined
+    }
+
+    /// Every place where the input does not fit.
+    pub fn violations(&self) -> &[Violation] {
+        &self.0.violations
+    }
+
+    /// The way forward.
+    pub fn recovery(&self) -> &Recovery {
+        &self.0.recovery
+    }
+
+    /// Who speaks: the gateway or which operation.
+    pub fn source(&self) -> Option<&str> {
+        self.0.source.as_deref()
+    }
+
+    /// What was tried.
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
+    }
+
+    /// With which parameters.
+    pub fn parameters(&self) -> Option<&Map<String, Value>> {
+        self.0.parameters.as_ref()
+    }
+
+    /// How it arrived.
+    pub fn upstream(&self) -> Option<&Upstream> {
+        self.0.upstream.as_ref()
+    }
+
+    /// The id of this occurrence.
+    pub fn id(&self) -> Option<Uuid> {
+        self.0.id
+    }
+
+    /// When it happened.
+    pub fn at(&self) -> Option<Timestamp> {
+        self.0.at
+    }
+
+    /// What led to it, nearest first.
+    pub fn causes(&self) -> &[Cause] {
+        &self.0.causes
+    }
+
+    /// What a foreign failure did not say and was filled in.
+    pub fn inferred(&self) -> &BTreeSet<Inferred> {
+        &self.0.inferred
+    }
+
+    /// Whether repeating the identical call is safe.
+    pub fn retry_advice(&self) -> RetryAdvice {
+        match (self.retryable(), self.effect()) {
+            (false, _) => RetryAdvice::Never,
+            (true, Effect::None) => RetryAdvice::Safe,
+            (true, _) => RetryAdvice::IfIdempotent,
+        }
+    }
+
+    /// Whether an agent can get past it by itself, by repeating the call or by changing something
+    /// first. This is what the bot dialect calls retryable.
+    pub fn is_recoverable(&self) -> bool {
+        const BY_CHANGING: Remedies = Remedies::of(&[
+            Remedy::ChangeInput,
+            Remedy::ChangeState,
+            Remedy::Reauthenticate,
+        ]);
+        self.retryable() || self.remedies().intersects(BY_CHANGING)
+    }
+
+    /// Who has to act.
+    pub fn fault(&self) -> Fault {
+        match self.category() {
+            Category::ClientError
+            | Category::AuthFail
+            | Category::Validation
+            | Category::RateLimit => Fault::Caller,
+            Category::Network => Fault::Transport,
+            Category::Transient
+            | Category::ServerError
+            | Category::Resource
+            | Category::Timeout
+            | Category::Permanent => Fault::Callee,
+        }
+    }
+}
+
+/// The code and the message, without secrets: this is what ends up in other people's logs.
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}: {}",
+            self.code(),
+            Redactor::new().text(&self.0.message)
+        )
+    }
+}
+
+/// The whole failure as JSON, without secrets.
+impl fmt::Debug for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let redacted = self.clone().redacted();
+        let json = serde_json::to_string(&redacted).map_err(|_| fmt::Error)?;
+        write!(formatter, "Failure {json}")
+    }
+}
+
+impl std::error::Error for Failure {}

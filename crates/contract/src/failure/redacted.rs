@@ -1,0 +1,154 @@
+//! A failure that has passed redaction: the only form that can be rendered or serialised.
+//!
+//! The rules are in `redact`; here is only which fields they are applied to.
+
+use std::ops::Deref;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Canonical, Failure, Parts, Recovery, Violation};
+use crate::redact::{Markers, Redactor};
+
+/// A failure with nothing secret in it.
+///
+/// There is no way to one but through a [`Redactor`], and nothing else can be rendered in a dialect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redacted(Failure);
+
+/// What the schemas of an operation mark as sensitive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marked<'a> {
+    /// In the input, which a failure shows as its parameters.
+    pub parameters: Option<&'a Markers>,
+    /// In the details of this failure's code.
+    pub details: Option<&'a Markers>,
+}
+
+impl Failure {
+    /// Removes secrets by the built-in rules.
+    pub fn redacted(self) -> Redacted {
+        self.redacted_by(Redactor::new(), Marked::default())
+    }
+
+    /// Removes secrets by the built-in rules, the literals the redactor knows, and what schemas mark.
+    ///
+    /// A secret found under a telling name is removed wherever else its text appears: a password
+    /// among the parameters is also a password in the message.
+    pub fn redacted_by(mut self, mut redactor: Redactor, marked: Marked<'_>) -> Redacted {
+        self.0.learn(&mut redactor, marked);
+        self.0.redact(&redactor, marked);
+        Redacted(self)
+    }
+}
+
+impl Redacted {
+    /// Gives the failure back, to be changed and redacted anew.
+    pub fn into_failure(self) -> Failure {
+        self.0
+    }
+
+    /// Records that the details were checked against their declared schema.
+    pub fn with_details_checked(self) -> Self {
+        Self(self.0.with_details_checked())
+    }
+}
+
+impl Deref for Redacted {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.0
+    }
+}
+
+/// The canonical JSON of a failure: its own field names, absent when unset.
+impl Serialize for Redacted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Canonical::whole(&self.0).serialize(serializer)
+    }
+}
+
+impl Parts {
+    fn learn(&self, redactor: &mut Redactor, marked: Marked<'_>) {
+        for (object, markers) in [
+            (&self.parameters, marked.parameters),
+            (&self.details, marked.details),
+        ] {
+            if let Some(object) = object {
+                redactor.learn_object(object, markers);
+            }
+        }
+        redactor.learn_object(&self.recovery.parameter_adjustments, marked.parameters);
+        for violation in &self.violations {
+            if let Some(actual) = &violation.actual {
+                redactor.learn_named(&violation.pointer, actual);
+            }
+        }
+    }
+
+    fn redact(&mut self, redactor: &Redactor, marked: Marked<'_>) {
+        clean(redactor, &mut self.message);
+        clean_object(redactor, &mut self.details, marked.details);
+        for violation in &mut self.violations {
+            clean_violation(redactor, violation);
+        }
+        clean_recovery(redactor, &mut self.recovery, marked.parameters);
+        clean_option(redactor, &mut self.source);
+        clean_option(redactor, &mut self.operation);
+        clean_object(redactor, &mut self.parameters, marked.parameters);
+        if let Some(upstream) = &mut self.upstream {
+            clean_option(redactor, &mut upstream.provider);
+            clean_option(redactor, &mut upstream.code);
+            clean_option(redactor, &mut upstream.excerpt);
+        }
+        for cause in &mut self.causes {
+            clean(redactor, &mut cause.message);
+        }
+    }
+}
+
+fn clean(redactor: &Redactor, text: &mut String) {
+    if let std::borrow::Cow::Owned(cleaned) = redactor.text(text) {
+        *text = cleaned;
+    }
+}
+
+fn clean_option(redactor: &Redactor, text: &mut Option<String>) {
+    if let Some(text) = text {
+        clean(redactor, text);
+    }
+}
+
+fn clean_object(
+    redactor: &Redactor,
+    object: &mut Option<Map<String, Value>>,
+    markers: Option<&Markers>,
+) {
+    if let Some(object) = object {
+        redactor.object(object, markers);
+    }
+}
+
+fn clean_violation(redactor: &Redactor, violation: &mut Violation) {
+    if let Some(actual) = &mut violation.actual {
+        let steps: Vec<&str> = violation.pointer.split('/').collect();
+        steps.iter().for_each(|step| redactor.named(step, actual));
+        redactor.value(actual);
+    }
+    clean(redactor, &mut violation.pointer);
+    clean_option(redactor, &mut violation.expected);
+    clean(redactor, &mut violation.reason);
+}
+
+fn clean_recovery(redactor: &Redactor, recovery: &mut Recovery, markers: Option<&Markers>) {
+    redactor.object(&mut recovery.parameter_adjustments, markers);
+    for alternative in &mut recovery.alternatives {
+        clean(redactor, &mut alternative.description);
+        clean_option(redactor, &mut alternative.example);
+    }
+    recovery
+        .required_actions
+        .iter_mut()
+        .for_each(|action| clean(redactor, action));
+}

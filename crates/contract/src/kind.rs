@@ -1,0 +1,399 @@
+//! A code together with the facts fixed by it, so that the two can never disagree.
+//!
+//! Facts come from the catalogue, or from a declaration that was checked against it.
+
+use std::borrow::Cow;
+
+use panpan_catalogue::{
+    Category, Domain, Effect, Entry, FlatCategory, Grpc, Known, Remedies, Remedy, is_protocol_code,
+    lookup, representative, row_for_status,
+};
+
+use crate::code::Code;
+use crate::failure::Recovery;
+
+/// The JSON-RPC number of declared codes that name none.
+pub const DECLARED_JSONRPC_CODE: i64 = 1000;
+
+/// A code and its fixed facts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kind {
+    code: Code,
+    known: Option<Known>,
+    category: Category,
+    retryable: bool,
+    remedies: Remedies,
+    http_status: u16,
+    jsonrpc_code: i64,
+}
+
+/// What a declaration says about a code; everything left out is taken from the catalogue,
+/// the status or the category.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The category.
+    pub category: Option<Category>,
+    /// Whether the identical call may succeed later.
+    pub retryable: Option<bool>,
+    /// What can turn the failure into a success.
+    pub remedies: Option<Remedies>,
+    /// The HTTP status.
+    pub http_status: Option<u16>,
+    /// The JSON-RPC number.
+    pub jsonrpc_code: Option<i64>,
+}
+
+/// Why a declaration of a code is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KindError {
+    /// The code belongs to the protocol.
+    #[error(
+        "{code} is given by the protocol itself; declare a code of your own, such as {suggestion}"
+    )]
+    Protocol {
+        /// The declared code.
+        code: Code,
+        /// A name that would do.
+        suggestion: String,
+    },
+    /// The catalogue fixes another fact for this code.
+    #[error(
+        "the catalogue fixes {fact} of {code} as {fixed}, not {declared}; leave it out, or choose another code"
+    )]
+    Contradiction {
+        /// The declared code.
+        code: Code,
+        /// Which fact.
+        fact: &'static str,
+        /// What the catalogue says.
+        fixed: String,
+        /// What the declaration says.
+        declared: String,
+    },
+    /// The code is said to be retryable in a category that never is.
+    #[error(
+        "{code} cannot be retryable in category {category}; use a retryable category such as TRANSIENT, or drop retryable"
+    )]
+    NotRetryable {
+        /// The declared code.
+        code: Code,
+        /// Its category.
+        category: Category,
+    },
+    /// The HTTP status is not one of a failure.
+    #[error("{code} declares HTTP status {status}; a failure has a status from 400 to 599")]
+    Status {
+        /// The declared code.
+        code: Code,
+        /// The status.
+        status: u16,
+    },
+    /// The JSON-RPC number is reserved.
+    #[error(
+        "{code} declares JSON-RPC code {number}, which is reserved; use {DECLARED_JSONRPC_CODE} or above"
+    )]
+    JsonRpc {
+        /// The declared code.
+        code: Code,
+        /// The number.
+        number: i64,
+    },
+}
+
+impl Kind {
+    /// The facts of a code the catalogue knows.
+    pub fn of(code: &str) -> Option<Self> {
+        lookup(code).map(Self::from)
+    }
+
+    /// The facts of a declared code, or every reason why the declaration is refused.
+    pub fn declared(code: Code, facts: Facts) -> Result<Self, Vec<KindError>> {
+        let mut problems = Vec::new();
+        if is_protocol_code(code.as_str()) {
+            let suggestion = format!("MY_{code}");
+            problems.push(KindError::Protocol {
+                code: code.clone(),
+                suggestion,
+            });
+        } else if let Some(known) = lookup(code.as_str()) {
+            contradictions(&code, known, facts, &mut problems);
+        } else if facts.retryable == Some(true) && !category_of(facts).retryable() {
+            let category = category_of(facts);
+            problems.push(KindError::NotRetryable {
+                code: code.clone(),
+                category,
+            });
+        }
+        if let Some(status) = facts
+            .http_status
+            .filter(|status| !(400..=599).contains(status))
+        {
+            problems.push(KindError::Status {
+                code: code.clone(),
+                status,
+            });
+        }
+        if let Some(number) = facts
+            .jsonrpc_code
+            .filter(|&number| number < DECLARED_JSONRPC_CODE)
+        {
+            problems.push(KindError::JsonRpc {
+                code: code.clone(),
+                number,
+            });
+        }
+        if problems.is_empty() {
+            Ok(Self::resolve(code, facts))
+        } else {
+            Err(problems)
+        }
+    }
+
+    /// The facts of a code met on the wire. The catalogue wins over what was said; a claim to be
+    /// retryable in a category that never is counts for nothing.
+    pub(crate) fn resolve(code: Code, facts: Facts) -> Self {
+        if let Some(known) = lookup(code.as_str()) {
+            let kind = Self::from(known);
+            let http_status = facts.http_status.unwrap_or(kind.http_status);
+            return Self {
+                http_status,
+                ..kind
+            };
+        }
+        let category = category_of(facts);
+        let retryable = facts.retryable.unwrap_or(true) && category.retryable();
+        let like = like(category, facts.http_status);
+        Self {
+            code,
+            known: None,
+            category,
+            retryable,
+            remedies: facts
+                .remedies
+                .unwrap_or_else(|| default_remedies(like, retryable)),
+            http_status: facts.http_status.unwrap_or(like.http),
+            jsonrpc_code: facts.jsonrpc_code.unwrap_or(DECLARED_JSONRPC_CODE),
+        }
+    }
+
+    /// The code.
+    pub fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// The category.
+    pub fn category(&self) -> Category {
+        self.category
+    }
+
+    /// Whether the identical call may ever succeed later.
+    pub fn retryable(&self) -> bool {
+        self.retryable
+    }
+
+    /// What can turn the failure into a success.
+    pub fn remedies(&self) -> Remedies {
+        self.remedies
+    }
+
+    /// The HTTP status the failure is answered with.
+    pub fn http_status(&self) -> u16 {
+        self.http_status
+    }
+
+    /// The number in a JSON-RPC error object.
+    pub fn jsonrpc_code(&self) -> i64 {
+        self.jsonrpc_code
+    }
+
+    /// Whether the catalogue knows the code.
+    pub fn is_catalogued(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// A few words that never change: the catalogue's, or the code read aloud.
+    pub fn title(&self) -> Cow<'static, str> {
+        match self.known {
+            Some(known) => known.title(),
+            None => Cow::Owned(read_aloud(self.code.as_str())),
+        }
+    }
+
+    /// What is assumed about side effects when an occurrence says nothing.
+    pub fn default_effect(&self) -> Effect {
+        self.like().effect
+    }
+
+    /// The functional area.
+    pub fn domain(&self) -> Domain {
+        self.known
+            .map_or_else(|| self.like().domain(), |known| known.domain())
+    }
+
+    /// The google.rpc code.
+    pub fn grpc(&self) -> Grpc {
+        self.like().grpc
+    }
+
+    /// The code of the flat dialect.
+    pub fn flat_name(&self) -> Cow<'static, str> {
+        match self.known {
+            Some(known) => known.flat_name(),
+            None => Cow::Owned(self.code.as_str().to_ascii_lowercase()),
+        }
+    }
+
+    /// The category of the flat dialect.
+    pub fn flat_category(&self) -> FlatCategory {
+        self.like().flat_category
+    }
+
+    /// The way forward given when an occurrence names no better one.
+    pub fn default_recovery(&self) -> Recovery {
+        let row = &self.like().recovery;
+        if self.known.is_some() {
+            return Recovery::from(row);
+        }
+        Recovery {
+            retry_after_ms: row.retry_after_ms.filter(|_| self.retryable),
+            max_retries: row.max_retries.filter(|_| self.retryable),
+            required_actions: self
+                .remedies
+                .iter()
+                .map(|remedy| advice(remedy).to_owned())
+                .collect(),
+            ..Recovery::default()
+        }
+    }
+
+    /// The HTTP status when it is not the one the code or category implies.
+    pub(crate) fn stated_http_status(&self) -> Option<u16> {
+        let implied = match self.known {
+            Some(known) => known.http(),
+            None => representative(self.category).http,
+        };
+        (self.http_status != implied).then_some(self.http_status)
+    }
+
+    /// The JSON-RPC number of a declared code that named one.
+    pub(crate) fn stated_jsonrpc_code(&self) -> Option<i64> {
+        let stated = self.known.is_none() && self.jsonrpc_code != DECLARED_JSONRPC_CODE;
+        stated.then_some(self.jsonrpc_code)
+    }
+
+    /// The row whose facts apply where this code has none of its own.
+    fn like(&self) -> &'static Entry {
+        match self.known {
+            Some(known) => known.row(),
+            None => like(self.category, Some(self.http_status)),
+        }
+    }
+}
+
+impl From<Known> for Kind {
+    fn from(known: Known) -> Self {
+        Self {
+            code: match known {
+                Known::Row(row) => Code::from(*row),
+                Known::Member { .. } => Code::new(known.code()).expect("members are well formed"),
+            },
+            known: Some(known),
+            category: known.category(),
+            retryable: known.retryable(),
+            remedies: known.remedies(),
+            http_status: known.http(),
+            jsonrpc_code: known.jsonrpc().into(),
+        }
+    }
+}
+
+impl From<Entry> for Kind {
+    fn from(entry: Entry) -> Self {
+        Self::of(entry.code).expect("every constant is a row of the catalogue")
+    }
+}
+
+fn contradictions(code: &Code, known: Known, facts: Facts, problems: &mut Vec<KindError>) {
+    let mut note = |fact, fixed: String, declared: Option<String>| {
+        if let Some(declared) = declared.filter(|declared| *declared != fixed) {
+            problems.push(KindError::Contradiction {
+                code: code.clone(),
+                fact,
+                fixed,
+                declared,
+            });
+        }
+    };
+    note(
+        "category",
+        known.category().to_string(),
+        facts.category.map(|it| it.to_string()),
+    );
+    note(
+        "retryable",
+        known.retryable().to_string(),
+        facts.retryable.map(|it| it.to_string()),
+    );
+    note(
+        "remedy",
+        listed(known.remedies()),
+        facts.remedies.map(listed),
+    );
+    note(
+        "the JSON-RPC code",
+        known.jsonrpc().to_string(),
+        facts.jsonrpc_code.map(|it| it.to_string()),
+    );
+}
+
+fn listed(remedies: Remedies) -> String {
+    remedies
+        .iter()
+        .map(Remedy::word)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The category a declaration means: the stated one, that of the status, else the cautious one.
+fn category_of(facts: Facts) -> Category {
+    facts.category.unwrap_or_else(|| match facts.http_status {
+        Some(status) => row_for_status(status).category,
+        None => Category::Permanent,
+    })
+}
+
+/// The row for the status, unless the category says that the status means something else here.
+fn like(category: Category, status: Option<u16>) -> &'static Entry {
+    let by_status = status
+        .map(row_for_status)
+        .filter(|row| row.category == category);
+    by_status.unwrap_or_else(|| representative(category))
+}
+
+fn default_remedies(like: &Entry, retryable: bool) -> Remedies {
+    if retryable || !like.retryable {
+        like.remedies
+    } else {
+        Remedies::of(&[Remedy::AskHuman])
+    }
+}
+
+fn advice(remedy: Remedy) -> &'static str {
+    match remedy {
+        Remedy::Wait => "Wait, then repeat the identical call",
+        Remedy::ChangeInput => "Change the input as the message says, then call again",
+        Remedy::ChangeState => "Change what stands in the way outside this call, then call again",
+        Remedy::Reauthenticate => "Get a credential that allows this, then call again",
+        Remedy::UseAlternative => "Reach the goal by another operation",
+        Remedy::AskHuman => "Ask the person responsible for this tool",
+    }
+}
+
+/// `FILE_NOT_FOUND` as `File not found`.
+fn read_aloud(code: &str) -> String {
+    let mut text = code.replace('_', " ").to_ascii_lowercase();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}

@@ -1,0 +1,20 @@
+//! The nouns of panpan: what a failure is, how it is written in eight dialects, what is secret in
+//! it, when to try again, and how an operation declares its failures.
+//!
+//! No async, no I/O, no clock and no randomness: time and ids come in as arguments.
+
+mod code;
+pub mod dialect;
+pub mod failure;
+mod kind;
+pub mod operation;
+pub mod read;
+pub mod redact;
+pub mod retry;
+mod word;
+
+pub use code::{Code, CodeError};
+pub use failure::{Failure, Redacted};
+pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError};
+pub use panpan_catalogue as catalogue;
+pub use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};

@@ -1,0 +1,311 @@
+//! Reading JSON from anywhere: bounded, and with a pointer to whatever is wrong.
+//!
+//! Knows limits and types of JSON. Does not know what any member means.
+
+use serde_json::{Map, Value};
+
+/// The largest document that is read, in bytes.
+pub const DOCUMENT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
+/// The deepest nesting that is read; one more is refused.
+pub const DOCUMENT_DEPTH_LIMIT: usize = 127;
+
+/// Why a document could not be read as what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// More bytes than [`DOCUMENT_BYTES_LIMIT`].
+    #[error("the document has {bytes} bytes; at most {DOCUMENT_BYTES_LIMIT} are read")]
+    TooLarge {
+        /// How many there were.
+        bytes: usize,
+    },
+    /// Nested deeper than [`DOCUMENT_DEPTH_LIMIT`].
+    #[error(
+        "the document is nested more than {DOCUMENT_DEPTH_LIMIT} levels deep (line {line}, column {column})"
+    )]
+    TooDeep {
+        /// Where, counted from 1.
+        line: usize,
+        /// Where, counted from 1.
+        column: usize,
+    },
+    /// Not JSON.
+    #[error("not valid JSON: {problem} (line {line}, column {column})")]
+    Syntax {
+        /// What the parser met.
+        problem: String,
+        /// Where, counted from 1.
+        line: usize,
+        /// Where, counted from 1.
+        column: usize,
+    },
+    /// A member is missing or has the wrong type.
+    #[error("at {}: expected {expected}, found {found}", shown(pointer))]
+    Shape {
+        /// Where, as an RFC 6901 pointer.
+        pointer: String,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        found: String,
+    },
+    /// No dialect has this shape.
+    #[error("the document has the shape of no dialect: {hint}")]
+    Unrecognised {
+        /// What to do about it.
+        hint: String,
+    },
+}
+
+impl ReadError {
+    /// Where in the document, as an RFC 6901 pointer; the whole document when it is no JSON at all.
+    pub fn pointer(&self) -> &str {
+        match self {
+            ReadError::Shape { pointer, .. } => pointer,
+            _ => "",
+        }
+    }
+}
+
+fn shown(pointer: &str) -> &str {
+    if pointer.is_empty() {
+        "the top of the document"
+    } else {
+        pointer
+    }
+}
+
+/// Parses a document within the limits.
+pub fn document(bytes: &[u8]) -> Result<Value, ReadError> {
+    if bytes.len() > DOCUMENT_BYTES_LIMIT {
+        return Err(ReadError::TooLarge { bytes: bytes.len() });
+    }
+    serde_json::from_slice(bytes).map_err(|error| syntax(&error))
+}
+
+fn syntax(error: &serde_json::Error) -> ReadError {
+    let (line, column) = (error.line(), error.column());
+    let text = error.to_string();
+    if text.starts_with("recursion limit exceeded") {
+        return ReadError::TooDeep { line, column };
+    }
+    let problem = text
+        .split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    ReadError::Syntax {
+        problem,
+        line,
+        column,
+    }
+}
+
+/// An object being taken apart, knowing where in the document it stands.
+#[derive(Debug)]
+pub(crate) struct Members {
+    map: Map<String, Value>,
+    path: String,
+}
+
+impl Members {
+    /// The object at a place, or an error that names the place.
+    pub(crate) fn of(value: Value, path: impl Into<String>) -> Result<Self, ReadError> {
+        let path = path.into();
+        match value {
+            Value::Object(map) => Ok(Self { map, path }),
+            other => Err(unexpected(path, "an object", &other)),
+        }
+    }
+
+    pub(crate) fn peek(&self, name: &str) -> Option<&Value> {
+        self.map.get(name)
+    }
+
+    /// Takes a member; null counts as absent.
+    pub(crate) fn take(&mut self, name: &str) -> Option<Value> {
+        self.map.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Takes a member that may be null.
+    pub(crate) fn take_even_null(&mut self, name: &str) -> Option<Value> {
+        self.map.remove(name)
+    }
+
+    pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ReadError> {
+        self.typed(name, "a string", |value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ReadError> {
+        self.typed(name, "true or false", |value| value.as_bool().ok_or(value))
+    }
+
+    pub(crate) fn unsigned<T: TryFrom<u64>>(&mut self, name: &str) -> Result<Option<T>, ReadError> {
+        let fits = |value: &Value| value.as_u64().and_then(|number| T::try_from(number).ok());
+        let expected = "a whole number of 0 or more, within range";
+        self.typed(name, expected, |value| fits(&value).ok_or(value))
+    }
+
+    pub(crate) fn integer(&mut self, name: &str) -> Result<Option<i64>, ReadError> {
+        self.typed(name, "a whole number", |value| value.as_i64().ok_or(value))
+    }
+
+    pub(crate) fn map(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ReadError> {
+        self.typed(name, "an object", |value| match value {
+            Value::Object(map) => Ok(map),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn members(&mut self, name: &str) -> Result<Option<Members>, ReadError> {
+        let path = self.at(name);
+        Ok(self.map(name)?.map(|map| Members { map, path }))
+    }
+
+    /// Takes a list, reading each item with its own place.
+    pub(crate) fn list<T>(
+        &mut self,
+        name: &str,
+        read: impl Fn(Value, String) -> Result<T, ReadError>,
+    ) -> Result<Option<Vec<T>>, ReadError> {
+        let path = self.at(name);
+        let items = self.typed(name, "a list", |value| match value {
+            Value::Array(items) => Ok(items),
+            other => Err(other),
+        })?;
+        let read_at = |(index, item)| read(item, format!("{path}/{index}"));
+        items
+            .map(|items| items.into_iter().enumerate().map(read_at).collect())
+            .transpose()
+    }
+
+    /// Takes a word and finds the value it stands for.
+    pub(crate) fn word<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        from_word: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, ReadError> {
+        self.typed(name, expected, |value| {
+            match value.as_str().and_then(&from_word) {
+                Some(found) => Ok(found),
+                None => Err(value),
+            }
+        })
+    }
+
+    /// What nobody took.
+    pub(crate) fn rest(self) -> Map<String, Value> {
+        self.map
+    }
+
+    /// The place of a member.
+    pub(crate) fn at(&self, name: &str) -> String {
+        format!("{}/{}", self.path, escaped(name))
+    }
+
+    /// The error for a member that has to be there.
+    pub(crate) fn missing(&self, name: &str, expected: &str) -> ReadError {
+        ReadError::Shape {
+            pointer: self.at(name),
+            expected: expected.to_owned(),
+            found: "nothing".to_owned(),
+        }
+    }
+
+    fn typed<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(Value) -> Result<T, Value>,
+    ) -> Result<Option<T>, ReadError> {
+        let Some(value) = self.take(name) else {
+            return Ok(None);
+        };
+        read(value)
+            .map(Some)
+            .map_err(|other| unexpected(self.at(name), expected, &other))
+    }
+}
+
+/// The error for a value of the wrong type.
+pub(crate) fn unexpected(pointer: String, expected: &str, found: &Value) -> ReadError {
+    ReadError::Shape {
+        pointer,
+        expected: expected.to_owned(),
+        found: type_name(found).to_owned(),
+    }
+}
+
+/// The name of a JSON type, for messages. Values are not shown: they may be secret.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// One step of a JSON pointer.
+pub(crate) fn escaped(step: &str) -> std::borrow::Cow<'_, str> {
+    if step.contains(['~', '/']) {
+        step.replace('~', "~0").replace('/', "~1").into()
+    } else {
+        step.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
+        let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
+        assert!(document(&nested(DOCUMENT_DEPTH_LIMIT)).is_ok());
+        let error = document(&nested(DOCUMENT_DEPTH_LIMIT + 1)).unwrap_err();
+        assert!(
+            matches!(error, ReadError::TooDeep { line: 1, .. }),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn size_is_limited_and_both_sides_of_the_limit_are_known() {
+        let text = |bytes: usize| [b"\"".to_vec(), vec![b'a'; bytes - 2], b"\"".to_vec()].concat();
+        assert!(document(&text(DOCUMENT_BYTES_LIMIT)).is_ok());
+        let error = document(&text(DOCUMENT_BYTES_LIMIT + 1)).unwrap_err();
+        assert_eq!(
+            error,
+            ReadError::TooLarge {
+                bytes: DOCUMENT_BYTES_LIMIT + 1
+            }
+        );
+    }
+
+    #[test]
+    fn syntax_errors_say_where() {
+        let error = document(b"{\n  \"a\": }").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not valid JSON: expected value (line 2, column 8)"
+        );
+    }
+
+    #[test]
+    fn a_wrong_type_is_named_with_its_pointer_and_without_its_value() {
+        let value = serde_json::json!({"a/b": "hunter2"});
+        let mut members = Members::of(value, "/error").unwrap();
+        let error = members.flag("a/b").unwrap_err();
+        assert_eq!(error.pointer(), "/error/a~1b");
+        assert_eq!(
+            error.to_string(),
+            "at /error/a~1b: expected true or false, found a string"
+        );
+    }
+}

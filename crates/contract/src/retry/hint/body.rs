@@ -1,0 +1,237 @@
+//! Hints in the JSON body of a failure: known fields in known places.
+//! No search through the whole body and no reading of prose.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::text::{self, Unit};
+use super::{Hint, headers};
+
+/// How many entries of a `details` array are looked at.
+const MAX_DETAILS: usize = 64;
+
+/// Where a gateway may repeat the headers of the service behind it.
+pub(super) const HEADERS_IN_BODY: &str = "error.metadata.headers.";
+
+/// The fields that carry a hint, the most exact first, and what their numbers count.
+const FIELDS: &[(&str, Unit)] = &[
+    ("retry_after_ms", Unit::Milliseconds),
+    ("retryAfterMs", Unit::Milliseconds),
+    ("retry_after", Unit::Seconds),
+    ("retryAfter", Unit::Seconds),
+    ("retry_after_seconds", Unit::Seconds),
+    ("retryAfterSeconds", Unit::Seconds),
+    ("retryDelay", Unit::Seconds),
+    ("retry_delay", Unit::Seconds),
+    ("resets_in_seconds", Unit::Seconds),
+    ("resets_at", Unit::Seconds),
+];
+
+/// Reads the hint out of a failure's JSON body.
+///
+/// Looked at in this order: the body itself, its `error`, its `parameters`, then
+/// each entry of `details` and of `error.details` (where Google's `RetryInfo`
+/// lives), then headers repeated in `error.metadata.headers`. In each place the
+/// first field that can be understood counts; a value may be a number or a text.
+#[must_use]
+pub fn from_body(body: &Value, now: Timestamp) -> Option<Hint> {
+    let error = &body["error"];
+    let places = [
+        ("", body),
+        ("error.", error),
+        ("parameters.", &body["parameters"]),
+    ];
+    places
+        .into_iter()
+        .find_map(|(path, place)| from_fields(path, place, now))
+        .or_else(|| from_details("details", &body["details"], now))
+        .or_else(|| from_details("error.details", &error["details"], now))
+        .or_else(|| from_repeated_headers(&error["metadata"]["headers"], now))
+}
+
+fn from_fields(path: &str, place: &Value, now: Timestamp) -> Option<Hint> {
+    FIELDS.iter().find_map(|(field, unit)| {
+        let raw = match place.get(field)? {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        let delay_ms = text::delay_ms(&raw, *unit, now)?;
+        Some(Hint {
+            name: format!("{path}{field}"),
+            raw,
+            delay_ms,
+        })
+    })
+}
+
+fn from_details(path: &str, details: &Value, now: Timestamp) -> Option<Hint> {
+    let entries = details.as_array()?.iter().take(MAX_DETAILS).enumerate();
+    entries
+        .into_iter()
+        .find_map(|(index, entry)| from_fields(&format!("{path}[{index}]."), entry, now))
+}
+
+fn from_repeated_headers(repeated: &Value, now: Timestamp) -> Option<Hint> {
+    let pairs = repeated.as_object()?.iter();
+    let texts = pairs.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)));
+    let hint = headers::from_headers(texts, now)?;
+    Some(Hint {
+        name: format!("{HEADERS_IN_BODY}{}", hint.name),
+        ..hint
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_700_000_000).unwrap()
+    }
+
+    #[allow(clippy::needless_pass_by_value)]
+    fn check(body: Value, expected: Option<(&str, &str, u64)>) {
+        let hint = from_body(&body, now());
+        let found = hint
+            .as_ref()
+            .map(|h| (h.name.as_str(), h.raw.as_str(), h.delay_ms));
+        assert_eq!(found, expected, "{body}");
+    }
+
+    #[test]
+    fn known_fields_are_read_in_known_places() {
+        check(
+            json!({"retry_after": 64.57}),
+            Some(("retry_after", "64.57", 64_570)),
+        );
+        check(json!({"retry_after": 1}), Some(("retry_after", "1", 1_000)));
+        check(
+            json!({"retry_after": "30"}),
+            Some(("retry_after", "30", 30_000)),
+        );
+        check(json!({"retry_after": -5}), Some(("retry_after", "-5", 0)));
+        check(
+            json!({"retry_after_ms": 250}),
+            Some(("retry_after_ms", "250", 250)),
+        );
+        check(
+            json!({"retry_after_seconds": 3}),
+            Some(("retry_after_seconds", "3", 3_000)),
+        );
+        check(
+            json!({"resets_in_seconds": 90}),
+            Some(("resets_in_seconds", "90", 90_000)),
+        );
+        check(
+            json!({"resets_at": 1_700_000_060}),
+            Some(("resets_at", "1700000060", 60_000)),
+        );
+        check(json!({"retryAfter": 2}), Some(("retryAfter", "2", 2_000)));
+        check(
+            json!({"retryAfter": "2023-11-14T22:13:30Z"}),
+            Some(("retryAfter", "2023-11-14T22:13:30Z", 10_000)),
+        );
+        check(
+            json!({"error": {"retry_after": 7}}),
+            Some(("error.retry_after", "7", 7_000)),
+        );
+        check(
+            json!({"ok": false, "error_code": 429, "parameters": {"retry_after": 14}}),
+            Some(("parameters.retry_after", "14", 14_000)),
+        );
+        check(
+            json!({"retry_after": 99_999_999}),
+            Some(("retry_after", "99999999", super::super::MAX_HINT_MS)),
+        );
+    }
+
+    #[test]
+    fn retry_info_is_found_among_details() {
+        let details = json!([
+            {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": []},
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30.5s"},
+        ]);
+        let expected = |name| Some((name, "30.5s", 30_500));
+        check(
+            json!({"details": details}),
+            expected("details[1].retryDelay"),
+        );
+        check(
+            json!({"error": {"details": details}}),
+            expected("error.details[1].retryDelay"),
+        );
+    }
+
+    #[test]
+    fn headers_repeated_in_a_body_are_read_as_headers() {
+        let headers = json!({"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000042000"});
+        let body = json!({"error": {"code": 429, "metadata": {"headers": headers}}});
+        let hint = from_body(&body, now()).unwrap();
+        assert_eq!(hint.name, "error.metadata.headers.x-ratelimit-reset");
+        assert_eq!(hint.delay_ms, 42_000);
+        assert!(hint.is_quota_reset());
+    }
+
+    #[test]
+    fn the_most_exact_field_and_the_outermost_place_win() {
+        check(
+            json!({"retry_after": 1, "retry_after_ms": 1_200}),
+            Some(("retry_after_ms", "1200", 1_200)),
+        );
+        check(
+            json!({"retry_after": "soon", "error": {"retry_after": 5}}),
+            Some(("error.retry_after", "5", 5_000)),
+        );
+        check(
+            json!({"retry_after": 9, "error": {"retry_after_ms": 5}}),
+            Some(("retry_after", "9", 9_000)),
+        );
+    }
+
+    #[test]
+    fn other_bodies_hold_no_hint() {
+        for body in [
+            json!(null),
+            json!([]),
+            json!("retry_after"),
+            json!(5),
+            json!({}),
+            json!({"retry_after": null}),
+            json!({"retry_after": true}),
+            json!({"retry_after": [5]}),
+            json!({"retry_after": {"seconds": 5}}),
+            json!({"retry_after": ""}),
+            json!({"retry_after": " ".repeat(300) + "5"}),
+            json!({"error": "retry_after"}),
+            json!({"error": {"details": {"retryDelay": "3s"}}}),
+            json!({"error": {"details": [null, 3, "x", []]}}),
+            json!({"other": {"retry_after": 5}}),
+        ] {
+            check(body, None);
+        }
+    }
+
+    #[test]
+    fn details_are_looked_at_up_to_the_limit() {
+        let at = |index: usize| {
+            let mut details = vec![json!({}); index];
+            details.push(json!({"retryDelay": "1s"}));
+            from_body(&json!({"details": details}), now())
+        };
+        assert!(at(MAX_DETAILS - 1).is_some());
+        assert!(at(MAX_DETAILS).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_value_panics(text: String, number: f64, index in 0..FIELDS.len()) {
+            let field = FIELDS[index].0;
+            for value in [json!(text), json!(number)] {
+                let _ = from_body(&json!({"error": {field: value}}), now());
+            }
+        }
+    }
+}
