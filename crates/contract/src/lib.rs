@@ -3,8 +3,11 @@
 //!
 //! No async, no I/O, no clock and no randomness: time and ids come in as arguments.
 
+pub mod classify;
 mod code;
+mod context;
 pub mod dialect;
+pub mod factories;
 pub mod failure;
 mod kind;
 pub mod operation;
@@ -14,6 +17,7 @@ pub mod retry;
 mod word;
 
 pub use code::{Code, CodeError};
+pub use context::{Attempted, Audience, ResultExt, for_people, process_tool_result};
 pub use failure::{Failure, Redacted};
 pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError};
 pub use panpan_catalogue as catalogue;

@@ -7,7 +7,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{RESIDUAL, Reply};
-use crate::failure::{Canonical, Draft, Failure, Field, Fields, Text, alternative, sentence};
+use crate::classify::LlmFailure;
+use crate::failure::{
+    Canonical, Draft, Failure, Field, Fields, Inferred, Text, alternative, sentence,
+};
 use crate::read::{Members, ReadError};
 
 /// What the shape says when nobody is named.
@@ -223,10 +226,10 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
 
 fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     let mut draft = Draft {
-        code: code(&mut error)?,
         message: error.text("message")?,
         ..Draft::default()
     };
+    read_code(&mut draft, &mut error)?;
     draft.source = error
         .text("source")?
         .filter(|source| source != SOURCE_UNKNOWN);
@@ -249,15 +252,33 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     Ok(draft.finish())
 }
 
-/// Providers write the code as `code` or as `type`, and some write numbers.
-fn code(error: &mut Members) -> Result<Option<String>, ReadError> {
+/// Model providers write their words for a failure as `code` and `type`, and some write numbers.
+fn read_code(draft: &mut Draft, error: &mut Members) -> Result<(), ReadError> {
+    let ours = ["recovery", "context", "source", RESIDUAL]
+        .iter()
+        .any(|name| error.peek(name).is_some());
     if error.peek("code").is_some_and(Value::is_number) {
-        return Ok(error.take("code").map(|number| number.to_string()));
+        draft.code = error.take("code").map(|number| number.to_string());
+        return Ok(());
     }
-    match error.text("code")? {
-        Some(code) => Ok(Some(code)),
-        None => error.text("type"),
+    draft.code = error.text("code")?;
+    if ours {
+        return Ok(());
     }
+    let said = error.text("type")?;
+    let words: Vec<&str> = [&draft.code, &said]
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
+    if let Some(failure) = LlmFailure::of_words(&words) {
+        draft.upstream.code = words.first().map(|word| (*word).to_owned());
+        draft.code = Some(failure.entry().code.to_owned());
+        draft.inferred.insert(Inferred::Code);
+    } else if draft.code.is_none() {
+        draft.code = said;
+    }
+    Ok(())
 }
 
 fn read_context(draft: &mut Draft, mut context: Members) -> Result<(), ReadError> {

@@ -21,7 +21,7 @@ const REQUIRED: &str = "required";
 
 pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
     let name = name_of(failure);
-    let missing = (name == MISSING).then(|| missing_fields(failure));
+    let missing = (is_invalid_input(failure) && name == MISSING).then(|| missing_fields(failure));
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("success", &false)?;
     map.serialize_entry("error", failure.message())?;
@@ -47,7 +47,7 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
 const MISSING: &str = "missing_argument";
 
 fn name_of(failure: &Failure) -> Cow<'static, str> {
-    if failure.code().as_str() != codes::INVALID_INPUT.code {
+    if !is_invalid_input(failure) {
         return failure.kind().flat_name();
     }
     let any = |kind| {
@@ -63,6 +63,10 @@ fn name_of(failure: &Failure) -> Cow<'static, str> {
     } else {
         failure.kind().flat_name()
     }
+}
+
+fn is_invalid_input(failure: &Failure) -> bool {
+    failure.code().as_str() == codes::INVALID_INPUT.code
 }
 
 fn missing_fields(failure: &Failure) -> Value {

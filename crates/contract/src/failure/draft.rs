@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};
+use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, row_for_status};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -199,9 +199,16 @@ impl Draft {
 
     fn infer_facts(&mut self) {
         let facts = &mut self.facts;
+        facts.http_status = facts
+            .http_status
+            .filter(|status| (400..=599).contains(status));
         if facts.category.is_none() {
             self.inferred.insert(Inferred::Category);
-            if facts.http_status.is_none() && facts.retryable == Some(true) {
+            // A plain claim to be retryable outweighs what a status usually means.
+            let by_status = facts
+                .http_status
+                .map(|status| row_for_status(status).category);
+            if facts.retryable == Some(true) && !by_status.is_some_and(Category::retryable) {
                 facts.category = Some(Category::Transient);
             }
         }

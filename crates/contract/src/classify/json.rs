@@ -1,0 +1,64 @@
+//! Failures of reading and transforming JSON.
+
+use panpan_catalogue::{Entry, codes};
+
+use crate::kind::Kind;
+use crate::read::ReadError;
+
+/// In which way JSON could not be read or transformed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JsonFailure {
+    /// The text is not JSON.
+    Invalid,
+    /// The path expression makes no sense.
+    PathInvalid,
+    /// The document does not fit the schema.
+    SchemaMismatch,
+    /// The transformation does not apply to this data.
+    TransformFailed,
+    /// Nested too deeply.
+    DepthExceeded,
+    /// Too large.
+    SizeExceeded,
+}
+
+impl JsonFailure {
+    /// Every way.
+    pub const ALL: [JsonFailure; 6] = [
+        JsonFailure::Invalid,
+        JsonFailure::PathInvalid,
+        JsonFailure::SchemaMismatch,
+        JsonFailure::TransformFailed,
+        JsonFailure::DepthExceeded,
+        JsonFailure::SizeExceeded,
+    ];
+
+    /// The row of the catalogue.
+    pub const fn entry(self) -> Entry {
+        match self {
+            JsonFailure::Invalid => codes::ERR_JSON_INVALID,
+            JsonFailure::PathInvalid => codes::ERR_JSON_PATH_INVALID,
+            JsonFailure::SchemaMismatch => codes::ERR_JSON_SCHEMA_MISMATCH,
+            JsonFailure::TransformFailed => codes::ERR_JSON_TRANSFORM_FAILED,
+            JsonFailure::DepthExceeded => codes::ERR_JSON_DEPTH_EXCEEDED,
+            JsonFailure::SizeExceeded => codes::ERR_JSON_SIZE_EXCEEDED,
+        }
+    }
+}
+
+impl From<JsonFailure> for Kind {
+    fn from(failure: JsonFailure) -> Self {
+        failure.entry().into()
+    }
+}
+
+impl From<&ReadError> for JsonFailure {
+    fn from(error: &ReadError) -> Self {
+        match error {
+            ReadError::TooLarge { .. } => JsonFailure::SizeExceeded,
+            ReadError::TooDeep { .. } => JsonFailure::DepthExceeded,
+            ReadError::Syntax { .. } => JsonFailure::Invalid,
+            ReadError::Shape { .. } | ReadError::Unrecognised { .. } => JsonFailure::SchemaMismatch,
+        }
+    }
+}
