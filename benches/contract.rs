@@ -1,0 +1,131 @@
+//! The speed goals of the contract, each as a ratio to a baseline measured in the same run.
+//!
+//! Goal and baseline are run in turn, many times; the ratio is that of the medians. `--plant-slowdown`
+//! does the measured work three times over, to show that a slowdown would be noticed.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::failure::{Upstream, Violation};
+use panpan_contract::retry::{RetryPolicy, delay_ms};
+use panpan_contract::{Failure, codes, redact};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+const ROUNDS: usize = 41;
+const BATCH: usize = 256;
+
+/// One goal: the work, its baseline, and how many times the baseline it may cost.
+struct Goal {
+    name: String,
+    limit: f64,
+    work: Box<dyn Fn() -> Duration>,
+    baseline: Box<dyn Fn() -> Duration>,
+}
+
+fn main() -> ExitCode {
+    let repeats = if std::env::args().any(|argument| argument == "--plant-slowdown") { 3 } else { 1 };
+    let failure = typical();
+    let mut goals: Vec<Goal> = Vec::new();
+    for dialect in Dialect::ALL {
+        goals.push(rendering(dialect, &failure));
+        goals.push(parsing(dialect, &failure));
+    }
+    goals.push(delaying());
+    println!("{:<28} {:>10} {:>10} {:>7} {:>7}", "goal", "work", "baseline", "ratio", "limit");
+    let missed = goals.iter().filter(|goal| !goal.is_met(repeats)).count();
+    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+impl Goal {
+    fn is_met(&self, repeats: u32) -> bool {
+        let (mut work, mut baseline) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            work.push((0..repeats).map(|_| (self.work)()).sum::<Duration>());
+            baseline.push((self.baseline)());
+        }
+        let (work, baseline) = (median(work), median(baseline));
+        let ratio = work.as_secs_f64() / baseline.as_secs_f64();
+        println!("{:<28} {:>10.2?} {:>10.2?} {ratio:>7.2} {:>7.2}", self.name, work, baseline, self.limit);
+        ratio <= self.limit
+    }
+}
+
+/// Redact and write, against one pattern scan and one serialisation of the same bytes.
+fn rendering(dialect: Dialect, failure: &Failure) -> Goal {
+    let failure = failure.clone();
+    let bytes = dialect.write_failure(&failure.clone().redacted(), Envelope::default());
+    let value: Value = serde_json::from_slice(&bytes).expect("it was just written");
+    Goal {
+        name: format!("redact and render {dialect}"),
+        limit: 2.0,
+        work: Box::new(move || {
+            let failures: Vec<Failure> = std::iter::repeat_n(failure.clone(), BATCH).collect();
+            timed(failures, |failure| dialect.write_failure(&failure.redacted(), Envelope::default()))
+        }),
+        baseline: Box::new(move || {
+            timed(0..BATCH, |_| (redact::scan(black_box(&bytes)), serde_json::to_vec(black_box(&value))))
+        }),
+    }
+}
+
+/// Parse a failure, against parsing the bytes to a plain value.
+fn parsing(dialect: Dialect, failure: &Failure) -> Goal {
+    let bytes = dialect.write_failure(&failure.clone().redacted(), Envelope::default());
+    let same = bytes.clone();
+    Goal {
+        name: format!("parse {dialect}"),
+        limit: 3.0,
+        work: Box::new(move || timed(0..BATCH, |_| dialect.parse(black_box(&bytes)))),
+        baseline: Box::new(move || timed(0..BATCH, |_| serde_json::from_slice::<Value>(black_box(&same)))),
+    }
+}
+
+/// A delay, against one digest of as many bytes.
+fn delaying() -> Goal {
+    let policy = RetryPolicy::DEFAULT;
+    Goal {
+        name: "retry delay".to_owned(),
+        limit: 3.0,
+        work: Box::new(move || timed(0..BATCH, |index| delay_ms(&policy, index as u32 % 8, black_box(42)))),
+        baseline: Box::new(|| timed(0..BATCH, |_| Sha256::digest(black_box(b"42:3")))),
+    }
+}
+
+/// The time one item takes, over a batch.
+fn timed<I: IntoIterator, T>(items: I, work: impl Fn(I::Item) -> T) -> Duration {
+    let items = items.into_iter();
+    let start = Instant::now();
+    for item in items {
+        black_box(work(item));
+    }
+    start.elapsed() / BATCH as u32
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// Ten parameters, about one kilobyte.
+fn typical() -> Failure {
+    let parameters = json!({
+        "owner": "octo-org", "repository": "hello-world", "page": 3, "per_page": 100, "state": "open",
+        "labels": ["bug", "help wanted"], "since": "2026-01-31T12:00:00Z", "sort": "updated", "direction": "desc",
+        "query": "is:issue is:open label:bug sort:updated-desc",
+    });
+    Failure::new(codes::ERR_HTTP_429_RATE_LIMITED)
+        .with_message("api.example.com allows 5000 requests an hour; 5000 were made")
+        .with_source("github")
+        .with_operation("issues/list")
+        .with_parameters(parameters.as_object().cloned().expect("it is an object"))
+        .with_detail("limit", 5000)
+        .with_detail("remaining", 0)
+        .with_detail("resource", "core")
+        .with_violation(Violation::value("/per_page", "is larger than recommended").expected("at most 50").actual(100))
+        .with_upstream(Upstream::status(429).provider("github").excerpt("API rate limit exceeded for installation"))
+        .with_retry_after_ms(60_000)
+        .stamped(uuid::Uuid::from_u128(7), "2026-01-31T12:00:00Z".parse().expect("it is a time"))
+}
