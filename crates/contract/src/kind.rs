@@ -35,7 +35,7 @@ pub struct Facts {
     pub category: Option<Category>,
     /// Whether the identical call may succeed later.
     pub retryable: Option<bool>,
-    /// What can turn the failure into a success.
+    /// What can turn the failure into a success; an empty set counts as left out.
     pub remedies: Option<Remedies>,
     /// The HTTP status.
     pub http_status: Option<u16>,
@@ -170,6 +170,7 @@ impl Kind {
             retryable,
             remedies: facts
                 .remedies
+                .filter(|remedies| !remedies.is_empty())
                 .unwrap_or_else(|| default_remedies(like, retryable)),
             http_status: facts.http_status.unwrap_or(like.http),
             jsonrpc_code: facts.jsonrpc_code.unwrap_or(DECLARED_JSONRPC_CODE),

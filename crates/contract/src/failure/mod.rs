@@ -13,11 +13,14 @@ use std::fmt;
 
 use jiff::Timestamp;
 use panpan_catalogue::{Category, Effect, Remedies, Remedy};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::classify::JsonFailure;
 use crate::code::Code;
 use crate::kind::Kind;
+use crate::read::{Members, ReadError};
 use crate::redact::Redactor;
 
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
@@ -137,6 +140,17 @@ pub enum Fault {
 }
 
 impl Failure {
+    /// Reads a failure from its canonical JSON: the form in the store, in recordings and in MCP's `_meta`.
+    pub fn from_canonical(document: Value) -> Result<Self, ReadError> {
+        let members = Members::of(document, "")?;
+        if members.peek("code").is_none() {
+            return Err(members.missing("code", "a string"));
+        }
+        let mut draft = Draft::default();
+        draft.absorb(members)?;
+        Ok(draft.finish())
+    }
+
     /// The code.
     pub fn code(&self) -> &Code {
         self.0.kind.code()
@@ -291,3 +305,19 @@ impl fmt::Debug for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+/// What could not be read is a failure of its own, with the place among its details.
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Failure::new(JsonFailure::from(&error))
+            .with_message(error.to_string())
+            .with_detail("pointer", error.pointer())
+    }
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let document = Value::deserialize(deserializer)?;
+        Self::from_canonical(document).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,287 @@
+//! The model itself: what is derived, what is guaranteed, what the canonical JSON looks like.
+
+mod common;
+
+use panpan_contract::failure::{
+    CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Fault, RetryAdvice, Upstream, Violation,
+};
+use panpan_contract::read::ReadError;
+use panpan_contract::{
+    Category, Code, Effect, Facts, Failure, Kind, Remedies, Remedy, catalogue, codes,
+};
+use proptest::prelude::*;
+use serde_json::json;
+
+#[test]
+fn retry_advice_follows_from_the_code_and_the_effect() {
+    for (entry, effect, advice) in [
+        (
+            codes::ERR_HTTP_429_RATE_LIMITED,
+            Effect::None,
+            RetryAdvice::Safe,
+        ),
+        (
+            codes::ERR_HTTP_503_UNAVAILABLE,
+            Effect::None,
+            RetryAdvice::Safe,
+        ),
+        (
+            codes::ERR_HTTP_503_UNAVAILABLE,
+            Effect::Unknown,
+            RetryAdvice::IfIdempotent,
+        ),
+        (
+            codes::ERR_TIMEOUT,
+            Effect::Applied,
+            RetryAdvice::IfIdempotent,
+        ),
+        (
+            codes::ERR_HTTP_404_NOT_FOUND,
+            Effect::None,
+            RetryAdvice::Never,
+        ),
+        (
+            codes::ERR_OUTCOME_UNKNOWN,
+            Effect::Unknown,
+            RetryAdvice::Never,
+        ),
+        (codes::ERR_SSL_ERROR, Effect::None, RetryAdvice::Never),
+    ] {
+        assert_eq!(
+            Failure::new(entry).with_effect(effect).retry_advice(),
+            advice,
+            "{} {effect}",
+            entry.code
+        );
+    }
+}
+
+#[test]
+fn an_agent_can_recover_by_repeating_or_by_changing_something() {
+    for (entry, recoverable) in [
+        (codes::ERR_HTTP_429_RATE_LIMITED, true),
+        (codes::INVALID_INPUT, true),
+        (codes::ERR_BUDGET_EXCEEDED, true),
+        (codes::ERR_HTTP_401_UNAUTHORIZED, true),
+        (codes::INTERNAL, false),
+        (codes::ERR_LLM_CONTENT_FILTER, false),
+    ] {
+        assert_eq!(
+            Failure::new(entry).is_recoverable(),
+            recoverable,
+            "{}",
+            entry.code
+        );
+    }
+}
+
+#[test]
+fn the_fault_follows_from_the_category() {
+    for (entry, fault) in [
+        (codes::INVALID_INPUT, Fault::Caller),
+        (codes::ERR_RATE_LIMITED, Fault::Caller),
+        (codes::ERR_DNS_FAILURE, Fault::Transport),
+        (codes::ERR_HTTP_500_SERVER_ERROR, Fault::Callee),
+        (codes::INTERNAL, Fault::Callee),
+    ] {
+        assert_eq!(Failure::new(entry).fault(), fault, "{}", entry.code);
+    }
+}
+
+#[test]
+fn the_canonical_json_has_its_own_names_and_leaves_out_what_is_not_set() {
+    let failure = Failure::new(codes::INVALID_INPUT)
+        .with_message("input does not match the schema at /priority: expected 0 to 3, found 5")
+        .with_violation(
+            Violation::value("/priority", "out of range")
+                .expected("0 to 3")
+                .actual(5),
+        )
+        .with_operation("tasks/create")
+        .stamped(
+            uuid::Uuid::from_u128(1),
+            "2026-01-31T12:00:00.5Z".parse().unwrap(),
+        );
+    let expected = json!({
+        "code": "INVALID_INPUT",
+        "category": "VALIDATION",
+        "retryable": false,
+        "remedy": ["change_input"],
+        "effect": "none",
+        "message": "input does not match the schema at /priority: expected 0 to 3, found 5",
+        "violations": [{"pointer": "/priority", "expected": "0 to 3", "actual": 5, "reason": "out of range"}],
+        "recovery": {"required_actions": ["Correct every field listed in the violations, then call again"]},
+        "operation": "tasks/create",
+        "id": "00000000-0000-0000-0000-000000000001",
+        "at": "2026-01-31T12:00:00.5Z",
+    });
+    assert_eq!(
+        serde_json::to_value(failure.clone().redacted()).unwrap(),
+        expected
+    );
+    assert_eq!(
+        serde_json::from_value::<Failure>(expected).unwrap(),
+        failure
+    );
+}
+
+#[test]
+fn a_document_without_a_code_is_no_failure() {
+    let error = Failure::from_canonical(json!({"message": "m"})).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "at /code: expected a string, found nothing"
+    );
+}
+
+#[test]
+fn the_catalogue_wins_over_what_a_document_claims() {
+    let lie = json!({"code": "ERR_SSL_ERROR", "category": "TRANSIENT", "retryable": true, "remedy": ["wait"]});
+    let failure = Failure::from_canonical(lie).unwrap();
+    assert_eq!(
+        (failure.category(), failure.retryable()),
+        (Category::Network, false)
+    );
+    assert_eq!(
+        failure.remedies(),
+        Remedies::of(&[Remedy::ChangeState, Remedy::AskHuman])
+    );
+}
+
+#[test]
+fn a_claim_to_be_retryable_counts_for_nothing_in_a_category_that_never_is() {
+    let claim = json!({"code": "MY_CODE", "category": "VALIDATION", "retryable": true});
+    let failure = Failure::from_canonical(claim).unwrap();
+    assert!(!failure.retryable());
+    assert!(
+        failure
+            .inferred()
+            .iter()
+            .any(|fact| fact.word() == "retryable")
+    );
+}
+
+#[test]
+fn a_declared_code_may_be_stricter_than_its_category() {
+    let facts = Facts {
+        category: Some(Category::Network),
+        retryable: Some(false),
+        ..Facts::default()
+    };
+    let kind = Kind::declared(Code::new("PINNED_KEY_CHANGED").unwrap(), facts).unwrap();
+    assert!(!kind.retryable());
+    assert_eq!(kind.remedies(), Remedies::of(&[Remedy::AskHuman]));
+    assert_eq!(kind.default_recovery().retry_after_ms, None);
+}
+
+#[test]
+fn excerpts_and_causes_are_bounded_on_both_sides() {
+    for (length, kept) in [
+        (EXCERPT_CHARACTERS_LIMIT, EXCERPT_CHARACTERS_LIMIT),
+        (EXCERPT_CHARACTERS_LIMIT + 1, EXCERPT_CHARACTERS_LIMIT),
+    ] {
+        let upstream = Upstream::status(500).excerpt(&"é".repeat(length));
+        assert_eq!(upstream.excerpt.unwrap().chars().count(), kept);
+    }
+    for (count, kept) in [
+        (CAUSES_LIMIT, CAUSES_LIMIT),
+        (CAUSES_LIMIT + 1, CAUSES_LIMIT),
+    ] {
+        let cause = || Cause {
+            code: None,
+            message: "m".to_owned(),
+        };
+        let failure = (0..count).fold(Failure::new(codes::INTERNAL), |failure, _| {
+            failure.with_cause(cause())
+        });
+        assert_eq!(failure.causes().len(), kept);
+    }
+}
+
+#[test]
+fn an_endless_chain_of_sources_is_cut() {
+    #[derive(Debug)]
+    struct Endless;
+    impl std::fmt::Display for Endless {
+        fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str("again")
+        }
+    }
+    impl std::error::Error for Endless {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            Some(self)
+        }
+    }
+    assert_eq!(
+        Failure::new(codes::INTERNAL)
+            .caused_by(&Endless)
+            .causes()
+            .len(),
+        CAUSES_LIMIT
+    );
+}
+
+#[test]
+fn what_could_not_be_read_is_a_failure_of_its_own() {
+    for (error, code) in [
+        (ReadError::TooLarge { bytes: 9 }, "ERR_JSON_SIZE_EXCEEDED"),
+        (
+            ReadError::TooDeep { line: 1, column: 2 },
+            "ERR_JSON_DEPTH_EXCEEDED",
+        ),
+        (
+            ReadError::Syntax {
+                problem: "p".to_owned(),
+                line: 1,
+                column: 2,
+            },
+            "ERR_JSON_INVALID",
+        ),
+        (
+            ReadError::Unrecognised {
+                hint: "h".to_owned(),
+            },
+            "ERR_JSON_SCHEMA_MISMATCH",
+        ),
+    ] {
+        assert_eq!(Failure::from(error).code().as_str(), code);
+    }
+}
+
+#[test]
+fn a_failure_fits_into_the_error_half_of_a_result() {
+    assert_eq!(size_of::<Failure>(), size_of::<usize>());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_failure_has_a_way_forward(failure in common::failure()) {
+        let recovery = failure.recovery();
+        let has_action = !recovery.required_actions.is_empty();
+        if failure.retryable() {
+            prop_assert!(recovery.retry_after_ms.is_some() || has_action);
+        } else {
+            prop_assert!(has_action || !recovery.alternatives.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_same_code_always_has_the_same_facts(failure in common::failure(), other in common::failure()) {
+        if failure.code() == other.code() && failure.kind().is_catalogued() {
+            prop_assert_eq!(failure.category(), other.category());
+            prop_assert_eq!(failure.retryable(), other.retryable());
+            prop_assert_eq!(failure.remedies(), other.remedies());
+        }
+        if let Some(known) = catalogue::lookup(failure.code().as_str()) {
+            prop_assert_eq!(known.retryable(), failure.retryable());
+        }
+    }
+
+    #[test]
+    fn the_canonical_json_gives_back_the_same_failure(failure in common::redacted()) {
+        let document = serde_json::to_value(&failure).unwrap();
+        prop_assert_eq!(Failure::from_canonical(document).unwrap(), failure.into_failure());
+    }
+}
