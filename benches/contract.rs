@@ -26,7 +26,11 @@ struct Goal {
 }
 
 fn main() -> ExitCode {
-    let repeats = if std::env::args().any(|argument| argument == "--plant-slowdown") { 3 } else { 1 };
+    let repeats = if std::env::args().any(|argument| argument == "--plant-slowdown") {
+        3
+    } else {
+        1
+    };
     let failure = typical();
     let mut goals: Vec<Goal> = Vec::new();
     for dialect in Dialect::ALL {
@@ -34,9 +38,17 @@ fn main() -> ExitCode {
         goals.push(parsing(dialect, &failure));
     }
     goals.push(delaying());
-    println!("{:<28} {:>10} {:>10} {:>7} {:>7}", "goal", "work", "baseline", "ratio", "limit");
+    goals.push(hostile());
+    println!(
+        "{:<28} {:>10} {:>10} {:>7} {:>7}",
+        "goal", "work", "baseline", "ratio", "limit"
+    );
     let missed = goals.iter().filter(|goal| !goal.is_met(repeats)).count();
-    if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if missed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 impl Goal {
@@ -48,7 +60,10 @@ impl Goal {
         }
         let (work, baseline) = (median(work), median(baseline));
         let ratio = work.as_secs_f64() / baseline.as_secs_f64();
-        println!("{:<28} {:>10.2?} {:>10.2?} {ratio:>7.2} {:>7.2}", self.name, work, baseline, self.limit);
+        println!(
+            "{:<28} {:>10.2?} {:>10.2?} {ratio:>7.2} {:>7.2}",
+            self.name, work, baseline, self.limit
+        );
         ratio <= self.limit
     }
 }
@@ -63,10 +78,17 @@ fn rendering(dialect: Dialect, failure: &Failure) -> Goal {
         limit: 2.0,
         work: Box::new(move || {
             let failures: Vec<Failure> = std::iter::repeat_n(failure.clone(), BATCH).collect();
-            timed(failures, |failure| dialect.write_failure(&failure.redacted(), Envelope::default()))
+            timed(failures, |failure| {
+                dialect.write_failure(&failure.redacted(), Envelope::default())
+            })
         }),
         baseline: Box::new(move || {
-            timed(0..BATCH, |_| (redact::scan(black_box(&bytes)), serde_json::to_vec(black_box(&value))))
+            timed(0..BATCH, |_| {
+                (
+                    redact::scan(black_box(&bytes)),
+                    serde_json::to_vec(black_box(&value)),
+                )
+            })
         }),
     }
 }
@@ -79,7 +101,11 @@ fn parsing(dialect: Dialect, failure: &Failure) -> Goal {
         name: format!("parse {dialect}"),
         limit: 3.0,
         work: Box::new(move || timed(0..BATCH, |_| dialect.parse(black_box(&bytes)))),
-        baseline: Box::new(move || timed(0..BATCH, |_| serde_json::from_slice::<Value>(black_box(&same)))),
+        baseline: Box::new(move || {
+            timed(0..BATCH, |_| {
+                serde_json::from_slice::<Value>(black_box(&same))
+            })
+        }),
     }
 }
 
@@ -89,8 +115,31 @@ fn delaying() -> Goal {
     Goal {
         name: "retry delay".to_owned(),
         limit: 3.0,
-        work: Box::new(move || timed(0..BATCH, |index| delay_ms(&policy, index as u32 % 8, black_box(42)))),
+        work: Box::new(move || {
+            timed(0..BATCH, |index| {
+                delay_ms(&policy, index as u32 % 8, black_box(42))
+            })
+        }),
         baseline: Box::new(|| timed(0..BATCH, |_| Sha256::digest(black_box(b"42:3")))),
+    }
+}
+
+/// Redacting hostile text, against twice the time of half the text: it must cost linear time.
+fn hostile() -> Goal {
+    const SEEDS: [&str; 8] = ["a", "{", "eyJ", "4111 ", "://", "password=", "\\\"", "%22"];
+    fn time(bytes: usize) -> Duration {
+        let texts = SEEDS.map(|seed| seed.repeat(bytes / seed.len()));
+        let start = Instant::now();
+        for text in &texts {
+            black_box(redact::Redactor::new().text(text));
+        }
+        start.elapsed()
+    }
+    Goal {
+        name: "redact hostile text".to_owned(),
+        limit: 1.5,
+        work: Box::new(|| time(64 * 1024)),
+        baseline: Box::new(|| time(32 * 1024) * 2),
     }
 }
 
@@ -124,8 +173,19 @@ fn typical() -> Failure {
         .with_detail("limit", 5000)
         .with_detail("remaining", 0)
         .with_detail("resource", "core")
-        .with_violation(Violation::value("/per_page", "is larger than recommended").expected("at most 50").actual(100))
-        .with_upstream(Upstream::status(429).provider("github").excerpt("API rate limit exceeded for installation"))
+        .with_violation(
+            Violation::value("/per_page", "is larger than recommended")
+                .expected("at most 50")
+                .actual(100),
+        )
+        .with_upstream(
+            Upstream::status(429)
+                .provider("github")
+                .excerpt("API rate limit exceeded for installation"),
+        )
         .with_retry_after_ms(60_000)
-        .stamped(uuid::Uuid::from_u128(7), "2026-01-31T12:00:00Z".parse().expect("it is a time"))
+        .stamped(
+            uuid::Uuid::from_u128(7),
+            "2026-01-31T12:00:00Z".parse().expect("it is a time"),
+        )
 }

@@ -19,6 +19,14 @@ impl Code {
         Ok(Self(text))
     }
 
+    /// The code, or the text back if it is none.
+    pub(crate) fn new_or_text(text: String) -> Result<Self, String> {
+        match check_code(&text) {
+            Ok(()) => Ok(Self(text.into())),
+            Err(_) => Err(text),
+        }
+    }
+
     /// The code a foreign text most likely means: `rateLimited`, `rate-limited` and `rate limited`
     /// all become `RATE_LIMITED`. `None` when no well-formed code can be made of it.
     pub fn normalised(text: &str) -> Option<Self> {

@@ -160,8 +160,11 @@ impl Members {
     }
 
     pub(crate) fn members(&mut self, name: &str) -> Result<Option<Members>, ReadError> {
-        let path = self.at(name);
-        Ok(self.map(name)?.map(|map| Members { map, path }))
+        let map = self.map(name)?;
+        Ok(map.map(|map| Members {
+            map,
+            path: self.at(name),
+        }))
     }
 
     /// Takes a list, reading each item with its own place.
@@ -170,15 +173,19 @@ impl Members {
         name: &str,
         read: impl Fn(Value, String) -> Result<T, ReadError>,
     ) -> Result<Option<Vec<T>>, ReadError> {
-        let path = self.at(name);
         let items = self.typed(name, "a list", |value| match value {
             Value::Array(items) => Ok(items),
             other => Err(other),
         })?;
+        let Some(items) = items else { return Ok(None) };
+        let path = self.at(name);
         let read_at = |(index, item)| read(item, format!("{path}/{index}"));
         items
-            .map(|items| items.into_iter().enumerate().map(read_at).collect())
-            .transpose()
+            .into_iter()
+            .enumerate()
+            .map(read_at)
+            .collect::<Result<_, _>>()
+            .map(Some)
     }
 
     /// Takes a word and finds the value it stands for.

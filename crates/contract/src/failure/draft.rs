@@ -174,10 +174,11 @@ impl Draft {
 
     /// The code as said, as it was most likely meant, or the one for a tool that says nothing.
     fn resolve_code(&mut self) -> Code {
-        let said = self.code.take();
-        if let Some(code) = said.clone().and_then(|text| Code::new(text).ok()) {
-            return code;
-        }
+        let said = match self.code.take().map(Code::new_or_text) {
+            Some(Ok(code)) => return code,
+            Some(Err(text)) => Some(text),
+            None => None,
+        };
         self.inferred.insert(Inferred::Code);
         let meant = said.as_deref().and_then(Code::normalised);
         if self.upstream.code.is_none() {

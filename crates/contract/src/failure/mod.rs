@@ -29,7 +29,7 @@ pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
     ViolationKind,
 };
-pub use redacted::Redacted;
+pub use redacted::{Marked, Redacted};
 
 /// A typed failure of a tool.
 ///

@@ -3,9 +3,12 @@
 use serde_json::{Map, Value};
 
 use crate::code::Code;
+use crate::redact::Redactor;
 
 /// The longest excerpt of an upstream's answer, in characters.
 pub const EXCERPT_CHARACTERS_LIMIT: usize = 1000;
+/// How much of an answer is searched for secrets before it is cut; what lies behind is not shown.
+const EXCERPT_BYTES_LOOKED_AT: usize = 64 * 1024;
 /// The longest chain of causes; what lies deeper is left out.
 pub const CAUSES_LIMIT: usize = 8;
 
@@ -199,8 +202,12 @@ impl Upstream {
     }
 
     /// Keeps the beginning of the upstream's answer.
+    ///
+    /// Secrets are removed before the cut: half a key is no longer recognised as one.
     pub fn excerpt(mut self, body: &str) -> Self {
-        self.excerpt = Some(body.chars().take(EXCERPT_CHARACTERS_LIMIT).collect());
+        let looked_at = &body[..body.floor_char_boundary(EXCERPT_BYTES_LOOKED_AT)];
+        let clean = Redactor::new().text(looked_at);
+        self.excerpt = Some(clean.chars().take(EXCERPT_CHARACTERS_LIMIT).collect());
         self
     }
 

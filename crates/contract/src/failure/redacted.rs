@@ -76,13 +76,16 @@ impl Parts {
             (&self.details, marked.details),
         ] {
             if let Some(object) = object {
-                redactor.learn_object(object, markers);
+                redactor.learn(object, markers);
             }
         }
-        redactor.learn_object(&self.recovery.parameter_adjustments, marked.parameters);
+        redactor.learn(&self.recovery.parameter_adjustments, marked.parameters);
         for violation in &self.violations {
             if let Some(actual) = &violation.actual {
-                redactor.learn_named(&violation.pointer, actual);
+                violation
+                    .pointer
+                    .split('/')
+                    .for_each(|step| redactor.learn_named(step, actual));
             }
         }
     }
@@ -132,9 +135,11 @@ fn clean_object(
 
 fn clean_violation(redactor: &Redactor, violation: &mut Violation) {
     if let Some(actual) = &mut violation.actual {
-        let steps: Vec<&str> = violation.pointer.split('/').collect();
-        steps.iter().for_each(|step| redactor.named(step, actual));
-        redactor.value(actual);
+        // A value is secret if any step on the way to it is: all of /credentials, not only /credentials/key.
+        violation
+            .pointer
+            .split('/')
+            .for_each(|step| redactor.named(step, actual));
     }
     clean(redactor, &mut violation.pointer);
     clean_option(redactor, &mut violation.expected);

@@ -1,22 +1,124 @@
-//! Placeholder until the rules land.
-#![allow(missing_docs)]
-use serde_json::{Map, Value};
+//! Redaction: removes secrets from values, texts, URLs and JSON inside strings, by name, by
+//! schema marker and by how a value looks. When to redact, and what is logged, is not decided here.
+
+mod cards;
+mod credentials;
+mod glyphs;
+mod literals;
+mod markers;
+mod names;
+mod pairs;
+mod prefilter;
+mod providers;
+mod rules;
+mod shapes;
+mod spans;
+mod text;
+mod tree;
+mod urls;
+mod values;
+mod words;
+
 use std::borrow::Cow;
-#[derive(Clone, Default, Debug)]
-pub struct Redactor;
-impl Redactor {
-    pub fn new() -> Self {
-        Self
-    }
-    pub fn learn_object(&mut self, _: &Map<String, Value>, _: Option<&Markers>) {}
-    pub fn learn_named(&mut self, _: &str, _: &Value) {}
-    pub fn learn_literal(&mut self, _: &str) {}
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        text.into()
-    }
-    pub fn value(&self, _: &mut Value) {}
-    pub fn object(&self, _: &mut Map<String, Value>, _: Option<&Markers>) {}
-    pub fn named(&self, _: &str, _: &mut Value) {}
-}
+
+use serde_json::{Map, Value};
+
+use literals::Literals;
+pub use markers::Markers;
+pub use names::is_sensitive_name;
+pub use prefilter::scan;
+
+/// What stands where a secret was.
+pub const REPLACEMENT: &str = "[REDACTED]";
+
+/// Containers nested deeper than this are replaced whole. Leaves room for every envelope a failure is
+/// written in, so that whatever was redacted can be read back.
+pub const DEPTH_LIMIT: usize = 112;
+
+/// Removes secrets from values and texts; redacting twice changes nothing more.
+///
+/// Names, schema markers and value shapes are known from the start; literals are learned. Its
+/// debug form tells how many literals it knows and never what they are.
 #[derive(Clone, Debug, Default)]
-pub struct Markers;
+pub struct Redactor {
+    literals: Literals,
+}
+
+impl Redactor {
+    /// Creates a redactor that knows every rule and no literal.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a secret to be removed wherever it appears; shorter than four characters it is not
+    /// learned, because it would blank innocent text.
+    pub fn learn_literal(&mut self, secret: &str) {
+        self.literals.add([secret]);
+    }
+
+    /// Learns every string and number that sits under a sensitive name or in a marked place, so
+    /// that prose loses the same literals.
+    pub fn learn(&mut self, object: &Map<String, Value>, markers: Option<&Markers>) {
+        let mut found = Vec::new();
+        tree::secrets(object, &mut found);
+        if let Some(markers) = markers.filter(|markers| !markers.is_empty()) {
+            let mut copy = Value::Object(object.clone());
+            markers.visit(&mut copy, &mut |marked| tree::leaves(marked, 1, &mut found));
+        }
+        self.literals.add(found.iter().map(String::as_str));
+    }
+
+    /// Learns a value that sits under a name, if the name is sensitive.
+    pub fn learn_named(&mut self, name: &str, value: &Value) {
+        if is_sensitive_name(name) {
+            let mut found = Vec::new();
+            tree::leaves(value, 1, &mut found);
+            self.literals.add(found.iter().map(String::as_str));
+        }
+    }
+
+    /// Returns the text without its secrets, borrowed when it held none.
+    #[must_use]
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        text::redact(&self.literals, text, 0)
+    }
+
+    /// Removes the secrets of a value in place, at any depth.
+    pub fn value(&self, value: &mut Value) {
+        tree::redact(&self.literals, value, 0);
+    }
+
+    /// Removes the secrets of an object in place, at any depth, and what its schema marks.
+    pub fn object(&self, object: &mut Map<String, Value>, markers: Option<&Markers>) {
+        let Some(markers) = markers.filter(|markers| !markers.is_empty()) else {
+            return tree::redact_object(&self.literals, object);
+        };
+        let mut value = Value::Object(std::mem::take(object));
+        self.marked(markers, &mut value);
+        *object = match value {
+            Value::Object(redacted) => redacted,
+            // The schema marks the whole object.
+            other => Map::from_iter([("value".to_owned(), other)]),
+        };
+    }
+
+    /// Removes what the schema marks, whatever its type, and every other secret of the value.
+    pub fn marked(&self, markers: &Markers, value: &mut Value) {
+        markers.visit(value, &mut |marked| {
+            if !marked.is_null() {
+                tree::replace(marked);
+            }
+        });
+        self.value(value);
+    }
+
+    /// Removes the secrets of a value that sits under a name: all of it if the name is sensitive.
+    pub fn named(&self, name: &str, value: &mut Value) {
+        if is_sensitive_name(name) {
+            tree::hide(value);
+        } else {
+            self.value(value);
+        }
+    }
+}

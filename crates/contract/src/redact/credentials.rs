@@ -1,0 +1,120 @@
+//! The checks behind patterns that plain words would also match: what follows `Bearer` or
+//! `Basic`, and keys whose prefix is short. Nothing here searches.
+
+use super::names::{is_credible, is_sentence_word};
+
+/// Accepts whatever the pattern matched.
+pub(super) fn any(_: &str) -> bool {
+    true
+}
+
+/// Accepts a key whose body could not be a hyphenated word.
+pub(super) fn is_random(key: &str) -> bool {
+    let digits = key.bytes().filter(u8::is_ascii_digit).count();
+    let upper = key.bytes().filter(u8::is_ascii_uppercase).count();
+    let lower = key.bytes().filter(u8::is_ascii_lowercase).count();
+    digits >= 2 || upper >= 2 && lower >= 2
+}
+
+/// Accepts what follows `Bearer` when it is a token and not the next word of a sentence.
+pub(super) fn is_bearer_token(token: &str) -> bool {
+    const STANDARDS: &[&str] = &["oauth1", "oauth2", "rfc6750", "rfc7523"];
+    let standard = STANDARDS
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(token));
+    !standard && !is_sentence_word(token) && is_credible(token.trim_end_matches('.'))
+}
+
+/// Accepts what follows `Basic` when it decodes to `user:password`.
+pub(super) fn is_basic_pair(encoded: &str) -> bool {
+    let Some(decoded) = decode_base64(encoded) else {
+        return false;
+    };
+    let user = decoded.iter().take_while(|byte| **byte != b':');
+    let user_length = user.clone().count();
+    user_length < decoded.len() && user.into_iter().all(|byte| (b' '..=b'~').contains(byte))
+}
+
+/// Reads either alphabet, with or without padding; a truncated end is ignored.
+fn decode_base64(encoded: &str) -> Option<Vec<u8>> {
+    let mut decoded = Vec::with_capacity(encoded.len() * 3 / 4);
+    let (mut buffer, mut bits) = (0u32, 0u32);
+    for byte in encoded.trim_end_matches('=').bytes() {
+        buffer = buffer << 6 | u32::from(sextet(byte)?);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            decoded.push(u8::try_from(buffer >> bits & 0xff).ok()?);
+        }
+        buffer &= (1 << bits) - 1;
+    }
+    Some(decoded)
+}
+
+fn sextet(byte: u8) -> Option<u8> {
+    match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' | b'-' => Some(62),
+        b'/' | b'_' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_encoded_pair_counts_as_basic() {
+        for encoded in [
+            "dXNlcjpwYXNz",
+            "YTpi",
+            "OnB3",
+            "dXNlcjpwYXNzdw==",
+            "dXNlcjo",
+        ] {
+            assert!(is_basic_pair(encoded), "{encoded}");
+        }
+        for word in [
+            "authentication",
+            "auth",
+            "training",
+            "plan",
+            "dXNlcg==",
+            "a.b",
+        ] {
+            assert!(!is_basic_pair(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn only_a_token_counts_after_bearer() {
+        for token in [
+            "abc123",
+            "mF_9.B5f-4.1JqM",
+            "QWxhZGRpbjpvcGVu",
+            "abcdefghijklmnopqrstuvwxyz",
+        ] {
+            assert!(is_bearer_token(token), "{token}");
+        }
+        for word in [
+            "token",
+            "of",
+            "authentication",
+            "Authentication",
+            "OAuth2",
+            "expired.",
+            "401",
+        ] {
+            assert!(!is_bearer_token(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_hyphenated_word_is_not_random() {
+        assert!(is_random("sk-proj-a1b2c3"));
+        assert!(!is_random("sk-folding-cube-spinner"));
+    }
+}

@@ -1,0 +1,412 @@
+//! Finds values by the name in front of them anywhere in text: `password=x`, `"password": "x"`,
+//! `--password x`, `password is x`, `<password>x<`, `?sig=x`, also escaped or percent-encoded.
+//! How far a value reaches is decided in `values`.
+
+use std::ops::Range;
+
+use super::glyphs::{Glyph, glyph, skip_blanks};
+use super::names::{is_credible, is_nothing, is_sentence_word, phrase_strength, strength};
+use super::prefilter;
+use super::spans::Spans;
+use super::values::{Context, Extent, Form, extent};
+use super::words::{QUERY_ONLY, Strength};
+
+/// What a text must hold before it can hold a sensitive name or secret query parameter.
+pub(super) const STEMS: &str = "\
+    password passwd passphrase passcode pass$ pwd secret token authoriz authoris bearer \
+    credential ^cred$ cookie sessid jsession key$ key%3d psk$ ^dsn$ ^ssn$ cvv cvc credit~card \
+    debit~card card~n card~pin ^cc~n ^pin$ pin~code pin~number user~pin otp$ basic~auth \
+    http~auth _auth auth~header auth~code access~code backup~code device~code mfa~code \
+    time~code recovery~code security~code verification~code conn~string \
+    connection~string mnemonic~phrase recovery~phrase seed~phrase social~security \
+    access~signature code~verifier sig= sig%3d signature= signature%3d hmac= assertion= \
+    samlresponse= samlrequest= auth= sid= ticket= code= code%3d";
+
+/// Collects the value behind every sensitive name in the text.
+pub(super) fn find(text: &str, spans: &mut Spans) {
+    let (mut done, mut work) = (0, 0);
+    prefilter::each_name_stem(text.as_bytes(), |end| {
+        if end <= done {
+            return;
+        }
+        let name = Name::around(text, end - 1, done);
+        done = name.range.end;
+        if let Some(value) = name.value(text) {
+            work += value.len();
+            if work > text.len() * OVERLAP_LIMIT {
+                done = done.max(value.end);
+            }
+            spans.push(value);
+        }
+    });
+}
+
+/// Names inside values are read too, lest an open quote hide the next name; once the values add
+/// up to this many times the text, no more.
+const OVERLAP_LIMIT: usize = 8;
+
+/// Longer identifiers are cut: a name is read around its stem.
+const NAME_LIMIT: usize = 96;
+
+/// An identifier in the text, and what stands in front of it.
+struct Name {
+    range: Range<usize>,
+    before: Option<u8>,
+    is_flag: bool,
+}
+
+/// What joins a name to its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// `"name": value`, as data formats write it.
+    Quoted,
+    /// `name=value` or `--name value`: the writer means a pair.
+    Pair,
+    /// `name: value`.
+    Colon,
+    /// `name is value`.
+    Is,
+    /// `name value`.
+    Nothing,
+}
+
+impl Link {
+    fn form(self, strength: Strength) -> Form {
+        match (self, strength) {
+            (Self::Quoted | Self::Pair, _) | (Self::Colon, Strength::Firm) => Form::Structure,
+            (Self::Colon, Strength::Loose) => Form::Header,
+            (Self::Is | Self::Nothing, _) => Form::Word,
+        }
+    }
+}
+
+impl Name {
+    fn around(text: &str, at: usize, floor: usize) -> Self {
+        let bytes = text.as_bytes();
+        let floor = floor.max(at.saturating_sub(NAME_LIMIT));
+        let mut start = at;
+        while start > floor && is_name_byte(bytes[start - 1]) {
+            start -= 1;
+        }
+        let mut end = at;
+        while end < bytes.len() && end - at < NAME_LIMIT && is_name_byte(bytes[end]) {
+            end += 1;
+        }
+        let (escape, before) = leading_escape(bytes, start, at);
+        start += escape;
+        let dashes = bytes[start..at]
+            .iter()
+            .take_while(|byte| **byte == b'-')
+            .count();
+        Self {
+            range: start + dashes..end,
+            before,
+            is_flag: dashes > 0 && before.is_none_or(|byte| !byte.is_ascii_alphanumeric()),
+        }
+    }
+
+    fn value(&self, text: &str) -> Option<Range<usize>> {
+        let bytes = text.as_bytes();
+        let strength = self.strength(text)?;
+        if let Some(content) = self.element_content(bytes) {
+            return Some(content).filter(|content| !is_nothing(text[content.clone()].trim()));
+        }
+        let (quoted, after) = skip_closers(bytes, skip_participle(bytes, self.range.end));
+        let (link, separator, start) = self.link(bytes, quoted, after)?;
+        let link = match self.query_only(text) {
+            Some(Strength::Loose) => Link::Nothing,
+            _ if quoted => Link::Quoted,
+            _ => link,
+        };
+        let context = Context {
+            name: &text[self.range.clone()],
+            in_query: self.is_in_query(),
+            is_encoded: separator.is_some_and(Glyph::is_encoded),
+            crosses_lines: quoted,
+            form: link.form(strength),
+        };
+        let found = extent(text, start, &context)?;
+        accepts(
+            &text[found.range.clone()],
+            &found,
+            link,
+            strength,
+            context.name,
+        )
+        .then_some(found.range)
+    }
+
+    fn strength(&self, text: &str) -> Option<Strength> {
+        let name = &text[self.range.clone()];
+        if let Some(strength) = self.query_only(text) {
+            return Some(strength);
+        }
+        if name.eq_ignore_ascii_case("code") {
+            return (self.is_in_query() && is_grant(text, self.range.start))
+                .then_some(Strength::Firm);
+        }
+        let words_inside = name.contains(['_', '-', '.']) || is_camel(name);
+        phrase_strength(self.phrase(text)).or_else(|| strength(name).filter(|_| words_inside))
+    }
+
+    fn query_only(&self, text: &str) -> Option<Strength> {
+        let name = &text[self.range.clone()];
+        let row = QUERY_ONLY
+            .iter()
+            .find(|(entry, _)| entry.eq_ignore_ascii_case(name));
+        row.map(|(_, strength)| *strength)
+            .filter(|_| self.is_in_query())
+    }
+
+    fn is_in_query(&self) -> bool {
+        matches!(self.before, Some(b'?' | b'&' | b'#' | b';'))
+    }
+
+    /// The name with the words before it, which may qualify it (`api key`, `next page token`).
+    fn phrase<'a>(&self, text: &'a str) -> &'a str {
+        const WORDS_BEFORE: usize = 3;
+        let bytes = text.as_bytes();
+        let mut start = self.range.start;
+        for _ in 0..WORDS_BEFORE {
+            let Some(space) = start.checked_sub(1).filter(|at| bytes[*at] == b' ') else {
+                break;
+            };
+            let floor = space.saturating_sub(NAME_LIMIT);
+            let mut word = space;
+            while word > floor && is_name_byte(bytes[word - 1]) {
+                word -= 1;
+            }
+            if word == space {
+                break;
+            }
+            start = word;
+        }
+        &text[start..self.range.end]
+    }
+
+    fn link(
+        &self,
+        bytes: &[u8],
+        quoted: bool,
+        after: usize,
+    ) -> Option<(Link, Option<Glyph>, usize)> {
+        let at = skip_blanks(bytes, after, quoted);
+        let found = glyph(bytes, at)?;
+        match found.character {
+            b'=' => Some((
+                Link::Pair,
+                Some(found),
+                skip_marks(bytes, at + found.length),
+            )),
+            b':' if is_path(bytes, at + found.length) => None,
+            b':' => Some((
+                Link::Colon,
+                Some(found),
+                skip_marks(bytes, at + found.length),
+            )),
+            b'-' if bytes.get(at + 1) == Some(&b'>') => Some((Link::Pair, None, at + 2)),
+            _ if quoted => sibling_value(bytes, at).map(|start| (Link::Pair, None, start)),
+            _ if at == after => None,
+            _ if self.is_flag => Some((Link::Pair, None, at)).filter(|_| found.character != b'-'),
+            _ => Some(
+                verb_end(bytes, at).map_or((Link::Nothing, None, at), |end| (Link::Is, None, end)),
+            ),
+        }
+    }
+
+    /// The text of an element with this name.
+    fn element_content(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        const ATTRIBUTES_LIMIT: usize = 512;
+        let prefixed = self.before == Some(b':') && opens_with_prefix(bytes, self.range.start - 1);
+        let entity = bytes[..self.range.start].ends_with(b"&lt;");
+        if self.before != Some(b'<') && !prefixed && !entity {
+            return None;
+        }
+        let limit = bytes.len().min(self.range.end + ATTRIBUTES_LIMIT);
+        let (end, mark) = find_bracket(&bytes[..limit], self.range.end, b"<>")?;
+        if mark.character == b'<' || bytes[end - 1] == b'/' {
+            return None;
+        }
+        let start = end + mark.length;
+        let close = find_bracket(bytes, start, b"<");
+        Some(start..close.map_or(bytes.len(), |(at, _)| at))
+    }
+}
+
+/// The first of the brackets from `at` on, however it is encoded.
+fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, Glyph)> {
+    while let Some(found) = glyph(bytes, at) {
+        if brackets.contains(&found.character) {
+            return Some((at, found));
+        }
+        at += found.length;
+    }
+    None
+}
+
+fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &str) -> bool {
+    if is_nothing(value) {
+        return false;
+    }
+    match (link, strength) {
+        _ if found.certain => true,
+        (Link::Pair, _) => true,
+        (Link::Quoted, _) => found.quoted || !is_sentence_word(value),
+        (Link::Colon | Link::Is, Strength::Firm) => !is_sentence_word(value),
+        (Link::Colon | Link::Is, Strength::Loose) => is_credible(value),
+        (Link::Nothing, _) => is_credible(value) && (found.quoted || stands_alone(value, name)),
+    }
+}
+
+/// Whether a credible value needs no mark between it and its name.
+fn stands_alone(value: &str, name: &str) -> bool {
+    const LONE_TOKEN: usize = 16;
+    const ALGORITHMS: &str = "sha md5 pbkdf argon hmac utf oauth base64 aes rfc bcrypt";
+    let digit = value.bytes().any(|byte| byte.is_ascii_digit());
+    let starts = |algorithm: &str| {
+        let start = value.get(..algorithm.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(algorithm))
+    };
+    let algorithm = ALGORITHMS.split_ascii_whitespace().any(starts);
+    let is_password =
+        phrase_strength(name).is_some() && name.to_ascii_lowercase().contains("passw");
+    digit && !algorithm && (value.len() >= LONE_TOKEN || is_password)
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'$')
+}
+
+fn is_camel(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    bytes
+        .windows(2)
+        .any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+        || bytes.iter().any(u8::is_ascii_digit)
+}
+
+/// How many bytes at the start of an identifier belong to the escape in front of it, and the
+/// character that really stands there.
+fn leading_escape(bytes: &[u8], start: usize, at: usize) -> (usize, Option<u8>) {
+    let Some(previous) = start.checked_sub(1) else {
+        return (0, None);
+    };
+    let escape = glyph(bytes, previous).filter(|found| {
+        matches!(bytes[previous], b'%' | b'\\')
+            && found.is_encoded()
+            && previous + found.length <= at
+    });
+    escape.map_or((0, Some(bytes[previous])), |found| {
+        (found.length - 1, Some(found.character))
+    })
+}
+
+/// Skips the word that may stand between a name and its colon ("api key provided: x").
+fn skip_participle(bytes: &[u8], at: usize) -> usize {
+    const PARTICIPLES: &[&[u8]] = &[
+        b" provided",
+        b" supplied",
+        b" given",
+        b" received",
+        b" value",
+    ];
+    let found = PARTICIPLES.iter().find(|word| {
+        let end = at + word.len();
+        let same = bytes
+            .get(at..end)
+            .is_some_and(|have| have.eq_ignore_ascii_case(word));
+        same && matches!(bytes.get(end), Some(b':' | b'='))
+    });
+    at + found.map_or(0, |word| word.len())
+}
+
+/// Skips what may close a name: quotes, brackets and emphasis. Tells whether a quote was there.
+fn skip_closers(bytes: &[u8], mut at: usize) -> (bool, usize) {
+    let mut quoted = false;
+    while let Some(found) = glyph(bytes, at) {
+        let closes = found.is_quote() || matches!(found.character, b']' | b'*');
+        if !closes {
+            break;
+        }
+        quoted |= found.is_quote();
+        at += found.length;
+    }
+    (quoted, at)
+}
+
+/// Skips the rest of a separator: `=>`, `:=`, `==`, and emphasis behind it.
+fn skip_marks(bytes: &[u8], mut at: usize) -> usize {
+    const MARKS_LIMIT: usize = 4;
+    for _ in 0..MARKS_LIMIT {
+        match bytes.get(at) {
+            Some(b'=' | b'>' | b'*') => at += 1,
+            _ => break,
+        }
+    }
+    at
+}
+
+/// Whether a colon continues into `::` or `://`, which join paths and not pairs.
+fn is_path(bytes: &[u8], after: usize) -> bool {
+    bytes.get(after) == Some(&b':') || bytes[after..].starts_with(b"//")
+}
+
+/// The end of `is` or `was` with the colon that may follow.
+fn verb_end(bytes: &[u8], at: usize) -> Option<usize> {
+    [&b"is"[..], b"was"].iter().find_map(|verb| {
+        let end = at + verb.len();
+        let same = bytes.get(at..end)?.eq_ignore_ascii_case(verb);
+        match bytes.get(end) {
+            Some(b' ') if same => Some(end),
+            Some(b':') if same => Some(end + 1),
+            _ => None,
+        }
+    })
+}
+
+/// The value in `{"name": "password", "value": "x"}` and `name="password" value="x"`.
+fn sibling_value(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut at = at;
+    if glyph(bytes, at)?.character == b',' {
+        at = skip_blanks(bytes, at + 1, true);
+    }
+    let open = glyph(bytes, at)?;
+    if open.is_quote() {
+        at += open.length;
+    }
+    let end = at + b"value".len();
+    if !bytes.get(at..end)?.eq_ignore_ascii_case(b"value") {
+        return None;
+    }
+    let (_, at) = skip_closers(bytes, end);
+    let at = skip_blanks(bytes, at, true);
+    let separator = glyph(bytes, at)?;
+    matches!(separator.character, b'=' | b':').then_some(at + separator.length)
+}
+
+fn opens_with_prefix(bytes: &[u8], colon: usize) -> bool {
+    const PREFIX_LIMIT: usize = 32;
+    let floor = colon.saturating_sub(PREFIX_LIMIT);
+    let mut at = colon;
+    while at > floor && is_name_byte(bytes[at - 1]) {
+        at -= 1;
+    }
+    at > 0 && bytes[at - 1] == b'<'
+}
+
+/// Whether a `code` parameter belongs to an authorization response.
+fn is_grant(text: &str, at: usize) -> bool {
+    const REACH: usize = 256;
+    const MARKS: &[&str] = &["state=", "state%", "grant_type=", "grant_type%"];
+    let start = text.floor_char_boundary(at.saturating_sub(REACH));
+    let end = text.floor_char_boundary((at + REACH).min(text.len()));
+    let before = text[start..at].rsplit(char::is_whitespace).next();
+    let after = text[at..end].split(char::is_whitespace).next();
+    [before, after]
+        .into_iter()
+        .flatten()
+        .any(|part| MARKS.iter().any(|mark| part.contains(mark)))
+}
+
+#[cfg(test)]
+mod tests;

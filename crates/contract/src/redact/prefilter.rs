@@ -1,0 +1,270 @@
+//! One cheap pass that says which rules may apply to a text, so that clean text costs nothing
+//! more. It may cry wolf; it must never stay silent where a rule would find something.
+
+use std::sync::LazyLock;
+
+use aho_corasick::automaton::Automaton;
+use aho_corasick::dfa::DFA;
+use aho_corasick::{Anchored, MatchKind};
+
+use super::rules::{self, Hits, Trigger};
+use super::shapes::NAMED_VALUE;
+
+/// Tells whether these bytes may hold a secret; false is certain.
+///
+/// This is the pass that every text goes through first, shown for measuring what redaction of
+/// clean data costs beyond it.
+#[must_use]
+pub fn scan(bytes: &[u8]) -> bool {
+    hits(bytes) != 0
+}
+
+/// The rules that may apply to these bytes.
+pub(super) fn hits(bytes: &[u8]) -> Hits {
+    let mut found = 0;
+    each_anchor(bytes, |anchor, _| found |= 1 << anchor.rule);
+    if has_card_digits(bytes) {
+        found |= PREFILTER.digits;
+    }
+    if has_long_run(bytes) {
+        found |= PREFILTER.long_run;
+    }
+    found
+}
+
+/// Whether a name holds one of the stems of the sensitive names.
+pub(super) fn may_be_sensitive_name(name: &[u8]) -> bool {
+    is_name_hit(hits(name))
+}
+
+/// Whether the hits of a name include the stems of the sensitive names.
+pub(super) fn is_name_hit(hits: Hits) -> bool {
+    hits & PREFILTER.names != 0
+}
+
+/// Calls back with the end of every stem of a sensitive name, in order.
+pub(super) fn each_name_stem(bytes: &[u8], mut callback: impl FnMut(usize)) {
+    each_anchor(bytes, |anchor, end| {
+        if PREFILTER.names >> anchor.rule & 1 == 1 {
+            callback(end - anchor.literal.len() + anchor.stem_length());
+        }
+    });
+}
+
+struct Prefilter {
+    automaton: DFA,
+    anchors: Vec<Anchor>,
+    names: Hits,
+    digits: Hits,
+    long_run: Hits,
+}
+
+struct Anchor {
+    literal: Vec<u8>,
+    rule: usize,
+    exact: bool,
+    at_start: bool,
+    at_end: bool,
+}
+
+static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| {
+    let (mut anchors, mut names, mut digits, mut long_run) = (Vec::new(), 0, 0, 0);
+    for (index, rule) in rules::all().enumerate() {
+        match rule.trigger {
+            Trigger::Anchors(list) => {
+                let list = list.split_ascii_whitespace();
+                anchors.extend(list.flat_map(|text| Anchor::read(text, index)));
+                names |= Hits::from(rule.name == NAMED_VALUE) << index;
+            }
+            Trigger::Digits => digits |= 1 << index,
+            Trigger::LongRun => long_run |= 1 << index,
+        }
+    }
+    let automaton = DFA::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::Standard)
+        .start_kind(aho_corasick::StartKind::Unanchored)
+        .prefilter(false)
+        .build(anchors.iter().map(|anchor| &anchor.literal))
+        .expect("a few hundred short literals fit an automaton");
+    Prefilter {
+        automaton,
+        anchors,
+        names,
+        digits,
+        long_run,
+    }
+});
+
+impl Anchor {
+    /// One anchor for each way to write the `~` between two words.
+    fn read(text: &'static str, rule: usize) -> Vec<Self> {
+        const BETWEEN: &[&str] = &["", "_", "-", " ", "."];
+        let inner = text.strip_prefix('^').unwrap_or(text);
+        let literal = inner.strip_suffix('$').unwrap_or(inner);
+        let spellings = if literal.contains('~') {
+            BETWEEN
+        } else {
+            &BETWEEN[..1]
+        };
+        let read = |between: &&str| Self {
+            literal: literal.replace('~', between).into_bytes(),
+            rule,
+            exact: literal.bytes().any(|byte| byte.is_ascii_uppercase()),
+            at_start: text.starts_with('^'),
+            at_end: text.ends_with('$'),
+        };
+        spellings.iter().map(read).collect()
+    }
+
+    /// The length without the separator that some stems include.
+    fn stem_length(&self) -> usize {
+        let separator = self
+            .literal
+            .iter()
+            .position(|byte| matches!(byte, b'=' | b'%'));
+        separator.unwrap_or(self.literal.len())
+    }
+
+    fn agrees(&self, bytes: &[u8], end: usize) -> bool {
+        let start = end - self.literal.len();
+        (!self.exact || bytes[start..end] == self.literal)
+            && (!self.at_start || is_word_start(bytes, start))
+            && (!self.at_end || is_word_end(bytes, end))
+    }
+}
+
+#[inline]
+fn each_anchor(bytes: &[u8], mut callback: impl FnMut(&Anchor, usize)) {
+    let Prefilter {
+        automaton, anchors, ..
+    } = &*PREFILTER;
+    let Ok(mut state) = automaton.start_state(Anchored::No) else {
+        return;
+    };
+    for (at, byte) in bytes.iter().enumerate() {
+        state = automaton.next_state(Anchored::No, state, *byte);
+        if automaton.is_special(state) && automaton.is_match(state) {
+            for index in 0..automaton.match_len(state) {
+                let anchor = &anchors[automaton.match_pattern(state, index).as_usize()];
+                if anchor.agrees(bytes, at + 1) {
+                    callback(anchor, at + 1);
+                }
+            }
+        }
+    }
+}
+
+/// Also true behind an escape, whose last character only looks like a letter.
+fn is_word_start(bytes: &[u8], start: usize) -> bool {
+    let back = |distance: usize| start.checked_sub(distance).map(|at| bytes[at]);
+    let Some(before) = back(1) else {
+        return true;
+    };
+    !before.is_ascii_alphabetic()
+        || before.is_ascii_lowercase() && bytes[start].is_ascii_uppercase()
+        || back(2) == Some(b'\\')
+        || back(3) == Some(b'%')
+        || back(6) == Some(b'\\')
+}
+
+fn is_word_end(bytes: &[u8], end: usize) -> bool {
+    let letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphabetic);
+    let plural = matches!(bytes.get(end), Some(b's' | b'S')) && !letter(end + 1);
+    let camel =
+        bytes[end - 1].is_ascii_lowercase() && bytes.get(end).is_some_and(u8::is_ascii_uppercase);
+    !letter(end) || plural || camel
+}
+
+/// The fewest digits of a card number.
+const FEWEST_DIGITS: usize = 13;
+
+/// A card number's first digits, with a separator between any two, fit two blocks of this size.
+const DIGIT_BLOCK: usize = 32;
+
+fn has_card_digits(bytes: &[u8]) -> bool {
+    let mut before = 0;
+    let dense = bytes.len() >= FEWEST_DIGITS
+        && bytes.chunks(DIGIT_BLOCK).any(|block| {
+            let digits = block.iter().map(|byte| u8::from(byte.is_ascii_digit()));
+            let here: u8 = digits.sum();
+            let dense = usize::from(before + here) >= FEWEST_DIGITS;
+            before = here;
+            dense
+        });
+    dense && has_card_groups(bytes)
+}
+
+/// Times, dates and identifiers are dense too; only a card has one long group or starts 4-4-4
+/// or 4-6-4.
+fn has_card_groups(bytes: &[u8]) -> bool {
+    let (mut run, mut groups) = (0, (0, 0));
+    bytes.iter().any(|byte| {
+        match byte {
+            b'0'..=b'9' => run += 1,
+            b' ' | b'-' => (run, groups) = (0, (groups.1, run)),
+            _ => (run, groups) = (0, (0, 0)),
+        }
+        run >= FEWEST_DIGITS || run >= 4 && matches!(groups, (4, 4 | 6))
+    })
+}
+
+/// Runs shorter than this hold none of the secrets that have no literal to look for.
+const LONG_RUN: usize = 56;
+
+fn has_long_run(bytes: &[u8]) -> bool {
+    // A long run covers two neighbouring probes, so the bytes between are read only if both fit.
+    const STRIDE: usize = LONG_RUN / 2;
+    let probes = (0..bytes.len().div_ceil(STRIDE)).map(|probe| probe * STRIDE);
+    bytes.len() >= LONG_RUN
+        && probes.skip(1).any(|at| {
+            is_token_byte(bytes[at])
+                && is_token_byte(bytes[at - STRIDE])
+                && bytes[at - STRIDE..at]
+                    .iter()
+                    .all(|byte| is_token_byte(*byte))
+        })
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_text_is_clean() {
+        let clean = [
+            "",
+            "The quick brown fox jumps over the lazy dog.",
+            "shipping, passed, spinner, design, classname, incredible, hotplug",
+            "order 1234-5678 550e8400-e29b-41d4 of 2026-11-15T08:48:30Z took 42 ms",
+            "task-17 is at risk-free disk-usage",
+        ];
+        for text in clean {
+            assert!(!scan(text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn card_digits_are_seen_across_blocks() {
+        for shift in 0..70 {
+            let text = format!("{}4111 1111 1111 1111", "x".repeat(shift));
+            assert!(has_card_digits(text.as_bytes()), "{shift}");
+        }
+        assert!(!has_card_digits(b"1234 5678 9012"));
+    }
+
+    #[test]
+    fn a_run_is_long_from_its_limit_on_wherever_it_starts() {
+        for shift in 0..100 {
+            let padding = " ".repeat(shift);
+            let long = format!("{padding}{}", "a".repeat(LONG_RUN));
+            let short = format!("{padding}{} ", "a".repeat(LONG_RUN / 2 - 1));
+            assert!(has_long_run(long.as_bytes()), "{shift}");
+            assert!(!has_long_run(short.as_bytes()), "{shift}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The rules for secrets that no single provider owns: named values, authentication schemes,
+//! signed tokens, key blocks, credentials in URLs and commands, card numbers.
+
+use super::credentials::{any, is_basic_pair, is_bearer_token, is_random};
+use super::rules::{Find, Pattern, Proof, Rule, Trigger};
+use super::{cards, pairs, urls};
+
+/// The rule whose anchors are the stems of the sensitive names.
+pub(super) const NAMED_VALUE: &str = "named value";
+
+/// The rules, each with a sample it removes and an innocent it spares.
+pub(super) static SHAPES: [Rule; 13] = [
+    Rule {
+        name: NAMED_VALUE,
+        trigger: Trigger::Anchors(pairs::STEMS),
+        find: Find::Code(pairs::find),
+        proof: Proof {
+            sample: "login failed: password=hunter2, try again",
+            secret: "hunter2",
+            innocent: "next_page_token=abc123def456; keyboard: qwerty77; password must be 8 long",
+        },
+    },
+    Rule {
+        name: "bearer credential",
+        trigger: Trigger::Anchors("^bearer"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r#"(?i)(?:\b|%[0-9a-f]{2}|\\[nrt])bearer(?:\s|%20|\+|:|=|\\*["'])+([a-z0-9._~+/-]{6,}=*)"#,
+            ),
+            is_bearer_token,
+        ),
+        proof: Proof {
+            sample: "sent bearer mF_9.B5f-4.1JqM and got 401",
+            secret: "mF_9.B5f-4.1JqM",
+            innocent: "the bearer of this letter; Bearer authentication failed; bearer token expired",
+        },
+    },
+    Rule {
+        name: "basic credential",
+        trigger: Trigger::Anchors("^basic"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r#"(?i)(?:\b|%[0-9a-f]{2}|\\[nrt])basic(?:\s|%20|\+|:|\\*["'])+([a-z0-9+/_-]{4,}=*)"#,
+            ),
+            is_basic_pair,
+        ),
+        proof: Proof {
+            sample: "sent Basic dXNlcjpwYXNz to the proxy",
+            secret: "dXNlcjpwYXNz",
+            innocent: "basic authentication failed; Basic training; basic plan",
+        },
+    },
+    Rule {
+        name: "signed token",
+        trigger: Trigger::Anchors("^eyJ"),
+        find: Find::Pattern(
+            Pattern::word(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}"),
+            any,
+        ),
+        proof: Proof {
+            sample: concat!(
+                "jwt eyJhbGciOiJI",
+                "UzI1NiJ9.eyJzdWIiOiIx",
+                "In0.c2lnbmF0dXJl expired"
+            ),
+            secret: concat!("eyJzdWIiOiIx", "In0.c2lnbmF0dXJl"),
+            innocent: "cursor eyJpZCI6MTAwfQ of page eyJpZCI6MTAwfQ.json",
+        },
+    },
+    Rule {
+        name: "private key block",
+        trigger: Trigger::Anchors("PRIVATE"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r"(?s)(-{4,5} ?BEGIN(?: |\+|%20)(?:[A-Z0-9]+(?: |\+|%20)){0,4}PRIVATE(?: |\+|%20)KEY.*?(?:-{4,5} ?END[A-Z0-9 +%]{0,60}-{4,5}|\z))",
+            ),
+            any,
+        ),
+        proof: Proof {
+            sample: concat!(
+                "-----BEGIN RSA PRIV",
+                "ATE KEY-----\nMIIEow\nabc\n-----END RSA PRIV",
+                "ATE KEY-----\n"
+            ),
+            secret: "MIIEow",
+            innocent: "-----BEGIN PUBLIC KEY-----\nMIIBIj\n-----END PUBLIC KEY-----\nPRIVATE PROPERTY",
+        },
+    },
+    Rule {
+        name: "end of a private key block",
+        trigger: Trigger::Anchors("PRIVATE"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r"((?:[A-Za-z0-9+/=]{16,}(?:\s|\\[nr])*)+)-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY",
+            ),
+            any,
+        ),
+        proof: Proof {
+            sample: concat!(
+                "...QhVhQhVhQhVhQhVhQhVh\nQhVhQhVhQhVhQhVhQh==\n-----END PRIV",
+                "ATE KEY-----"
+            ),
+            secret: "QhVhQhVhQhVhQhVhQh==",
+            innocent: "QhVhQhVhQhVhQhVhQhVh\n-----END CERTIFICATE----- PRIVATE",
+        },
+    },
+    Rule {
+        name: "user information of a URL",
+        trigger: Trigger::Anchors(":// :\\/\\/ %3a%2f%2f %253a%252f%252f"),
+        find: Find::Code(urls::find_user_information),
+        proof: Proof {
+            sample: "cannot reach postgres://app:s3cr3t@db.example.com:5432/main",
+            secret: "s3cr3t",
+            innocent: "cannot reach https://example.com:8443/@scope/name?mail=bob@example.com",
+        },
+    },
+    Rule {
+        name: "user of a command",
+        trigger: Trigger::Anchors("curl wget"),
+        find: Find::Code(urls::find_command_users),
+        proof: Proof {
+            sample: "curl -s -u bob:opensesame https://example.com",
+            secret: "opensesame",
+            innocent: "curl -s https://example.com -o a:b; docker run -p 80:80",
+        },
+    },
+    Rule {
+        name: "password of a database command",
+        trigger: Trigger::Anchors("mysql mariadb sshpass"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r"(?:mysql|mariadb|mysqldump|mysqladmin|sshpass)(?: [^\n]*?)? -p ?([^\s-]\S*)",
+            ),
+            any,
+        ),
+        proof: Proof {
+            sample: "mysqldump -h db -u root -popensesame main",
+            secret: "opensesame",
+            innocent: "mysql -h db -P 3306 -p --batch",
+        },
+    },
+    Rule {
+        name: "driver source name",
+        trigger: Trigger::Anchors("tcp( tcp%28 unix( unix%28 @// @(description"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r"(?i)[\w.-]+(?:[:/]|%3a)([^\s@]+)(?:@|%40)(?:(?:tcp|unix)(?:\(|%28)|//|\(description)",
+            ),
+            any,
+        ),
+        proof: Proof {
+            sample: "open app:opensesame@tcp(db:3306)/main",
+            secret: "opensesame",
+            innocent: "open app@tcp(db:3306)/main",
+        },
+    },
+    Rule {
+        name: "social security number",
+        trigger: Trigger::Anchors("^ssn$ social~security"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r"(?i)\b(?:ssn|social security(?: number| no\.?)?)\W{0,3}(?:is |was |of )?(\d{3}[- ]?\d{2}[- ]?\d{4})\b",
+            ),
+            any,
+        ),
+        proof: Proof {
+            sample: "the SSN 078-05-1120 is on file",
+            secret: "078-05-1120",
+            innocent: "ticket 078-05-1120; the ssn is missing",
+        },
+    },
+    Rule {
+        name: "card number",
+        trigger: Trigger::Digits,
+        find: Find::Code(cards::find),
+        proof: Proof {
+            sample: "charged 4111 1111 1111 1111 twice",
+            secret: "4111 1111 1111 1111",
+            innocent: "order 4111 1111 1111 1112, order 1234567890123456",
+        },
+    },
+    Rule {
+        name: "bot token without a prefix",
+        trigger: Trigger::LongRun,
+        find: Find::Pattern(
+            Pattern::word(r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
+            is_random,
+        ),
+        proof: Proof {
+            sample: concat!(
+                "MTIzNDU2Nzg5MDEyMzQ1",
+                "Njc4.GabcDE.abcdefghijklm",
+                "nopqrstuvwxyz0123"
+            ),
+            secret: concat!("GabcDE.abcdefghijklm", "nopqrstuvwxyz0123"),
+            innocent: "My-very-long-module-name.module.another-very-long-module-name-here.tar.gz",
+        },
+    },
+];

@@ -1,0 +1,119 @@
+//! Redacts one text: learned literals, JSON inside the text, then the value rules, again and
+//! again until nothing changes. That fixed point is what makes redaction idempotent.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::literals::Literals;
+use super::rules::Hits;
+use super::spans::Spans;
+use super::{REPLACEMENT, prefilter, rules, tree};
+
+/// A text that still changes after this many rounds is replaced whole.
+const ROUND_LIMIT: usize = 6;
+
+/// JSON texts longer than this are treated as prose.
+pub(super) const JSON_LIMIT_BYTES: usize = 4 << 20;
+
+/// JSON inside JSON inside text is read this deep; what lies deeper is replaced whole.
+pub(super) const JSON_NESTING: usize = 5;
+
+/// The text without its secrets, borrowed when there were none.
+pub(super) fn redact<'a>(literals: &Literals, text: &'a str, nesting: usize) -> Cow<'a, str> {
+    redact_hit(literals, text, prefilter::hits(text.as_bytes()), nesting)
+}
+
+/// The same for a text that went through the prefilter already.
+pub(super) fn redact_hit<'a>(
+    literals: &Literals,
+    text: &'a str,
+    hits: Hits,
+    nesting: usize,
+) -> Cow<'a, str> {
+    let Some(mut current) = round(literals, text, hits, nesting) else {
+        return Cow::Borrowed(text);
+    };
+    for _ in 1..ROUND_LIMIT {
+        let hits = prefilter::hits(current.as_bytes());
+        match round(literals, &current, hits, nesting) {
+            Some(next) => current = next,
+            None => return Cow::Owned(current),
+        }
+    }
+    Cow::Borrowed(REPLACEMENT)
+}
+
+/// The JSON value a text holds, when it could hide something from the rules.
+pub(super) fn inner_json(text: &str, hits: Hits) -> Option<Value> {
+    let start = text.trim_start().as_bytes().first()?;
+    let worth_reading = matches!(start, b'{' | b'[' | b'"')
+        && text.len() <= JSON_LIMIT_BYTES
+        && (hits != 0 || text.contains('\\'));
+    worth_reading.then(|| serde_json::from_str(text).ok())?
+}
+
+/// One pass over the text; nothing when it changes nothing.
+fn round(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<String> {
+    redact_json(literals, text, hits, nesting).or_else(|| {
+        if hits == 0 && literals.is_empty() {
+            return None;
+        }
+        let mut spans = Spans::default();
+        literals.find(text, &mut spans);
+        rules::find(text, hits, &mut spans);
+        spans.cut(text)
+    })
+}
+
+fn redact_json(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<String> {
+    let before = inner_json(text, hits)?;
+    if nesting == JSON_NESTING {
+        return Some(REPLACEMENT.to_owned());
+    }
+    let mut after = before.clone();
+    tree::redact(literals, &mut after, nesting + 1);
+    (before != after).then(|| after.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        assert_eq!(redact(&Literals::default(), text, 0), expected);
+    }
+
+    #[test]
+    fn json_in_text_is_rewritten_only_when_it_held_a_secret() {
+        check(r#"{ "password" : "x" }"#, r#"{"password":"[REDACTED]"}"#);
+        check(r#"{ "keyboard" : "x" }"#, r#"{ "keyboard" : "x" }"#);
+        check(r#"{"\u0070assword":"x"}"#, r#"{"password":"[REDACTED]"}"#);
+        check(r#""password=x""#, r#""password=[REDACTED]""#);
+    }
+
+    #[test]
+    fn a_doubled_key_hides_nothing() {
+        check(
+            r#"{"password":"hunter2","password":null}"#,
+            r#"{"password":"[REDACTED]","password":null}"#,
+        );
+    }
+
+    #[test]
+    fn nested_json_is_read_to_its_limit_and_replaced_beyond() {
+        for levels in 1..JSON_NESTING + 3 {
+            let mut text = r#"{"password":"hunter2","note":"kept"}"#.to_owned();
+            for _ in 1..levels {
+                text = Value::from(text).to_string();
+            }
+            let redacted = redact(&Literals::default(), &text, 0);
+            assert!(!redacted.contains("hunter2"), "{levels}");
+            assert_eq!(
+                redacted.contains("kept"),
+                levels <= JSON_NESTING,
+                "{levels}"
+            );
+        }
+    }
+}

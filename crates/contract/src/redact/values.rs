@@ -1,0 +1,304 @@
+//! Decides how far the value behind a sensitive name reaches in text: a quoted string, a bracketed
+//! structure, a credential behind its scheme, a chain of cookies, or one bare word.
+
+use std::ops::Range;
+
+use super::REPLACEMENT;
+use super::glyphs::{Glyph, glyph, skip_blanks};
+use super::names::is_sentence_word;
+
+/// Where the value stands, as far as it bears on where it ends.
+pub(super) struct Context<'a> {
+    pub(super) name: &'a str,
+    /// Whether the name is a query parameter, so that `&` and `#` always end the value.
+    pub(super) in_query: bool,
+    /// Whether the separator was encoded, so that encoded marks end the value too.
+    pub(super) is_encoded: bool,
+    /// Whether the value may stand on a later line than its name.
+    pub(super) crosses_lines: bool,
+    pub(super) form: Form,
+}
+
+/// What the value may be besides a string or a word; each includes the ones before.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Form {
+    /// Nothing else.
+    Word,
+    /// A scheme with its credential, or a chain of cookies.
+    Header,
+    /// A bracketed structure.
+    Structure,
+}
+
+/// A value and what its writing says about it.
+pub(super) struct Extent {
+    pub(super) range: Range<usize>,
+    pub(super) quoted: bool,
+    /// Whether its form alone shows a secret, whatever the words are.
+    pub(super) certain: bool,
+}
+
+/// The value that starts at `at` or behind the blanks there.
+pub(super) fn extent(text: &str, at: usize, context: &Context<'_>) -> Option<Extent> {
+    let bytes = text.as_bytes();
+    let start = skip_blanks(bytes, at, context.crosses_lines);
+    let first = glyph(bytes, start)?;
+    if first.is_quote() {
+        let start = start + first.length;
+        let end = closing(bytes, start, first);
+        return Some(Extent {
+            range: start..end,
+            quoted: true,
+            certain: false,
+        });
+    }
+    let opens = matches!(first.character, b'{' | b'[') && !text[start..].starts_with(REPLACEMENT);
+    if opens && context.form == Form::Structure && !context.in_query {
+        return Some(certain(start..structure_end(bytes, start)));
+    }
+    if let Some(range) = credential(text, start, context) {
+        return Some(certain(range));
+    }
+    if context.form >= Form::Header
+        && contains_word(context.name, "cookie")
+        && let Some(range) = cookies(text, start, context)
+    {
+        return Some(certain(range));
+    }
+    let range = start..bare_end(bytes, start, context);
+    (!range.is_empty()).then_some(Extent {
+        range,
+        quoted: false,
+        certain: false,
+    })
+}
+
+fn certain(range: Range<usize>) -> Extent {
+    Extent {
+        range,
+        quoted: false,
+        certain: true,
+    }
+}
+
+/// Where the string that was opened by `open` closes, or the end of a text cut short.
+fn closing(bytes: &[u8], start: usize, open: Glyph) -> usize {
+    let raw = &bytes[start - open.length..start];
+    if !matches!(raw[0], b'\\' | b'"' | b'\'' | b'`') || raw.ends_with(b"2") || raw.ends_with(b"7")
+    {
+        let same = |window: &[u8]| window.eq_ignore_ascii_case(raw);
+        let found = bytes[start..].windows(raw.len()).position(same);
+        return found.map_or(bytes.len(), |length| start + length);
+    }
+    // An escaped quote closes when the backslashes before it are those of the opening one, not
+    // one more level of escaping; fewer belong to the string around.
+    let level = raw.len() - 1;
+    let mut slashes = 0;
+    for (at, byte) in bytes.iter().enumerate().skip(start) {
+        let doubled = *byte == b'\'' && bytes.get(at + 1) == Some(&b'\'');
+        if doubled && at > start || at > start + 1 && *byte == b'\'' && bytes[at - 1] == b'\'' {
+            slashes = 0;
+            continue;
+        }
+        if *byte == open.character && (slashes < level || slashes % (2 * raw.len()) == level) {
+            return at - slashes.min(level);
+        }
+        if *byte == b'\n' && open.character != b'"' {
+            return at;
+        }
+        slashes = if *byte == b'\\' { slashes + 1 } else { 0 };
+    }
+    bytes.len()
+}
+
+/// Where the bracket at `start` closes, strings skipped, or the end of a text cut short.
+fn structure_end(bytes: &[u8], start: usize) -> usize {
+    let mut depth = 0usize;
+    let mut at = start;
+    while let Some(found) = glyph(bytes, at) {
+        at += found.length;
+        match found.character {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            b'"' => {
+                let end = closing(bytes, at, found);
+                at = (end + found.length).min(bytes.len());
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+    bytes.len()
+}
+
+/// Authentication schemes whose credential is the next word.
+const WORD_SCHEMES: &[&str] = &[
+    "bearer",
+    "basic",
+    "token",
+    "apikey",
+    "negotiate",
+    "ntlm",
+    "bot",
+    "splunk",
+];
+
+/// Authentication schemes whose credential is a list of parameters.
+const LIST_SCHEMES: &[&str] = &[
+    "digest",
+    "hawk",
+    "oauth",
+    "signature",
+    "mac",
+    "aws4-hmac-sha256",
+];
+
+/// What follows the scheme in an authorization header.
+fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    if context.form == Form::Word || !contains_word(context.name, "auth") {
+        return None;
+    }
+    let length = bytes[start..]
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-')
+        .count();
+    let scheme = &text[start..start + length];
+    let named = |list: &[&str]| list.iter().any(|entry| entry.eq_ignore_ascii_case(scheme));
+    let from = skip_blanks(bytes, start + length, false);
+    if from == start + length {
+        return None;
+    }
+    if named(LIST_SCHEMES) {
+        let line = bytes[from..]
+            .iter()
+            .position(|byte| matches!(byte, b'\n' | b'\r'));
+        return Some(from..line.map_or(bytes.len(), |line| from + line));
+    }
+    let end = bare_end(bytes, from, context);
+    (named(WORD_SCHEMES) && !is_sentence_word(&text[from..end])).then_some(from..end)
+}
+
+/// A chain of cookies, joined by semicolons or commas.
+fn cookies(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    if context.is_encoded {
+        // Inside an encoded header no mark is certain, so all of it goes.
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b"&\"'<>".contains(byte);
+        let length = bytes[start..].iter().position(ends);
+        return Some(start..length.map_or(bytes.len(), |length| start + length));
+    }
+    let mut end = cookie_end(bytes, start, context);
+    if !text.get(start..end)?.contains('=') {
+        return None;
+    }
+    loop {
+        end = date_end(bytes, end);
+        if !matches!(bytes.get(end), Some(b';' | b',')) {
+            break;
+        }
+        let next = skip_blanks(bytes, end + 1, false);
+        let next_end = cookie_end(bytes, next, context);
+        if next_end == next {
+            break;
+        }
+        end = next_end;
+    }
+    Some(start..end)
+}
+
+/// Where the date of `Expires=Wed, 21 Oct 2026 07:28:00 GMT` ends, from its first blank on.
+fn date_end(bytes: &[u8], at: usize) -> usize {
+    const DATE_LENGTH: usize = 22;
+    let end = (at + DATE_LENGTH).min(bytes.len());
+    let zone = bytes[at..end]
+        .windows(3)
+        .position(|window| window == b"GMT");
+    zone.map_or(at, |length| at + length + 3)
+}
+
+fn cookie_end(bytes: &[u8], start: usize, context: &Context<'_>) -> usize {
+    let semicolon = bytes[start..]
+        .iter()
+        .position(|byte| matches!(byte, b';' | b',') || byte.is_ascii_whitespace())
+        .map_or(bytes.len(), |length| start + length);
+    bare_end(&bytes[..semicolon], start, context)
+}
+
+/// Where a value without quotes ends.
+fn bare_end(bytes: &[u8], start: usize, context: &Context<'_>) -> usize {
+    let mut at = start;
+    while at < bytes.len() && !bytes[at].is_ascii_whitespace() {
+        if bytes[at..].starts_with(REPLACEMENT.as_bytes()) {
+            at += REPLACEMENT.len();
+            continue;
+        }
+        let found = mark(bytes, at, context);
+        if ends_value(bytes, at, found, context) {
+            break;
+        }
+        at += found.length;
+    }
+    let at = at.min(bytes.len());
+    let ended = bytes.get(at).is_none_or(u8::is_ascii_whitespace);
+    let dots = bytes[start..at]
+        .iter()
+        .rev()
+        .take_while(|byte| **byte == b'.')
+        .count();
+    if ended && dots < at - start {
+        at - dots
+    } else {
+        at
+    }
+}
+
+/// Reads an encoded mark as a mark only where the whole pair is encoded; backslashes always hide
+/// a quote.
+fn mark(bytes: &[u8], at: usize, context: &Context<'_>) -> Glyph {
+    let plain = Glyph {
+        character: bytes[at],
+        length: 1,
+    };
+    let found = glyph(bytes, at).unwrap_or(plain);
+    let escaped_quote = bytes[at] == b'\\' && found.is_quote();
+    if context.is_encoded || escaped_quote || !found.is_encoded() || bytes[at] == b'&' {
+        found
+    } else {
+        plain
+    }
+}
+
+fn ends_value(bytes: &[u8], at: usize, found: Glyph, context: &Context<'_>) -> bool {
+    let after = at + found.length;
+    let next = bytes.get(after).copied();
+    match found.character {
+        b'&' | b'#' if context.in_query => true,
+        b'&' | b'#' | b'"' | b'\'' | b' ' | b'\n' | b'\r' if found.is_encoded() => true,
+        b'&' | b',' | b';' | b'|' => {
+            next.is_none_or(|byte| byte.is_ascii_whitespace() || b"\"'\\{}[]()<>".contains(&byte))
+                || starts_pair(bytes, after)
+        }
+        b'"' | b'\'' | b'`' | b')' | b']' | b'}' | b'>' | b'<' => {
+            next.is_none_or(|byte| !byte.is_ascii_alphanumeric()) || starts_pair(bytes, after)
+        }
+        _ => false,
+    }
+}
+
+/// Whether another `name=` or `name:` starts here.
+fn starts_pair(bytes: &[u8], at: usize) -> bool {
+    const NAME_LIMIT: usize = 48;
+    let rest = &bytes[at.min(bytes.len())..];
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_-. []\"'".contains(*byte);
+    let length = rest.iter().take(NAME_LIMIT).take_while(is_part).count();
+    length > 0 && matches!(rest.get(length), Some(b'=' | b':' | b'%'))
+}
+
+fn contains_word(name: &str, word: &str) -> bool {
+    name.as_bytes()
+        .windows(word.len())
+        .any(|window| window.eq_ignore_ascii_case(word.as_bytes()))
+}

@@ -1,0 +1,183 @@
+//! The word tables behind the name rule: which names hold secrets, and which neighbours make
+//! them innocent. How a name is split and matched lives in `names`.
+
+/// How sure a name alone makes us, when it stands in prose rather than in an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strength {
+    /// Whatever follows the name is taken for the secret.
+    Firm,
+    /// The word has everyday meanings: what follows must also look like a secret.
+    Loose,
+}
+
+/// Where inside a name the word must stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A whole word, anywhere in the name, also in the plural.
+    Word,
+    /// A whole word in the singular: the plural is something else.
+    Singular,
+    /// Even inside a longer word.
+    Inside,
+    /// The name is nothing but this.
+    Alone,
+}
+
+use Place::{Alone, Inside, Singular, Word};
+use Strength::{Firm, Loose};
+
+/// Words that make a name sensitive by themselves.
+pub(super) const SINGLE: &[(&str, Place, Strength)] = &[
+    ("password", Inside, Firm),
+    ("passwd", Inside, Firm),
+    ("passphrase", Inside, Firm),
+    ("passcode", Inside, Firm),
+    ("pwd", Inside, Firm),
+    ("pass", Alone, Loose),
+    ("secret", Word, Firm),
+    ("authorization", Word, Firm),
+    ("authorisation", Word, Firm),
+    ("bearer", Word, Loose),
+    ("credential", Word, Loose),
+    ("cred", Word, Loose),
+    ("cookie", Word, Loose),
+    ("sessid", Inside, Firm),
+    ("jsessionid", Word, Firm),
+    ("token", Singular, Loose),
+    ("psk", Word, Firm),
+    ("dsn", Word, Firm),
+    ("ssn", Word, Firm),
+    ("cvv", Word, Firm),
+    ("cvc", Word, Firm),
+    ("pin", Alone, Loose),
+    ("otp", Word, Loose),
+    ("totp", Word, Loose),
+];
+
+/// Words that are sensitive behind one of the listed words, apart (`api_key`) or joined
+/// (`apikey`); a `+` joins two words that must both stand before.
+pub(super) const QUALIFIED: &[(&str, &str)] = &[
+    (
+        "key",
+        "access account admin api app application auth authentication authorization client \
+         consumer decryption deploy encryption hmac license master private preshared recovery root \
+         secret server service+role session shared shared+access signing ssh ssl subscription \
+         symmetric tls webhook",
+    ),
+    (
+        "token",
+        "access api auth bearer bot csrf device id oauth refresh reset secret security service \
+         session user xsrf",
+    ),
+    ("secret", "api app client consumer jwt shared webhook"),
+    (
+        "pass",
+        "admin auth db ftp key login mail mysql pg proxy redis root smtp ssh store user",
+    ),
+    (
+        "code",
+        "access auth authorization backup device mfa one+time otp pin recovery security verification",
+    ),
+    ("number", "card cc pin social+security"),
+    ("num", "card cc"),
+    ("no", "card cc"),
+    ("card", "credit debit"),
+    ("pin", "card user"),
+    ("auth", "basic http"),
+    ("header", "auth authorization"),
+    ("string", "conn connection"),
+    ("phrase", "mnemonic recovery seed"),
+    ("security", "social"),
+    ("signature", "shared+access"),
+    ("verifier", "code"),
+    ("id", "secret access+key"),
+];
+
+/// A bare `token` behind one of these is a cursor, a unit of text or a protocol handle.
+pub(super) const INNOCENT_BEFORE_TOKEN: &str = "\
+    batch bos cancel cancellation change checkpoint cls concurrency consistency \
+    continuation continue cost cursor delta design each end eos expected fencing first \
+    idempotency input iterator last list mask next output pad page pagination paging per \
+    position previous progress resume scroll sep skip snapshot special start stop sync \
+    unexpected unk unknown watermark";
+
+/// A name whose last word is one of these speaks about the secret and does not hold it.
+pub(super) const INNOCENT_LAST: &str = "\
+    age alg algorithm arn at attempt attempts audience banner brand budget changed class \
+    column consent cost costs count country counts created date description dir disabled \
+    domain duration email enabled encoding endpoint engine env error errors exists \
+    expected expiration expire expired expires expiry field fields file filename \
+    fingerprint form format help host id ids in index invalid issuer kind label last \
+    length less lifetime limit limits location manager max message method min missing \
+    mode ms name names network offset on option options owner page param parameter path \
+    placeholder policies policy port position prefix present price property provider \
+    rate realm reason ref reference region remaining required requirement requirements \
+    retries rotated rotation rule rules santa schema scheme scope scopes score seconds \
+    set settings sharing size source state status strength time timestamp title ttl type \
+    types updated uri url usage used user username valid var variable version window";
+
+/// Query parameters that carry a secret although the same name elsewhere would not.
+pub(super) const QUERY_ONLY: &[(&str, Strength)] = &[
+    ("sig", Firm),
+    ("signature", Firm),
+    ("x-amz-signature", Firm),
+    ("x-goog-signature", Firm),
+    ("hmac", Firm),
+    ("assertion", Firm),
+    ("client_assertion", Firm),
+    ("samlresponse", Firm),
+    ("samlrequest", Firm),
+    ("auth", Loose),
+    ("key", Loose),
+    ("sid", Loose),
+    ("ticket", Loose),
+];
+
+/// Words that follow a sensitive name in an ordinary sentence ("password is required").
+pub(super) const SENTENCE_WORDS: &str = "\
+    a about absent accepted all allowed already also always an and any are as at auth \
+    authentication authorization bad basic be bearer because being blank blocked but by can cannot \
+    case-sensitive change changed check compromised contact correct could defined denied \
+    deprecated did different digest disabled do does either empty enabled encrypted error \
+    exceeded expected expired expires failed failure field for forbidden found from \
+    generated has hashed header hidden if ignored in inactive incorrect insufficient \
+    invalid is issued it known leaked length locked longer malformed managed mandatory \
+    may mismatch missing must needed needs never no none not null of ok okay on only \
+    optional or out outdated parameter pending please present provided read rejected \
+    required requires reset revoked safe same scheme see sent set shorter should still \
+    stored supplied that the this to token too unable unauthorized unavailable undefined \
+    unknown unset unsupported used user valid validated validation value verified was \
+    weak when where which will with without wrong you your";
+
+/// Values that are no secret wherever they stand.
+pub(super) const NOTHING: &str = "\
+    false nil no none null true undefined yes";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_lower_case_and_free_of_doubles() {
+        let single: Vec<&str> = SINGLE.iter().map(|row| row.0).collect();
+        let query: Vec<&str> = QUERY_ONLY.iter().map(|row| row.0).collect();
+        let lists = [
+            INNOCENT_BEFORE_TOKEN,
+            INNOCENT_LAST,
+            SENTENCE_WORDS,
+            NOTHING,
+        ];
+        let qualifiers = QUALIFIED.iter().map(|row| row.1);
+        let tables = lists
+            .into_iter()
+            .chain(qualifiers)
+            .map(|list| list.split_ascii_whitespace().collect())
+            .chain([single, query]);
+        for table in tables {
+            for (index, word) in table.iter().enumerate() {
+                assert_eq!(*word, word.to_ascii_lowercase());
+                assert!(!table[..index].contains(word), "{word} stands twice");
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Redaction seen from outside: no planted secret survives anywhere, no innocent is touched,
+//! and redacting twice changes nothing. That hostile input costs linear time is a benchmark.
+
+#[path = "common/corpus.rs"]
+mod corpus;
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use corpus::{INNOCENTS, SECRETS};
+use panpan_contract::redact::{DEPTH_LIMIT, Markers, REPLACEMENT, Redactor, is_sensitive_name};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn members(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+fn nested(inner: Value, depth: usize) -> Value {
+    (0..depth).fold(inner, |value, level| {
+        if level % 2 == 0 {
+            Value::Object([("level".to_owned(), value)].into_iter().collect())
+        } else {
+            Value::Array(vec![value])
+        }
+    })
+}
+
+/// Every place a text is planted in.
+fn plantings(text: &str) -> Vec<Value> {
+    let object = json!({ "note": text, "count": 1 });
+    vec![
+        json!(text),
+        json!(format!("call failed with {text} while connecting")),
+        json!(format!("https://example.com/path?first=1&x={text}")),
+        json!(format!("[{text}]")),
+        json!(format!("caused by:\n\t{text}\n\tat line 3")),
+        json!(object.to_string()),
+        json!(Value::from(object.to_string()).to_string()),
+        json!(format!("upstream said {object} and closed")),
+        json!({ text: true }),
+        json!([["first", text], { "a": { "b": text } }]),
+        nested(json!(text), 100),
+    ]
+}
+
+#[test]
+fn no_secret_survives_in_any_place() {
+    let redactor = Redactor::new();
+    for secret in SECRETS {
+        for mut planted in plantings(secret.text) {
+            let before = planted.to_string();
+            redactor.value(&mut planted);
+            let escaped = Value::from(secret.hidden).to_string();
+            let after = planted.to_string();
+            assert!(
+                !after.contains(secret.hidden),
+                "{}: {before} -> {after}",
+                secret.name
+            );
+            assert!(
+                !after.contains(escaped.trim_matches('"')),
+                "{}: {after}",
+                secret.name
+            );
+        }
+    }
+}
+
+#[test]
+fn no_innocent_is_touched_in_any_place() {
+    let redactor = Redactor::new();
+    for innocent in INNOCENTS {
+        assert!(
+            matches!(redactor.text(innocent), Cow::Borrowed(_)),
+            "{innocent} -> {}",
+            redactor.text(innocent)
+        );
+        for planted in plantings(innocent) {
+            let mut redacted = planted.clone();
+            redactor.value(&mut redacted);
+            assert_eq!(redacted, planted);
+        }
+    }
+}
+
+#[test]
+fn secrets_and_innocents_stand_side_by_side() {
+    let redactor = Redactor::new();
+    for (secret, innocent) in SECRETS.iter().zip(INNOCENTS.iter().cycle()) {
+        let redacted = redactor.text(innocent).into_owned() + "\n" + secret.text;
+        let redacted = redactor.text(&redacted);
+        assert!(redacted.starts_with(innocent), "{redacted}");
+        assert!(!redacted.contains(secret.hidden), "{redacted}");
+    }
+}
+
+#[test]
+fn percent_encoded_secrets_go_too() {
+    let redactor = Redactor::new();
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    for secret in SECRETS.iter().filter(|secret| {
+        secret.hidden.bytes().all(safe)
+            && !secret.name.contains("block")
+            && !secret.name.starts_with("command")
+            && !secret.name.starts_with("environment")
+    }) {
+        let mut encoded = String::new();
+        for byte in secret.text.bytes() {
+            if safe(byte) {
+                encoded.push(char::from(byte));
+            } else {
+                write!(encoded, "%{byte:02X}").expect("a string takes everything");
+            }
+        }
+        let text = format!("https://example.com/?next={encoded}");
+        let redacted = redactor.text(&text);
+        assert!(
+            !redacted.contains(secret.hidden),
+            "{}: {redacted}",
+            secret.name
+        );
+    }
+}
+
+#[test]
+fn values_under_a_sensitive_name_go_whole_except_booleans_and_null() {
+    let mut value = json!({
+        "password": "x", "pin": 1234, "credentials": {"user": "bob"}, "api_keys": ["a"],
+        "token": true, "secret": null, "cookie": REPLACEMENT,
+        "next_page_token": "abc", "max_tokens": 5, "key": "PROJ-123",
+    });
+    Redactor::new().value(&mut value);
+    assert_eq!(
+        value,
+        json!({
+            "password": REPLACEMENT, "pin": REPLACEMENT, "credentials": REPLACEMENT,
+            "api_keys": REPLACEMENT, "token": true, "secret": null, "cookie": REPLACEMENT,
+            "next_page_token": "abc", "max_tokens": 5, "key": "PROJ-123",
+        })
+    );
+    let mut number = json!(42);
+    Redactor::new().named("otp", &mut number);
+    assert_eq!(number, json!(REPLACEMENT));
+    assert!(is_sensitive_name("X-Api-Key") && !is_sensitive_name("keyboard"));
+}
+
+#[test]
+fn headers_and_flags_in_lists_lose_their_values() {
+    let mut value = json!({
+        "headers": [{"name": "Authorization", "value": "opensesame"}, {"name": "Accept", "value": "*/*"}],
+        "raw": ["Accept", "*/*", "Cookie", "opensesame"],
+        "arguments": ["--password", "opensesame", "--verbose", "x"],
+        "required": ["password", "email"],
+    });
+    Redactor::new().value(&mut value);
+    assert_eq!(
+        value,
+        json!({
+            "headers": [{"name": "Authorization", "value": REPLACEMENT}, {"name": "Accept", "value": "*/*"}],
+            "raw": ["Accept", "*/*", "Cookie", REPLACEMENT],
+            "arguments": ["--password", REPLACEMENT, "--verbose", "x"],
+            "required": ["password", "email"],
+        })
+    );
+}
+
+#[test]
+fn secret_keys_are_replaced_and_stay_apart() {
+    let first = SECRETS[0].hidden;
+    let second = SECRETS[1].hidden;
+    let mut value = json!({ first: 1, second: 2 });
+    Redactor::new().value(&mut value);
+    let names: Vec<&String> = value.as_object().expect("an object").keys().collect();
+    assert_eq!(names, ["[REDACTED]", "[REDACTED] 2"]);
+}
+
+#[test]
+fn card_numbers_go_as_numbers_too() {
+    let mut value = json!([4_111_111_111_111_111_u64, 4_111_111_111_111_112_u64]);
+    Redactor::new().value(&mut value);
+    assert_eq!(value, json!([REPLACEMENT, 4_111_111_111_111_112_u64]));
+}
+
+#[test]
+fn nesting_is_read_to_its_limit_and_replaced_beyond() {
+    for (depth, kept) in [(DEPTH_LIMIT, true), (DEPTH_LIMIT + 1, false)] {
+        let mut value = nested(json!("kept"), depth);
+        Redactor::new().value(&mut value);
+        assert_eq!(value.to_string().contains("kept"), kept, "{depth}");
+    }
+    let mut bottomless = nested(json!("x"), 200_000);
+    Redactor::new().value(&mut bottomless);
+    assert!(bottomless.to_string().contains(REPLACEMENT));
+}
+
+#[test]
+fn learned_literals_go_everywhere_and_are_never_shown() {
+    let markers = Markers::from_schema(&json!({"properties": {"room": {"x-sensitive": true}}}));
+    let mut redactor = Redactor::new();
+    redactor.learn(
+        &members(json!({"password": "open sesame", "auth": {"token": "abc", "headers": {"Authorization": "Bearer zyxwvu"}},
+            "room": "tower", "pin": 9876, "body": "{\"secret\":\"innermost\"}"})),
+        Some(&markers),
+    );
+    redactor.learn_literal("p@ss");
+    redactor.learn_literal("abc");
+    let text = "open sesame, zyxwvu, tower, 9876, innermost, p@ss, p%40ss, abc, 198765";
+    let redacted = redactor.text(text);
+    assert_eq!(
+        redacted,
+        "[REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], abc, 198765"
+    );
+    let shown = format!("{redactor:?}");
+    assert!(
+        !shown.contains("sesame") && !shown.contains("tower"),
+        "{shown}"
+    );
+    let mut value = json!({"tower": [9876, "the tower"]});
+    redactor.marked(&markers, &mut value);
+    assert_eq!(
+        value,
+        json!({"[REDACTED]": [REPLACEMENT, "the [REDACTED]"]})
+    );
+}
+
+#[test]
+fn hostile_input_never_panics() {
+    const LENGTH: usize = if cfg!(debug_assertions) {
+        1 << 16
+    } else {
+        1 << 20
+    };
+    let seeds = [
+        "a",
+        "{",
+        "[",
+        "\"",
+        "eyJ",
+        "eyJaaaaaaaaa.",
+        "1",
+        "4111 ",
+        "://",
+        "://a:",
+        "%3A%2F%2F",
+        "password",
+        "password=",
+        "password:",
+        "password is ",
+        "token {",
+        "token \"",
+        "token: {",
+        "\"token\": {",
+        "authorization digest ",
+        "cookie: a=b;c;",
+        "cookie: a=b;",
+        "--token ",
+        "<token ",
+        "<token>",
+        "&code=",
+        "-----BEGIN PRIVATE KEY-----",
+        "AAAAAAAAAAAAAAAA\n",
+        "PRIVATE ",
+        "curl -u ",
+        "mysql -h ",
+        "\\",
+        "\\\"",
+        "%",
+        "%25",
+        "&quot;",
+        "sk-",
+        "Bearer ",
+        "basic YTpi",
+        "M.",
+        "a@tcp(",
+        "a:b@tcp(",
+        "key=",
+        "\u{e9}",
+        "password\\\"",
+        "[REDACTED]",
+        "Mabcdefghijabcdefghijabcde.",
+        "xoxb-",
+        "1234567890:AA",
+        "ssn ",
+        "access-",
+        "password ' ",
+    ];
+    let mut redactor = Redactor::new();
+    redactor.learn_literal("aaaa");
+    for seed in seeds {
+        let text = seed.repeat(LENGTH / seed.len());
+        let _ = redactor.text(&text);
+        let _ = redactor.text(&format!("password={text}"));
+    }
+}
+
+fn fragment() -> impl Strategy<Value = String> {
+    let separators = [
+        " ", "=", ":", ": ", "&", "?", "\"", "\\\"", "'", ",", ";", "{", "}", "[", "]", "@", "://",
+        "%3D", "%26", "%22", "\\", "\n", "<", ">", "/", ".", "-", "--", " is ", "\\n", "\\u003d",
+        "&quot;", "|", "(", ")", "*", "#", "\u{e9}",
+    ];
+    let words = [
+        "password",
+        "token",
+        "secret",
+        "api_key",
+        "Authorization",
+        "Bearer",
+        "Basic",
+        "Cookie",
+        "Digest",
+        "hunter2",
+        "abc123def456",
+        "dXNlcjpwYXNz",
+        "https",
+        "user",
+        "host",
+        "value",
+        "name",
+        "key",
+        "sig",
+        "code",
+        "state",
+        "page",
+        "4111 1111 1111 1111",
+        "4111",
+        "1111",
+        "REDACTED",
+        "[REDACTED]",
+        "[REDACTED",
+        "true",
+        "null",
+        "42",
+        "curl -u ",
+        "mysql -p",
+        "ssn",
+        "078-05-1120",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
+        "tcp(",
+    ];
+    prop_oneof![
+        proptest::sample::select(separators.to_vec()).prop_map(str::to_owned),
+        proptest::sample::select(words.to_vec()).prop_map(str::to_owned),
+        (0..SECRETS.len()).prop_map(|index| SECRETS[index].text.to_owned()),
+        (0..SECRETS.len(), 0..40usize).prop_map(|(index, cut)| SECRETS[index]
+            .text
+            .chars()
+            .take(cut)
+            .collect()),
+        (0..INNOCENTS.len()).prop_map(|index| INNOCENTS[index].to_owned()),
+        "\\PC{0,6}",
+    ]
+}
+
+fn text() -> impl Strategy<Value = String> {
+    proptest::collection::vec(fragment(), 0..12).prop_map(|parts| parts.concat())
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        text().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map(text(), inner.clone(), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+            inner.prop_map(|inner| Value::from(inner.to_string())),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn redacting_text_twice_changes_nothing_more(text in text(), learned in text()) {
+        let mut redactor = Redactor::new();
+        redactor.learn_literal(&learned);
+        let once = redactor.text(&text).into_owned();
+        prop_assert_eq!(redactor.text(&once), once.as_str());
+    }
+
+    #[test]
+    fn redacting_a_value_twice_changes_nothing_more(value in value()) {
+        let redactor = Redactor::new();
+        let mut once = value;
+        redactor.value(&mut once);
+        let mut twice = once.clone();
+        redactor.value(&mut twice);
+        prop_assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn a_secret_behind_any_text_goes(before in text(), index in 0..SECRETS.len()) {
+        let secret = &SECRETS[index];
+        prop_assume!(!before.contains(secret.hidden));
+        let redacted = Redactor::new().text(&format!("{before}\n{}\n", secret.text)).into_owned();
+        prop_assert!(!redacted.contains(secret.hidden), "{}", redacted);
+    }
+}
