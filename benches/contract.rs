@@ -3,6 +3,8 @@
 //! Goal and baseline are run in turn, many times; the ratio is that of the medians. `--plant-slowdown`
 //! does the measured work three times over, to show that a slowdown would be noticed.
 
+#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

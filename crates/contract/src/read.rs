@@ -79,7 +79,22 @@ pub fn document(bytes: &[u8]) -> Result<Value, ReadError> {
     if bytes.len() > DOCUMENT_BYTES_LIMIT {
         return Err(ReadError::TooLarge { bytes: bytes.len() });
     }
-    serde_json::from_slice(bytes).map_err(|error| syntax(&error))
+    // Checked once for the whole text, which is quicker than string by string.
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+    serde_json::from_str(text).map_err(|error| syntax(&error))
+}
+
+fn not_utf8(bytes: &[u8], offset: usize) -> ReadError {
+    let before = &bytes[..offset];
+    let line_start = before
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |at| at + 1);
+    ReadError::Syntax {
+        problem: "the text is not UTF-8".to_owned(),
+        line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+        column: 1 + offset - line_start,
+    }
 }
 
 fn syntax(error: &serde_json::Error) -> ReadError {
@@ -132,39 +147,27 @@ impl Members {
     }
 
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, ReadError> {
-        self.typed(name, "a string", |value| match value {
-            Value::String(text) => Ok(text),
-            other => Err(other),
-        })
+        self.read(name, |member| member.text())
     }
 
     pub(crate) fn flag(&mut self, name: &str) -> Result<Option<bool>, ReadError> {
-        self.typed(name, "true or false", |value| value.as_bool().ok_or(value))
+        self.read(name, |member| member.flag())
     }
 
     pub(crate) fn unsigned<T: TryFrom<u64>>(&mut self, name: &str) -> Result<Option<T>, ReadError> {
-        let fits = |value: &Value| value.as_u64().and_then(|number| T::try_from(number).ok());
-        let expected = "a whole number of 0 or more, within range";
-        self.typed(name, expected, |value| fits(&value).ok_or(value))
+        self.read(name, |member| member.unsigned())
     }
 
     pub(crate) fn integer(&mut self, name: &str) -> Result<Option<i64>, ReadError> {
-        self.typed(name, "a whole number", |value| value.as_i64().ok_or(value))
+        self.read(name, |member| member.integer())
     }
 
     pub(crate) fn map(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ReadError> {
-        self.typed(name, "an object", |value| match value {
-            Value::Object(map) => Ok(map),
-            other => Err(other),
-        })
+        self.read(name, |member| member.map())
     }
 
     pub(crate) fn members(&mut self, name: &str) -> Result<Option<Members>, ReadError> {
-        let map = self.map(name)?;
-        Ok(map.map(|map| Members {
-            map,
-            path: self.at(name),
-        }))
+        self.read(name, |member| member.members())
     }
 
     /// Takes a list, reading each item with its own place.
@@ -173,19 +176,7 @@ impl Members {
         name: &str,
         read: impl Fn(Value, String) -> Result<T, ReadError>,
     ) -> Result<Option<Vec<T>>, ReadError> {
-        let items = self.typed(name, "a list", |value| match value {
-            Value::Array(items) => Ok(items),
-            other => Err(other),
-        })?;
-        let Some(items) = items else { return Ok(None) };
-        let path = self.at(name);
-        let read_at = |(index, item)| read(item, format!("{path}/{index}"));
-        items
-            .into_iter()
-            .enumerate()
-            .map(read_at)
-            .collect::<Result<_, _>>()
-            .map(Some)
+        self.read(name, |member| member.list(read))
     }
 
     /// Takes a word and finds the value it stands for.
@@ -195,11 +186,22 @@ impl Members {
         expected: &str,
         from_word: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, ReadError> {
-        self.typed(name, expected, |value| {
-            match value.as_str().and_then(&from_word) {
-                Some(found) => Ok(found),
-                None => Err(value),
-            }
+        self.read(name, |member| member.word(expected, from_word))
+    }
+
+    /// Takes all members at once, each with its place; null counts as absent.
+    pub(crate) fn each(
+        self,
+        mut read: impl FnMut(Member<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        let Self { map, path } = self;
+        let mut present = map.into_iter().filter(|(_, value)| !value.is_null());
+        present.try_for_each(|(name, value)| {
+            read(Member {
+                value,
+                parent: &path,
+                name: &name,
+            })
         })
     }
 
@@ -210,7 +212,7 @@ impl Members {
 
     /// The place of a member.
     pub(crate) fn at(&self, name: &str) -> String {
-        format!("{}/{}", self.path, escaped(name))
+        place(&self.path, name)
     }
 
     /// The error for a member that has to be there.
@@ -222,19 +224,113 @@ impl Members {
         }
     }
 
-    fn typed<T>(
+    /// Takes a member and reads it.
+    pub(crate) fn read<T>(
         &mut self,
         name: &str,
-        expected: &str,
-        read: impl FnOnce(Value) -> Result<T, Value>,
+        read: impl FnOnce(Member<'_>) -> Result<T, ReadError>,
     ) -> Result<Option<T>, ReadError> {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
-        read(value)
-            .map(Some)
-            .map_err(|other| unexpected(self.at(name), expected, &other))
+        read(Member {
+            value,
+            parent: &self.path,
+            name,
+        })
+        .map(Some)
     }
+}
+
+/// One member of an object, with its place. The place is only spelt out when it is needed.
+#[derive(Debug)]
+pub(crate) struct Member<'a> {
+    value: Value,
+    parent: &'a str,
+    pub(crate) name: &'a str,
+}
+
+impl Member<'_> {
+    pub(crate) fn text(self) -> Result<String, ReadError> {
+        self.typed("a string", |value| match value {
+            Value::String(text) => Ok(text),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn flag(self) -> Result<bool, ReadError> {
+        self.typed("true or false", |value| value.as_bool().ok_or(value))
+    }
+
+    pub(crate) fn unsigned<T: TryFrom<u64>>(self) -> Result<T, ReadError> {
+        let fits = |value: &Value| value.as_u64().and_then(|number| T::try_from(number).ok());
+        self.typed("a whole number of 0 or more, within range", |value| {
+            fits(&value).ok_or(value)
+        })
+    }
+
+    pub(crate) fn integer(self) -> Result<i64, ReadError> {
+        self.typed("a whole number", |value| value.as_i64().ok_or(value))
+    }
+
+    pub(crate) fn map(self) -> Result<Map<String, Value>, ReadError> {
+        self.typed("an object", |value| match value {
+            Value::Object(map) => Ok(map),
+            other => Err(other),
+        })
+    }
+
+    pub(crate) fn members(self) -> Result<Members, ReadError> {
+        let path = self.place();
+        Ok(Members {
+            map: self.map()?,
+            path,
+        })
+    }
+
+    pub(crate) fn list<T>(
+        self,
+        read: impl Fn(Value, String) -> Result<T, ReadError>,
+    ) -> Result<Vec<T>, ReadError> {
+        let path = self.place();
+        let items = self.typed("a list", |value| match value {
+            Value::Array(items) => Ok(items),
+            other => Err(other),
+        })?;
+        let read_at = |(index, item)| read(item, format!("{path}/{index}"));
+        items.into_iter().enumerate().map(read_at).collect()
+    }
+
+    pub(crate) fn word<T>(
+        self,
+        expected: &str,
+        from_word: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, ReadError> {
+        self.typed(expected, |value| {
+            value.as_str().and_then(from_word).ok_or(value)
+        })
+    }
+
+    fn place(&self) -> String {
+        place(self.parent, self.name)
+    }
+
+    fn typed<T>(
+        self,
+        expected: &str,
+        read: impl FnOnce(Value) -> Result<T, Value>,
+    ) -> Result<T, ReadError> {
+        let Self {
+            value,
+            parent,
+            name,
+        } = self;
+        read(value).map_err(|other| unexpected(place(parent, name), expected, &other))
+    }
+}
+
+fn place(parent: &str, name: &str) -> String {
+    format!("{parent}/{}", escaped(name))
 }
 
 /// The error for a value of the wrong type.
@@ -301,6 +397,11 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "not valid JSON: expected value (line 2, column 8)"
+        );
+        let error = document(b"{\n \"a\": \"\xff\"}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "not valid JSON: the text is not UTF-8 (line 2, column 8)"
         );
     }
 

@@ -1,5 +1,7 @@
 //! The bot dialect: the registry of recoveries, the rule for every field, the examples.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use common::native;

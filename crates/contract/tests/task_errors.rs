@@ -1,5 +1,7 @@
 //! The JSON-RPC dialect: the numbers of both tables and every example of the task protocol.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod common;
 
 use common::native;

@@ -89,7 +89,6 @@ impl BotError<'_> {
     fn carried(&self) -> Fields {
         let failure = self.failure;
         let told = failure.retryable() == failure.is_recoverable();
-        let fixed = self.compact && failure.kind().is_catalogued();
         let fields = if self.compact {
             LEFT_OUT_OF_TEXT
         } else {
@@ -101,8 +100,7 @@ impl BotError<'_> {
                 Field::Operation,
                 failure.operation() != Some(OPERATION_UNKNOWN),
             )
-            .and(Field::Retryable, told || fixed)
-            .and(Field::Category, fixed)
+            .and(Field::Retryable, told)
     }
 }
 

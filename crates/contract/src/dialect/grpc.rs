@@ -125,96 +125,78 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let number: u64 = members
         .unsigned("code")?
         .ok_or_else(|| members.missing("code", "a whole number"))?;
-    let message = members.text("message")?;
-    let name = members.text("status")?;
-    let place = members.at("details");
-    let details = members
-        .list("details", |value, _| Ok(value))?
-        .unwrap_or_default();
+    let details = members.list("details", Members::of)?.unwrap_or_default();
     if number == 0 {
-        return Ok(Reply::success(read_output(details, &place)?));
+        return Ok(Reply::success(read_output(details)?));
     }
-    let code = name
-        .as_deref()
-        .and_then(Grpc::from_word)
-        .or_else(|| Grpc::from_number(number));
     let mut draft = Draft {
-        message,
+        message: members.text("message")?,
         ..Draft::default()
     };
-    draft.code = code
-        .and_then(for_grpc)
-        .map(|known| known.code().into_owned());
-    if name.is_some() {
-        draft.facts.http_status = u16::try_from(number).ok();
+    for detail in details {
+        read_detail(&mut draft, detail)?;
     }
-    let mut has_reason = false;
-    for (index, detail) in details.into_iter().enumerate() {
-        has_reason |= read_detail(&mut draft, detail, format!("{place}/{index}"))?;
-    }
-    if !has_reason {
+    let name = members.text("status")?;
+    if draft.code.is_none() {
+        let named = name.as_deref().and_then(Grpc::from_word);
+        let known = named
+            .or_else(|| Grpc::from_number(number))
+            .and_then(for_grpc);
+        draft.code = known.map(|known| known.code().into_owned());
         draft.inferred.insert(Inferred::Code);
+    }
+    if name.is_some() && draft.facts.http_status.is_none() {
+        draft.facts.http_status = u16::try_from(number).ok();
     }
     draft.keep_foreign(members.rest());
     Ok(Reply::failure(draft.finish()))
 }
 
-fn read_output(details: Vec<Value>, place: &str) -> Result<Value, ReadError> {
-    let Some(first) = details.into_iter().next() else {
+fn read_output(details: Vec<Members>) -> Result<Value, ReadError> {
+    let Some(mut first) = details.into_iter().next() else {
         return Ok(Value::Null);
     };
-    let mut first = Members::of(first, format!("{place}/0"))?;
     match first.text("value")? {
         Some(text) => read::document(text.as_bytes()),
         None => Ok(Value::Null),
     }
 }
 
-/// Reads one detail; true if it told the code.
-fn read_detail(draft: &mut Draft, detail: Value, place: String) -> Result<bool, ReadError> {
-    let mut members = Members::of(detail, place)?;
-    let type_url = members.text(TYPE)?.unwrap_or_default();
-    match type_url.as_str() {
-        ERROR_INFO => return read_error_info(draft, members),
-        RETRY_INFO => {
-            let delay = members.word("retryDelay", "a duration such as 1.5s", duration_ms)?;
+fn read_detail(draft: &mut Draft, mut detail: Members) -> Result<(), ReadError> {
+    match detail.text(TYPE)?.as_deref() {
+        Some(ERROR_INFO) => read_error_info(draft, detail)?,
+        Some(RETRY_INFO) => {
+            let delay = detail.word("retryDelay", "a duration such as 1.5s", duration_ms)?;
             draft.recovery.retry_after_ms = delay.or(draft.recovery.retry_after_ms);
         }
-        BAD_REQUEST if draft.violations.is_empty() => {
-            draft.violations = members
+        Some(BAD_REQUEST) if draft.violations.is_empty() => {
+            draft.violations = detail
                 .list("fieldViolations", read_violation)?
                 .unwrap_or_default();
         }
-        REQUEST_INFO => {
-            let id = members
-                .peek("requestId")
-                .and_then(Value::as_str)
-                .and_then(|id| Uuid::try_parse(id).ok());
-            draft.id = id.or(draft.id);
+        Some(REQUEST_INFO) => {
+            let id = detail.peek("requestId").and_then(Value::as_str);
+            draft.id = id.and_then(|id| Uuid::try_parse(id).ok()).or(draft.id);
         }
         _ => {}
     }
-    Ok(false)
+    Ok(())
 }
 
-fn read_error_info(draft: &mut Draft, mut info: Members) -> Result<bool, ReadError> {
-    let reason = info.text("reason")?;
-    let told = reason.is_some();
-    if told {
-        draft.code = reason;
-    }
+fn read_error_info(draft: &mut Draft, mut info: Members) -> Result<(), ReadError> {
+    draft.code = info.text("reason")?;
     let Some(mut metadata) = info.members("metadata")? else {
-        return Ok(told);
+        return Ok(());
     };
-    let place = metadata.at(RESIDUAL);
     let residual = metadata.text(RESIDUAL)?;
+    let place = metadata.at(RESIDUAL);
     draft.facts.retryable =
         metadata.word(RETRYABLE, "\"true\" or \"false\"", |word| word.parse().ok())?;
     draft.keep_foreign(metadata.rest());
     if let Some(residual) = residual {
         draft.absorb(Members::of(read::document(residual.as_bytes())?, place)?)?;
     }
-    Ok(told)
+    Ok(())
 }
 
 fn read_violation(value: Value, path: String) -> Result<Violation, ReadError> {

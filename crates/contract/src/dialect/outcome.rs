@@ -99,7 +99,7 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
         message: error.text("message")?,
         ..Draft::default()
     };
-    draft.facts.category = category(&mut error, "category")?;
+    draft.facts.category = error.read("category", category)?;
     draft.facts.retryable = error.flag("retryable")?;
     draft.details_of_any_shape(error.take("details"));
     draft.recovery.retry_after_ms = error.unsigned("retry_after_ms")?;

@@ -59,22 +59,35 @@ impl Fields {
     }
 }
 
+/// Chooses members of the details by name and value.
+pub(crate) type DetailFilter<'a> = &'a dyn Fn(&str, &Value) -> bool;
+
 /// Writes a failure without the parts that were carried elsewhere.
 pub(crate) struct Canonical<'a> {
     failure: &'a Failure,
     carried: Fields,
     /// Which members of the details were *not* carried, where only some were.
-    kept_details: Option<&'a dyn Fn(&str, &Value) -> bool>,
+    kept_details: Option<DetailFilter<'a>>,
 }
 
 impl<'a> Canonical<'a> {
     /// The whole failure.
     pub(crate) fn whole(failure: &'a Failure) -> Self {
-        Self::without(failure, Fields::default())
+        Self {
+            failure,
+            carried: Fields::default(),
+            kept_details: None,
+        }
     }
 
-    /// What is left when a dialect has carried some fields.
+    /// What is left when a dialect has carried some fields. What a catalogue code fixes is carried
+    /// by the code.
     pub(crate) fn without(failure: &'a Failure, carried: Fields) -> Self {
+        let fixed = failure.kind().is_catalogued();
+        let carried = carried
+            .and(Field::Category, fixed)
+            .and(Field::Retryable, fixed)
+            .and(Field::Remedy, fixed);
         Self {
             failure,
             carried,
@@ -83,7 +96,7 @@ impl<'a> Canonical<'a> {
     }
 
     /// Keeps only those members of the details that the dialect had no place for.
-    pub(crate) fn keeping_details(self, kept: &'a dyn Fn(&str, &Value) -> bool) -> Self {
+    pub(crate) fn keeping_details(self, kept: DetailFilter<'a>) -> Self {
         Self {
             kept_details: Some(kept),
             ..self
@@ -354,7 +367,7 @@ impl Serialize for Cause {
 /// The members of the details that pass a filter.
 pub(crate) struct Filtered<'a> {
     pub(crate) details: &'a Map<String, Value>,
-    pub(crate) kept: &'a dyn Fn(&str, &Value) -> bool,
+    pub(crate) kept: DetailFilter<'a>,
 }
 
 impl Serialize for Filtered<'_> {

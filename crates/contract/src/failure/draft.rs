@@ -15,7 +15,7 @@ use super::{
 };
 use crate::code::Code;
 use crate::kind::{Facts, Kind};
-use crate::read::{Members, ReadError, unexpected};
+use crate::read::{Member, Members, ReadError, unexpected};
 
 /// The fields of a failure as far as they are known.
 #[derive(Debug, Default)]
@@ -39,83 +39,42 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Takes in a failure under its own field names: a residual, or a whole one.
-    pub(crate) fn absorb(&mut self, mut members: Members) -> Result<(), ReadError> {
-        replace(&mut self.code, members.text("code")?);
-        replace(
-            &mut self.facts.category,
-            category(&mut members, "category")?,
-        );
-        replace(&mut self.facts.retryable, members.flag("retryable")?);
-        replace(&mut self.facts.remedies, remedies(&mut members)?);
-        replace(
-            &mut self.effect,
-            members.word("effect", "none, unknown or applied", Effect::from_word)?,
-        );
-        replace(&mut self.message, members.text("message")?);
-        if let Some(details) = members.map("details")? {
-            self.details.get_or_insert_default().extend(details);
-        }
-        self.defined |= members.flag("defined")?.unwrap_or_default();
-        if let Some(violations) = members.list("violations", violation)? {
-            self.violations = violations;
-        }
-        if let Some(recovery) = members.members("recovery")? {
-            self.absorb_recovery(recovery)?;
-        }
-        replace(&mut self.source, members.text("source")?);
-        replace(&mut self.operation, members.text("operation")?);
-        replace(&mut self.parameters, members.map("parameters")?);
-        if let Some(upstream) = members.members("upstream")? {
-            self.absorb_upstream(upstream)?;
-        }
-        replace(&mut self.id, identifier(&mut members, "id")?);
-        replace(&mut self.at, moment(&mut members, "at")?);
-        if let Some(mut causes) = members.list("causes", cause)? {
-            causes.truncate(CAUSES_LIMIT);
-            self.causes = causes;
-        }
-        replace(
-            &mut self.facts.http_status,
-            members.unsigned("http_status")?,
-        );
-        replace(
-            &mut self.facts.jsonrpc_code,
-            members.integer("jsonrpc_code")?,
-        );
-        if let Some(inferred) = members.list("inferred", inferred)? {
-            self.inferred.extend(inferred);
-        }
-        Ok(())
+    /// Takes in a failure under its own field names: a residual, or a whole one. Members of later
+    /// versions are passed over.
+    pub(crate) fn absorb(&mut self, members: Members) -> Result<(), ReadError> {
+        members.each(|member| self.absorb_member(member))
     }
 
-    fn absorb_recovery(&mut self, mut members: Members) -> Result<(), ReadError> {
-        let recovery = &mut self.recovery;
-        replace(
-            &mut recovery.retry_after_ms,
-            members.unsigned("retry_after_ms")?,
-        );
-        replace(&mut recovery.max_retries, members.unsigned("max_retries")?);
-        if let Some(adjustments) = members.map("parameter_adjustments")? {
-            recovery.parameter_adjustments.extend(adjustments);
+    fn absorb_member(&mut self, member: Member<'_>) -> Result<(), ReadError> {
+        match member.name {
+            "code" => self.code = Some(member.text()?),
+            "category" => self.facts.category = Some(category(member)?),
+            "retryable" => self.facts.retryable = Some(member.flag()?),
+            "remedy" => self.facts.remedies = Some(remedies(member)?),
+            "effect" => self.effect = Some(effect(member)?),
+            "message" => self.message = Some(member.text()?),
+            "details" => self.details.get_or_insert_default().extend(member.map()?),
+            "defined" => self.defined = member.flag()?,
+            "violations" => self.violations = member.list(violation)?,
+            "recovery" => member
+                .members()?
+                .each(|member| absorb_recovery(&mut self.recovery, member))?,
+            "source" => self.source = Some(member.text()?),
+            "operation" => self.operation = Some(member.text()?),
+            "parameters" => self.parameters = Some(member.map()?),
+            "upstream" => member
+                .members()?
+                .each(|member| absorb_upstream(&mut self.upstream, member))?,
+            "id" => self.id = Some(member.word("a UUID", |text| Uuid::try_parse(text).ok())?),
+            "at" => self.at = Some(moment(member)?),
+            "causes" => self.causes = member.list(cause)?.into_iter().take(CAUSES_LIMIT).collect(),
+            "http_status" => self.facts.http_status = Some(member.unsigned()?),
+            "jsonrpc_code" => self.facts.jsonrpc_code = Some(member.integer()?),
+            "inferred" => self
+                .inferred
+                .extend(member.list(|value, path| inferred(&value, path))?),
+            _ => {}
         }
-        if let Some(alternatives) = members.list("alternatives", alternative)? {
-            recovery.alternatives = alternatives;
-        }
-        if let Some(actions) = members.list("required_actions", sentence)? {
-            recovery.required_actions = actions;
-        }
-        Ok(())
-    }
-
-    fn absorb_upstream(&mut self, mut members: Members) -> Result<(), ReadError> {
-        let upstream = &mut self.upstream;
-        replace(&mut upstream.status, members.unsigned("status")?);
-        replace(&mut upstream.provider, members.text("provider")?);
-        replace(&mut upstream.code, members.text("code")?);
-        let excerpt = members.text("excerpt")?;
-        let cut = |text: String| text.chars().take(EXCERPT_CHARACTERS_LIMIT).collect();
-        replace(&mut upstream.excerpt, excerpt.map(cut));
         Ok(())
     }
 
@@ -227,29 +186,50 @@ impl Draft {
     }
 }
 
-fn replace<T>(place: &mut Option<T>, value: Option<T>) {
-    if value.is_some() {
-        *place = value;
+fn absorb_recovery(recovery: &mut Recovery, member: Member<'_>) -> Result<(), ReadError> {
+    match member.name {
+        "retry_after_ms" => recovery.retry_after_ms = Some(member.unsigned()?),
+        "max_retries" => recovery.max_retries = Some(member.unsigned()?),
+        "parameter_adjustments" => recovery.parameter_adjustments.extend(member.map()?),
+        "alternatives" => recovery.alternatives = member.list(alternative)?,
+        "required_actions" => recovery.required_actions = member.list(sentence)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn absorb_upstream(upstream: &mut Upstream, member: Member<'_>) -> Result<(), ReadError> {
+    match member.name {
+        "status" => upstream.status = Some(member.unsigned()?),
+        "provider" => upstream.provider = Some(member.text()?),
+        "code" => upstream.code = Some(member.text()?),
+        "excerpt" => upstream.excerpt = Some(cut(member.text()?)),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
     }
 }
 
-/// Takes a category by its word.
-pub(crate) fn category(members: &mut Members, name: &str) -> Result<Option<Category>, ReadError> {
-    members.word(
-        name,
+/// Reads a category by its word.
+pub(crate) fn category(member: Member<'_>) -> Result<Category, ReadError> {
+    member.word(
         "one of the ten categories, such as TRANSIENT",
         Category::from_word,
     )
 }
 
-/// Takes a UUID.
-pub(crate) fn identifier(members: &mut Members, name: &str) -> Result<Option<Uuid>, ReadError> {
-    members.word(name, "a UUID", |text| Uuid::try_parse(text).ok())
+fn effect(member: Member<'_>) -> Result<Effect, ReadError> {
+    member.word("none, unknown or applied", Effect::from_word)
 }
 
-/// Takes a time.
-pub(crate) fn moment(members: &mut Members, name: &str) -> Result<Option<Timestamp>, ReadError> {
-    members.word(name, "a time such as 2026-01-31T12:00:00Z", |text| {
+fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {
+    member.word("a time such as 2026-01-31T12:00:00Z", |text| {
         text.parse().ok()
     })
 }
@@ -294,15 +274,15 @@ fn cause(value: Value, path: String) -> Result<Cause, ReadError> {
     })
 }
 
-fn inferred(value: Value, path: String) -> Result<Inferred, ReadError> {
+fn inferred(value: &Value, path: String) -> Result<Inferred, ReadError> {
     let fact = value.as_str().and_then(Inferred::from_word);
-    fact.ok_or_else(|| unexpected(path, "the name of a field that was filled in", &value))
+    fact.ok_or_else(|| unexpected(path, "the name of a field that was filled in", value))
 }
 
-fn remedies(members: &mut Members) -> Result<Option<Remedies>, ReadError> {
+fn remedies(member: Member<'_>) -> Result<Remedies, ReadError> {
     let read = |value: Value, path| {
         let remedy = value.as_str().and_then(Remedy::from_word);
         remedy.ok_or_else(|| unexpected(path, "a remedy, such as wait or change_input", &value))
     };
-    Ok(members.list("remedy", read)?.map(Remedies::from_iter))
+    Ok(member.list(read)?.into_iter().collect())
 }
