@@ -102,6 +102,11 @@ impl Entry {
         Domain::of_number(self.number)
     }
 
+    /// Whether this code stands for all codes that share its value in the mapping.
+    pub fn is_canonical(&self, mapping: Mapping) -> bool {
+        self.canonical.contains(&mapping)
+    }
+
     pub(crate) const fn http(mut self, status: u16) -> Self {
         self.http = status;
         self

@@ -92,5 +92,5 @@ fn canonical(mapping: Mapping, fits: impl Fn(&Entry) -> bool) -> Option<&'static
     }
     std::iter::once(first)
         .chain(rest)
-        .find(|row| row.canonical.contains(&mapping))
+        .find(|row| row.is_canonical(mapping))
 }

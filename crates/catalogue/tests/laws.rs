@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_catalogue::{
-    Category, Effect, Entry, Known, Remedy, check_code, entries, for_flat_name, for_grpc,
+    Category, Effect, Entry, Known, Mapping, Remedy, check_code, entries, for_flat_name, for_grpc,
     for_jsonrpc, for_status, is_protocol_code, lookup,
 };
 
@@ -149,6 +149,26 @@ fn the_canonical_codes_are_these() {
     }
     for unknown in [1000, 0, -32000, -32099, 999, i64::MIN, i64::MAX] {
         assert_eq!(for_jsonrpc(unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn at_most_one_code_is_marked_for_a_value() {
+    let marks = |mapping: Mapping, value: fn(&Entry) -> String| {
+        let mut seen = BTreeMap::new();
+        for row in entries().filter(|row| row.is_canonical(mapping)) {
+            let other = seen.insert(value(row), row.code);
+            assert_eq!(other, None, "{} is marked too", row.code);
+        }
+    };
+    marks(Mapping::JsonRpc, |row| row.jsonrpc.to_string());
+    marks(Mapping::Grpc, |row| row.grpc.to_string());
+    marks(Mapping::Flat, |row| {
+        Known::Row(row_of(row)).flat_name().into_owned()
+    });
+
+    fn row_of(row: &Entry) -> &'static Entry {
+        entries().find(|other| other.code == row.code).unwrap()
     }
 }
 

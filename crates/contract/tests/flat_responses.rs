@@ -130,7 +130,7 @@ fn an_invalid_input_is_named_by_what_is_wrong_with_it() {
     let out_of_range = Violation::value("/amount", "must be positive").actual(-10);
     for (violations, name, details) in [
         (
-            vec![missing.clone(), wrong_type.clone()],
+            vec![missing, wrong_type.clone()],
             "missing_argument",
             Some(json!({"required": ["to_id"]})),
         ),
