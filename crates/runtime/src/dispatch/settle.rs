@@ -1,0 +1,158 @@
+//! Seventh room: is the code one the operation may answer, and do the details fit their schema.
+//!
+//! A handler may answer what its operation declares and what the catalogue knows, except the codes
+//! of the protocol. Everything else is a defect of the handler: the caller sees INTERNAL with the
+//! original code, the log the rest.
+
+use panpan_contract::catalogue::is_protocol_code;
+use panpan_contract::{Failure, Kind, Redacted, codes};
+use serde_json::{Map, Value};
+
+use super::raised::Speaker;
+use super::redact::Cleaned;
+use crate::registry::Operation;
+
+/// A failure the caller may see.
+pub(super) struct Settled {
+    pub(super) failure: Redacted,
+    pub(super) private_cause: Option<String>,
+}
+
+pub(super) fn settle(cleaned: Cleaned) -> Settled {
+    let Cleaned {
+        failure,
+        speaker,
+        operation,
+        private_cause,
+        ..
+    } = cleaned;
+    let (Speaker::Handler, Some(operation)) = (speaker, &operation) else {
+        return Settled {
+            failure,
+            private_cause,
+        };
+    };
+    match meant(&failure, operation) {
+        Some(kind) => checked(restated(failure, kind), operation, private_cause),
+        None => undeclared(&failure, operation),
+    }
+}
+
+/// The facts of the code as they were declared or catalogued; `None` when it is not to be answered.
+fn meant(failure: &Failure, operation: &Operation) -> Option<Kind> {
+    let code = failure.code();
+    if is_protocol_code(code.as_str()) {
+        return None;
+    }
+    let declared = operation.declared(code).map(|it| it.kind.clone());
+    declared.or_else(|| Kind::of(code.as_str()))
+}
+
+/// The same failure under the declared facts, and not yet checked: neither is the handler's to say.
+fn restated(failure: Redacted, kind: Kind) -> Redacted {
+    if *failure.kind() == kind && !failure.is_defined() {
+        return failure;
+    }
+    under(kind, &failure).redacted()
+}
+
+fn under(kind: Kind, said: &Failure) -> Failure {
+    let recovery = said.recovery();
+    let mut failure = Failure::new(kind)
+        .with_message(said.message())
+        .with_effect(said.effect())
+        .with_violations(said.violations().iter().cloned())
+        .with_actions(recovery.required_actions.iter().cloned())
+        .with_alternatives(recovery.alternatives.iter().cloned());
+    if let Some(details) = said.details() {
+        failure = failure.with_details(details.clone());
+    }
+    if let Some(delay_ms) = recovery.retry_after_ms {
+        failure = failure.with_retry_after_ms(delay_ms);
+    }
+    if let Some(max_retries) = recovery.max_retries {
+        failure = failure.with_max_retries(max_retries);
+    }
+    for (parameter, value) in &recovery.parameter_adjustments {
+        failure = failure.with_adjustment(parameter, value.clone());
+    }
+    if let Some(upstream) = said.upstream() {
+        failure = failure.with_upstream(upstream.clone());
+    }
+    for cause in said.causes() {
+        failure = failure.with_cause(cause.clone());
+    }
+    origin_of(failure, said)
+}
+
+/// Copies what the room `stamp` filled in.
+fn origin_of(mut failure: Failure, said: &Failure) -> Failure {
+    if let Some(source) = said.source() {
+        failure = failure.with_source(source);
+    }
+    if let Some(operation) = said.operation() {
+        failure = failure.with_operation(operation);
+    }
+    if let Some(parameters) = said.parameters() {
+        failure = failure.with_parameters(parameters.clone());
+    }
+    if let (Some(id), Some(at)) = (said.id(), said.at()) {
+        failure = failure.stamped(id, at);
+    }
+    failure
+}
+
+/// Details that break their schema keep their code: the caller can still act on it.
+fn checked(failure: Redacted, operation: &Operation, cause: Option<String>) -> Settled {
+    let Some(schema) = operation.details_schema(failure.code()) else {
+        return Settled {
+            failure,
+            private_cause: cause,
+        };
+    };
+    let broken = match schema {
+        Ok(schema) if schema.accepts(&details(&failure)) => {
+            return Settled {
+                failure: failure.with_details_checked(),
+                private_cause: cause,
+            };
+        }
+        Ok(_) => format!(
+            "the details of {} do not fit their declared schema",
+            failure.code()
+        ),
+        Err(broken) => format!(
+            "the details schema of {} does not compile: {broken}",
+            failure.code()
+        ),
+    };
+    Settled {
+        failure,
+        private_cause: cause.or(Some(broken)),
+    }
+}
+
+fn details(failure: &Failure) -> Value {
+    failure
+        .details()
+        .map_or_else(|| Value::Object(Map::new()), |it| Value::Object(it.clone()))
+}
+
+fn undeclared(said: &Redacted, operation: &Operation) -> Settled {
+    let failure = Failure::new(codes::INTERNAL)
+        .with_message(format!(
+            "operation {} failed with a code it may not answer",
+            operation.name()
+        ))
+        .with_detail("original_code", said.code().as_str())
+        .with_effect(said.effect());
+    let mut cause = format!("{}: {}", said.code(), said.message());
+    for step in said.causes() {
+        cause.push_str("; caused by: ");
+        cause.push_str(&step.message);
+    }
+    Settled {
+        failure: origin_of(failure, said).redacted(),
+        private_cause: Some(cause),
+    }
+}

@@ -1,0 +1,327 @@
+//! The whole way through the house, with a clock that is moved by hand.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType, Visibility};
+use panpan_contract::{Category, Code, Effect, Failure, codes};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::*;
+use crate::handler::{BoxFuture, Context, Handler, untyped};
+
+/// Time stands still; sleeping ends at once.
+#[derive(Debug)]
+struct StandingClock;
+
+impl Clock for StandingClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counted(AtomicU64);
+
+impl Ids for Counted {
+    fn new_id(&self) -> Uuid {
+        Uuid::from_u64_pair(0, self.0.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    failures: Mutex<Vec<Redacted>>,
+    causes: Mutex<Vec<(Uuid, String)>>,
+}
+
+impl Outcomes for Noted {
+    fn record(&self, failure: &Redacted) {
+        self.failures.lock().unwrap().push(failure.clone());
+    }
+
+    fn recent(&self, limit: usize) -> BoxFuture<'_, Vec<Redacted>> {
+        let failures = self.failures.lock().unwrap();
+        let newest = failures.iter().rev().take(limit).cloned().collect();
+        Box::pin(std::future::ready(newest))
+    }
+}
+
+impl PrivateLog for Noted {
+    fn note(&self, id: Uuid, _: &str, cause: &str) {
+        self.causes.lock().unwrap().push((id, cause.to_owned()));
+    }
+}
+
+struct House {
+    dispatcher: Dispatcher,
+    noted: Arc<Noted>,
+}
+
+impl House {
+    fn of(spec: OperationSpec, handler: impl Handler) -> Self {
+        let registry = Registry::builder().register(spec, handler).build().unwrap();
+        let noted = Arc::new(Noted::default());
+        let dispatcher = Dispatcher::new(
+            Arc::new(registry),
+            Arc::new(StandingClock),
+            Arc::new(Counted::default()),
+            noted.clone(),
+            noted.clone(),
+        );
+        Self { dispatcher, noted }
+    }
+
+    async fn fails(&self, input: Value) -> Redacted {
+        self.call("test/run", input).await.unwrap_err()
+    }
+
+    async fn call(&self, name: &str, input: Value) -> Result<Value, Redacted> {
+        self.dispatcher
+            .dispatch(CallRequest::from_wire(name, input))
+            .await
+    }
+
+    fn private(&self) -> Vec<String> {
+        let causes = self.noted.causes.lock().unwrap();
+        causes.iter().map(|(_, cause)| cause.clone()).collect()
+    }
+}
+
+fn spec(op_type: OperationType) -> OperationSpec {
+    OperationSpec::new("test/run".parse().unwrap(), op_type)
+}
+
+fn query() -> OperationSpec {
+    spec(OperationType::Query)
+}
+
+async fn echo(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    Ok(Value::clone(&input))
+}
+
+fn failing(failure: Failure) -> impl Handler {
+    move |_: Context, _: Arc<Value>| std::future::ready(Err::<Value, _>(failure.clone()))
+}
+
+fn definition(code: &str) -> ErrorDefinition {
+    ErrorDefinition {
+        category: Some(Category::Resource),
+        schema: json!({"type": "object", "required": ["free"], "properties": {"free": {"type": "integer"}}}),
+        ..ErrorDefinition::new(Code::new(code.to_owned()).unwrap(), "when it happens")
+    }
+}
+
+fn original_code(failure: &Failure) -> Option<&str> {
+    failure.details()?.get("original_code")?.as_str()
+}
+
+#[tokio::test]
+async fn a_good_call_gives_the_output_and_records_nothing() {
+    let house = House::of(query(), echo);
+    assert_eq!(
+        house.call("/test/run", json!({"a": 1})).await.unwrap(),
+        json!({"a": 1})
+    );
+    assert!(house.noted.failures.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn an_unknown_operation_is_not_found_and_the_nearest_is_named() {
+    let house = House::of(query(), echo);
+    let failure = house.call("test/rum", json!({})).await.unwrap_err();
+    assert_eq!(failure.code().as_str(), "NOT_FOUND");
+    assert_eq!(failure.details().unwrap()["nearest"], json!(["test/run"]));
+    assert_eq!(failure.source(), Some(GATEWAY));
+}
+
+#[tokio::test]
+async fn an_internal_operation_does_not_exist_from_outside() {
+    let mut hidden = query();
+    hidden.visibility = Visibility::Internal;
+    let house = House::of(hidden, echo);
+    let failure = house.fails(json!({})).await;
+    assert_eq!(failure.code().as_str(), "NOT_FOUND");
+    assert!(failure.details().unwrap().get("nearest").is_none());
+    let inside = CallRequest {
+        origin: Origin::Operation,
+        ..CallRequest::from_wire("test/run", json!(1))
+    };
+    assert_eq!(house.dispatcher.dispatch(inside).await.unwrap(), json!(1));
+}
+
+#[tokio::test]
+async fn a_restricted_operation_is_forbidden_while_nobody_has_an_identity() {
+    let mut restricted = query();
+    restricted.access_control.required_scopes = vec!["files:read".to_owned()];
+    let failure = House::of(restricted, echo).fails(json!({})).await;
+    assert_eq!(failure.code().as_str(), "FORBIDDEN");
+    assert_eq!(
+        failure.details().unwrap()["required_scopes"],
+        json!(["files:read"])
+    );
+}
+
+#[tokio::test]
+async fn a_stream_cannot_be_called_for_one_answer() {
+    let failure = House::of(spec(OperationType::Subscription), echo)
+        .fails(json!({}))
+        .await;
+    assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
+}
+
+#[tokio::test]
+async fn unfit_input_never_reaches_the_handler_and_every_place_is_named() {
+    let mut strict = query();
+    strict.input_schema = json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": {"priority": {"type": "integer"}},
+    });
+    let panics = |_: Context, _: Arc<Value>| async { panic!("reached") as Result<Value, Failure> };
+    let failure = House::of(strict, panics)
+        .fails(json!({"priority": "high"}))
+        .await;
+    assert_eq!(failure.code().as_str(), "INVALID_INPUT");
+    let mut pointers: Vec<&str> = failure
+        .violations()
+        .iter()
+        .map(|it| it.pointer.as_str())
+        .collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/name", "/priority"]);
+    assert_eq!(failure.operation(), Some("test/run"));
+    assert_eq!(failure.parameters().unwrap()["priority"], json!("high"));
+}
+
+#[tokio::test]
+async fn a_panic_becomes_internal_and_its_text_goes_only_to_the_log() {
+    let panics =
+        |_: Context, _: Arc<Value>| async { panic!("disk {}", 7) as Result<Value, Failure> };
+    let house = House::of(query(), panics);
+    let failure = house.fails(json!({})).await;
+    assert_eq!(failure.code().as_str(), "INTERNAL");
+    assert!(!serde_json::to_string(&failure).unwrap().contains("disk 7"));
+    assert_eq!(house.private(), ["panic: disk 7"]);
+    assert_eq!(
+        house.noted.causes.lock().unwrap()[0].0,
+        failure.id().unwrap()
+    );
+}
+
+#[tokio::test]
+async fn running_out_of_time_is_typed_by_whether_repeating_does_harm() {
+    let idempotent = {
+        let mut spec = spec(OperationType::Mutation);
+        spec.idempotency.idempotent = true;
+        spec
+    };
+    for (spec, code, effect) in [
+        (query(), "TIMEOUT", Effect::None),
+        (idempotent, "TIMEOUT", Effect::Unknown),
+        (
+            spec(OperationType::Mutation),
+            "ERR_OUTCOME_UNKNOWN",
+            Effect::Unknown,
+        ),
+    ] {
+        let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
+        let failure = House::of(spec, never).fails(json!({})).await;
+        assert_eq!((failure.code().as_str(), failure.effect()), (code, effect));
+        assert_eq!(
+            failure.details().unwrap()["timeout_ms"],
+            json!(DEFAULT_TIMEOUT_MS)
+        );
+    }
+}
+
+#[tokio::test]
+async fn codes_a_handler_may_not_answer_become_internal() {
+    let undeclared = definition("DISK_ON_FIRE").kind().unwrap();
+    for failure in [
+        Failure::new(undeclared).with_message("in rack 7"),
+        Failure::new(codes::NOT_FOUND),
+        Failure::new(codes::TIMEOUT),
+        untyped(&std::io::Error::other("in rack 7")),
+    ] {
+        let code = failure.code().to_string();
+        let house = House::of(query(), failing(failure));
+        let answered = house.fails(json!({})).await;
+        assert_eq!(answered.code().as_str(), "INTERNAL", "{code}");
+        assert_eq!(original_code(&answered), Some(code.as_str()));
+        assert!(!serde_json::to_string(&answered).unwrap().contains("rack 7"));
+        assert!(house.private()[0].starts_with(&code));
+    }
+}
+
+#[tokio::test]
+async fn a_catalogue_code_counts_as_declared_and_its_details_as_unchecked() {
+    let failure = Failure::new(codes::ERR_TIMEOUT)
+        .with_detail("host", "api.example.com")
+        .with_details_checked();
+    let answered = House::of(query(), failing(failure)).fails(json!({})).await;
+    assert_eq!(answered.code().as_str(), "ERR_TIMEOUT");
+    assert!(!answered.is_defined());
+    assert_eq!(answered.source(), Some("test/run"));
+}
+
+#[tokio::test]
+async fn declared_details_are_defined_only_when_they_fit() {
+    let mut declaring = query();
+    declaring.error_schemas = vec![definition("DISK_FULL")];
+    let kind = definition("DISK_FULL").kind().unwrap();
+    for (free, defined) in [(json!(7), true), (json!("seven"), false)] {
+        let failure = Failure::new(kind.clone()).with_detail("free", free);
+        let house = House::of(declaring.clone(), failing(failure));
+        let answered = house.fails(json!({})).await;
+        assert_eq!(answered.code().as_str(), "DISK_FULL");
+        assert_eq!(answered.is_defined(), defined);
+        assert_eq!(house.private().is_empty(), defined);
+    }
+}
+
+#[tokio::test]
+async fn the_declaration_decides_the_facts_of_a_code() {
+    let mut declaring = query();
+    declaring.error_schemas = vec![ErrorDefinition {
+        category: Some(Category::Transient),
+        ..definition("DISK_FULL")
+    }];
+    let failure = Failure::new(definition("DISK_FULL").kind().unwrap())
+        .with_message("no room")
+        .with_retry_after_ms(5)
+        .with_detail("free", 7);
+    assert!(!failure.retryable());
+    let answered = House::of(declaring, failing(failure))
+        .fails(json!({}))
+        .await;
+    assert!(answered.retryable());
+    assert_eq!(answered.message(), "no room");
+    assert_eq!(answered.recovery().retry_after_ms, Some(5));
+    assert!(answered.is_defined());
+}
+
+#[tokio::test]
+async fn every_failure_is_stamped_and_handed_on() {
+    let house = House::of(query(), failing(Failure::new(codes::ERR_TIMEOUT)));
+    let failure = house.fails(json!({"a": 1})).await;
+    assert_eq!(failure.id(), Some(Uuid::from_u64_pair(0, 1)));
+    assert_eq!(failure.at(), Some(Timestamp::UNIX_EPOCH));
+    assert_eq!(house.noted.recent(5).await, [failure]);
+}
+
+#[tokio::test]
+async fn input_is_shown_up_to_its_limit_and_left_out_beyond() {
+    let text = |bytes: usize| json!({"t": "x".repeat(bytes - r#"{"t":""}"#.len())});
+    let house = House::of(query(), failing(Failure::new(codes::ERR_TIMEOUT)));
+    let at = house.fails(text(PARAMETERS_BYTES_LIMIT)).await;
+    assert!(at.parameters().is_some());
+    let beyond = house.fails(text(PARAMETERS_BYTES_LIMIT + 1)).await;
+    assert!(beyond.parameters().is_none());
+}

@@ -1,0 +1,242 @@
+//! A JSON Schema compiled once, and what a value does wrong about it, in the words of a contract.
+//!
+//! References are resolved only inside the schema: the validator is built without network or files.
+
+use std::fmt;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{ValidationError, Validator};
+use panpan_contract::failure::{Violation, ViolationKind};
+use serde_json::Value;
+
+/// The most violations that are listed for one value.
+pub const VIOLATIONS_LIMIT: usize = 100;
+/// The longest text shown as expected or found, in characters.
+const SHOWN_CHARACTERS_LIMIT: usize = 200;
+
+/// A compiled schema.
+pub(crate) struct Schema(Validator);
+
+/// What is wrong with a value.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    /// The first [`VIOLATIONS_LIMIT`] of them.
+    pub(crate) violations: Vec<Violation>,
+    /// Whether there are more.
+    pub(crate) more: bool,
+}
+
+impl Schema {
+    /// Compiles a schema, or says what is wrong with it.
+    pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
+        jsonschema::options()
+            .should_validate_formats(true)
+            .build(schema)
+            .map(Self)
+            .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))
+    }
+
+    pub(crate) fn accepts(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
+    }
+
+    /// Everything the value does wrong.
+    pub(crate) fn check(&self, value: &Value) -> Checked {
+        if self.0.is_valid(value) {
+            return Checked::default();
+        }
+        let mut violations: Vec<Violation> = self
+            .0
+            .iter_errors(value)
+            .flat_map(|error| violations_of(&error))
+            .take(VIOLATIONS_LIMIT + 1)
+            .collect();
+        let more = violations.len() > VIOLATIONS_LIMIT;
+        violations.truncate(VIOLATIONS_LIMIT);
+        Checked { violations, more }
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Schema")
+    }
+}
+
+fn shown_pointer(error: &ValidationError<'_>) -> String {
+    match error.instance_path().as_str() {
+        "" => "the top of the schema".to_owned(),
+        pointer => pointer.to_owned(),
+    }
+}
+
+fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
+    let pointer = error.instance_path().as_str();
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![Violation::missing(step(pointer, name))]
+        }
+        ValidationErrorKind::Type { kind } => {
+            let found = shown(error.instance());
+            vec![Violation::wrong_type(pointer, types(kind), found)]
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
+            .iter()
+            .map(|name| {
+                Violation::value(step(pointer, name), "no member of this name is known")
+                    .expected("no such member")
+            })
+            .collect(),
+        kind => {
+            let mut violation =
+                Violation::value(pointer, reason(kind)).actual(shown(error.instance()));
+            violation.kind = ViolationKind::Value;
+            violation.expected = Some(cut(&expected(kind)));
+            vec![violation]
+        }
+    }
+}
+
+/// A pointer one step further, escaped as RFC 6901 says.
+fn step(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            let names: Vec<String> = several.iter().map(|name| name.to_string()).collect();
+            names.join(" or ")
+        }
+    }
+}
+
+fn reason(kind: &ValidationErrorKind) -> String {
+    format!("breaks the schema's {}", kind.keyword())
+}
+
+fn expected(kind: &ValidationErrorKind) -> String {
+    use ValidationErrorKind as Kind;
+    match kind {
+        Kind::Enum { options } => format!("one of {options}"),
+        Kind::Constant { expected_value } => expected_value.to_string(),
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("at most {limit} characters"),
+        Kind::MinItems { limit } => format!("at least {limit} items"),
+        Kind::MaxItems { limit } => format!("at most {limit} items"),
+        Kind::AdditionalItems { limit } => format!("at most {limit} items"),
+        Kind::MinProperties { limit } => format!("at least {limit} members"),
+        Kind::MaxProperties { limit } => format!("at most {limit} members"),
+        Kind::Pattern { pattern } => format!("text that matches {pattern}"),
+        Kind::Format { format } => format!("text in the format {format}"),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            format!("one of the {} forms the schema lists", context.len())
+        }
+        Kind::OneOfMultipleValid { .. } => "exactly one of the forms the schema lists".to_owned(),
+        Kind::UniqueItems => "items that all differ".to_owned(),
+        other => format!("what the schema's {} asks for", other.keyword()),
+    }
+}
+
+/// Scalars as they are, cut; of what has members only its type, which may be large.
+fn shown(value: &Value) -> Value {
+    match value {
+        Value::String(text) => cut(text).into(),
+        Value::Array(_) => "an array".into(),
+        Value::Object(_) => "an object".into(),
+        scalar => scalar.clone(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS_LIMIT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_violation_is_found_with_pointer_expected_and_actual() {
+        let schema = json!({
+            "type": "object",
+            "required": ["a/b", "priority"],
+            "additionalProperties": false,
+            "properties": {
+                "a/b": {},
+                "priority": {"type": "integer", "minimum": 0, "maximum": 3},
+                "name": {"type": ["string", "null"]},
+                "colour": {"enum": ["red", "green"]},
+            },
+        });
+        let value = json!({"priority": 5, "name": [1], "colour": "blue", "extra": 1});
+        let mut found: Vec<_> = Schema::compile(&schema)
+            .unwrap()
+            .check(&value)
+            .violations
+            .into_iter()
+            .map(|it| (it.pointer, it.kind.word(), it.expected, it.actual))
+            .collect();
+        found.sort_by(|left, right| left.0.cmp(&right.0));
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            found,
+            [
+                ("/a~1b".to_owned(), "missing", None, None),
+                (
+                    "/colour".to_owned(),
+                    "value",
+                    text(r#"one of ["red","green"]"#),
+                    Some(json!("blue"))
+                ),
+                ("/extra".to_owned(), "value", text("no such member"), None),
+                (
+                    "/name".to_owned(),
+                    "type",
+                    text("null or string"),
+                    Some(json!("an array"))
+                ),
+                (
+                    "/priority".to_owned(),
+                    "value",
+                    text("at most 3"),
+                    Some(json!(5))
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_list_of_violations_ends_at_its_limit() {
+        let schema = Schema::compile(&json!({"items": {"type": "string"}})).unwrap();
+        let numbers = |count: usize| Value::from_iter(0..count);
+        let at = schema.check(&numbers(VIOLATIONS_LIMIT));
+        assert_eq!((at.violations.len(), at.more), (VIOLATIONS_LIMIT, false));
+        let beyond = schema.check(&numbers(VIOLATIONS_LIMIT + 1));
+        assert_eq!(
+            (beyond.violations.len(), beyond.more),
+            (VIOLATIONS_LIMIT, true)
+        );
+    }
+
+    #[test]
+    fn long_text_is_cut_and_an_outside_reference_is_refused() {
+        let exact = "é".repeat(SHOWN_CHARACTERS_LIMIT);
+        assert_eq!(cut(&exact), exact);
+        assert_eq!(cut(&format!("{exact}é")), format!("{exact}…"));
+        assert!(Schema::compile(&json!({"$ref": "http://169.254.169.254/x.json"})).is_err());
+    }
+}
