@@ -1,0 +1,20 @@
+//! `demo/echo`: gives back what it was given.
+
+use std::sync::Arc;
+
+use panpan_contract::Failure;
+use panpan_contract::operation::OperationSpec;
+use panpan_runtime::Context;
+use serde_json::{Value, json};
+
+pub(super) fn spec() -> OperationSpec {
+    let mut spec = super::query("demo/echo", "Gives back its input unchanged.");
+    spec.title = Some("Echo".to_owned());
+    spec.input_schema = json!({"type": "object"});
+    spec.output_schema = json!({"type": "object"});
+    spec
+}
+
+pub(super) async fn run(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    Ok(Arc::unwrap_or_clone(input))
+}

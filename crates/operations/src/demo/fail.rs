@@ -1,0 +1,99 @@
+//! `demo/fail`: fails with the code that was asked for, to see how a failure looks to an agent.
+//!
+//! Any code of the catalogue can be asked for, except those only the protocol itself may give.
+
+use std::sync::Arc;
+
+use panpan_contract::catalogue::{CODE_LENGTH_LIMIT, entries, is_protocol_code};
+use panpan_contract::failure::{Alternative, Violation};
+use panpan_contract::operation::OperationSpec;
+use panpan_contract::{Failure, Kind, codes};
+use panpan_runtime::{Context, nearest, untyped};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Input {
+    code: String,
+    message: Option<String>,
+}
+
+pub(super) fn spec() -> OperationSpec {
+    let mut spec = super::query(
+        "demo/fail",
+        "Fails with the given code of the catalogue, so that you can see what that failure looks like.",
+    );
+    spec.title = Some("Fail on request".to_owned());
+    spec.input_schema = json!({
+        "type": "object",
+        "required": ["code"],
+        "additionalProperties": false,
+        "properties": {
+            "code": {
+                "type": "string",
+                "maxLength": CODE_LENGTH_LIMIT,
+                "description": "A code of the catalogue, such as ERR_HTTP_429_RATE_LIMITED.",
+            },
+            "message": {
+                "type": "string",
+                "maxLength": 1000,
+                "description": "What the failure should say; the code's own sentence if left out.",
+            },
+        },
+    });
+    spec
+}
+
+pub(super) async fn run(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let input = Input::deserialize(&*input).map_err(|error| untyped(&error))?;
+    let kind = Kind::of(&input.code).filter(|kind| !is_protocol_code(kind.code().as_str()));
+    let Some(kind) = kind else {
+        return Err(unanswerable(&input.code));
+    };
+    let failure = Failure::new(kind);
+    Err(match input.message {
+        Some(message) => failure
+            .with_detail("message", message.as_str())
+            .with_message(message),
+        None => failure,
+    })
+}
+
+fn unanswerable(code: &str) -> Failure {
+    let (message, reason) = if is_protocol_code(code) {
+        (
+            format!("only the protocol itself answers {code}; an operation cannot"),
+            "belongs to the protocol",
+        )
+    } else {
+        (
+            format!("the catalogue has no code {code}"),
+            "is not in the catalogue",
+        )
+    };
+    let answerable = entries()
+        .map(|entry| entry.code)
+        .filter(|code| !is_protocol_code(code));
+    let near = nearest(code, answerable);
+    let failure = Failure::new(codes::INVALID_INPUT_ERROR)
+        .with_message(message)
+        .with_violation(
+            Violation::value("/code", reason)
+                .expected("a code of the catalogue that operations may answer")
+                .actual(code),
+        )
+        .with_detail("nearest", near.clone());
+    let Some(best) = near.first() else {
+        return failure;
+    };
+    failure
+        .with_adjustment("code", *best)
+        .with_alternatives(near.iter().map(|code| ask_for(code)))
+}
+
+fn ask_for(code: &str) -> Alternative {
+    Alternative {
+        description: format!("ask for {code}"),
+        example: Some(json!({"code": code}).to_string()),
+    }
+}
