@@ -1,0 +1,154 @@
+//! From an HTTP answer to a failure.
+//!
+//! Looks at status, headers and body as they came; reads no clock: the time is an argument.
+
+use jiff::Timestamp;
+use panpan_contract::catalogue::for_status;
+use panpan_contract::failure::Upstream;
+use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
+
+/// What an upstream answered.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// The status.
+    pub status: u16,
+    /// The headers, by name and value.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body as text.
+    pub body: &'a str,
+    /// Who answered.
+    pub provider: Option<&'a str>,
+}
+
+/// The failure an answer stands for; `None` when it is none, below 400.
+///
+/// ```
+/// use panpan_upstream::{Answer, classify};
+///
+/// let answer = Answer { status: 429, headers: &[("Retry-After", "7")], body: "slow down", provider: None };
+/// let failure = classify(&answer, jiff::Timestamp::UNIX_EPOCH).unwrap();
+/// assert_eq!(failure.code().as_str(), "ERR_HTTP_429_RATE_LIMITED");
+/// assert_eq!(failure.recovery().retry_after_ms, Some(7_000));
+/// ```
+pub fn classify(answer: &Answer<'_>, now: Timestamp) -> Option<Failure> {
+    if answer.status < 400 {
+        return None;
+    }
+    // Beyond 599 there is no HTTP: whoever answered garbled what stands behind.
+    let kind = for_status(answer.status)
+        .map_or_else(|| Kind::from(codes::ERR_HTTP_502_BAD_GATEWAY), Kind::from);
+    let failure = Failure::new(kind)
+        .with_message(format!("{} answered HTTP {}", who(answer), answer.status))
+        .with_upstream(upstream(answer));
+    Some(hinted(failure, answer, now))
+}
+
+fn who(answer: &Answer<'_>) -> String {
+    answer.provider.unwrap_or("the upstream").to_owned()
+}
+
+fn upstream(answer: &Answer<'_>) -> Upstream {
+    let mut upstream = Upstream::status(answer.status);
+    if let Some(provider) = answer.provider {
+        upstream = upstream.provider(provider);
+    }
+    if !answer.body.is_empty() {
+        upstream = upstream.excerpt(answer.body);
+    }
+    upstream
+}
+
+/// Adds when to come back. The end of a quota's window explains a rate limit and nothing else.
+fn hinted(failure: Failure, answer: &Answer<'_>, now: Timestamp) -> Failure {
+    let hint = retry::from_headers(answer.headers.iter().copied(), now)
+        .filter(|hint| failure.category() == Category::RateLimit || !hint.is_quota_reset());
+    let Some(hint) = hint.filter(|_| failure.retryable()) else {
+        return failure;
+    };
+    let failure = failure.with_retry_after_ms(hint.delay_ms);
+    // A server that says when it will be back did not begin the work.
+    if answer.status == 503 {
+        failure.with_effect(Effect::None)
+    } else {
+        failure
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_contract::failure::EXCERPT_CHARACTERS_LIMIT;
+
+    use super::*;
+
+    fn failure(status: u16, headers: &[(&str, &str)]) -> Failure {
+        let answer = Answer {
+            status,
+            headers,
+            body: "",
+            provider: Some("api.example.com"),
+        };
+        classify(&answer, Timestamp::UNIX_EPOCH).unwrap()
+    }
+
+    #[test]
+    fn the_status_decides_the_code() {
+        for (status, code) in [
+            (400, "ERR_HTTP_400_BAD_REQUEST"),
+            (404, "ERR_HTTP_404_NOT_FOUND"),
+            (418, "ERR_HTTP_418"),
+            (503, "ERR_HTTP_503_UNAVAILABLE"),
+            (599, "ERR_HTTP_599"),
+            (600, "ERR_HTTP_502_BAD_GATEWAY"),
+        ] {
+            let failure = failure(status, &[]);
+            assert_eq!(failure.code().as_str(), code);
+            assert_eq!(failure.upstream().unwrap().status, Some(status));
+        }
+    }
+
+    #[test]
+    fn an_answer_below_400_is_no_failure() {
+        let answer = |status| Answer {
+            status,
+            headers: &[],
+            body: "",
+            provider: None,
+        };
+        assert!(classify(&answer(399), Timestamp::UNIX_EPOCH).is_none());
+        assert!(classify(&answer(400), Timestamp::UNIX_EPOCH).is_some());
+    }
+
+    #[test]
+    fn a_503_that_names_a_time_had_no_effect() {
+        assert_eq!(failure(503, &[]).effect(), Effect::Unknown);
+        let told = failure(503, &[("retry-after", "Thu, 01 Jan 1970 00:00:30 GMT")]);
+        assert_eq!(told.effect(), Effect::None);
+        assert_eq!(told.recovery().retry_after_ms, Some(30_000));
+        let quota = failure(503, &[("x-ratelimit-reset", "3600")]);
+        assert_eq!(quota.effect(), Effect::Unknown);
+    }
+
+    #[test]
+    fn a_delay_on_a_code_that_is_never_retried_counts_for_nothing() {
+        assert_eq!(
+            failure(404, &[("retry-after", "5")])
+                .recovery()
+                .retry_after_ms,
+            None
+        );
+    }
+
+    #[test]
+    fn the_excerpt_ends_at_its_limit() {
+        let body = "é".repeat(EXCERPT_CHARACTERS_LIMIT + 1);
+        let answer = Answer {
+            status: 500,
+            headers: &[],
+            body: &body,
+            provider: None,
+        };
+        let failure = classify(&answer, Timestamp::UNIX_EPOCH).unwrap();
+        let excerpt = failure.upstream().unwrap().excerpt.clone().unwrap();
+        assert_eq!(excerpt.chars().count(), EXCERPT_CHARACTERS_LIMIT);
+    }
+}
