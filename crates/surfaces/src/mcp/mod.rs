@@ -1,0 +1,169 @@
+//! The Model Context Protocol: every operation is a tool.
+//!
+//! The only module that knows the MCP library. A failing tool is a result with `isError`; only a tool
+//! that does not exist is an error of the protocol, as the specification says.
+
+mod answer;
+mod name;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+use std::collections::BTreeMap;
+
+use panpan_contract::operation::OperationName;
+use panpan_runtime::{CallRequest, Dispatcher, nearest};
+use rmcp::model::{
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, ServerInitializeError};
+use rmcp::transport::stdio_pipes;
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::{Value, json};
+
+pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
+pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY};
+
+/// What an agent is told about all tools of this server.
+const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object: read error.code \
+for what happened and error.recovery for what to do next. Repeat the identical call only when \
+error.recovery.retry_strategy.suggested_delay is given, after that many milliseconds; and where \
+error.panpan.effect is not none, only if the tool is idempotent. Otherwise change something first.";
+
+/// Why MCP could not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The peer did not get through the beginning of the protocol.
+    #[error("the MCP client did not complete the handshake")]
+    Handshake(#[source] Box<ServerInitializeError>),
+    /// The task that served it ended by a defect.
+    #[error("serving MCP stopped by a defect")]
+    Stopped(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Serves the operations as tools on stdin and stdout until the client leaves.
+///
+/// Nothing else may write to stdout meanwhile.
+pub async fn serve_stdio(dispatcher: Dispatcher) -> Result<(), Error> {
+    let running = match Server::new(dispatcher).serve(stdio_pipes()).await {
+        Ok(running) => running,
+        // A client that leaves before it says anything has simply left.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(Error::Handshake(Box::new(error))),
+    };
+    let ended = running.waiting().await;
+    ended
+        .map(drop)
+        .map_err(|error| Error::Stopped(error.into()))
+}
+
+/// The operations of a registry as tools.
+#[derive(Clone, Debug)]
+struct Server {
+    dispatcher: Dispatcher,
+    tools: BTreeMap<String, Entry>,
+}
+
+/// A tool as it is listed, and the operation behind it.
+#[derive(Clone, Debug)]
+struct Entry {
+    tool: Tool,
+    operation: OperationName,
+}
+
+impl Server {
+    fn new(dispatcher: Dispatcher) -> Self {
+        let tools = dispatcher
+            .registry()
+            .operations()
+            .filter_map(|operation| {
+                let tool = tool::of(operation.spec())?;
+                let operation = operation.name().clone();
+                Some((tool.name.to_string(), Entry { tool, operation }))
+            })
+            .collect();
+        Self { dispatcher, tools }
+    }
+
+    async fn call(
+        &self,
+        name: &str,
+        input: Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let entry = self.tools.get(name).ok_or_else(|| self.unknown(name))?;
+        let call = CallRequest::from_wire(entry.operation.as_str(), input);
+        // The answer to a cancelled call is not sent; dropping the dispatch stops the work.
+        let work = self.dispatcher.dispatch(call);
+        match context.ct.run_until_cancelled(work).await {
+            Some(outcome) => answer::of(&outcome),
+            None => Err(ErrorData::internal_error("the call was cancelled", None)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> ErrorData {
+        let near = nearest(name, self.tools.keys().map(String::as_str));
+        let shown = shown(name);
+        let data = json!({"tool": shown, "nearest": near});
+        ErrorData::invalid_params(format!("there is no tool {shown}"), Some(data))
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(this)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.tools.values().map(|entry| entry.tool.clone());
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let input = Value::Object(request.arguments.unwrap_or_default());
+        let result = self.call(&request.name, input, &context).await?;
+        Ok(result.into())
+    }
+
+    /// Gets every request the library cannot read as one it knows, also a `tools/call` whose params
+    /// have the wrong shape: arguments that are no object are the tool's to refuse, like all others.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            let message = format!("there is no method {}", shown(&request.method));
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
+        }
+        let mut params = request.params.unwrap_or_default();
+        let Some(Value::String(name)) = params.get_mut("name").map(Value::take) else {
+            let message = "tools/call needs the name of a tool, as a string";
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let input = params.get_mut("arguments").map(Value::take);
+        let input = input.unwrap_or_else(|| json!({}));
+        let result = self.call(&name, input, &context).await?;
+        serde_json::to_value(result)
+            .map(CustomResult)
+            .map_err(|_| answer::unwritable())
+    }
+}
+
+/// A word of the caller's, no longer than a name.
+fn shown(text: &str) -> String {
+    text.chars().take(TOOL_NAME_LENGTH_LIMIT).collect()
+}

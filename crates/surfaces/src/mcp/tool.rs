@@ -1,0 +1,178 @@
+//! An operation as a tool: its schemas, what it does, and the failures it declares.
+
+use std::sync::Arc;
+
+use panpan_contract::operation::{
+    AccessControl, ErrorDefinition, OperationSpec, OperationType, Visibility,
+};
+use rmcp::model::{MetaObject, Tool, ToolAnnotations};
+use serde_json::{Map, Value};
+
+use super::name::tool_name;
+
+/// The key in a tool's `_meta` that holds the declared failures.
+pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
+
+/// The most codes named in a description; the others are only in `_meta`.
+pub const DESCRIBED_CODES_LIMIT: usize = 12;
+
+/// The tool for an operation; `None` when it cannot be called as one.
+///
+/// Left out are operations the caller could not call: internal ones and, while callers have no
+/// identity, restricted ones; streams, which no tool can give; and operations whose input is not an
+/// object, since the arguments of a tool always are.
+pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
+    let callable = spec.visibility == Visibility::External
+        && spec.access_control == AccessControl::default()
+        && spec.op_type != OperationType::Subscription;
+    let input = object_schema(&spec.input_schema).filter(|_| callable)?;
+    let name = tool_name(spec.name.as_str());
+    let mut tool =
+        Tool::new(name, description(spec), Arc::new(input)).with_annotations(annotations(spec));
+    if let Some(title) = &spec.title {
+        tool = tool.with_title(title);
+    }
+    // An output schema says that there will be structured content, which has to be an object.
+    if spec.output_schema.get("type").and_then(Value::as_str) == Some("object")
+        && let Value::Object(output) = &spec.output_schema
+    {
+        tool = tool.with_raw_output_schema(Arc::new(output.clone()));
+    }
+    Some(match meta(&spec.error_schemas) {
+        Some(meta) => tool.with_meta(meta),
+        None => tool,
+    })
+}
+
+/// The schema as one of an object, which is what clients insist on; `None` when it is of something else.
+fn object_schema(schema: &Value) -> Option<Map<String, Value>> {
+    let mut members = match schema {
+        Value::Object(members) => members.clone(),
+        Value::Bool(true) => Map::new(),
+        _ => return None,
+    };
+    match members.get("type") {
+        None => {
+            members.insert("type".to_owned(), "object".into());
+            Some(members)
+        }
+        Some(Value::String(word)) if word == "object" => Some(members),
+        Some(_) => None,
+    }
+}
+
+fn description(spec: &OperationSpec) -> String {
+    let what = spec.description.as_deref().or(spec.title.as_deref());
+    let what = what.unwrap_or(spec.name.as_str()).trim_end();
+    match errors_line(&spec.error_schemas) {
+        Some(errors) => format!("{what}\n{errors}"),
+        None => what.to_owned(),
+    }
+}
+
+fn errors_line(definitions: &[ErrorDefinition]) -> Option<String> {
+    let codes = definitions
+        .iter()
+        .map(|definition| definition.code.as_str());
+    let named: Vec<&str> = codes.take(DESCRIBED_CODES_LIMIT).collect();
+    let more = match definitions.len() - named.len() {
+        0 => String::new(),
+        count => format!(" and {count} more"),
+    };
+    (!named.is_empty()).then(|| format!("Errors: {}{more}.", named.join(", ")))
+}
+
+fn meta(definitions: &[ErrorDefinition]) -> Option<MetaObject> {
+    if definitions.is_empty() {
+        return None;
+    }
+    let declared = serde_json::to_value(definitions).ok()?;
+    Some(MetaObject(Map::from_iter([(
+        ERRORS_META_KEY.to_owned(),
+        declared,
+    )])))
+}
+
+/// Hints only. Whether a change destroys something is not in the contract, so every change may.
+fn annotations(spec: &OperationSpec) -> ToolAnnotations {
+    let changes = spec.op_type == OperationType::Mutation;
+    ToolAnnotations::new()
+        .read_only(!changes)
+        .destructive(changes)
+        .idempotent(!changes || spec.idempotency.idempotent)
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_contract::Code;
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec() -> OperationSpec {
+        OperationSpec::new("fs/read".parse().unwrap(), OperationType::Query)
+    }
+
+    fn declaring(count: usize) -> Vec<ErrorDefinition> {
+        let code = |number| Code::new(format!("CODE_{number}")).unwrap();
+        (0..count)
+            .map(|number| ErrorDefinition::new(code(number), "when"))
+            .collect()
+    }
+
+    #[test]
+    fn declared_failures_stand_in_meta_and_in_one_line() {
+        let mut spec = spec();
+        spec.description = Some("Reads a file.".to_owned());
+        spec.error_schemas = declaring(2);
+        let tool = serde_json::to_value(of(&spec).unwrap()).unwrap();
+        assert_eq!(
+            tool["description"],
+            json!("Reads a file.\nErrors: CODE_0, CODE_1.")
+        );
+        assert_eq!(tool["_meta"][ERRORS_META_KEY][1]["code"], json!("CODE_1"));
+        assert_eq!(tool["annotations"]["readOnlyHint"], json!(true));
+    }
+
+    #[test]
+    fn the_line_of_codes_ends_at_its_limit() {
+        let at = errors_line(&declaring(DESCRIBED_CODES_LIMIT)).unwrap();
+        assert!(at.ends_with("CODE_11."), "{at}");
+        let beyond = errors_line(&declaring(DESCRIBED_CODES_LIMIT + 1)).unwrap();
+        assert!(beyond.ends_with("CODE_11 and 1 more."), "{beyond}");
+    }
+
+    #[test]
+    fn only_schemas_of_objects_are_shown() {
+        for (schema, input, output) in [
+            (json!({"type": "object"}), true, true),
+            (json!({}), true, false),
+            (json!(true), true, false),
+            (json!({"type": "string"}), false, false),
+            (json!({"type": ["object", "null"]}), false, false),
+        ] {
+            let mut taking = spec();
+            taking.input_schema = schema.clone();
+            assert_eq!(of(&taking).is_some(), input, "{schema}");
+            let mut giving = spec();
+            giving.output_schema = schema.clone();
+            assert_eq!(
+                of(&giving).unwrap().output_schema.is_some(),
+                output,
+                "{schema}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_not_listed() {
+        let mut internal = spec();
+        internal.visibility = Visibility::Internal;
+        let mut restricted = spec();
+        restricted.access_control.required_scopes = vec!["x".to_owned()];
+        let stream = OperationSpec::new("fs/watch".parse().unwrap(), OperationType::Subscription);
+        for hidden in [internal, restricted, stream] {
+            assert!(of(&hidden).is_none(), "{hidden:?}");
+        }
+    }
+}
