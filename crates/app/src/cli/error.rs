@@ -1,0 +1,82 @@
+//! How the program says that it could not do what was asked: a sentence, why, and a hint.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+/// The exit code for what could not be done.
+const COULD_NOT: u8 = 2;
+
+/// A sentence with advice, to be wrapped around an error as its context.
+#[derive(Debug)]
+pub(super) struct Hinted {
+    pub(super) message: String,
+    pub(super) hint: &'static str,
+}
+
+impl fmt::Display for Hinted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+/// Tells about arguments that make no sense, or shows the help that was asked for.
+pub(super) fn usage(usage: &clap::Error) -> ExitCode {
+    match usage.print() {
+        Ok(()) => ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(COULD_NOT)),
+        Err(error) => report(&error.into()),
+    }
+}
+
+/// Tells what went wrong. A reader that has seen enough is nothing wrong.
+pub(super) fn report(error: &anyhow::Error) -> ExitCode {
+    if is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    // When stderr is gone too, the exit code has to do.
+    let _ = io::stderr().write_all(told(error).as_bytes());
+    ExitCode::from(COULD_NOT)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+fn told(error: &anyhow::Error) -> String {
+    let sentences: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let told = format!("panpan: {}\n", sentences.join(": "));
+    match error.downcast_ref::<Hinted>() {
+        Some(hinted) => format!("{told}\nhint: {}\n", hinted.hint),
+        None => told,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_stands_alone_after_a_blank_line() {
+        let hinted = Hinted {
+            message: "cannot read panpan.toml".to_owned(),
+            hint: "check that the file exists",
+        };
+        let error = anyhow::Error::from(io::Error::other("no such file")).context(hinted);
+        assert_eq!(
+            told(&error),
+            "panpan: cannot read panpan.toml: no such file\n\nhint: check that the file exists\n"
+        );
+    }
+
+    #[test]
+    fn a_broken_pipe_is_seen_however_deep_it_lies() {
+        let broken = anyhow::Error::from(io::Error::from(ErrorKind::BrokenPipe)).context("writing");
+        assert!(is_broken_pipe(&broken));
+        assert!(!is_broken_pipe(&anyhow::anyhow!("anything else")));
+    }
+}

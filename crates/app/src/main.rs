@@ -1,0 +1,11 @@
+//! The program `panpan`: hands over to the command line and ends with its exit code.
+
+mod cli;
+mod world;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    world::keep_secrets_in_panics();
+    cli::run()
+}

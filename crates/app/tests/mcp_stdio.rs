@@ -1,0 +1,194 @@
+//! The built program as an MCP server, driven by a real client over a real pipe.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop there"
+)]
+
+use panpan_contract::dialect::{Dialect, MCP_META_KEY};
+use panpan_contract::failure::ViolationKind;
+use panpan_contract::{Category, Failure};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode};
+use rmcp::service::RunningService;
+use rmcp::transport::TokioChildProcess;
+use rmcp::{RoleClient, ServiceError, ServiceExt};
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+struct Client(RunningService<RoleClient, ()>);
+
+impl Client {
+    async fn start() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
+        command.arg("mcp");
+        let child = TokioChildProcess::new(command).unwrap();
+        Self(().serve(child).await.unwrap())
+    }
+
+    async fn try_call(
+        &self,
+        tool: &'static str,
+        input: Value,
+    ) -> Result<CallToolResult, ServiceError> {
+        let Value::Object(arguments) = input else {
+            panic!("arguments are an object");
+        };
+        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
+        self.0.call_tool(request).await
+    }
+
+    async fn call(&self, tool: &'static str, input: Value) -> Value {
+        let result = self.try_call(tool, input).await.unwrap();
+        serde_json::to_value(result).unwrap()
+    }
+
+    /// The failure as an agent reads it that sees nothing but the first text block, and the whole
+    /// one as a program reads it from `_meta`.
+    async fn fails(&self, tool: &'static str, input: Value) -> (Failure, Failure) {
+        let result = self.call(tool, input).await;
+        assert_eq!(result["isError"], json!(true), "{result}");
+        assert_eq!(result["content"].as_array().unwrap().len(), 1);
+        assert!(result.get("structuredContent").is_none());
+        assert!(result["_meta"][MCP_META_KEY].is_object());
+        let text = result["content"][0]["text"].as_str().unwrap();
+        let told = Dialect::Bot
+            .parse(text.as_bytes())
+            .unwrap()
+            .outcome
+            .unwrap_err();
+        let whole = Dialect::Mcp.read(result).unwrap().outcome.unwrap_err();
+        assert_eq!(told.code(), whole.code());
+        (told, whole)
+    }
+
+    async fn leave(self) {
+        self.0.cancel().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn tools_are_listed_with_their_schemas_and_declared_failures() {
+    let client = Client::start().await;
+    let tools = client.0.list_all_tools().await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, ["demo__divide", "demo__echo", "demo__fail"]);
+    let divide = serde_json::to_value(&tools[0]).unwrap();
+    assert_eq!(
+        divide["inputSchema"]["required"],
+        json!(["dividend", "divisor"])
+    );
+    assert_eq!(divide["outputSchema"]["type"], json!("object"));
+    assert_eq!(divide["annotations"]["readOnlyHint"], json!(true));
+    assert!(
+        divide["description"]
+            .as_str()
+            .unwrap()
+            .contains("DIVISION_BY_ZERO")
+    );
+    assert_eq!(
+        divide["_meta"]["dev.panpan/errors"][0]["code"],
+        json!("DIVISION_BY_ZERO")
+    );
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_declared_failure_is_typed_in_the_first_text_block_and_whole_in_meta() {
+    let client = Client::start().await;
+    let (told, whole) = client
+        .fails("demo__divide", json!({"dividend": 1, "divisor": 0}))
+        .await;
+    assert_eq!(told.code().as_str(), "DIVISION_BY_ZERO");
+    assert_eq!(told.category(), Category::Validation);
+    assert!(!told.retryable() && told.is_recoverable());
+    assert!(!told.recovery().required_actions.is_empty());
+    assert!(told.is_defined());
+    assert_eq!(told.violations()[0].pointer, "/divisor");
+    assert_eq!(whole.source(), Some("demo/divide"));
+    assert_eq!(whole.parameters().unwrap()["divisor"], json!(0));
+    assert!(whole.id().is_some() && whole.at().is_some());
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_failure_of_the_catalogue_says_when_to_come_back() {
+    let client = Client::start().await;
+    let (told, whole) = client
+        .fails("demo__fail", json!({"code": "ERR_HTTP_429_RATE_LIMITED"}))
+        .await;
+    assert!(told.retryable());
+    assert!(told.recovery().retry_after_ms.is_some());
+    assert_eq!(whole.retry_advice().word(), "safe");
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn a_good_call_gives_text_and_structured_content() {
+    let client = Client::start().await;
+    let result = client
+        .call("demo__divide", json!({"dividend": 6, "divisor": 4}))
+        .await;
+    assert_eq!(result["isError"], json!(false));
+    assert_eq!(result["structuredContent"], json!({"quotient": 1.5}));
+    assert_eq!(result["content"][0]["text"], json!(r#"{"quotient":1.5}"#));
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_a_result_that_names_every_place() {
+    let client = Client::start().await;
+    let (told, _) = client
+        .fails("demo__divide", json!({"divisor": "two", "x": 1}))
+        .await;
+    assert_eq!(told.code().as_str(), "INVALID_INPUT");
+    let mut places: Vec<(&str, ViolationKind)> = told
+        .violations()
+        .iter()
+        .map(|violation| (violation.pointer.as_str(), violation.kind))
+        .collect();
+    places.sort_unstable_by_key(|(pointer, _)| *pointer);
+    assert_eq!(
+        places,
+        [
+            ("/dividend", ViolationKind::Missing),
+            ("/divisor", ViolationKind::Type),
+            ("/x", ViolationKind::Value),
+        ]
+    );
+    client.leave().await;
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_an_error_of_the_protocol() {
+    let client = Client::start().await;
+    let answered = client.try_call("demo__divde", json!({})).await;
+    let Err(ServiceError::McpError(error)) = answered else {
+        panic!("{answered:?}");
+    };
+    assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+    assert_eq!(error.data.unwrap()["nearest"], json!(["demo__divide"]));
+    client.leave().await;
+}
+
+#[test]
+fn a_client_that_leaves_at_once_is_no_error() {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
+        .arg("mcp")
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty() && output.stderr.is_empty());
+}
+
+#[test]
+fn arguments_that_make_no_sense_end_with_two() {
+    for arguments in [&["nonsense"][..], &["mcp", "--nonsense"], &[]] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty());
+    }
+}
