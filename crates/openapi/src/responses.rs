@@ -151,8 +151,8 @@ mod tests {
 
     use super::*;
 
-    fn codes(responses: Value) -> Vec<String> {
-        let imported = error_definitions(&json!({}), &responses);
+    fn codes(responses: &Value) -> Vec<String> {
+        let imported = error_definitions(&json!({}), responses);
         assert_eq!(imported.problems, []);
         imported
             .definitions
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn statuses_from_400_ranges_and_default_declare_failures() {
-        let found = codes(json!({
+        let found = codes(&json!({
             "200": {}, "2XX": {}, "302": {}, "404": {}, "4XX": {}, "5xx": {}, "503": {}, "default": {}, "x-note": {},
         }));
         assert_eq!(
@@ -239,6 +239,6 @@ mod tests {
             error_definitions(&json!({}), &json!([1])),
             Imported::default()
         );
-        assert_eq!(codes(json!({"400": 7})), ["HTTP_400"]);
+        assert_eq!(codes(&json!({"400": 7})), ["HTTP_400"]);
     }
 }
