@@ -18,7 +18,9 @@ pub(crate) struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        Timestamp::now()
+        // Milliseconds are all that every reader of a timestamp understands.
+        let now = Timestamp::now();
+        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
     }
 
     fn sleep(&self, duration_ms: u64) -> BoxFuture<'_, ()> {

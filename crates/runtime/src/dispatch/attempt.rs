@@ -70,7 +70,7 @@ async fn race(
     mut work: BoxFuture<'_, Result<Value, Failure>>,
     mut sleep: BoxFuture<'_, ()>,
 ) -> Ended {
-    poll_fn(move |task| {
+    let ended = poll_fn(|task| {
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))) {
             Ok(Poll::Ready(result)) => return Poll::Ready(Ended::Returned(result)),
             Err(panic) => return Poll::Ready(Ended::Panicked(said(&*panic))),
@@ -78,7 +78,10 @@ async fn race(
         }
         sleep.as_mut().poll(task).map(|()| Ended::TimedOut)
     })
-    .await
+    .await;
+    // What a handler leaves behind is dropped here, where a panic in it cannot take the answer along.
+    let _ = catch_unwind(AssertUnwindSafe(move || drop(work)));
+    ended
 }
 
 fn said(panic: &(dyn Any + Send)) -> String {

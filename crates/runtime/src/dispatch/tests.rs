@@ -241,6 +241,24 @@ async fn running_out_of_time_is_typed_by_whether_repeating_does_harm() {
     }
 }
 
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_while_cleaning_up_does_not_take_the_answer_along() {
+    let never = |_: Context, _: Arc<Value>| async {
+        let _guard = PanicsOnDrop;
+        std::future::pending::<Result<Value, Failure>>().await
+    };
+    let failure = House::of(query(), never).fails(json!({})).await;
+    assert_eq!(failure.code().as_str(), "TIMEOUT");
+}
+
 #[tokio::test]
 async fn codes_a_handler_may_not_answer_become_internal() {
     let undeclared = definition("DISK_ON_FIRE").kind().unwrap();
