@@ -225,10 +225,15 @@ impl Kind {
         self.like().effect
     }
 
-    /// The functional area.
+    /// The functional area. A declared code speaks of its tool, unless its category says otherwise.
     pub fn domain(&self) -> Domain {
-        self.known
-            .map_or_else(|| self.like().domain(), |known| known.domain())
+        match (self.known, self.category) {
+            (Some(known), _) => known.domain(),
+            (None, Category::Network) => Domain::Network,
+            (None, Category::AuthFail) => Domain::Auth,
+            (None, Category::Resource) => Domain::Resource,
+            (None, _) => Domain::Tool,
+        }
     }
 
     /// The google.rpc code.

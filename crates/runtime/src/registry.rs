@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use panpan_contract::operation::{OperationName, OperationSpec};
+use panpan_contract::redact::Markers;
 use panpan_contract::{Code, Kind, KindError};
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ pub struct Operation {
     handler: Arc<dyn Handler>,
     declared: BTreeMap<Code, Declared>,
     input: Lazy,
+    input_markers: Markers,
 }
 
 /// A declared code: its facts, and the schema of its details.
@@ -34,6 +36,7 @@ pub struct Operation {
 pub(crate) struct Declared {
     pub(crate) kind: Kind,
     details: Lazy,
+    details_markers: Markers,
 }
 
 /// A schema that is compiled when it is first asked for.
@@ -163,6 +166,18 @@ impl Operation {
         compiled(&self.input, &self.spec.input_schema)
     }
 
+    /// What the input schema marks as sensitive.
+    pub(crate) fn input_markers(&self) -> &Markers {
+        &self.input_markers
+    }
+
+    /// What the schema of a declared code's details marks as sensitive.
+    pub(crate) fn details_markers(&self, code: &Code) -> Option<&Markers> {
+        self.declared
+            .get(code)
+            .map(|declared| &declared.details_markers)
+    }
+
     /// The schema of a declared code's details; `None` when none was declared.
     pub(crate) fn details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
         let declared = self.declared.get(code)?;
@@ -213,6 +228,7 @@ impl Builder {
             Entry::Occupied(_) => self.problems.push(Problem::DuplicateOperation(spec.name)),
             Entry::Vacant(place) => {
                 place.insert(Arc::new(Operation {
+                    input_markers: Markers::from_schema(&spec.input_schema),
                     spec,
                     handler: Arc::new(handler),
                     declared,
@@ -250,11 +266,12 @@ impl Builder {
             };
             self.compare(&operation, &kind);
             let code = kind.code().clone();
-            let details = Lazy::new();
-            if declared
-                .insert(code.clone(), Declared { kind, details })
-                .is_some()
-            {
+            let known = Declared {
+                kind,
+                details: Lazy::new(),
+                details_markers: Markers::from_schema(&definition.schema),
+            };
+            if declared.insert(code.clone(), known).is_some() {
                 self.problems
                     .push(Problem::DuplicateCode { operation, code });
             }

@@ -7,6 +7,7 @@ use std::fmt;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use panpan_contract::failure::{Violation, ViolationKind};
+use panpan_contract::redact::Redactor;
 use serde_json::Value;
 
 /// The most violations that are listed for one value.
@@ -146,10 +147,11 @@ fn expected(kind: &ValidationErrorKind) -> String {
     }
 }
 
-/// Scalars as they are, cut; of what has members only its type, which may be large.
+/// Scalars as they are, without secrets and then cut, since half a key is no longer recognised as
+/// one; of what has members only its type, which may be large.
 fn shown(value: &Value) -> Value {
     match value {
-        Value::String(text) => cut(text).into(),
+        Value::String(text) => cut(&Redactor::new().text(text)).into(),
         Value::Array(_) => "an array".into(),
         Value::Object(_) => "an object".into(),
         scalar => scalar.clone(),

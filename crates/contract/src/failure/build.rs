@@ -42,6 +42,13 @@ impl Failure {
         }))
     }
 
+    /// The same occurrence under the facts of another kind; its details count as unchecked.
+    pub fn restated(mut self, kind: Kind) -> Self {
+        self.0.kind = kind;
+        self.0.defined = false;
+        self
+    }
+
     /// Says what happened. Whatever is dynamic in it belongs into details or violations too.
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();

@@ -80,13 +80,12 @@ impl<'a> Canonical<'a> {
         }
     }
 
-    /// What is left when a dialect has carried some fields. What a catalogue code fixes is carried
-    /// by the code.
+    /// What is left when a dialect has carried some fields. Category and remedy of a catalogue code
+    /// are carried by the code; whether to repeat the call is said to everyone.
     pub(crate) fn without(failure: &'a Failure, carried: Fields) -> Self {
         let fixed = failure.kind().is_catalogued();
         let carried = carried
             .and(Field::Category, fixed)
-            .and(Field::Retryable, fixed)
             .and(Field::Remedy, fixed);
         Self {
             failure,

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Canonical, Failure, Parts, Recovery, Violation};
+use crate::kind::Kind;
 use crate::redact::{Markers, Redactor};
 
 /// A failure with nothing secret in it.
@@ -46,6 +47,11 @@ impl Redacted {
     /// Gives the failure back, to be changed and redacted anew.
     pub fn into_failure(self) -> Failure {
         self.0
+    }
+
+    /// The same occurrence under the facts of another kind.
+    pub fn restated(self, kind: Kind) -> Self {
+        Self(self.0.restated(kind))
     }
 
     /// Records that the details were checked against their declared schema.

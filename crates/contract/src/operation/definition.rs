@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::code::Code;
+use crate::failure::Failure;
 use crate::kind::{Facts, Kind, KindError};
 
 /// A failure an operation declares.
@@ -71,6 +72,12 @@ impl ErrorDefinition {
     /// The code with its facts, or every reason why the declaration is refused.
     pub fn kind(&self) -> Result<Kind, Vec<KindError>> {
         Kind::declared(self.code.clone(), self.facts())
+    }
+
+    /// A failure of this kind, with the effect the declaration assumes.
+    pub fn failure(&self) -> Result<Failure, Vec<KindError>> {
+        let failure = Failure::new(self.kind()?);
+        Ok(self.effect.into_iter().fold(failure, Failure::with_effect))
     }
 
     fn facts(&self) -> Facts {

@@ -1,9 +1,11 @@
 //! Sixth room: secrets leave the failure, and what callers must not see leaves for the log.
 //!
-//! The rules are the contract's.
+//! The rules are the contract's, and what the operation's schemas mark as sensitive.
 
 use std::sync::Arc;
 
+use panpan_contract::failure::Marked;
+use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, Redacted, codes};
 
 use super::raised::{Raised, Speaker};
@@ -26,9 +28,15 @@ pub(super) fn redact(stamped: Stamped) -> Cleaned {
         operation,
         private_cause,
     } = stamped.raised;
-    let private_cause = private_cause.map(|cause| cleaned_like(&failure, cause));
+    let marked = operation
+        .as_deref()
+        .map_or_else(Marked::default, |operation| Marked {
+            parameters: Some(operation.input_markers()),
+            details: operation.details_markers(failure.code()),
+        });
+    let private_cause = private_cause.map(|cause| cleaned_like(&failure, cause, marked));
     Cleaned {
-        failure: failure.redacted(),
+        failure: failure.redacted_by(Redactor::new(), marked),
         speaker,
         operation,
         private_cause,
@@ -38,10 +46,13 @@ pub(super) fn redact(stamped: Stamped) -> Cleaned {
 
 /// A text cleaned as if it were this failure's message: what is secret among the parameters is
 /// secret in it too.
-fn cleaned_like(failure: &Failure, text: String) -> String {
+fn cleaned_like(failure: &Failure, text: String, marked: Marked<'_>) -> String {
     let mut carrier = Failure::new(codes::INTERNAL).with_message(text);
     if let Some(parameters) = failure.parameters() {
         carrier = carrier.with_parameters(parameters.clone());
     }
-    carrier.redacted().message().to_owned()
+    carrier
+        .redacted_by(Redactor::new(), marked)
+        .message()
+        .to_owned()
 }

@@ -33,7 +33,8 @@ pub(super) fn settle(cleaned: Cleaned) -> Settled {
         };
     };
     match meant(&failure, operation) {
-        Some(kind) => checked(restated(failure, kind), operation, private_cause),
+        // Neither the facts of a code nor whether its details were checked is the handler's to say.
+        Some(kind) => checked(failure.restated(kind), operation, private_cause),
         None => undeclared(&failure, operation),
     }
 }
@@ -46,43 +47,6 @@ fn meant(failure: &Failure, operation: &Operation) -> Option<Kind> {
     }
     let declared = operation.declared(code).map(|it| it.kind.clone());
     declared.or_else(|| Kind::of(code.as_str()))
-}
-
-/// The same failure under the declared facts, and not yet checked: neither is the handler's to say.
-fn restated(failure: Redacted, kind: Kind) -> Redacted {
-    if *failure.kind() == kind && !failure.is_defined() {
-        return failure;
-    }
-    under(kind, &failure).redacted()
-}
-
-fn under(kind: Kind, said: &Failure) -> Failure {
-    let recovery = said.recovery();
-    let mut failure = Failure::new(kind)
-        .with_message(said.message())
-        .with_effect(said.effect())
-        .with_violations(said.violations().iter().cloned())
-        .with_actions(recovery.required_actions.iter().cloned())
-        .with_alternatives(recovery.alternatives.iter().cloned());
-    if let Some(details) = said.details() {
-        failure = failure.with_details(details.clone());
-    }
-    if let Some(delay_ms) = recovery.retry_after_ms {
-        failure = failure.with_retry_after_ms(delay_ms);
-    }
-    if let Some(max_retries) = recovery.max_retries {
-        failure = failure.with_max_retries(max_retries);
-    }
-    for (parameter, value) in &recovery.parameter_adjustments {
-        failure = failure.with_adjustment(parameter, value.clone());
-    }
-    if let Some(upstream) = said.upstream() {
-        failure = failure.with_upstream(upstream.clone());
-    }
-    for cause in said.causes() {
-        failure = failure.with_cause(cause.clone());
-    }
-    origin_of(failure, said)
 }
 
 /// Copies what the room `stamp` filled in.
