@@ -149,6 +149,11 @@ impl Known {
     pub fn page(&self) -> &'static str {
         match *self {
             Known::Row(row) => row.page,
+            // A status that has a code of its own is better told by the page of that code.
+            Known::Member {
+                family: Family::ErrHttp,
+                status,
+            } => row_for_status(status).page,
             Known::Member { family, .. } => family.page(),
         }
     }

@@ -10,8 +10,17 @@ const COULD_NOT: u8 = 2;
 /// A sentence with advice, to be wrapped around an error as its context.
 #[derive(Debug)]
 pub(super) struct Hinted {
-    pub(super) message: String,
-    pub(super) hint: &'static str,
+    message: String,
+    hint: String,
+}
+
+impl Hinted {
+    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: hint.into(),
+        }
+    }
 }
 
 impl fmt::Display for Hinted {
@@ -62,10 +71,7 @@ mod tests {
 
     #[test]
     fn a_hint_stands_alone_after_a_blank_line() {
-        let hinted = Hinted {
-            message: "cannot read panpan.toml".to_owned(),
-            hint: "check that the file exists",
-        };
+        let hinted = Hinted::new("cannot read panpan.toml", "check that the file exists");
         let error = anyhow::Error::from(io::Error::other("no such file")).context(hinted);
         assert_eq!(
             told(&error),

@@ -24,10 +24,8 @@ pub(super) fn run(_: &Args) -> anyhow::Result<Done> {
     let served = runtime.block_on(serve_stdio(dispatcher));
     // A read of stdin that is still waiting must not keep the process alive.
     runtime.shutdown_background();
-    served.with_context(|| Hinted {
-        message: "cannot serve MCP on stdin and stdout".to_owned(),
-        hint: "panpan mcp is started by an MCP client; add it to the client's list of servers",
-    })?;
+    let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
+    served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))?;
     Ok(Done::Yes)
 }
 

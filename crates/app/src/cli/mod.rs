@@ -4,8 +4,11 @@
 //! when it could not be done.
 
 mod error;
+mod explain;
 mod mcp;
+mod translate;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -20,6 +23,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Show what a code means and what to do about it; without a code, list all.
+    Explain(explain::Args),
+    /// Turn a success or failure on standard input into another dialect.
+    Translate(translate::Args),
     /// Serve operations as MCP tools on stdin and stdout.
     Mcp(mcp::Args),
 }
@@ -29,12 +36,15 @@ enum Command {
 enum Done {
     /// It is done.
     Yes,
+    /// The answer is no.
+    No,
 }
 
 impl From<Done> for ExitCode {
     fn from(done: Done) -> Self {
         match done {
             Done::Yes => ExitCode::SUCCESS,
+            Done::No => ExitCode::from(1),
         }
     }
 }
@@ -46,6 +56,8 @@ pub(crate) fn run() -> ExitCode {
         Err(usage) => return error::usage(&usage),
     };
     let outcome = match cli.command {
+        Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
+        Command::Translate(args) => translate::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Mcp(args) => mcp::run(&args),
     };
     outcome.map_or_else(|error| error::report(&error), ExitCode::from)

@@ -111,24 +111,25 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// A failure as bytes.
-    pub fn write_failure(self, failure: &Redacted, envelope: Envelope<'_>) -> Vec<u8> {
-        let view = FailureView {
+    /// A failure in this dialect, to be serialised; members come in the order of the dialect.
+    pub fn failure<'a>(self, failure: &'a Redacted, envelope: Envelope<'a>) -> FailureView<'a> {
+        FailureView {
             dialect: self,
             failure,
             envelope,
-        };
-        serde_json::to_vec(&view).expect("names are strings, and writing to memory does not fail")
+        }
+    }
+
+    /// A failure as bytes.
+    pub fn write_failure(self, failure: &Redacted, envelope: Envelope<'_>) -> Vec<u8> {
+        serde_json::to_vec(&self.failure(failure, envelope))
+            .expect("names are strings, and writing to memory does not fail")
     }
 
     /// A failure as a JSON value.
     pub fn render_failure(self, failure: &Redacted, envelope: Envelope<'_>) -> Value {
-        let view = FailureView {
-            dialect: self,
-            failure,
-            envelope,
-        };
-        serde_json::to_value(&view).expect("names are strings, and building a value does not fail")
+        serde_json::to_value(self.failure(failure, envelope))
+            .expect("names are strings, and building a value does not fail")
     }
 
     /// A success as a JSON value.
@@ -194,7 +195,9 @@ impl Reply {
     }
 }
 
-struct FailureView<'a> {
+/// A failure in a dialect; see [`Dialect::failure`].
+#[derive(Clone, Copy, Debug)]
+pub struct FailureView<'a> {
     dialect: Dialect,
     failure: &'a Failure,
     envelope: Envelope<'a>,

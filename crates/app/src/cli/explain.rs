@@ -1,0 +1,238 @@
+//! `panpan explain`: what a code means, what to do about it, how each dialect shows it.
+
+use std::io::Write;
+
+use panpan_contract::catalogue::{self, Known};
+use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::failure::RetryAdvice;
+use panpan_contract::{Category, Code, Failure, Kind, Remedy};
+use panpan_runtime::nearest;
+use serde_json::{Value, json};
+
+use super::Done;
+
+/// What to explain.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The code to explain, such as ERR_HTTP_429_RATE_LIMITED; all codes are listed when left out
+    code: Option<String>,
+    /// List only codes of this category: its word or its letter
+    #[arg(long, value_parser = category, conflicts_with = "code")]
+    category: Option<Category>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn category(text: &str) -> Result<Category, String> {
+    let word = text.to_ascii_uppercase();
+    let by_letter = || {
+        Some(word.chars().next()?)
+            .filter(|_| word.len() == 1)
+            .and_then(Category::from_letter)
+    };
+    Category::from_word(&word)
+        .or_else(by_letter)
+        .ok_or_else(|| {
+            let words: Vec<_> = Category::ALL
+                .iter()
+                .map(|category| category.word())
+                .collect();
+            format!("one of {}", words.join(", "))
+        })
+}
+
+/// Prints the page of one code, or the list of all.
+pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
+    let Some(asked) = &args.code else {
+        list(args, out)?;
+        return Ok(Done::Yes);
+    };
+    match find(asked) {
+        Some(known) if args.json => writeln!(out, "{:#}", whole(&known))?,
+        Some(known) => page(&known, out)?,
+        None => {
+            unknown(asked, &mut std::io::stderr())?;
+            return Ok(Done::No);
+        }
+    }
+    Ok(Done::Yes)
+}
+
+fn list(args: &Args, out: &mut impl Write) -> std::io::Result<()> {
+    let wanted = |row: &&catalogue::Entry| {
+        args.category
+            .is_none_or(|category| row.category == category)
+    };
+    let rows: Vec<Known> = catalogue::entries()
+        .filter(wanted)
+        .map(Known::Row)
+        .collect();
+    if args.json {
+        return writeln!(out, "{:#}", Value::from_iter(rows.iter().map(facts)));
+    }
+    writeln!(
+        out,
+        "{:<30} {:<13} {:<5} {:>4}  WHAT HAPPENED",
+        "CODE", "CATEGORY", "RETRY", "HTTP"
+    )?;
+    for known in &rows {
+        let row = known.row();
+        let retry = if row.retryable { "yes" } else { "no" };
+        writeln!(
+            out,
+            "{:<30} {:<13} {retry:<5} {:>4}  {}",
+            row.code, row.category, row.http, row.title
+        )?;
+    }
+    if args.category.is_none() {
+        writeln!(
+            out,
+            "\nERR_HTTP_<status> and HTTP_<status>, 400 to 599, take the facts of their status."
+        )?;
+    }
+    Ok(())
+}
+
+/// The code as typed, in upper case, or as the flat dialect names it.
+fn find(asked: &str) -> Option<Known> {
+    let normalised = Code::normalised(asked)?;
+    catalogue::lookup(normalised.as_str()).or_else(|| catalogue::for_flat_name(asked))
+}
+
+/// Says that there is no such code, and which ones come near.
+fn unknown(asked: &str, talk: &mut impl Write) -> std::io::Result<()> {
+    writeln!(talk, "panpan: there is no code {asked:?}")?;
+    let near = nearest_codes(asked);
+    if !near.is_empty() {
+        writeln!(talk, "\nhint: did you mean {}?", near.join(", "))?;
+    }
+    writeln!(talk, "\nhint: `panpan explain` lists every code")
+}
+
+/// The codes that come nearest: by number if one was asked for, else by spelling.
+fn nearest_codes(asked: &str) -> Vec<&'static str> {
+    if let Ok(number) = asked.parse::<i32>() {
+        let has = |row: &&catalogue::Entry| {
+            [i32::from(row.http), row.jsonrpc, row.number.into()].contains(&number)
+        };
+        return catalogue::entries()
+            .filter(has)
+            .map(|row| row.code)
+            .collect();
+    }
+    nearest(
+        &asked.to_ascii_uppercase(),
+        catalogue::entries().map(|row| row.code),
+    )
+}
+
+/// The facts of a code as JSON.
+fn facts(known: &Known) -> Value {
+    let kind = Kind::from(*known);
+    let recovery = kind.default_recovery();
+    json!({
+        "code": kind.code().as_str(),
+        "title": known.title(),
+        "category": kind.category().word(),
+        "retryable": kind.retryable(),
+        "effect": kind.default_effect().word(),
+        "remedy": kind.remedies().iter().map(Remedy::word).collect::<Vec<_>>(),
+        "number": known.number(),
+        "domain": known.domain().word(),
+        "jsonrpc_code": kind.jsonrpc_code(),
+        "http_status": kind.http_status(),
+        "grpc_code": kind.grpc().number(),
+        "flat_code": kind.flat_name(),
+        "flat_category": kind.flat_category().word(),
+        "retry_after_ms": recovery.retry_after_ms,
+        "max_retries": recovery.max_retries,
+        "required_actions": recovery.required_actions,
+        "alternatives": recovery.alternatives.iter().map(|other| &other.description).collect::<Vec<_>>(),
+    })
+}
+
+/// The facts, the page and every dialect as JSON.
+fn whole(known: &Known) -> Value {
+    let mut object = facts(known);
+    object["page"] = known.page().into();
+    object["dialects"] = Dialect::ALL
+        .iter()
+        .map(|dialect| (dialect.name().to_owned(), rendered(*dialect, known)))
+        .collect();
+    object
+}
+
+/// How a dialect shows the code, its members in the order of the dialect.
+fn shown(dialect: Dialect, known: &Known) -> String {
+    let failure = Failure::new(Kind::from(*known)).redacted();
+    let bytes = dialect.write_failure(&failure, Envelope::default());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn rendered(dialect: Dialect, known: &Known) -> Value {
+    let failure = Failure::new(Kind::from(*known)).redacted();
+    dialect.render_failure(&failure, Envelope::default())
+}
+
+fn page(known: &Known, out: &mut impl Write) -> std::io::Result<()> {
+    let kind = Kind::from(*known);
+    let failure = Failure::new(kind.clone());
+    writeln!(out, "{}: {}\n", kind.code(), known.title())?;
+    writeln!(
+        out,
+        "  category   {} ({})",
+        kind.category(),
+        kind.category().letter()
+    )?;
+    writeln!(out, "  repeating  {}", advice(&failure))?;
+    let remedies: Vec<_> = kind.remedies().iter().map(Remedy::word).collect();
+    writeln!(out, "  remedy     {}", remedies.join(", "))?;
+    writeln!(
+        out,
+        "  numbers    {} ({}), HTTP {}, JSON-RPC {}, gRPC {} {}",
+        known.number(),
+        known.domain(),
+        kind.http_status(),
+        kind.jsonrpc_code(),
+        kind.grpc().number(),
+        kind.grpc()
+    )?;
+    writeln!(
+        out,
+        "  flat       {} ({})\n",
+        kind.flat_name(),
+        kind.flat_category()
+    )?;
+    for line in known.page().lines() {
+        writeln!(out, "{}", line.trim_start_matches("## "))?;
+    }
+    writeln!(out, "\nHow each dialect shows it\n")?;
+    for dialect in Dialect::ALL {
+        writeln!(out, "{:<8} {}", dialect, shown(dialect, known))?;
+    }
+    Ok(())
+}
+
+fn advice(failure: &Failure) -> String {
+    let effect = failure.effect();
+    match failure.retry_advice() {
+        RetryAdvice::Never => "never succeeds: the identical call fails again".to_owned(),
+        RetryAdvice::Safe => format!("safe, {}", times(failure)),
+        RetryAdvice::IfIdempotent => format!(
+            "if the operation is idempotent or keyed (effect {effect}), {}",
+            times(failure)
+        ),
+    }
+}
+
+fn times(failure: &Failure) -> String {
+    let recovery = failure.recovery();
+    let delay = recovery
+        .retry_after_ms
+        .map_or_else(String::new, |delay| format!("after {delay} ms"));
+    let count = recovery
+        .max_retries
+        .map_or_else(String::new, |count| format!(", at most {count} times"));
+    format!("{delay}{count}")
+}

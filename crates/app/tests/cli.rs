@@ -1,0 +1,297 @@
+//! The command line as a person or a script meets it: the built program, its output, its exit codes.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use panpan_contract::catalogue;
+use panpan_contract::dialect::Dialect;
+use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use serde_json::{Value, json};
+
+fn panpan(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that stops reading closes the pipe; what it says then is what is tested.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn translated(from: &Value, to: &str) -> Value {
+    let output = panpan(&["translate", "--to", to], from.to_string().as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn explain_lists_every_code() {
+    let output = panpan(&["explain"], b"");
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    for row in catalogue::entries() {
+        assert!(text.contains(&format!("\n{} ", row.code)), "{}", row.code);
+    }
+}
+
+#[test]
+fn explain_lists_as_json_with_the_facts_of_every_code() {
+    let output = panpan(&["explain", "--json"], b"");
+    let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(list.len(), catalogue::entries().count());
+    for object in list {
+        let known = catalogue::lookup(object["code"].as_str().unwrap()).unwrap();
+        assert_eq!(object["category"], known.category().word());
+        assert_eq!(object["retryable"], known.retryable());
+    }
+}
+
+#[test]
+fn explain_lists_one_category_by_word_or_letter() {
+    for argument in ["RATE_LIMIT", "rate_limit", "R"] {
+        let output = panpan(&["explain", "--category", argument, "--json"], b"");
+        let list: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(!list.is_empty());
+        assert!(
+            list.iter().all(|object| object["category"] == "RATE_LIMIT"),
+            "{argument}"
+        );
+    }
+    let output = panpan(&["explain", "--category", "SOMETIMES"], b"");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("TRANSIENT, RATE_LIMIT"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn explain_shows_the_page_the_facts_and_every_dialect_of_every_code() {
+    for row in catalogue::entries() {
+        let output = panpan(&["explain", row.code], b"");
+        assert_eq!(output.status.code(), Some(0), "{}", row.code);
+        let text = stdout(&output);
+        assert!(
+            text.starts_with(&format!("{}: {}\n", row.code, row.title)),
+            "{text}"
+        );
+        for part in [
+            "What happened",
+            "What an agent should do",
+            "How each dialect shows it",
+        ] {
+            assert!(text.contains(part), "{} lacks {part}", row.code);
+        }
+        for dialect in Dialect::ALL {
+            let shown = text
+                .lines()
+                .find_map(|line| line.strip_prefix(&format!("{dialect:<8} ")))
+                .unwrap();
+            let failure = dialect
+                .parse(shown.as_bytes())
+                .unwrap()
+                .outcome
+                .unwrap_err();
+            assert_eq!(failure.code().as_str(), row.code, "{dialect}");
+        }
+    }
+}
+
+#[test]
+fn explain_knows_families_lower_case_and_flat_names() {
+    for (asked, code) in [
+        ("HTTP_418", "HTTP_418"),
+        ("err_timeout", "ERR_TIMEOUT"),
+        ("ERR_HTTP_529", "ERR_HTTP_529"),
+    ] {
+        let output = panpan(&["explain", asked, "--json"], b"");
+        let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(object["code"], code);
+        assert!(
+            object["page"]
+                .as_str()
+                .unwrap()
+                .starts_with("## What happened")
+        );
+    }
+}
+
+#[test]
+fn an_unknown_code_is_answered_with_the_nearest_ones_and_exit_1() {
+    for (asked, suggested) in [
+        ("ERR_TIMEOT", "ERR_TIMEOUT"),
+        ("TASK_NOTFOUND", "TASK_NOT_FOUND"),
+        ("429", "ERR_HTTP_429_RATE_LIMITED"),
+        ("-32001", "TASK_NOT_FOUND"),
+    ] {
+        let output = panpan(&["explain", "--", asked], b"");
+        assert_eq!(output.status.code(), Some(1), "{asked}");
+        assert!(output.stdout.is_empty());
+        assert!(
+            stderr(&output).contains(suggested),
+            "{asked}: {}",
+            stderr(&output)
+        );
+    }
+    let output = panpan(&["explain", &"X".repeat(100_000)], b"");
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn translate_detects_the_dialect_and_loses_nothing() {
+    let first = translated(
+        &json!({"success": false, "error": "no such file", "code": "not_found", "category": "resource"}),
+        "call",
+    );
+    assert_eq!(first["code"], "ARTIFACT_NOT_FOUND");
+    let around = Dialect::ALL
+        .iter()
+        .fold(first.clone(), |document, dialect| {
+            translated(&document, dialect.name())
+        });
+    assert_eq!(translated(&around, "call"), first);
+}
+
+#[test]
+fn translate_passes_successes_and_request_ids_on() {
+    let response = json!({"jsonrpc": "2.0", "id": 7, "result": {"answer": 42}});
+    assert_eq!(
+        translated(&response, "call"),
+        json!({"request_id": 7, "result": "ok", "output": {"answer": 42}})
+    );
+    assert_eq!(
+        translated(&response, "flat"),
+        json!({"success": true, "answer": 42})
+    );
+}
+
+#[test]
+fn translate_removes_secrets() {
+    let foreign = json!({"code": "LOGIN_FAILED", "message": "password=hunter2 was refused", "retryable": false});
+    assert_eq!(
+        translated(&foreign, "call")["message"],
+        "password=[REDACTED] was refused"
+    );
+}
+
+#[test]
+fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
+    let too_large = vec![b' '; DOCUMENT_BYTES_LIMIT + 1];
+    let too_deep = "[".repeat(200);
+    for (arguments, input, said) in [
+        (
+            &["--to", "bot"][..],
+            &b""[..],
+            "there is nothing on standard input",
+        ),
+        (
+            &["--to", "bot"],
+            b" \n ",
+            "there is nothing on standard input",
+        ),
+        (
+            &["--to", "bot"],
+            b"{\"a\": }",
+            "not valid JSON: expected value (line 1, column 7)",
+        ),
+        (
+            &["--to", "bot"],
+            b"\xff\xfe",
+            "not valid JSON: the text is not UTF-8 (line 1, column 1)",
+        ),
+        (
+            &["--to", "bot"],
+            b"[1]",
+            "at the top of the document: expected an object, found a list",
+        ),
+        (
+            &["--to", "bot"],
+            b"{\"x\": 1}",
+            "the document has the shape of no dialect",
+        ),
+        (
+            &["--to", "bot"],
+            too_deep.as_bytes(),
+            "nested more than 127 levels deep",
+        ),
+        (
+            &["--to", "bot", "--from", "call"],
+            b"{\"code\": 5}",
+            "at /code: expected a string, found a number",
+        ),
+        (
+            &["--to", "bot", "--from", "flat"],
+            b"{}",
+            "at /success: expected true or false, found nothing",
+        ),
+        (
+            &["--to", "latin"],
+            b"{}",
+            "one of flat, bot, outcome, jsonrpc, call, problem, mcp, grpc",
+        ),
+        (&[], b"{}", "--to"),
+    ] {
+        let output = panpan(&[&["translate"], arguments].concat(), input);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(output.stdout.is_empty(), "{said}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+    let mut large_text = too_large;
+    large_text[0] = b'"';
+    let output = panpan(&["translate", "--to", "bot"], &large_text);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("at most 4194304 are read"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn help_is_given_and_wrong_words_are_refused() {
+    for arguments in [
+        &["--help"][..],
+        &["explain", "--help"],
+        &["translate", "--help"],
+        &["--version"],
+    ] {
+        assert_eq!(
+            panpan(arguments, b"").status.code(),
+            Some(0),
+            "{arguments:?}"
+        );
+    }
+    for arguments in [&["expalin"][..], &["explain", "--colour"], &[]] {
+        let output = panpan(arguments, b"");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty());
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_nothing_wrong() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
+        .args(["explain", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(output.stderr.is_empty());
+}
