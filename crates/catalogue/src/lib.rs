@@ -11,6 +11,7 @@
 //! ```
 
 mod code;
+mod declared;
 mod entry;
 mod facts;
 mod known;
@@ -18,6 +19,7 @@ mod reverse;
 mod table;
 
 pub use code::{CODE_LENGTH_LIMIT, CodeError, check_code};
+pub use declared::{DECLARED_JSONRPC_CODE, Facts, FixedFact, Refusal};
 pub use entry::{DefaultRecovery, Entry, Mapping};
 pub use facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies, Remedy};
 pub use known::{Family, Known, lookup};

@@ -5,15 +5,14 @@
 use std::borrow::Cow;
 
 use panpan_catalogue::{
-    Category, Domain, Effect, Entry, FlatCategory, Grpc, Known, Remedies, Remedy, is_protocol_code,
-    lookup, representative, row_for_status,
+    Category, Domain, Effect, Entry, FixedFact, FlatCategory, Grpc, Known, Refusal, Remedies,
+    Remedy, lookup, representative, row_for_status,
 };
 
 use crate::code::Code;
 use crate::failure::Recovery;
 
-/// The JSON-RPC number of declared codes that name none.
-pub const DECLARED_JSONRPC_CODE: i64 = 1000;
+pub use panpan_catalogue::{DECLARED_JSONRPC_CODE, Facts};
 
 /// A code and its fixed facts.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,22 +24,6 @@ pub struct Kind {
     remedies: Remedies,
     http_status: u16,
     jsonrpc_code: i64,
-}
-
-/// What a declaration says about a code; everything left out is taken from the catalogue,
-/// the status or the category.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// The category.
-    pub category: Option<Category>,
-    /// Whether the identical call may succeed later.
-    pub retryable: Option<bool>,
-    /// What can turn the failure into a success; an empty set counts as left out.
-    pub remedies: Option<Remedies>,
-    /// The HTTP status.
-    pub http_status: Option<u16>,
-    /// The JSON-RPC number.
-    pub jsonrpc_code: Option<i64>,
 }
 
 /// Why a declaration of a code is refused.
@@ -108,40 +91,11 @@ impl Kind {
 
     /// The facts of a declared code, or every reason why the declaration is refused.
     pub fn declared(code: Code, facts: Facts) -> Result<Self, Vec<KindError>> {
-        let mut problems = Vec::new();
-        if is_protocol_code(code.as_str()) {
-            let suggestion = format!("MY_{code}");
-            problems.push(KindError::Protocol {
-                code: code.clone(),
-                suggestion,
-            });
-        } else if let Some(known) = lookup(code.as_str()) {
-            contradictions(&code, known, facts, &mut problems);
-        } else if facts.retryable == Some(true) && !category_of(facts).retryable() {
-            let category = category_of(facts);
-            problems.push(KindError::NotRetryable {
-                code: code.clone(),
-                category,
-            });
-        }
-        if let Some(status) = facts
-            .http_status
-            .filter(|status| !(400..=599).contains(status))
-        {
-            problems.push(KindError::Status {
-                code: code.clone(),
-                status,
-            });
-        }
-        if let Some(number) = facts
-            .jsonrpc_code
-            .filter(|&number| number < DECLARED_JSONRPC_CODE)
-        {
-            problems.push(KindError::JsonRpc {
-                code: code.clone(),
-                number,
-            });
-        }
+        let refusals = facts.refusals(code.as_str());
+        let problems: Vec<_> = refusals
+            .into_iter()
+            .map(|refusal| KindError::new(&code, refusal))
+            .collect();
         if problems.is_empty() {
             Ok(Self::resolve(code, facts))
         } else {
@@ -160,8 +114,8 @@ impl Kind {
                 ..kind
             };
         }
-        let category = category_of(facts);
-        let retryable = facts.retryable.unwrap_or(true) && category.retryable();
+        let category = facts.implied_category();
+        let retryable = facts.implied_retryable();
         let like = like(category, facts.http_status);
         Self {
             code,
@@ -319,53 +273,38 @@ impl From<Entry> for Kind {
     }
 }
 
-fn contradictions(code: &Code, known: Known, facts: Facts, problems: &mut Vec<KindError>) {
-    let mut note = |fact, fixed: String, declared: Option<String>| {
-        if let Some(declared) = declared.filter(|declared| *declared != fixed) {
-            problems.push(KindError::Contradiction {
-                code: code.clone(),
+impl KindError {
+    fn new(code: &Code, refusal: Refusal) -> Self {
+        let code = code.clone();
+        match refusal {
+            Refusal::Protocol => KindError::Protocol {
+                suggestion: format!("MY_{code}"),
+                code,
+            },
+            Refusal::Contradiction {
                 fact,
                 fixed,
                 declared,
-            });
+            } => KindError::Contradiction {
+                code,
+                fact: named(fact),
+                fixed,
+                declared,
+            },
+            Refusal::NotRetryable(category) => KindError::NotRetryable { code, category },
+            Refusal::Status(status) => KindError::Status { code, status },
+            Refusal::JsonRpc(number) => KindError::JsonRpc { code, number },
         }
-    };
-    note(
-        "category",
-        known.category().to_string(),
-        facts.category.map(|it| it.to_string()),
-    );
-    note(
-        "retryable",
-        known.retryable().to_string(),
-        facts.retryable.map(|it| it.to_string()),
-    );
-    note(
-        "remedy",
-        listed(known.remedies()),
-        facts.remedies.map(listed),
-    );
-    note(
-        "the JSON-RPC code",
-        known.jsonrpc().to_string(),
-        facts.jsonrpc_code.map(|it| it.to_string()),
-    );
+    }
 }
 
-fn listed(remedies: Remedies) -> String {
-    remedies
-        .iter()
-        .map(Remedy::word)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-/// The category a declaration means: the stated one, that of the status, else the cautious one.
-fn category_of(facts: Facts) -> Category {
-    facts.category.unwrap_or_else(|| match facts.http_status {
-        Some(status) => row_for_status(status).category,
-        None => Category::Permanent,
-    })
+fn named(fact: FixedFact) -> &'static str {
+    match fact {
+        FixedFact::Category => "category",
+        FixedFact::Retryable => "retryable",
+        FixedFact::Remedy => "remedy",
+        FixedFact::JsonRpc => "the JSON-RPC code",
+    }
 }
 
 /// The row for the status, unless the category says that the status means something else here.

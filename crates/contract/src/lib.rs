@@ -6,6 +6,7 @@
 pub mod classify;
 mod code;
 mod context;
+mod declare;
 pub mod dialect;
 pub mod factories;
 pub mod failure;
@@ -18,7 +19,23 @@ mod word;
 
 pub use code::{Code, CodeError};
 pub use context::{Attempted, Audience, ResultExt, for_people, process_tool_result};
+pub use declare::DeclareFailures;
 pub use failure::{Failure, Redacted};
 pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError};
 pub use panpan_catalogue as catalogue;
 pub use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};
+pub use panpan_contract_derive::Failure;
+
+/// What code written by the derive macro refers to.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::declare::DeclareFailures;
+    pub use crate::declare::details::Details;
+    pub use crate::declare::support::*;
+    pub use crate::failure::Failure;
+    pub use crate::kind::{Facts, Kind};
+    pub use crate::operation::ErrorDefinition;
+    pub use panpan_catalogue::{Category, Effect, Remedies, Remedy};
+    pub use schemars::JsonSchema;
+    pub use serde::Serialize;
+}

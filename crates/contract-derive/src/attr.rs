@@ -1,0 +1,251 @@
+//! What the attributes of an enum, a variant and a field say, each thing with the tokens it was said
+//! in. Whether it may be said is not asked here: see `valid`.
+
+use panpan_catalogue::{Category, Effect, Remedy};
+use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta, Path};
+
+use crate::items::{Item, Items, Said};
+use crate::problems::Problems;
+use crate::value::{self, Numbers, Vocabulary, Word};
+
+const CATEGORIES: Vocabulary<Category> = Vocabulary {
+    noun: "category",
+    all: Category::ALL,
+    word: Category::word,
+};
+const REMEDIES: Vocabulary<Remedy> = Vocabulary {
+    noun: "remedy",
+    all: Remedy::ALL,
+    word: Remedy::word,
+};
+const EFFECTS: Vocabulary<Effect> = Vocabulary {
+    noun: "effect",
+    all: Effect::ALL,
+    word: Effect::word,
+};
+
+const STATUSES: Numbers = Numbers {
+    sample: "404",
+    range: "a status from 400 to 599",
+};
+const JSONRPC_CODES: Numbers = Numbers {
+    sample: "1000",
+    range: "a number from 1000",
+};
+const DELAYS: Numbers = Numbers {
+    sample: "2000",
+    range: "a number of milliseconds from 0",
+};
+
+const ON_A_VARIANT: &str = "a variant";
+const ON_A_FIELD: &str = "a field";
+const ON_THE_ENUM: &str = "the enum";
+
+/// What stands on the enum.
+#[derive(Clone, Default)]
+pub(crate) struct EnumAttributes {
+    /// `Display` and `Error` are written by someone else.
+    pub(crate) no_display: bool,
+    /// Where the contract crate is found.
+    pub(crate) krate: Option<Path>,
+}
+
+/// What stands on a variant.
+#[derive(Default)]
+pub(crate) struct VariantAttributes {
+    pub(crate) code: Option<Said<Word>>,
+    pub(crate) category: Option<Said<Category>>,
+    pub(crate) http: Option<Said<u16>>,
+    pub(crate) retryable: Option<Said<bool>>,
+    pub(crate) remedy: Option<Said<Vec<Remedy>>>,
+    pub(crate) effect: Option<Said<Effect>>,
+    pub(crate) jsonrpc: Option<Said<i64>>,
+    pub(crate) description: Option<Said<LitStr>>,
+    pub(crate) message: Option<Said<LitStr>>,
+    pub(crate) retry_after_ms: Option<Said<u64>>,
+    pub(crate) actions: Option<Said<Vec<LitStr>>>,
+    pub(crate) alternatives: Option<Said<Vec<LitStr>>>,
+    pub(crate) transparent: Option<Said<()>>,
+    /// Whether more was meant to be said, and could not be read.
+    pub(crate) garbled: bool,
+}
+
+/// What stands on a field.
+#[derive(Default)]
+pub(crate) struct FieldAttributes {
+    /// The field says how long to wait.
+    pub(crate) retry_after_ms: Option<Said<()>>,
+    /// The field stays out of the details.
+    pub(crate) skip: Option<Said<()>>,
+    /// The field is the error that led to this one.
+    pub(crate) source: Option<Said<()>>,
+    /// The name the field has in the details.
+    pub(crate) rename: Option<Said<LitStr>>,
+}
+
+impl EnumAttributes {
+    /// Reads them.
+    pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
+        let mut items = Items::of(attributes, problems);
+        let read = Self::take(&mut items, problems);
+        let elsewhere = [
+            (names(VariantAttributes::take), ON_A_VARIANT),
+            (names(FieldAttributes::take), ON_A_FIELD),
+        ];
+        items.finish(&elsewhere, problems);
+        read
+    }
+
+    fn take(items: &mut Items, problems: &mut Problems) -> Self {
+        Self {
+            no_display: items.take(&["no_display"], problems, value::mark).is_some(),
+            krate: items
+                .take(&["crate"], problems, value::path)
+                .and_then(|said| said.value),
+        }
+    }
+}
+
+impl VariantAttributes {
+    /// Reads them.
+    pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
+        let mut items = Items::of(attributes, problems);
+        let read = Self::take(&mut items, problems);
+        let elsewhere = [
+            (names(FieldAttributes::take), ON_A_FIELD),
+            (names(EnumAttributes::take), ON_THE_ENUM),
+        ];
+        items.finish(&elsewhere, problems);
+        read
+    }
+
+    fn take(items: &mut Items, problems: &mut Problems) -> Self {
+        let code = |item: &Item| value::word(item, "\"FILE_NOT_FOUND\"");
+        let category = |item: &Item| CATEGORIES.read(item);
+        let effect = |item: &Item| EFFECTS.read(item);
+        let http = |item: &Item| STATUSES.read(item);
+        let jsonrpc = |item: &Item| JSONRPC_CODES.read(item);
+        let delay = |item: &Item| DELAYS.read(item);
+        Self {
+            code: items.take(&["code"], problems, code),
+            category: items.take(&["category"], problems, category),
+            http: items.take(&["http"], problems, http),
+            retryable: items.take(&["retryable"], problems, value::flag),
+            remedy: items.take(&["remedy"], problems, remedies),
+            effect: items.take(&["effect"], problems, effect),
+            jsonrpc: items.take(&["jsonrpc"], problems, jsonrpc),
+            description: items.take(&["description"], problems, value::text),
+            message: items.take(&["message"], problems, value::text),
+            retry_after_ms: items.take(&["retry_after_ms"], problems, delay),
+            actions: items.take(&["action", "actions"], problems, value::texts),
+            alternatives: items.take(&["alternative", "alternatives"], problems, value::texts),
+            transparent: items.take(&["transparent"], problems, value::mark),
+            garbled: items.garbled,
+        }
+    }
+}
+
+impl FieldAttributes {
+    /// Reads them.
+    pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
+        let mut items = Items::of(attributes, problems);
+        let read = Self::take(&mut items, problems);
+        let elsewhere = [
+            (names(VariantAttributes::take), ON_A_VARIANT),
+            (names(EnumAttributes::take), ON_THE_ENUM),
+        ];
+        items.finish(&elsewhere, problems);
+        read
+    }
+
+    fn take(items: &mut Items, problems: &mut Problems) -> Self {
+        Self {
+            retry_after_ms: items.take(&["retry_after_ms"], problems, value::mark),
+            skip: items.take(&["skip"], problems, value::mark),
+            source: items.take(&["source"], problems, value::mark),
+            rename: items.take(&["rename"], problems, value::text),
+        }
+    }
+}
+
+/// The first paragraph of a doc comment, on one line. A lone sentence loses its full stop: it stands
+/// where titles stand.
+pub(crate) fn first_paragraph(attributes: &[Attribute]) -> Option<String> {
+    let lines = attributes.iter().filter_map(doc_text);
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let paragraph: Vec<_> = text
+        .trim()
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let paragraph = paragraph.join(" ");
+    let sentence = paragraph
+        .strip_suffix('.')
+        .filter(|sentence| !sentence.contains(". ") && !sentence.ends_with('.'));
+    let text = sentence.unwrap_or(&paragraph);
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The names a place asks for, found by letting it read nothing.
+fn names<T>(take: fn(&mut Items, &mut Problems) -> T) -> Vec<&'static str> {
+    let mut items = Items::default();
+    take(&mut items, &mut Problems::default());
+    items.names().to_vec()
+}
+
+fn remedies(item: &Item) -> syn::Result<Vec<Remedy>> {
+    let words = value::words(item)?;
+    if words.is_empty() {
+        return Err(item.complain(
+            "a failure needs a way forward; name at least one remedy, or leave `remedy` out",
+        ));
+    }
+    let mut found = Vec::new();
+    let mut problem: Option<syn::Error> = None;
+    for word in &words {
+        match (REMEDIES.find(word), &mut problem) {
+            (Ok(remedy), _) => found.push(remedy),
+            (Err(error), Some(earlier)) => earlier.combine(error),
+            (Err(error), none) => *none = Some(error),
+        }
+    }
+    problem.map_or(Ok(found), Err)
+}
+
+fn doc_text(attribute: &Attribute) -> Option<String> {
+    let Meta::NameValue(pair) = &attribute.meta else {
+        return None;
+    };
+    match &pair.value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Str(text),
+            ..
+        }) if pair.path.is_ident("doc") => Some(text.value()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn::parse_quote;
+
+    #[test]
+    fn a_description_is_the_first_paragraph_of_the_doc_comment() {
+        for (text, expected) in [
+            ("", None),
+            (" One sentence.", Some("One sentence")),
+            (" Two. Sentences.", Some("Two. Sentences.")),
+            (" Over\n two lines.\n\n More.", Some("Over two lines")),
+            (" And so on...", Some("And so on...")),
+        ] {
+            let attribute: Attribute = parse_quote!(#[doc = #text]);
+            assert_eq!(
+                first_paragraph(&[attribute]).as_deref(),
+                expected,
+                "{text:?}"
+            );
+        }
+    }
+}

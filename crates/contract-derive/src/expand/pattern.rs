@@ -1,0 +1,93 @@
+//! Patterns that bind fields, and the bounds a generic enum needs for what is done with them.
+
+use std::collections::HashSet;
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::{Generics, Type, WherePredicate, parse_quote};
+
+use crate::ast::Field;
+use crate::valid::{Checked, CheckedVariant};
+
+/// The one field of a transparent variant, bound by value or by reference.
+pub(super) fn inner<'v, 'a>(variant: &'v CheckedVariant<'a>) -> &'v Field<'a> {
+    &variant.variant.fields[0]
+}
+
+/// A pattern that binds some of the fields and passes over the others.
+pub(super) fn binding<'f, 'a: 'f>(
+    path: &TokenStream,
+    variant: &CheckedVariant<'_>,
+    by: &TokenStream,
+    fields: impl IntoIterator<Item = &'f Field<'a>>,
+) -> TokenStream {
+    let ident = variant.variant.ident;
+    let mut bound = HashSet::new();
+    let bindings = fields
+        .into_iter()
+        .filter(|field| bound.insert(&field.binding))
+        .map(
+            |Field {
+                 member, binding, ..
+             }| quote!(#member: #by #binding,),
+        );
+    quote!(#path::#ident { #(#bindings)* .. })
+}
+
+/// Bounds on field types that mention a parameter of the enum. Other types need none: whether they
+/// fit is a question about the field, and the compiler answers it there.
+pub(super) struct Bounds<'a> {
+    generics: &'a Generics,
+    parameters: HashSet<Ident>,
+    predicates: Vec<WherePredicate>,
+}
+
+impl<'a> Bounds<'a> {
+    pub(super) fn of(checked: &Checked<'a>) -> Self {
+        let generics = &checked.input.generics;
+        let types = generics.type_params().map(|it| it.ident.clone());
+        let constants = generics.const_params().map(|it| it.ident.clone());
+        Self {
+            generics,
+            parameters: types.chain(constants).collect(),
+            predicates: Vec::new(),
+        }
+    }
+
+    /// Whether the enum has parameters a bound could speak of.
+    pub(super) fn are_needed(&self) -> bool {
+        !self.parameters.is_empty()
+    }
+
+    /// Asks a type to implement a trait.
+    pub(super) fn ask(&mut self, ty: &Type, bound: &TokenStream) {
+        if self.mentions(ty.to_token_stream()) {
+            self.push(parse_quote!(#ty: #bound));
+        }
+    }
+
+    /// Adds a predicate as it is.
+    pub(super) fn push(&mut self, predicate: WherePredicate) {
+        self.predicates.push(predicate);
+    }
+
+    /// The enum's generics with the bounds added.
+    pub(super) fn generics(self) -> Generics {
+        let mut generics = self.generics.clone();
+        if !self.predicates.is_empty() {
+            generics
+                .make_where_clause()
+                .predicates
+                .extend(self.predicates);
+        }
+        generics
+    }
+
+    fn mentions(&self, tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|token| match token {
+            TokenTree::Ident(ident) => self.parameters.contains(&ident),
+            TokenTree::Group(group) => self.mentions(group.stream()),
+            _ => false,
+        })
+    }
+}
