@@ -52,9 +52,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .with_operation("fs/readFile")
             .redacted();
         for dialect in Dialect::ALL {
-            let bytes = dialect.write_failure(&failure, Envelope::default());
-            let value: serde_json::Value = serde_json::from_slice(&bytes)?;
-            println!("\n{dialect}: {value:#}");
+            let view = dialect.failure(&failure, Envelope::default());
+            println!("\n{dialect}: {}", serde_json::to_string_pretty(&view)?);
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ Usage: .venv/bin/python scripts/mcp-client.py PATH_TO_PANPAN
 Speaks both protocol versions, one after the other. Prints what a model would see of each call, its
 first text block. Exits 0 when every failure is typed
 as expected, 1 when one is not, 2 when the program could not be driven at all.
-Setup: scripts/setup-python
+Set-up: scripts/setup-python
 """
 
 import asyncio
