@@ -3,9 +3,11 @@
 //!
 //! No async, no I/O, no clock and no randomness: time and ids come in as arguments.
 
+mod canonical_json;
 pub mod classify;
 mod code;
 mod context;
+pub mod contract_file;
 mod declare;
 pub mod dialect;
 pub mod factories;
@@ -15,8 +17,10 @@ pub mod operation;
 pub mod read;
 pub mod redact;
 pub mod retry;
+mod secret;
 mod word;
 
+pub use canonical_json::{canonical_json, digest, hex};
 pub use code::{Code, CodeError};
 pub use context::{Attempted, Audience, ResultExt, for_people, process_tool_result};
 pub use declare::DeclareFailures;
@@ -25,6 +29,7 @@ pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError};
 pub use panpan_catalogue as catalogue;
 pub use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};
 pub use panpan_contract_derive::Failure;
+pub use secret::Secret;
 
 /// What code written by the derive macro refers to.
 #[doc(hidden)]

@@ -66,7 +66,7 @@ impl ReadError {
     }
 }
 
-fn shown(pointer: &str) -> &str {
+pub(crate) fn shown(pointer: &str) -> &str {
     if pointer.is_empty() {
         "the top of the document"
     } else {

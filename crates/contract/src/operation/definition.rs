@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::code::Code;
 use crate::failure::Failure;
 use crate::kind::{Facts, Kind, KindError};
+use crate::operation::Extensions;
 
 /// A failure an operation declares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct ErrorDefinition {
     /// The code.
     pub code: Code,
@@ -51,6 +51,9 @@ pub struct ErrorDefinition {
     /// The number in a JSON-RPC error object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jsonrpc_code: Option<i64>,
+    /// Members of its author's own, kept and not read.
+    #[serde(flatten)]
+    pub extensions: Extensions,
 }
 
 impl ErrorDefinition {
@@ -66,6 +69,7 @@ impl ErrorDefinition {
             remedy: None,
             effect: None,
             jsonrpc_code: None,
+            extensions: Extensions::default(),
         }
     }
 

@@ -2,6 +2,7 @@
 //! and whether calling it twice does harm. Handlers live elsewhere.
 
 mod definition;
+mod extensions;
 mod name;
 
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use crate::retry::RetryPolicy;
 
 pub use definition::{ErrorDefinition, StatusPattern};
+pub(crate) use extensions::EXTENSION_PREFIX;
+pub use extensions::{Extensions, UnknownMember};
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
 
 /// An operation's contract.
@@ -42,6 +45,8 @@ pub struct OperationSpec {
     pub retry: Option<RetryPolicy>,
     /// Whether the same input and seed give the same course of events.
     pub deterministic: bool,
+    /// Members of its author's own, kept and not read.
+    pub extensions: Extensions,
 }
 
 /// How an operation is called.
@@ -141,6 +146,7 @@ impl OperationSpec {
             timeout_ms: None,
             retry: None,
             deterministic: false,
+            extensions: Extensions::default(),
         }
     }
 
@@ -174,7 +180,6 @@ impl ByInput {
 
 /// The form on the wire: the namespace stands beside the name, for readers who group by it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Written {
     name: OperationName,
     #[serde(default)]
@@ -202,22 +207,31 @@ struct Written {
     retry: Option<RetryPolicy>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deterministic: bool,
+    #[serde(flatten)]
+    extensions: Extensions,
 }
 
 fn anything() -> Value {
     json!({})
 }
 
+/// Checks that a namespace written beside a name is the name's own.
+pub(crate) fn check_namespace(name: &OperationName, said: &str) -> Result<(), String> {
+    let namespace = name.namespace();
+    if said == namespace {
+        return Ok(());
+    }
+    Err(format!(
+        "namespace {said:?} does not fit the name {name}; write {namespace:?} or leave it out"
+    ))
+}
+
 impl TryFrom<Written> for OperationSpec {
     type Error = String;
 
     fn try_from(written: Written) -> Result<Self, String> {
-        let namespace = written.name.namespace();
-        if let Some(said) = written.namespace.filter(|said| said != namespace) {
-            return Err(format!(
-                "namespace {said:?} does not fit the name {}; write {namespace:?} or leave it out",
-                written.name
-            ));
+        if let Some(said) = &written.namespace {
+            check_namespace(&written.name, said)?;
         }
         Ok(Self {
             name: written.name,
@@ -233,6 +247,7 @@ impl TryFrom<Written> for OperationSpec {
             timeout_ms: written.timeout_ms,
             retry: written.retry,
             deterministic: written.deterministic,
+            extensions: written.extensions,
         })
     }
 }
@@ -254,6 +269,7 @@ impl From<OperationSpec> for Written {
             timeout_ms: spec.timeout_ms,
             retry: spec.retry,
             deterministic: spec.deterministic,
+            extensions: spec.extensions,
         }
     }
 }

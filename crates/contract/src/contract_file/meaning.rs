@@ -1,0 +1,161 @@
+//! Whether what an operation says makes sense, member by member, each judged on its own.
+//!
+//! The shapes of members are judged in `structure`, declared codes in `codes`, embedded schemas in
+//! `schemas`.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::codes::Codes;
+use super::path::Path;
+use super::problem::Problems;
+use super::{OPERATIONS_LIMIT, rule, sentence, structure};
+use crate::operation::{OperationName, check_namespace};
+use crate::retry::{RetryPolicy, RetrySettings};
+
+/// Notes everything in the operations that makes no sense.
+pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
+    let mut names = HashMap::new();
+    let mut codes = Codes::default();
+    for (index, operation) in operations(document) {
+        let pointer = format!("/operations/{index}");
+        let path = Path::at(&pointer);
+        if let Some(name) = check_name(operation, &path, problems) {
+            check_unique(name, index, &mut names, &path, problems);
+        }
+        check_access(operation, &path, problems);
+        check_idempotency(operation, &path, problems);
+        check_retry(operation, &path, problems);
+        codes.check(operation, &path, problems);
+    }
+}
+
+/// The operations that are objects, with their numbers.
+pub(super) fn operations(document: &Value) -> impl Iterator<Item = (usize, &Map<String, Value>)> {
+    let operations = document["operations"].as_array().into_iter().flatten();
+    let numbered = operations.take(OPERATIONS_LIMIT).enumerate();
+    numbered.filter_map(|(index, operation)| Some((index, operation.as_object()?)))
+}
+
+fn check_name(
+    operation: &Map<String, Value>,
+    path: &Path<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<OperationName> {
+    let name = match OperationName::new(operation.get("name")?.as_str()?) {
+        Ok(name) => name,
+        Err(error) => {
+            let message = format!("{error} (for example fs/readFile)");
+            problems.note(&path.name("name"), rule::OPERATION_NAME, message);
+            return None;
+        }
+    };
+    let namespace = operation.get("namespace").and_then(Value::as_str);
+    if let Some(Err(message)) = namespace.map(|it| check_namespace(&name, it)) {
+        problems.note(&path.name("namespace"), rule::OPERATION_NAMESPACE, message);
+    }
+    Some(name)
+}
+
+fn check_unique(
+    name: OperationName,
+    index: usize,
+    names: &mut HashMap<OperationName, usize>,
+    path: &Path<'_>,
+    problems: &mut Problems<'_>,
+) {
+    if let Some(first) = names.get(&name) {
+        let message = format!(
+            "{name} is already the name of /operations/{first}; rename or remove one of the two"
+        );
+        problems.note(&path.name("name"), rule::OPERATION_REPEATED, message);
+    } else {
+        names.insert(name, index);
+    }
+}
+
+fn check_access(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) {
+    let Some(access) = operation.get("access_control").and_then(Value::as_object) else {
+        return;
+    };
+    let stated = |name: &str| access.get(name).is_some_and(|value| !value.is_null());
+    if stated("resource_action") && !stated("resource_type") {
+        let message = "an action needs the type of resource it is done to; add \"resource_type\", \
+                       or leave the action out";
+        let path = path.name("access_control");
+        let path = path.name("resource_action");
+        problems.note(&path, rule::ACCESS_RESOURCE_TYPE, message);
+    }
+}
+
+fn check_idempotency(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) {
+    let Some(idempotency) = operation.get("idempotency") else {
+        return;
+    };
+    let path = path.name("idempotency");
+    let op_type = operation.get("op_type").and_then(Value::as_str);
+    let is_required = idempotency["key"] == "required";
+    if let Some(op_type @ ("query" | "subscription")) = op_type.filter(|_| is_required) {
+        let message = format!(
+            "a {op_type} changes nothing, so it cannot require a key; write \"optional\", or make \
+             the operation a mutation"
+        );
+        problems.note(&path.name("key"), rule::IDEMPOTENCY_KEY, message);
+    }
+    let pointer = idempotency["by_input"]["pointer"].as_str();
+    if let Some(pointer) = pointer.filter(|it| !is_pointer(it)) {
+        let message = format!(
+            "{} is not a JSON Pointer; write /method for the member \"method\" of the input",
+            sentence::quoted(pointer)
+        );
+        let path = path.name("by_input");
+        problems.note(&path.name("pointer"), rule::IDEMPOTENCY_POINTER, message);
+    }
+}
+
+/// RFC 6901: empty, or steps that each follow a slash, with `~` only as `~0` and `~1`.
+fn is_pointer(text: &str) -> bool {
+    let mut after_tildes = text.split('~').skip(1);
+    let escapes_are_known = after_tildes.all(|rest| rest.starts_with(['0', '1']));
+    escapes_are_known && (text.is_empty() || text.starts_with('/'))
+}
+
+fn check_retry(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) {
+    let Some(retry) = operation.get("retry").filter(|it| it.is_object()) else {
+        return;
+    };
+    // What is wrong with a single setting has been said; the policy's own rules come after.
+    if !structure::part("retry").holds(retry) {
+        return;
+    }
+    let settings = serde_json::from_value::<RetrySettings>(retry.clone());
+    let policy = settings.map(RetryPolicy::try_from);
+    if let Ok(Err(error)) = policy {
+        problems.note(&path.name("retry"), rule::RETRY_POLICY, error.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_told_from_other_texts() {
+        for (text, expected) in [
+            ("", true),
+            ("/", true),
+            ("/a/b", true),
+            ("/a~0b~1", true),
+            ("/é", true),
+            ("a", false),
+            ("$.a", false),
+            ("#/a", false),
+            ("/a~", false),
+            ("/a~2", false),
+            ("~0", false),
+        ] {
+            assert_eq!(is_pointer(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The contract file: the operations of a service, with every failure they declare, as one JSON
+//! document (`panpan.contract.json`).
+//!
+//! Here is what the file holds and the way in, [`check`]. What operations are is said in
+//! [`crate::operation`]; overlays, imports and differences between files live elsewhere.
+
+mod codes;
+mod layout;
+mod meaning;
+mod path;
+mod problem;
+pub mod rule;
+mod schemas;
+mod sentence;
+mod structure;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::operation::{Extensions, OperationSpec};
+use crate::read::{self, ReadError};
+use layout::Layout;
+use path::Path;
+use problem::Problems;
+pub use problem::{PROBLEMS_LIMIT, Problem};
+pub use schemas::PATTERN_BYTES_LIMIT;
+
+/// The most operations a file may hold.
+pub const OPERATIONS_LIMIT: usize = 10_000;
+
+/// The longest name of a member, in bytes, anywhere in the file.
+pub const MEMBER_NAME_LIMIT: usize = 1_024;
+
+/// The operations of a service.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContractFile {
+    /// Where the schema of the file is found, for editors.
+    #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The version of the format.
+    pub panpan: FormatVersion,
+    /// The service.
+    pub service: Service,
+    /// Its operations.
+    pub operations: Vec<OperationSpec>,
+    /// JSON Schemas that the operations share as `#/$defs/Name`.
+    #[serde(rename = "$defs", default, skip_serializing_if = "Map::is_empty")]
+    pub definitions: Map<String, Value>,
+    /// Members of its author's own, kept and not read.
+    #[serde(flatten)]
+    pub extensions: Extensions,
+}
+
+/// The version of the format.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FormatVersion {
+    /// The only one so far.
+    #[default]
+    #[serde(rename = "1")]
+    One,
+}
+
+/// Who offers the operations.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// The name, for people.
+    pub name: String,
+    /// The version, in the service's own way of counting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// What the service is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Members of its author's own, kept and not read.
+    #[serde(flatten)]
+    pub extensions: Extensions,
+}
+
+impl ContractFile {
+    /// The usual name of the file.
+    pub const FILE_NAME: &'static str = "panpan.contract.json";
+
+    /// The JSON Schema (2020-12) of the file.
+    pub const SCHEMA: &'static str = include_str!("../../schema/contract-file.schema.json");
+
+    /// A file without operations.
+    pub fn new(service_name: impl Into<String>) -> Self {
+        Self {
+            schema: None,
+            panpan: FormatVersion::One,
+            service: Service {
+                name: service_name.into(),
+                ..Service::default()
+            },
+            operations: Vec::new(),
+            definitions: Map::new(),
+            extensions: Extensions::default(),
+        }
+    }
+
+    /// One of the file's schemas together with every shared definition it needs, so that it can be
+    /// used without the file.
+    pub fn self_contained(&self, schema: &Value) -> Value {
+        schemas::self_contained(schema, &self.definitions)
+    }
+}
+
+/// Reads a file, or gives everything that is wrong with it, in the order of the file.
+///
+/// A file that is not JSON has one problem. Otherwise parts that are sound are judged even where
+/// others are not, so that nothing is found only after something else was mended. At most
+/// [`PROBLEMS_LIMIT`] problems are given; a last one says how many more there are.
+pub fn check(bytes: &[u8]) -> Result<ContractFile, Vec<Problem>> {
+    // Editors on some systems put a byte order mark before JSON, which says nothing.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let document = read::document(bytes).map_err(|error| vec![unreadable(&error)])?;
+    let layout = Layout::of(bytes);
+    let mut problems = Problems::new(&layout);
+    // A pointer through an overlong name would be as long; nothing below such a name is judged.
+    if layout.check(&mut problems) {
+        structure::check(&document, &mut problems);
+        meaning::check(&document, &mut problems);
+        schemas::check(&document, &mut problems);
+    }
+    let found = problems.finish();
+    if found.is_empty() {
+        serde_json::from_value(document).map_err(|error| vec![unforeseen(&error)])
+    } else {
+        Err(found)
+    }
+}
+
+fn unreadable(error: &ReadError) -> Problem {
+    let (rule, advice) = match error {
+        ReadError::TooLarge { .. } => (rule::FILE_LARGE, "; split the service into several files"),
+        ReadError::TooDeep { .. } => (
+            rule::FILE_DEEP,
+            "; move inner schemas to $defs and refer to them",
+        ),
+        _ => (rule::FILE_SYNTAX, ""),
+    };
+    Problem::new(&Path::top(), rule, format!("{error}{advice}"))
+}
+
+/// The rules above let through nothing that cannot be read; should they ever, this is the answer.
+fn unforeseen(error: &serde_json::Error) -> Problem {
+    Problem::new(&Path::top(), rule::FILE_UNREADABLE, error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! What a reference points at, and a schema with everything it refers to.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
+
+use serde_json::{Map, Value};
+
+use super::REFERENCES;
+use super::keywords::each;
+
+/// A schema that references are resolved in.
+pub(super) struct Root<'a> {
+    /// The schema itself.
+    pub(super) schema: &'a Value,
+    /// Whether it is a shared definition, where `#` is the file and not the schema.
+    pub(super) is_shared: bool,
+    definitions: &'a Map<String, Value>,
+    anchors: OnceCell<HashMap<&'a str, &'a Value>>,
+}
+
+impl<'a> Root<'a> {
+    /// A shared definition.
+    pub(super) fn shared(schema: &'a Value, definitions: &'a Map<String, Value>) -> Self {
+        Self {
+            schema,
+            is_shared: true,
+            definitions,
+            anchors: OnceCell::new(),
+        }
+    }
+
+    /// A schema of an operation.
+    pub(super) fn embedded(schema: &'a Value, definitions: &'a Map<String, Value>) -> Self {
+        Self {
+            is_shared: false,
+            ..Self::shared(schema, definitions)
+        }
+    }
+
+    /// What a reference in this schema points at, if it stays in the file.
+    pub(super) fn find(&self, reference: &str) -> Option<&'a Value> {
+        let fragment = reference.strip_prefix('#')?;
+        let pointer = decoded(fragment)?;
+        let own = self.find_own(fragment, &pointer);
+        own.or_else(|| self.find_shared(&pointer))
+    }
+
+    fn find_own(&self, fragment: &str, pointer: &str) -> Option<&'a Value> {
+        if self.is_shared {
+            return None;
+        }
+        if pointer.is_empty() || pointer.starts_with('/') {
+            return self.schema.pointer(pointer);
+        }
+        self.anchors().get(fragment).copied()
+    }
+
+    fn find_shared(&self, pointer: &str) -> Option<&'a Value> {
+        let (name, within) = shared_place(pointer)?;
+        self.definitions.get(name)?.pointer(within)
+    }
+
+    fn anchors(&self) -> &HashMap<&'a str, &'a Value> {
+        self.anchors.get_or_init(|| {
+            let mut anchors = HashMap::new();
+            each(self.schema, |schema| {
+                for keyword in ["$anchor", "$dynamicAnchor"] {
+                    if let Some(name) = schema.get(keyword).and_then(Value::as_str) {
+                        anchors.insert(name, schema);
+                    }
+                }
+            });
+            anchors
+        })
+    }
+}
+
+/// A schema with every shared definition it needs, directly or through others.
+pub(in crate::contract_file) fn self_contained(
+    schema: &Value,
+    definitions: &Map<String, Value>,
+) -> Value {
+    let own = schema.get("$defs").and_then(Value::as_object);
+    let mut needed = BTreeSet::new();
+    let mut open = vec![schema];
+    while let Some(next) = open.pop() {
+        each(next, |inner| {
+            for name in shared_names(inner) {
+                let is_own = own.is_some_and(|own| own.contains_key(&name));
+                let shared = definitions.get(&name).filter(|_| !is_own);
+                open.extend(shared.filter(|_| needed.insert(name)));
+            }
+        });
+    }
+    let mut whole = schema.clone();
+    for name in needed {
+        let definition = definitions[&name].clone();
+        whole["$defs"][name] = definition;
+    }
+    whole
+}
+
+/// The names in a schema's references to `#/$defs/Name`.
+fn shared_names(schema: &Value) -> impl Iterator<Item = String> {
+    let references = REFERENCES.iter().filter_map(|it| schema.get(*it)?.as_str());
+    references.filter_map(|reference| {
+        let pointer = decoded(reference.strip_prefix('#')?)?;
+        Some(shared_place(&pointer)?.0.to_owned())
+    })
+}
+
+/// A pointer to a shared definition as the definition's name and the way inside it. Names that would
+/// need escapes are refused, so none are undone.
+fn shared_place(pointer: &str) -> Option<(&str, &str)> {
+    let place = pointer.strip_prefix("/$defs/")?;
+    let end = place.find('/').unwrap_or(place.len());
+    Some(place.split_at(end))
+}
+
+/// The fragment of a URI with its percent escapes undone.
+fn decoded(fragment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let (digits, after) = after.split_at_checked(2)?;
+        let digits = std::str::from_utf8(digits).ok()?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fragments_are_decoded_or_refused() {
+        for (fragment, expected) in [
+            ("/a%20b", Some("/a b")),
+            ("/%C3%A9", Some("/é")),
+            ("%24defs", Some("$defs")),
+            ("%", None),
+            ("%2", None),
+            ("%zz", None),
+            ("%ff", None),
+            ("%é", None),
+        ] {
+            assert_eq!(decoded(fragment).as_deref(), expected, "{fragment}");
+        }
+    }
+
+    #[test]
+    fn a_schema_takes_along_what_it_needs_and_nothing_else() {
+        let definitions = json!({
+            "A": {"properties": {"b": {"$ref": "#/$defs/B"}}},
+            "B": {"items": {"$ref": "#/$defs/A"}},
+            "C": {"type": "string"},
+            "D": {"type": "null"},
+        });
+        let definitions = definitions.as_object().unwrap();
+        let schema = json!({
+            "$ref": "#/%24defs/A/properties/b", "$defs": {"D": {"const": 1}},
+            "properties": {"d": {"$ref": "#/$defs/D"}, "$ref": {"const": "#/$defs/C"}},
+        });
+        let whole = self_contained(&schema, definitions);
+        let names: Vec<_> = whole["$defs"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["A", "B", "D"]);
+        assert_eq!(whole["$defs"]["D"], json!({"const": 1}));
+        assert!(jsonschema::is_valid(&whole, &json!([{"b": []}])));
+        assert_eq!(self_contained(&json!(true), definitions), json!(true));
+    }
+}

@@ -1,0 +1,222 @@
+//! Every rule about operations and their errors, broken once; those about schemas are in `schemas`.
+
+use serde_json::{Value, json};
+
+use super::{full, places};
+use crate::contract_file::{check, rule};
+
+/// The problems of the full file with one value put somewhere.
+pub(super) fn broken(pointer: &str, value: Value) -> Vec<String> {
+    let mut document = full();
+    let (above, name) = pointer.rsplit_once('/').unwrap();
+    match document.pointer_mut(above).expect(pointer) {
+        Value::Array(items) => items.push(value),
+        object => object[name.replace("~1", "/")] = value,
+    }
+    places(&document)
+}
+
+/// An error, appended to those of the first operation.
+fn appended(mut members: Value) -> Vec<String> {
+    let mut error = json!({"code": "NEW_CODE", "description": ""});
+    let members = members.as_object_mut().unwrap();
+    error.as_object_mut().unwrap().append(members);
+    broken("/operations/0/error_schemas/-", error)
+}
+
+#[test]
+fn a_wrong_value_is_told_at_its_place() {
+    for (pointer, value, rule) in [
+        ("/panpan", json!("2"), rule::MEMBER_WORD),
+        ("/service/name", json!(""), rule::MEMBER_EMPTY),
+        ("/service/licence", json!("MIT"), rule::MEMBER_UNKNOWN),
+        ("/operations/0/opType", json!(1), rule::MEMBER_UNKNOWN),
+        ("/operations/0/timeout_ms", json!(1.0), rule::MEMBER_TYPE),
+        ("/operations/0/timeout_ms", json!(-1), rule::MEMBER_RANGE),
+        ("/operations/0/timeout_ms", json!(0), rule::MEMBER_RANGE),
+        (
+            "/operations/0/name",
+            json!("readFile"),
+            rule::OPERATION_NAME,
+        ),
+        (
+            "/operations/0/namespace",
+            json!("f"),
+            rule::OPERATION_NAMESPACE,
+        ),
+        (
+            "/operations/1/name",
+            json!("/fs/readFile"),
+            rule::OPERATION_REPEATED,
+        ),
+        (
+            "/operations/0/idempotency/key",
+            json!("required"),
+            rule::IDEMPOTENCY_KEY,
+        ),
+        (
+            "/operations/1/idempotency/by_input/pointer",
+            json!("mode"),
+            rule::IDEMPOTENCY_POINTER,
+        ),
+        (
+            "/operations/0/access_control/required_scopes_any",
+            json!([]),
+            rule::MEMBER_EMPTY,
+        ),
+        (
+            "/operations/0/retry/jitter_range",
+            json!(1.5),
+            rule::MEMBER_RANGE,
+        ),
+        (
+            "/operations/1/error_schemas/0/category",
+            json!("VALIDATION"),
+            rule::ERROR_CONFLICT,
+        ),
+    ] {
+        let expected = [format!("{pointer} {rule}")];
+        assert_eq!(broken(pointer, value.clone()), expected, "{value}");
+    }
+}
+
+#[test]
+fn a_value_that_makes_another_wrong_is_told_there() {
+    for (pointer, value, place, rule) in [
+        ("/service", json!({}), "/service/name", rule::MEMBER_MISSING),
+        (
+            "/operations/0/access_control/resource_type",
+            json!(null),
+            "/operations/0/access_control/resource_action",
+            rule::ACCESS_RESOURCE_TYPE,
+        ),
+        (
+            "/operations/2/idempotency",
+            json!({"key": "required"}),
+            "/operations/2/idempotency/key",
+            rule::IDEMPOTENCY_KEY,
+        ),
+        (
+            "/operations/0/retry/max_delay_ms",
+            json!(9),
+            "/operations/0/retry",
+            rule::RETRY_POLICY,
+        ),
+        (
+            "/operations/1/error_schemas/0/remedy",
+            json!(null),
+            "/operations/1/error_schemas/0",
+            rule::ERROR_CONFLICT,
+        ),
+    ] {
+        let expected = [format!("{place} {rule}")];
+        assert_eq!(broken(pointer, value), expected, "{pointer}");
+    }
+}
+
+#[test]
+fn a_wrong_error_is_told_at_the_member_that_is_wrong() {
+    for (members, place, rule) in [
+        (json!({"code": "no_file"}), "code", rule::ERROR_CODE),
+        (json!({"code": "HTTP_429"}), "code", rule::ERROR_REPEATED),
+        (
+            json!({"code": "NOT_FOUND"}),
+            "code",
+            rule::ERROR_PROTOCOL_CODE,
+        ),
+        (
+            json!({"code": "PARSE_ERROR"}),
+            "code",
+            rule::ERROR_PROTOCOL_CODE,
+        ),
+        (
+            json!({"code": "HTTP_404", "category": "TRANSIENT"}),
+            "category",
+            rule::ERROR_CATALOGUE_FACT,
+        ),
+        (
+            json!({"code": "HTTP_404", "retryable": true}),
+            "retryable",
+            rule::ERROR_CATALOGUE_FACT,
+        ),
+        (
+            json!({"code": "HTTP_404", "remedy": ["wait"]}),
+            "remedy",
+            rule::ERROR_CATALOGUE_FACT,
+        ),
+        (
+            json!({"retryable": true}),
+            "retryable",
+            rule::ERROR_RETRYABLE,
+        ),
+        (
+            json!({"http_status": "3XX"}),
+            "http_status",
+            rule::ERROR_HTTP_STATUS,
+        ),
+        (
+            json!({"http_status": 399}),
+            "http_status",
+            rule::MEMBER_RANGE,
+        ),
+        (
+            json!({"http_status": 600}),
+            "http_status",
+            rule::MEMBER_RANGE,
+        ),
+        (
+            json!({"jsonrpc_code": 999}),
+            "jsonrpc_code",
+            rule::ERROR_JSONRPC_CODE,
+        ),
+        (
+            json!({"category": "Transient"}),
+            "category",
+            rule::MEMBER_WORD,
+        ),
+        (json!({"remedy": ["sleep"]}), "remedy/0", rule::MEMBER_WORD),
+        (json!({"colour": 1}), "colour", rule::MEMBER_UNKNOWN),
+        // Whether it may be retryable rests on the category, which is not known.
+        (
+            json!({"retryable": true, "category": "T"}),
+            "category",
+            rule::MEMBER_WORD,
+        ),
+    ] {
+        let expected = [format!("/operations/0/error_schemas/3/{place} {rule}")];
+        assert_eq!(appended(members.clone()), expected, "{members}");
+    }
+}
+
+#[test]
+fn values_at_the_edge_are_accepted() {
+    for (pointer, value) in [
+        ("/operations/0/timeout_ms", json!(1)),
+        ("/operations/0/timeout_ms", json!(null)),
+        ("/operations/0/retry", json!(null)),
+        ("/operations/1/error_schemas/0/http_status", json!(404)),
+        ("/operations/1/idempotency/by_input/pointer", json!("")),
+    ] {
+        assert_eq!(broken(pointer, value.clone()), [""; 0], "{pointer} {value}");
+    }
+    for members in [
+        json!({"http_status": 400}),
+        json!({"http_status": 599}),
+        json!({"http_status": "default"}),
+        json!({"jsonrpc_code": 1000}),
+        json!({"code": "HTTP_404", "http_status": 410}),
+        json!({"category": "TRANSIENT", "retryable": true}),
+    ] {
+        assert_eq!(appended(members.clone()), [""; 0], "{members}");
+    }
+}
+
+#[test]
+fn a_member_written_twice_is_told() {
+    let text = br#"{"panpan": "1", "service": {"name": "a", "name": "b"}, "operations": []}"#;
+    let problems = check(text).unwrap_err();
+    assert_eq!(
+        problems[0].to_string(),
+        "at /service/name: is written more than once in this object; keep one of them"
+    );
+}

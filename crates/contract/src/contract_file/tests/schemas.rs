@@ -1,0 +1,141 @@
+//! Every rule about the JSON Schemas in a file, broken once, and what only looks broken.
+
+use serde_json::{Value, json};
+
+use super::full;
+use super::rules::broken;
+use crate::contract_file::rule;
+
+const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
+const DRAFT_2020: &str = "https://json-schema.org/draft/2020-12/schema";
+
+fn assert_told(pointer: &str, schema: &Value, below: &str, rule: &str) {
+    let expected = [format!("{pointer}{below} {rule}")];
+    assert_eq!(broken(pointer, schema.clone()), expected, "{schema}");
+}
+
+#[test]
+fn a_wrong_definition_is_told_where_it_is_wrong() {
+    for (schema, below, rule) in [
+        (json!({"$schema": "urn:x"}), "/$schema", rule::SCHEMA_DRAFT),
+        (json!({"$schema": DRAFT_7}), "/$schema", rule::SCHEMA_DRAFT),
+        (json!({"type": "strin"}), "/type", rule::SCHEMA_INVALID),
+        (
+            json!({"items": {"minLength": -1}}),
+            "/items/minLength",
+            rule::SCHEMA_INVALID,
+        ),
+        (json!({"pattern": "("}), "/pattern", rule::SCHEMA_PATTERN),
+        (
+            json!({"patternProperties": {"(": {}}}),
+            "/patternProperties/(",
+            rule::SCHEMA_PATTERN,
+        ),
+        (
+            json!({"$ref": "#/$defs/Pat"}),
+            "/$ref",
+            rule::SCHEMA_REFERENCE,
+        ),
+        (json!({"$ref": "#/$defs"}), "/$ref", rule::SCHEMA_REFERENCE),
+        (
+            json!({"$ref": "#/$defsX/Path"}),
+            "/$ref",
+            rule::SCHEMA_REFERENCE,
+        ),
+        (
+            json!({"$ref": "#/operations/0/input_schema"}),
+            "/$ref",
+            rule::SCHEMA_REFERENCE,
+        ),
+        (json!({"$ref": "#"}), "/$ref", rule::SCHEMA_REFERENCE),
+        (json!({"$ref": "#%"}), "/$ref", rule::SCHEMA_REFERENCE),
+        (
+            json!({"$ref": "https://example.com/s.json"}),
+            "/$ref",
+            rule::SCHEMA_REMOTE,
+        ),
+        (
+            json!({"$ref": "file:///etc/passwd"}),
+            "/$ref",
+            rule::SCHEMA_REMOTE,
+        ),
+        (json!({"$ref": "other.json"}), "/$ref", rule::SCHEMA_REMOTE),
+        (json!({"$ref": ""}), "/$ref", rule::SCHEMA_REMOTE),
+        (
+            json!({"$ref": "#/$defs/Path"}),
+            "/$ref",
+            rule::SCHEMA_ENDLESS,
+        ),
+        (json!({"$id": "urn:path"}), "/$id", rule::SCHEMA_IDENTITY),
+        (
+            json!({"$anchor": "path"}),
+            "/$anchor",
+            rule::SCHEMA_IDENTITY,
+        ),
+    ] {
+        assert_told("/$defs/Path", &schema, below, rule);
+    }
+    assert_told("/$defs/Extra", &json!(null), "", rule::MEMBER_TYPE);
+    assert_told("/$defs/a~1b", &json!({}), "", rule::SCHEMA_NAME);
+    assert_told("/$defs/", &json!({}), "", rule::SCHEMA_NAME);
+}
+
+#[test]
+fn a_wrong_schema_of_an_operation_is_told_where_it_is_wrong() {
+    for (schema, below, rule) in [
+        (json!(null), "", rule::MEMBER_TYPE),
+        (
+            json!({"$schema": DRAFT_7, "items": 3}),
+            "/items",
+            rule::SCHEMA_INVALID,
+        ),
+        (
+            json!({"items": {"$schema": DRAFT_2020}}),
+            "/items/$schema",
+            rule::SCHEMA_IDENTITY,
+        ),
+        (
+            json!({"items": {"$id": "urn:x"}}),
+            "/items/$id",
+            rule::SCHEMA_IDENTITY,
+        ),
+        (json!({"$id": "a b"}), "/$id", rule::SCHEMA_IDENTITY),
+        (
+            json!({"$defs": {"Path": true}}),
+            "/$defs/Path",
+            rule::SCHEMA_SHADOWED,
+        ),
+        (
+            json!({"examples": [{}], "$ref": "#/examples/0"}),
+            "/$ref",
+            rule::SCHEMA_REFERENCE,
+        ),
+        (json!({"$ref": "#nothing"}), "/$ref", rule::SCHEMA_REFERENCE),
+        (json!({"$ref": "#"}), "/$ref", rule::SCHEMA_ENDLESS),
+    ] {
+        assert_told("/operations/0/input_schema", &schema, below, rule);
+    }
+}
+
+#[test]
+fn what_only_looks_wrong_is_accepted() {
+    for schema in [
+        json!(true),
+        json!(false),
+        json!({"$schema": DRAFT_2020, "$id": "urn:x", "$ref": "#/$defs/Path"}),
+        json!({"properties": {"$ref": {"type": "string"}}}),
+        json!({"const": {"$ref": "https://example.com"}}),
+        json!({"default": {"$ref": "#/nowhere"}, "enum": [{"$ref": 1}]}),
+        json!({"$ref": "#a", "items": {"$anchor": "a"}}),
+        json!({"properties": {"a b": {"items": {}}, "c": {"$ref": "#/properties/a%20b/items"}}}),
+        json!({"$defs": {"Path": full()["$defs"]["Path"]}}),
+        json!({"$schema": DRAFT_7, "definitions": {"a": {}}, "items": [{"$ref": "#/definitions/a"}]}),
+        json!({"properties": {"__proto__": {}, "constructor": false}}),
+        json!({"properties": {"self": {"$ref": "#"}}}),
+        json!({"$ref": "#/$defs/Where/properties/path"}),
+        json!({"x-own-keyword": {"$ref": "https://example.com"}}),
+    ] {
+        let problems = broken("/operations/0/input_schema", schema.clone());
+        assert_eq!(problems, [""; 0], "{schema}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Members that belong to whoever wrote the file: kept and written back, never read.
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// Members whose names start with `x-`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub struct Extensions(Map<String, Value>);
+
+/// A member is neither known nor an extension.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a known member; members of your own start with {EXTENSION_PREFIX}")]
+pub struct UnknownMember(String);
+
+/// How the name of an extension starts.
+pub(crate) const EXTENSION_PREFIX: &str = "x-";
+
+impl Extensions {
+    /// Adds a member, or refuses a name that is no extension's.
+    pub fn insert(&mut self, name: &str, value: Value) -> Result<(), UnknownMember> {
+        if !name.starts_with(EXTENSION_PREFIX) {
+            return Err(UnknownMember(name.to_owned()));
+        }
+        self.0.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// The member of this name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// All members, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl TryFrom<Map<String, Value>> for Extensions {
+    type Error = UnknownMember;
+
+    fn try_from(members: Map<String, Value>) -> Result<Self, UnknownMember> {
+        let is_foreign = |name: &&String| !name.starts_with(EXTENSION_PREFIX);
+        match members.keys().find(is_foreign) {
+            Some(name) => Err(UnknownMember(name.clone())),
+            None => Ok(Self(members)),
+        }
+    }
+}
+
+impl Serialize for Extensions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::operation::OperationSpec;
+
+    #[test]
+    fn members_of_ones_own_survive_a_round_trip_and_others_are_refused() {
+        let mut written = json!({
+            "name": "fs/read", "op_type": "query", "x-team": {"a": [1, 2.5]},
+            "error_schemas": [{"code": "NO_FILE", "description": "None", "x-note": null}],
+        });
+        let spec: OperationSpec = serde_json::from_value(written.clone()).unwrap();
+        let again = serde_json::to_value(&spec).unwrap();
+        assert_eq!(again["x-team"], written["x-team"]);
+        assert!(again["error_schemas"][0].get("x-note").is_some());
+
+        written["opType"] = json!("query");
+        let error = serde_json::from_value::<OperationSpec>(written).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "\"opType\" is not a known member; members of your own start with x-"
+        );
+    }
+
+    #[test]
+    fn an_extension_added_by_hand_has_the_prefix_too() {
+        let mut extensions = Extensions::default();
+        assert!(extensions.insert("team", json!(1)).is_err());
+        assert!(extensions.insert("x-team", json!(1)).is_ok());
+        assert_eq!(extensions.get("x-team"), Some(&json!(1)));
+    }
+}
