@@ -93,11 +93,27 @@ pub(in crate::contract_file) fn self_contained(
         });
     }
     let mut whole = schema.clone();
-    for name in needed {
-        let definition = definitions[&name].clone();
-        whole["$defs"][name] = definition;
+    if let Some(members) = whole.as_object_mut().filter(|_| !needed.is_empty()) {
+        let taken = needed.into_iter().filter_map(|name| {
+            let definition = definitions.get(&name)?.clone();
+            Some((name, definition))
+        });
+        add_definitions(members, taken);
     }
     whole
+}
+
+/// Adds definitions to a schema's own. What is no object there never was a definition.
+fn add_definitions(
+    schema: &mut Map<String, Value>,
+    definitions: impl Iterator<Item = (String, Value)>,
+) {
+    let mut all = match schema.remove("$defs") {
+        Some(Value::Object(own)) => own,
+        _ => Map::new(),
+    };
+    all.extend(definitions);
+    schema.insert("$defs".to_owned(), Value::Object(all));
 }
 
 /// The names in a schema's references to `#/$defs/Name`.
@@ -175,6 +191,18 @@ mod tests {
         assert_eq!(names, ["A", "B", "D"]);
         assert_eq!(whole["$defs"]["D"], json!({"const": 1}));
         assert!(jsonschema::is_valid(&whole, &json!([{"b": []}])));
-        assert_eq!(self_contained(&json!(true), definitions), json!(true));
+        for alone in [
+            json!(true),
+            json!(5),
+            json!({"$defs": 5}),
+            json!({"$ref": "#/$defs/E"}),
+        ] {
+            assert_eq!(self_contained(&alone, definitions), alone);
+        }
+        let odd = json!({"$ref": "#/$defs/C", "$defs": 5});
+        assert_eq!(
+            self_contained(&odd, definitions)["$defs"],
+            json!({"C": {"type": "string"}})
+        );
     }
 }
