@@ -12,11 +12,13 @@ pub const DOCUMENT_DEPTH_LIMIT: usize = 127;
 /// Why a document could not be read as what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// More bytes than [`DOCUMENT_BYTES_LIMIT`].
-    #[error("the document has {bytes} bytes; at most {DOCUMENT_BYTES_LIMIT} are read")]
+    /// More bytes than are read.
+    #[error("the document has {bytes} bytes; at most {limit} are read")]
     TooLarge {
         /// How many there were.
         bytes: usize,
+        /// How many are read at most.
+        limit: usize,
     },
     /// Nested deeper than [`DOCUMENT_DEPTH_LIMIT`].
     #[error(
@@ -74,10 +76,16 @@ pub(crate) fn shown(pointer: &str) -> &str {
     }
 }
 
-/// Parses a document within the limits.
+/// Parses a document of at most [`DOCUMENT_BYTES_LIMIT`] bytes.
 pub fn document(bytes: &[u8]) -> Result<Value, ReadError> {
-    if bytes.len() > DOCUMENT_BYTES_LIMIT {
-        return Err(ReadError::TooLarge { bytes: bytes.len() });
+    document_within(bytes, DOCUMENT_BYTES_LIMIT)
+}
+
+/// Parses a document of at most so many bytes.
+pub fn document_within(bytes: &[u8], limit: usize) -> Result<Value, ReadError> {
+    if bytes.len() > limit {
+        let bytes = bytes.len();
+        return Err(ReadError::TooLarge { bytes, limit });
     }
     // Checked once for the whole text, which is quicker than string by string.
     let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
@@ -386,7 +394,8 @@ mod tests {
         assert_eq!(
             error,
             ReadError::TooLarge {
-                bytes: DOCUMENT_BYTES_LIMIT + 1
+                bytes: DOCUMENT_BYTES_LIMIT + 1,
+                limit: DOCUMENT_BYTES_LIMIT
             }
         );
     }

@@ -226,7 +226,10 @@ fn an_endless_chain_of_sources_is_cut() {
 #[test]
 fn what_could_not_be_read_is_a_failure_of_its_own() {
     for (error, code) in [
-        (ReadError::TooLarge { bytes: 9 }, "ERR_JSON_SIZE_EXCEEDED"),
+        (
+            ReadError::TooLarge { bytes: 9, limit: 8 },
+            "ERR_JSON_SIZE_EXCEEDED",
+        ),
         (
             ReadError::TooDeep { line: 1, column: 2 },
             "ERR_JSON_DEPTH_EXCEEDED",

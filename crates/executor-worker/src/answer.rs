@@ -1,7 +1,7 @@
 //! From the bytes of a request to its answer, without any I/O.
 
 use panpan_contract::failure::Violation;
-use panpan_contract::read::{self, ReadError};
+use panpan_contract::read;
 use panpan_contract::{Failure, codes};
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(crate) fn answer(request: &[u8]) -> Answer {
 }
 
 fn requested(request: &[u8]) -> Result<String, Failure> {
-    let mut document = read::document(request).map_err(|error| unreadable(&error))?;
+    let mut document = read::document(request)?;
     if !document.is_object() {
         let violation = Violation::wrong_type("", "object", kind_of(&document).into());
         return Err(unfit(violation, "the request is not an object"));
@@ -49,17 +49,6 @@ fn no_interpreter() -> Failure {
         .with_message("this worker was built without an interpreter and cannot run code")
         .with_detail("setting", "interpreter")
         .with_actions(["Install a build of panpan-executor-worker that links an interpreter"])
-}
-
-fn unreadable(error: &ReadError) -> Failure {
-    let code = match error {
-        ReadError::TooLarge { .. } => codes::ERR_JSON_SIZE_EXCEEDED,
-        ReadError::TooDeep { .. } => codes::ERR_JSON_DEPTH_EXCEEDED,
-        _ => codes::ERR_JSON_INVALID,
-    };
-    Failure::new(code)
-        .with_message(error.to_string())
-        .with_detail("problem", error.to_string())
 }
 
 fn unfit(violation: Violation, message: &str) -> Failure {

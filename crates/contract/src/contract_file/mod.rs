@@ -28,6 +28,9 @@ pub use schemas::PATTERN_BYTES_LIMIT;
 /// The most operations a file may hold.
 pub const OPERATIONS_LIMIT: usize = 10_000;
 
+/// The largest file, in bytes: large enough for the largest public APIs.
+pub const FILE_BYTES_LIMIT: usize = 32 * 1024 * 1024;
+
 /// The longest name of a member, in bytes, anywhere in the file.
 pub const MEMBER_NAME_LIMIT: usize = 1_024;
 
@@ -113,7 +116,8 @@ impl ContractFile {
 pub fn check(bytes: &[u8]) -> Result<ContractFile, Vec<Problem>> {
     // Editors on some systems put a byte order mark before JSON, which says nothing.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let document = read::document(bytes).map_err(|error| vec![unreadable(&error)])?;
+    let document = read::document_within(bytes, FILE_BYTES_LIMIT);
+    let document = document.map_err(|error| vec![unreadable(&error)])?;
     let layout = Layout::of(bytes);
     let mut problems = Problems::new(&layout);
     // A pointer through an overlong name would be as long; nothing below such a name is judged.

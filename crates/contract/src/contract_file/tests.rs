@@ -207,10 +207,7 @@ fn a_file_that_is_not_json_has_one_problem() {
         (b"{", rule::FILE_SYNTAX),
         (b"\xff\xfe{\0}\0", rule::FILE_SYNTAX),
         (&[b'['; 200], rule::FILE_DEEP),
-        (
-            &vec![b' '; read::DOCUMENT_BYTES_LIMIT + 1],
-            rule::FILE_LARGE,
-        ),
+        (&vec![b' '; FILE_BYTES_LIMIT + 1], rule::FILE_LARGE),
     ] {
         let problems = check(bytes).unwrap_err();
         assert_eq!(problems.len(), 1);

@@ -66,11 +66,8 @@ impl Declaration {
 
     fn definition(&self, details: Details) -> ErrorDefinition {
         let description = self.description.map(Cow::Borrowed);
+        let description = description.unwrap_or_else(|| self.kind().title());
         ErrorDefinition {
-            code: self.code(),
-            description: description
-                .unwrap_or_else(|| self.kind().title())
-                .into_owned(),
             schema: details.schema(),
             http_status: self.facts.http_status.map(StatusPattern::Exact),
             category: self.facts.category,
@@ -78,6 +75,7 @@ impl Declaration {
             remedy: self.facts.remedies,
             effect: self.effect,
             jsonrpc_code: self.facts.jsonrpc_code,
+            ..ErrorDefinition::new(self.code(), description)
         }
     }
 
