@@ -30,23 +30,12 @@ const CARRIED: Fields = Fields::of(&[
     Field::Id,
     Field::At,
 ]);
-/// What the compact form leaves to `_meta`.
-const LEFT_OUT_OF_TEXT: Fields = Fields::of(&[
-    Field::Code,
-    Field::Message,
-    Field::Parameters,
-    Field::RetryAfter,
-    Field::MaxRetries,
-    Field::Adjustments,
-    Field::Alternatives,
-    Field::Actions,
-    Field::Id,
-    Field::At,
-    Field::Remedy,
-    Field::Upstream,
-    Field::Causes,
-    Field::HttpStatus,
-]);
+/// What the compact form leaves to `_meta` besides.
+const LEFT_OUT_OF_TEXT: Fields = CARRIED
+    .and(Field::Remedy, true)
+    .and(Field::Upstream, true)
+    .and(Field::Causes, true)
+    .and(Field::HttpStatus, true);
 
 pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
     wrap(
