@@ -10,6 +10,7 @@ mod handler;
 mod nearest;
 pub mod ports;
 mod registry;
+pub mod retry;
 mod schema;
 
 pub use dispatch::{

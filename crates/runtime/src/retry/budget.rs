@@ -1,0 +1,117 @@
+//! A retry budget: all calls to an upstream together may retry only a share of what they call.
+//!
+//! A maximum per call multiplies under load: when an upstream fails, every caller retries its share at
+//! once and keeps it down. A budget shared by all calls does not.
+
+use jiff::Timestamp;
+
+/// How much may be retried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetSettings {
+    /// Retries per thousand calls.
+    pub per_thousand_calls: u64,
+    /// Retries per second that are always allowed, so that a quiet upstream can be retried at all.
+    pub per_second: u64,
+    /// The most retries that can be saved up.
+    pub saved_max: u64,
+}
+
+impl Default for BudgetSettings {
+    fn default() -> Self {
+        Self {
+            per_thousand_calls: 200,
+            per_second: 10,
+            saved_max: 100,
+        }
+    }
+}
+
+/// What may still be retried, in thousandths of a retry: sums of fractions stay exact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    settings: BudgetSettings,
+    saved_thousandths: u64,
+    last: Timestamp,
+}
+
+const ONE_RETRY: u64 = 1000;
+
+impl Budget {
+    /// A budget with one second's worth saved.
+    pub fn new(settings: BudgetSettings, now: Timestamp) -> Self {
+        let mut budget = Self {
+            settings,
+            saved_thousandths: 0,
+            last: now,
+        };
+        budget.save(settings.per_second.saturating_mul(ONE_RETRY));
+        budget
+    }
+
+    /// Notes a call, which earns its share of a retry.
+    pub fn called(&mut self, now: Timestamp) {
+        self.earn(now);
+        self.save(self.settings.per_thousand_calls);
+    }
+
+    /// Takes one retry, if there is one.
+    pub fn take(&mut self, now: Timestamp) -> bool {
+        self.earn(now);
+        let left = self.saved_thousandths.checked_sub(ONE_RETRY);
+        self.saved_thousandths = left.unwrap_or(self.saved_thousandths);
+        left.is_some()
+    }
+
+    /// A clock that goes backwards earns nothing.
+    fn earn(&mut self, now: Timestamp) {
+        let milliseconds = now.duration_since(self.last).as_millis();
+        let milliseconds = u64::try_from(milliseconds).unwrap_or_default();
+        self.save(milliseconds.saturating_mul(self.settings.per_second));
+        self.last = self.last.max(now);
+    }
+
+    fn save(&mut self, thousandths: u64) {
+        let most = self.settings.saved_max.saturating_mul(ONE_RETRY);
+        self.saved_thousandths = self.saved_thousandths.saturating_add(thousandths).min(most);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(milliseconds: i64) -> Timestamp {
+        Timestamp::from_millisecond(milliseconds).unwrap()
+    }
+
+    fn taken(budget: &mut Budget, now: Timestamp, wanted: usize) -> usize {
+        (0..wanted).filter(|_| budget.take(now)).count()
+    }
+
+    #[test]
+    fn calls_earn_their_share_of_retries() {
+        let settings = BudgetSettings {
+            per_second: 0,
+            ..BudgetSettings::default()
+        };
+        let mut budget = Budget::new(settings, at(0));
+        assert_eq!(taken(&mut budget, at(0), 5), 0);
+        (0..50).for_each(|_| budget.called(at(0)));
+        assert_eq!(taken(&mut budget, at(0), 50), 10);
+    }
+
+    #[test]
+    fn a_quiet_upstream_can_still_be_retried() {
+        let mut budget = Budget::new(BudgetSettings::default(), at(0));
+        assert_eq!(taken(&mut budget, at(0), 50), 10);
+        assert_eq!(taken(&mut budget, at(500), 50), 5);
+    }
+
+    #[test]
+    fn no_more_is_saved_than_the_limit_and_time_going_back_earns_nothing() {
+        let mut budget = Budget::new(BudgetSettings::default(), at(0));
+        assert_eq!(taken(&mut budget, at(3_600_000), 500), 100);
+        assert_eq!(taken(&mut budget, at(0), 500), 0);
+        assert_eq!(taken(&mut budget, at(3_600_000), 500), 0);
+    }
+}

@@ -1,0 +1,363 @@
+//! Decides whether a finished attempt is answered, repeated, or left for later.
+//!
+//! Knows policies, deadlines and hints. Does not sleep, does not call handlers, does not know which
+//! protocol asked. The same function serves a call that waits and a task that is waiting durably.
+
+use jiff::{SignedDuration, Timestamp};
+use panpan_contract::retry::{RetryPolicy, delay_ms};
+use panpan_contract::{Category, Code, Effect, Failure};
+
+/// One finished attempt, as far as it bears on the decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// What it failed with.
+    pub code: Code,
+    /// The class of the failure, which chooses the policy.
+    pub category: Category,
+    /// Whether the identical call may ever succeed.
+    pub retryable: bool,
+    /// Whether side effects may have happened.
+    pub effect: Effect,
+    /// How long the other side asked to be left alone.
+    pub hint_ms: Option<u64>,
+    /// Whether another panpan behind this one has retried already.
+    pub retried_inside: bool,
+}
+
+impl Attempt {
+    /// What a failure says. A delay that is only the catalogue's default is no hint: nobody asked.
+    pub fn of(failure: &Failure) -> Self {
+        let stated = failure.recovery().retry_after_ms;
+        let default = failure.kind().default_recovery().retry_after_ms;
+        Self {
+            code: failure.code().clone(),
+            category: failure.category(),
+            retryable: failure.retryable(),
+            effect: failure.effect(),
+            hint_ms: stated.filter(|_| stated != default),
+            retried_inside: false,
+        }
+    }
+}
+
+/// What was agreed for this call.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// The policy in place of those of the categories.
+    pub policy: Option<RetryPolicy>,
+    /// Whether repeating does no harm even if the effect happened.
+    pub repeatable: bool,
+    /// When the caller stops waiting.
+    pub deadline: Option<Timestamp>,
+    /// Who waits.
+    pub waiting: Waiting,
+}
+
+/// Who waits between two attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// The call itself: delays are short, long ones are the caller's to wait.
+    Inline,
+    /// A store: any delay is fine.
+    Durable,
+}
+
+/// What happens after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The failure is the answer.
+    Answer(Why),
+    /// Wait so long, then attempt again.
+    Again {
+        /// How long.
+        delay_ms: u64,
+    },
+    /// Attempt again at this time; a store waits.
+    Later(Timestamp),
+}
+
+/// Why a failure is the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The identical call can never succeed.
+    NotRetryable,
+    /// Its effect may have happened, and happening twice would do harm.
+    MayHaveHappened,
+    /// It was retried inside already.
+    RetriedInside,
+    /// It was tried often enough.
+    AttemptsSpent,
+    /// Calls to this upstream are retried too much already.
+    BudgetSpent,
+    /// The other side asks for a longer wait than a call waits.
+    HintTooLong,
+    /// The caller would be gone before the next attempt.
+    DeadlineTooNear,
+}
+
+/// Decides about the last attempt of a history.
+///
+/// `budget_allows` is asked only when everything else speaks for another attempt, so that nothing is
+/// taken from a budget for attempts that do not take place.
+pub fn decide(
+    history: &[Attempt],
+    now: Timestamp,
+    seed: i64,
+    terms: Terms,
+    budget_allows: impl FnOnce() -> bool,
+) -> Decision {
+    let Some(last) = history.last() else {
+        return Decision::Again { delay_ms: 0 };
+    };
+    if let Some(why) = forbidden(last, terms) {
+        return Decision::Answer(why);
+    }
+    let policy = terms
+        .policy
+        .unwrap_or_else(|| RetryPolicy::for_category(last.category));
+    let retries = retries_so_far(history, terms, last.category);
+    if retries >= policy.max_retries() {
+        return Decision::Answer(Why::AttemptsSpent);
+    }
+    let delay = delay_ms(&policy, retries, seed).max(last.hint_ms.unwrap_or_default());
+    if let Some(why) = too_long(delay, last, &policy, now, terms) {
+        return Decision::Answer(why);
+    }
+    if !budget_allows() {
+        return Decision::Answer(Why::BudgetSpent);
+    }
+    match terms.waiting {
+        Waiting::Inline => Decision::Again { delay_ms: delay },
+        Waiting::Durable => Decision::Later(after(now, delay)),
+    }
+}
+
+fn forbidden(last: &Attempt, terms: Terms) -> Option<Why> {
+    if !last.retryable {
+        return Some(Why::NotRetryable);
+    }
+    if last.effect != Effect::None && !terms.repeatable {
+        return Some(Why::MayHaveHappened);
+    }
+    last.retried_inside.then_some(Why::RetriedInside)
+}
+
+/// How many attempts count against the policy: all under a policy of the operation's own, else those
+/// that failed in the same category, since each category has a budget of its own.
+fn retries_so_far(history: &[Attempt], terms: Terms, category: Category) -> u32 {
+    let counts = |attempt: &&Attempt| terms.policy.is_some() || attempt.category == category;
+    let failed = history.iter().filter(counts).count();
+    u32::try_from(failed.saturating_sub(1)).unwrap_or(u32::MAX)
+}
+
+fn too_long(
+    delay_ms: u64,
+    last: &Attempt,
+    policy: &RetryPolicy,
+    now: Timestamp,
+    terms: Terms,
+) -> Option<Why> {
+    let hint_ms = last.hint_ms.unwrap_or_default();
+    if terms.waiting == Waiting::Inline && hint_ms > policy.max_delay_ms() {
+        return Some(Why::HintTooLong);
+    }
+    let beyond = terms
+        .deadline
+        .is_some_and(|deadline| after(now, delay_ms) >= deadline);
+    beyond.then_some(Why::DeadlineTooNear)
+}
+
+/// A time so much later, or the last there is.
+fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
+    let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
+    now.saturating_add(delay).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_contract::codes;
+
+    use super::*;
+
+    const SEED: i64 = 42;
+
+    fn failed(entry: panpan_contract::catalogue::Entry) -> Attempt {
+        Attempt::of(&Failure::new(entry))
+    }
+
+    fn terms() -> Terms {
+        Terms {
+            policy: None,
+            repeatable: true,
+            deadline: None,
+            waiting: Waiting::Inline,
+        }
+    }
+
+    fn decided(history: &[Attempt], terms: Terms) -> Decision {
+        decide(history, Timestamp::UNIX_EPOCH, SEED, terms, || true)
+    }
+
+    #[test]
+    fn delays_are_those_of_the_formula() {
+        let mut history = Vec::new();
+        for delay_ms in [965, 1806, 4243] {
+            history.push(failed(codes::ERR_HTTP_429_RATE_LIMITED));
+            assert_eq!(decided(&history, terms()), Decision::Again { delay_ms });
+        }
+        history.push(failed(codes::ERR_HTTP_429_RATE_LIMITED));
+        assert_eq!(
+            decided(&history, terms()),
+            Decision::Answer(Why::AttemptsSpent)
+        );
+    }
+
+    #[test]
+    fn what_can_never_work_is_not_repeated() {
+        for entry in [
+            codes::ERR_HTTP_404_NOT_FOUND,
+            codes::ERR_SSL_ERROR,
+            codes::INTERNAL,
+            codes::ERR_OUTCOME_UNKNOWN,
+        ] {
+            assert_eq!(
+                decided(&[failed(entry)], terms()),
+                Decision::Answer(Why::NotRetryable),
+                "{}",
+                entry.code
+            );
+        }
+    }
+
+    #[test]
+    fn an_effect_that_may_have_happened_is_repeated_only_where_that_does_no_harm() {
+        let harmful = Terms {
+            repeatable: false,
+            ..terms()
+        };
+        for (entry, repeated) in [
+            (codes::ERR_HTTP_429_RATE_LIMITED, true),
+            (codes::ERR_CONNECTION_REFUSED, true),
+            (codes::ERR_HTTP_500_SERVER_ERROR, false),
+            (codes::TIMEOUT, false),
+        ] {
+            let again = matches!(decided(&[failed(entry)], harmful), Decision::Again { .. });
+            assert_eq!(again, repeated, "{}", entry.code);
+            assert!(matches!(
+                decided(&[failed(entry)], terms()),
+                Decision::Again { .. }
+            ));
+        }
+    }
+
+    #[test]
+    fn a_hint_stretches_the_delay_up_to_the_cap_of_the_policy() {
+        let hinted = |hint_ms| Attempt {
+            hint_ms: Some(hint_ms),
+            ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
+        };
+        for (hint_ms, decision) in [
+            (10, Decision::Again { delay_ms: 965 }),
+            (7000, Decision::Again { delay_ms: 7000 }),
+            (30_000, Decision::Again { delay_ms: 30_000 }),
+            (30_001, Decision::Answer(Why::HintTooLong)),
+            (u64::MAX, Decision::Answer(Why::HintTooLong)),
+        ] {
+            assert_eq!(decided(&[hinted(hint_ms)], terms()), decision, "{hint_ms}");
+        }
+    }
+
+    #[test]
+    fn a_store_waits_for_any_hint() {
+        let durable = Terms {
+            waiting: Waiting::Durable,
+            ..terms()
+        };
+        let hinted = Attempt {
+            hint_ms: Some(3_600_000),
+            ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
+        };
+        let in_an_hour = Timestamp::from_second(3600).unwrap();
+        assert_eq!(decided(&[hinted], durable), Decision::Later(in_an_hour));
+        let endless = Attempt {
+            hint_ms: Some(u64::MAX),
+            ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
+        };
+        assert_eq!(
+            decided(&[endless], durable),
+            Decision::Later(Timestamp::MAX)
+        );
+    }
+
+    #[test]
+    fn nothing_is_tried_that_would_end_after_the_deadline() {
+        let until = |milliseconds| Terms {
+            deadline: Timestamp::from_millisecond(milliseconds).ok(),
+            ..terms()
+        };
+        let history = [failed(codes::ERR_HTTP_503_UNAVAILABLE)];
+        assert_eq!(
+            decided(&history, until(97)),
+            Decision::Again { delay_ms: 96 }
+        );
+        assert_eq!(
+            decided(&history, until(96)),
+            Decision::Answer(Why::DeadlineTooNear)
+        );
+    }
+
+    #[test]
+    fn categories_are_counted_apart_and_an_own_policy_counts_everything() {
+        let history = [
+            failed(codes::ERR_HTTP_503_UNAVAILABLE),
+            failed(codes::ERR_TIMEOUT),
+        ];
+        assert_eq!(
+            decided(&history, terms()),
+            Decision::Again { delay_ms: 193 }
+        );
+        let own = Terms {
+            policy: Some(RetryPolicy::DEFAULT),
+            ..terms()
+        };
+        assert_eq!(decided(&history, own), Decision::Again { delay_ms: 180 });
+    }
+
+    #[test]
+    fn a_failure_retried_inside_is_not_retried_again() {
+        let inside = Attempt {
+            retried_inside: true,
+            ..failed(codes::ERR_HTTP_503_UNAVAILABLE)
+        };
+        assert_eq!(
+            decided(&[inside], terms()),
+            Decision::Answer(Why::RetriedInside)
+        );
+    }
+
+    #[test]
+    fn the_budget_is_asked_last() {
+        let asked = std::cell::Cell::new(0);
+        let ask = |history: &[Attempt]| {
+            decide(history, Timestamp::UNIX_EPOCH, SEED, terms(), || {
+                asked.set(asked.get() + 1);
+                false
+            })
+        };
+        assert_eq!(
+            ask(&[failed(codes::INTERNAL)]),
+            Decision::Answer(Why::NotRetryable)
+        );
+        assert_eq!(asked.get(), 0);
+        assert_eq!(
+            ask(&[failed(codes::ERR_TIMEOUT)]),
+            Decision::Answer(Why::BudgetSpent)
+        );
+        assert_eq!(asked.get(), 1);
+    }
+
+    #[test]
+    fn the_first_attempt_waits_for_nothing() {
+        assert_eq!(decided(&[], terms()), Decision::Again { delay_ms: 0 });
+    }
+}
