@@ -62,6 +62,28 @@ pub const fn check_code(text: &str) -> Result<(), CodeError> {
     Ok(())
 }
 
+/// The code a name of another style most likely means: `FileNotFound`, `file-not-found` and
+/// `file not found` all give `FILE_NOT_FOUND`. What comes out need not be a code; check it.
+pub fn code_from_name(name: &str) -> String {
+    let characters: Vec<char> = name.trim().chars().take(4 * CODE_LENGTH_LIMIT).collect();
+    let mut code = String::new();
+    for (index, &character) in characters.iter().enumerate() {
+        let before = index.checked_sub(1).map(|before| characters[before]);
+        let after = characters.get(index + 1);
+        let follows_small = before.is_some_and(|it| it.is_lowercase() || it.is_numeric());
+        let ends_capitals =
+            before.is_some_and(char::is_uppercase) && after.is_some_and(|it| it.is_lowercase());
+        let starts_word = character.is_uppercase() && (follows_small || ends_capitals);
+        if (starts_word || !character.is_alphanumeric()) && !code.ends_with('_') {
+            code.push('_');
+        }
+        if character.is_alphanumeric() {
+            code.extend(character.to_uppercase());
+        }
+    }
+    code.trim_matches('_').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +106,22 @@ mod tests {
             ("ABÉD", Err(CodeError::Character(2))),
         ] {
             assert_eq!(check_code(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_other_styles_become_codes() {
+        for (name, code) in [
+            ("FileNotFound", "FILE_NOT_FOUND"),
+            ("HTTPError", "HTTP_ERROR"),
+            ("file-not found", "FILE_NOT_FOUND"),
+            ("fileNotFound_", "FILE_NOT_FOUND"),
+            ("rate_limit_exceeded", "RATE_LIMIT_EXCEEDED"),
+            ("Err404Seen", "ERR404_SEEN"),
+            ("  Not Found. ", "NOT_FOUND"),
+            ("", ""),
+        ] {
+            assert_eq!(code_from_name(name), code, "{name}");
         }
     }
 }

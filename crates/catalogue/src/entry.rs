@@ -6,7 +6,7 @@
 use crate::facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies, Remedy};
 
 /// A code with all its fixed facts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The code itself.
     pub code: &'static str,

@@ -15,14 +15,16 @@ mod declared;
 mod entry;
 mod facts;
 mod known;
+mod nearest;
 mod reverse;
 mod table;
 
-pub use code::{CODE_LENGTH_LIMIT, CodeError, check_code};
+pub use code::{CODE_LENGTH_LIMIT, CodeError, check_code, code_from_name};
 pub use declared::{DECLARED_JSONRPC_CODE, Facts, FixedFact, Refusal};
 pub use entry::{DefaultRecovery, Entry, Mapping};
 pub use facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies, Remedy};
 pub use known::{Family, Known, lookup};
+pub use nearest::{NEAREST_LIMIT, nearest};
 pub use reverse::{for_flat_name, for_grpc, for_jsonrpc, for_status, jsonrpc_name, row_for_status};
 
 /// Every code of the table as a constant, so that a misspelt code does not compile.
@@ -39,36 +41,26 @@ pub mod codes {
 
 /// Every row of the table, group by group. The two families are not rows: see [`Family`].
 pub fn entries() -> impl Iterator<Item = &'static Entry> {
-    table::GROUPS.iter().copied().flatten()
+    table::GROUPS.iter().copied().flatten().copied()
 }
 
 /// The row that speaks for declared codes of a category when they leave a fact unstated.
 pub const fn representative(category: Category) -> &'static Entry {
     match category {
-        Category::Transient => &codes::ERR_HTTP_503_UNAVAILABLE,
-        Category::RateLimit => &codes::ERR_HTTP_429_RATE_LIMITED,
-        Category::ClientError => &codes::ERR_HTTP_400_BAD_REQUEST,
-        Category::ServerError => &codes::ERR_HTTP_500_SERVER_ERROR,
-        Category::AuthFail => &codes::ERR_HTTP_403_FORBIDDEN,
-        Category::Network => &codes::NETWORK_ERROR,
-        Category::Validation => &codes::ERR_HTTP_422_UNPROCESSABLE,
-        Category::Resource => &codes::ERR_RESOURCE_EXHAUSTED,
-        Category::Timeout => &codes::ERR_HTTP_504_GATEWAY_TIMEOUT,
-        Category::Permanent => &codes::TOOL_FAILED,
+        Category::Transient => codes::ERR_HTTP_503_UNAVAILABLE,
+        Category::RateLimit => codes::ERR_HTTP_429_RATE_LIMITED,
+        Category::ClientError => codes::ERR_HTTP_400_BAD_REQUEST,
+        Category::ServerError => codes::ERR_HTTP_500_SERVER_ERROR,
+        Category::AuthFail => codes::ERR_HTTP_403_FORBIDDEN,
+        Category::Network => codes::NETWORK_ERROR,
+        Category::Validation => codes::ERR_HTTP_422_UNPROCESSABLE,
+        Category::Resource => codes::ERR_RESOURCE_EXHAUSTED,
+        Category::Timeout => codes::ERR_HTTP_504_GATEWAY_TIMEOUT,
+        Category::Permanent => codes::TOOL_FAILED,
     }
 }
 
-/// The codes only the protocol itself may give. A handler that returns one has a defect.
-pub const PROTOCOL_CODES: [&str; 6] = [
-    "NOT_FOUND",
-    "FORBIDDEN",
-    "INVALID_INPUT",
-    "INVALID_OPERATION_TYPE",
-    "INTERNAL",
-    "TIMEOUT",
-];
-
-/// Whether only the protocol itself may give this code: the six, and the two of decoding.
+/// Whether only the protocol itself may give this code. A handler that returns one has a defect.
 pub fn is_protocol_code(code: &str) -> bool {
-    PROTOCOL_CODES.contains(&code) || matches!(code, "PARSE_ERROR" | "INVALID_REQUEST")
+    table::protocol::ROWS.iter().any(|row| row.code == code)
 }

@@ -6,9 +6,6 @@ use std::fmt::Display;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-/// How alike two words have to be for one to be suggested for the other; 1 is equal.
-const LIKENESS_LIMIT: f64 = 0.8;
-
 /// The problems found so far.
 #[derive(Default)]
 pub(crate) struct Problems(Vec<syn::Error>);
@@ -53,42 +50,10 @@ pub(crate) fn choice(word: &str, candidates: &[&str]) -> String {
     }
 }
 
-/// The candidate most like a word, if one comes near.
+/// The candidate a word most likely means.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let wanted = plain(word);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
-        .filter(|(likeness, _)| *likeness >= LIKENESS_LIMIT)
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, candidate)| candidate)
-}
-
-/// A word without the differences of case and separators, which are the commonest slips.
-fn plain(word: &str) -> String {
-    let letters = word.chars().filter(|character| character.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_word_is_suggested_and_a_far_one_is_not() {
-        let words = ["wait", "change_input", "change_state", "ask_human"];
-        for (word, near) in [
-            ("Wait", Some("wait")),
-            ("changeInput", Some("change_input")),
-            ("change-stat", Some("change_state")),
-            ("ask_humans", Some("ask_human")),
-            ("retry", None),
-            ("", None),
-        ] {
-            assert_eq!(nearest(word, words), near, "{word}");
-        }
-    }
+    panpan_catalogue::nearest(word, candidates).first().copied()
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use panpan_catalogue::CodeError;
-use panpan_catalogue::{Entry, check_code};
+use panpan_catalogue::{Entry, check_code, code_from_name};
 
 /// A failure code: upper-case letters, digits and underscores, 3 to 63 of them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -30,21 +30,7 @@ impl Code {
     /// The code a foreign text most likely means: `rateLimited`, `rate-limited` and `rate limited`
     /// all become `RATE_LIMITED`. `None` when no well-formed code can be made of it.
     pub fn normalised(text: &str) -> Option<Self> {
-        let mut code = String::with_capacity(text.len().min(64));
-        let mut after_lower = false;
-        for character in text.trim().chars().take(200) {
-            if character.is_ascii_alphanumeric() {
-                if character.is_ascii_uppercase() && after_lower {
-                    code.push('_');
-                }
-                code.push(character.to_ascii_uppercase());
-                after_lower = character.is_ascii_lowercase();
-            } else if !code.ends_with('_') {
-                code.push('_');
-                after_lower = false;
-            }
-        }
-        Self::new(code.trim_matches('_').to_owned()).ok()
+        Self::new(code_from_name(text)).ok()
     }
 
     /// The code as text.
@@ -53,9 +39,9 @@ impl Code {
     }
 }
 
-impl From<Entry> for Code {
-    fn from(entry: Entry) -> Self {
-        Self(Cow::Borrowed(entry.code))
+impl From<&'static Entry> for Code {
+    fn from(row: &'static Entry) -> Self {
+        Self(Cow::Borrowed(row.code))
     }
 }
 
@@ -94,7 +80,7 @@ mod tests {
         for (text, code) in [
             ("rate_limit_exceeded", Some("RATE_LIMIT_EXCEEDED")),
             ("rateLimited", Some("RATE_LIMITED")),
-            ("HTTPError404", Some("HTTPERROR404")),
+            ("HTTPError404", Some("HTTP_ERROR404")),
             ("invalid-request", Some("INVALID_REQUEST")),
             ("  Not Found. ", Some("NOT_FOUND")),
             ("42", None),

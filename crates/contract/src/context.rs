@@ -94,7 +94,7 @@ fn wrapped(error: &(dyn Error + 'static), attempted: &Attempted) -> Failure {
 }
 
 /// The code of the first error in the chain that has one.
-fn code_of(error: &(dyn Error + 'static)) -> Entry {
+fn code_of(error: &(dyn Error + 'static)) -> &'static Entry {
     let chain = std::iter::successors(Some(error), |&error| error.source());
     let known = chain.take(CHAIN_LIMIT).find_map(|error| {
         if let Some(error) = error.downcast_ref::<std::io::Error>() {

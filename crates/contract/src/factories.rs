@@ -15,7 +15,7 @@ macro_rules! factory {
 
         impl $codes {
             /// The row of the catalogue.
-            pub const fn entry(self) -> Entry {
+            pub const fn entry(self) -> &'static Entry {
                 match self { $($codes::$variant => codes::$entry,)+ }
             }
         }

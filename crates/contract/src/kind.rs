@@ -254,7 +254,7 @@ impl From<Known> for Kind {
     fn from(known: Known) -> Self {
         Self {
             code: match known {
-                Known::Row(row) => Code::from(*row),
+                Known::Row(row) => Code::from(row),
                 Known::Member { .. } => Code::new(known.code()).expect("members are well formed"),
             },
             known: Some(known),
@@ -267,9 +267,9 @@ impl From<Known> for Kind {
     }
 }
 
-impl From<Entry> for Kind {
-    fn from(entry: Entry) -> Self {
-        Self::of(entry.code).expect("every constant is a row of the catalogue")
+impl From<&'static Entry> for Kind {
+    fn from(row: &'static Entry) -> Self {
+        Known::Row(row).into()
     }
 }
 

@@ -14,6 +14,7 @@ pub mod factories;
 pub mod failure;
 mod kind;
 pub mod operation;
+pub mod pointer;
 pub mod read;
 pub mod redact;
 pub mod retry;

@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::pointer::joined;
+
 /// The largest document that is read, in bytes.
 pub const DOCUMENT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
 /// The deepest nesting that is read; one more is refused.
@@ -220,7 +222,7 @@ impl Members {
 
     /// The place of a member.
     pub(crate) fn at(&self, name: &str) -> String {
-        place(&self.path, name)
+        joined(&self.path, name)
     }
 
     /// The error for a member that has to be there.
@@ -320,7 +322,7 @@ impl Member<'_> {
     }
 
     fn place(&self) -> String {
-        place(self.parent, self.name)
+        joined(self.parent, self.name)
     }
 
     fn typed<T>(
@@ -333,12 +335,8 @@ impl Member<'_> {
             parent,
             name,
         } = self;
-        read(value).map_err(|other| unexpected(place(parent, name), expected, &other))
+        read(value).map_err(|other| unexpected(joined(parent, name), expected, &other))
     }
-}
-
-fn place(parent: &str, name: &str) -> String {
-    format!("{parent}/{}", escaped(name))
 }
 
 /// The error for a value of the wrong type.
@@ -359,15 +357,6 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
-    }
-}
-
-/// One step of a JSON pointer.
-pub(crate) fn escaped(step: &str) -> std::borrow::Cow<'_, str> {
-    if step.contains(['~', '/']) {
-        step.replace('~', "~0").replace('/', "~1").into()
-    } else {
-        step.into()
     }
 }
 

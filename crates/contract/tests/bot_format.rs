@@ -171,7 +171,7 @@ fn every_code_of_the_catalogue_obeys_the_rule_of_every_field() {
     ];
     for row in catalogue::entries() {
         let failure = stamped(
-            Failure::new(*row),
+            Failure::new(row),
             "550e8400-e29b-41d4-a716-446655440000",
             "2023-04-25T12:34:56Z",
         );

@@ -8,9 +8,9 @@ mod common;
 use common::native;
 use panpan_contract::classify::{self, JsonFailure, LlmFailure, NetworkFailure};
 use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::Upstream;
+use panpan_contract::failure::{RetryAdvice, Upstream};
 use panpan_contract::retry::RetryPolicy;
-use panpan_contract::{Category, Effect, Failure, Kind, catalogue, codes};
+use panpan_contract::{Category, Effect, Failure, Kind, Remedy, catalogue, codes};
 use serde_json::{Map, Value, json};
 
 fn members(value: Value) -> Map<String, Value> {
@@ -225,41 +225,44 @@ fn retry_limits_are_those_of_the_tables() {
     }
 }
 
+const TERMINAL: [&catalogue::Entry; 8] = [
+    codes::ERR_HTTP_400_BAD_REQUEST,
+    codes::ERR_HTTP_401_UNAUTHORIZED,
+    codes::ERR_HTTP_403_FORBIDDEN,
+    codes::ERR_HTTP_404_NOT_FOUND,
+    codes::ERR_VALIDATION_FAILED,
+    codes::ERR_JSON_INVALID,
+    codes::ERR_LLM_CONTENT_FILTER,
+    codes::ERR_BUDGET_EXCEEDED,
+];
+
 #[test]
 fn terminal_retryable_and_conditional_codes_are_as_listed() {
-    let codes = |rows: &[catalogue::Entry]| rows.iter().map(|row| row.code).collect::<Vec<_>>();
-    assert_eq!(
-        codes(&classify::TERMINAL),
-        [
-            "ERR_HTTP_400_BAD_REQUEST",
-            "ERR_HTTP_401_UNAUTHORIZED",
-            "ERR_HTTP_403_FORBIDDEN",
-            "ERR_HTTP_404_NOT_FOUND",
-            "ERR_VALIDATION_FAILED",
-            "ERR_JSON_INVALID",
-            "ERR_LLM_CONTENT_FILTER",
-            "ERR_BUDGET_EXCEEDED",
-        ]
+    let retryable = [
+        codes::ERR_HTTP_429_RATE_LIMITED,
+        codes::ERR_HTTP_503_UNAVAILABLE,
+        codes::ERR_TIMEOUT,
+        codes::ERR_CONNECTION_REFUSED,
+        codes::ERR_LLM_RATE_LIMITED,
+        codes::ERR_DNS_FAILURE,
+    ];
+    assert!(TERMINAL.iter().all(|row| !row.retryable));
+    assert!(retryable.iter().all(|row| row.retryable));
+    // Conditional: on the effect where repeating may help, on a changed state where it may not.
+    assert!(!codes::ERR_RESOURCE_EXHAUSTED.retryable);
+    assert!(
+        codes::ERR_RESOURCE_EXHAUSTED
+            .remedies
+            .contains(Remedy::ChangeState)
     );
-    assert_eq!(
-        codes(&classify::RETRYABLE),
-        [
-            "ERR_HTTP_429_RATE_LIMITED",
-            "ERR_HTTP_503_UNAVAILABLE",
-            "ERR_TIMEOUT",
-            "ERR_CONNECTION_REFUSED",
-            "ERR_LLM_RATE_LIMITED",
-            "ERR_DNS_FAILURE",
-        ]
-    );
-    assert_eq!(
-        codes(&classify::CONDITIONAL),
-        [
-            "ERR_RESOURCE_EXHAUSTED",
-            "ERR_HTTP_500_SERVER_ERROR",
-            "ERR_LLM_API_ERROR",
-        ]
-    );
+    for row in [codes::ERR_HTTP_500_SERVER_ERROR, codes::ERR_LLM_API_ERROR] {
+        assert_eq!(
+            Failure::new(row).retry_advice(),
+            RetryAdvice::IfIdempotent,
+            "{}",
+            row.code
+        );
+    }
 }
 
 #[test]
@@ -390,7 +393,7 @@ mod six_checks {
 
     fn outcomes() -> impl Iterator<Item = (&'static catalogue::Entry, Value)> {
         catalogue::entries().map(|row| {
-            let failure = Failure::new(*row).redacted();
+            let failure = Failure::new(row).redacted();
             (
                 row,
                 Dialect::Outcome.render_failure(&failure, Envelope::default()),
@@ -443,7 +446,7 @@ mod six_checks {
 
     #[test]
     fn five_terminal_codes_are_not_retryable() {
-        let terminal: Vec<_> = classify::TERMINAL.iter().map(|row| row.code).collect();
+        let terminal: Vec<_> = TERMINAL.iter().map(|row| row.code).collect();
         let found: Vec<_> = outcomes()
             .filter(|(row, _)| terminal.contains(&row.code))
             .collect();

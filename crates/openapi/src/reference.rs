@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use panpan_contract::pointer::{escaped, unescaped};
 use serde_json::{Map, Value};
 
 /// The longest chain of references that is followed.
@@ -122,12 +123,8 @@ fn split(pointer: &str) -> (String, String, String) {
     };
     let end = inside.find('/').unwrap_or(inside.len());
     let (step, rest) = inside.split_at(end);
-    let name = step.replace("~1", "/").replace("~0", "~");
+    let name = unescaped(step).into_owned();
     (name, format!("{SCHEMAS}{step}"), rest.to_owned())
-}
-
-fn escaped(step: &str) -> String {
-    step.replace('~', "~0").replace('/', "~1")
 }
 
 #[cfg(test)]

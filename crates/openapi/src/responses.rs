@@ -5,6 +5,7 @@
 //! came with.
 
 use panpan_contract::operation::{ErrorDefinition, StatusPattern};
+use panpan_contract::pointer::joined;
 use panpan_contract::{Category, Code};
 use serde_json::{Map, Value};
 
@@ -65,7 +66,7 @@ fn may_be_failure(status: &str) -> bool {
 
 fn problem(status: &str, message: String) -> Problem {
     Problem {
-        pointer: format!("/{}", status.replace('~', "~0").replace('/', "~1")),
+        pointer: joined("", status),
         message,
     }
 }

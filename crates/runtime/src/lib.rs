@@ -7,7 +7,6 @@
 
 mod dispatch;
 mod handler;
-mod nearest;
 pub mod ports;
 mod registry;
 pub mod retry;
@@ -17,6 +16,5 @@ pub use dispatch::{
     CallRequest, DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Origin, PARAMETERS_BYTES_LIMIT,
 };
 pub use handler::{BoxFuture, Context, Handler, untyped};
-pub use nearest::{NEAREST_LIMIT, nearest};
 pub use registry::{Builder, Operation, Problem, Problems, Registry};
 pub use schema::VIOLATIONS_LIMIT;

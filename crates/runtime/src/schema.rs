@@ -7,6 +7,7 @@ use std::fmt;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use panpan_contract::failure::{Violation, ViolationKind};
+use panpan_contract::pointer::joined;
 use panpan_contract::redact::Redactor;
 use serde_json::Value;
 
@@ -76,7 +77,7 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     match error.kind() {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            vec![Violation::missing(step(pointer, name))]
+            vec![Violation::missing(joined(pointer, name))]
         }
         ValidationErrorKind::Type { kind } => {
             let found = shown(error.instance());
@@ -86,7 +87,7 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
             .iter()
             .map(|name| {
-                Violation::value(step(pointer, name), "no member of this name is known")
+                Violation::value(joined(pointer, name), "no member of this name is known")
                     .expected("no such member")
             })
             .collect(),
@@ -98,11 +99,6 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
             vec![violation]
         }
     }
-}
-
-/// A pointer one step further, escaped as RFC 6901 says.
-fn step(pointer: &str, name: &str) -> String {
-    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 fn types(kind: &TypeKind) -> String {

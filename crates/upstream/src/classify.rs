@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use panpan_contract::catalogue::for_status;
 use panpan_contract::failure::Upstream;
-use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
+use panpan_contract::{Category, Effect, Failure, Kind, codes, read, retry};
 
 /// What an upstream answered.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,10 @@ fn upstream(answer: &Answer<'_>) -> Upstream {
 
 /// Adds when to come back. The end of a quota's window explains a rate limit and nothing else.
 fn hinted(failure: Failure, answer: &Answer<'_>, now: Timestamp) -> Failure {
-    let hint = retry::from_headers(answer.headers.iter().copied(), now)
+    let in_headers = retry::from_headers(answer.headers.iter().copied(), now);
+    let in_body = || retry::from_body(&read::document(answer.body.as_bytes()).ok()?, now);
+    let hint = in_headers
+        .or_else(in_body)
         .filter(|hint| failure.category() == Category::RateLimit || !hint.is_quota_reset());
     let Some(hint) = hint.filter(|_| failure.retryable()) else {
         return failure;
@@ -79,6 +82,25 @@ mod tests {
     use panpan_contract::failure::EXCERPT_CHARACTERS_LIMIT;
 
     use super::*;
+
+    #[test]
+    fn a_wait_in_the_body_counts_when_the_headers_are_silent() {
+        let asked = |headers| {
+            let body = r#"{"error": {"message": "slow down", "retry_after": 2.5}}"#;
+            let answer = Answer {
+                status: 429,
+                headers,
+                body,
+                provider: None,
+            };
+            classify(&answer, Timestamp::UNIX_EPOCH)
+                .unwrap()
+                .recovery()
+                .retry_after_ms
+        };
+        assert_eq!(asked(&[]), Some(2500));
+        assert_eq!(asked(&[("retry-after", "7")]), Some(7000));
+    }
 
     fn failure(status: u16, headers: &[(&str, &str)]) -> Failure {
         let answer = Answer {

@@ -2,11 +2,10 @@
 
 use std::io::Write;
 
-use panpan_contract::catalogue::{self, Known};
+use panpan_contract::catalogue::{self, Known, nearest};
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::failure::RetryAdvice;
 use panpan_contract::{Category, Code, Failure, Kind, Remedy};
-use panpan_runtime::nearest;
 use serde_json::{Value, json};
 
 use super::Done;

@@ -6,7 +6,7 @@ macro_rules! rows {
     ($($code:ident: $number:literal, $title:literal, $category:ident => $(.$column:ident($($value:tt)*))*;)+) => {
         $(
             #[doc = $title]
-            pub const $code: Entry = Entry::new(
+            pub const $code: &Entry = &Entry::new(
                 stringify!($code),
                 include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/pages/", stringify!($code), ".md")),
                 $number,
@@ -14,7 +14,7 @@ macro_rules! rows {
                 $crate::facts::Category::$category,
             )$(.$column($($value)*))*;
         )+
-        pub(crate) const ROWS: &[Entry] = &[$($code,)+];
+        pub(crate) const ROWS: &[&Entry] = &[$($code,)+];
     };
 }
 
@@ -32,7 +32,7 @@ use crate::entry::Entry;
 pub(crate) use http::{UNLISTED_CLIENT_STATUS, UNLISTED_SERVER_STATUS};
 
 /// Every group of rows, in the order they are listed to people.
-pub(crate) const GROUPS: &[&[Entry]] = &[
+pub(crate) const GROUPS: &[&[&Entry]] = &[
     protocol::ROWS,
     runtime::ROWS,
     http::ROWS,

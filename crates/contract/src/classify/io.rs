@@ -7,7 +7,7 @@ use panpan_catalogue::{Entry, codes};
 /// The row of the catalogue for a kind of I/O error.
 ///
 /// Kinds that say nothing about what to do count as a failure of the code that met them.
-pub fn io_failure(kind: ErrorKind) -> Entry {
+pub fn io_failure(kind: ErrorKind) -> &'static Entry {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => codes::ARTIFACT_NOT_FOUND,
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => codes::NOT_AUTHORIZED,

@@ -34,7 +34,7 @@ impl JsonFailure {
     ];
 
     /// The row of the catalogue.
-    pub const fn entry(self) -> Entry {
+    pub const fn entry(self) -> &'static Entry {
         match self {
             JsonFailure::Invalid => codes::ERR_JSON_INVALID,
             JsonFailure::PathInvalid => codes::ERR_JSON_PATH_INVALID,

@@ -93,7 +93,7 @@ impl LlmFailure {
     ];
 
     /// The row of the catalogue.
-    pub const fn entry(self) -> Entry {
+    pub const fn entry(self) -> &'static Entry {
         match self {
             LlmFailure::RateLimited => codes::ERR_LLM_RATE_LIMITED,
             LlmFailure::QuotaSpent => codes::ERR_BUDGET_EXCEEDED,

@@ -6,13 +6,11 @@ mod io;
 mod json;
 mod llm;
 mod network;
-mod standing;
 
 pub use io::io_failure;
 pub use json::JsonFailure;
 pub use llm::{LlmFailure, ProviderError};
 pub use network::NetworkFailure;
-pub use standing::{CONDITIONAL, RETRYABLE, TERMINAL};
 
 use crate::kind::Kind;
 

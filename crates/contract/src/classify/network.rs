@@ -30,7 +30,7 @@ impl NetworkFailure {
     ];
 
     /// The row of the catalogue.
-    pub const fn entry(self) -> Entry {
+    pub const fn entry(self) -> &'static Entry {
         match self {
             NetworkFailure::Connection => codes::ERR_CONNECTION_REFUSED,
             NetworkFailure::Timeout => codes::ERR_TIMEOUT,

@@ -12,6 +12,7 @@ use super::path::Path;
 use super::problem::Problems;
 use super::{OPERATIONS_LIMIT, rule, sentence, structure};
 use crate::operation::{OperationName, check_namespace};
+use crate::pointer::is_pointer;
 use crate::retry::{RetryPolicy, RetrySettings};
 
 /// Notes everything in the operations that makes no sense.
@@ -112,13 +113,6 @@ fn check_idempotency(operation: &Map<String, Value>, path: &Path<'_>, problems: 
         let path = path.name("by_input");
         problems.note(&path.name("pointer"), rule::IDEMPOTENCY_POINTER, message);
     }
-}
-
-/// RFC 6901: empty, or steps that each follow a slash, with `~` only as `~0` and `~1`.
-fn is_pointer(text: &str) -> bool {
-    let mut after_tildes = text.split('~').skip(1);
-    let escapes_are_known = after_tildes.all(|rest| rest.starts_with(['0', '1']));
-    escapes_are_known && (text.is_empty() || text.starts_with('/'))
 }
 
 fn check_retry(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) {

@@ -1,6 +1,8 @@
 //! A place in a document while it is walked, written out as a JSON Pointer only when asked for.
 
-use crate::read::escaped;
+use std::borrow::Cow;
+
+use crate::pointer::escaped;
 
 /// A place, as the way from the top to it.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +72,7 @@ impl<'a> Path<'a> {
 
 /// The steps of a written pointer, unescaped.
 pub(super) fn steps(pointer: &str) -> impl Iterator<Item = String> {
-    let plain = |step: &str| step.replace("~1", "/").replace("~0", "~");
-    pointer.split('/').skip(1).map(plain)
+    crate::pointer::steps(pointer).map(Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -2,14 +2,13 @@
 //!
 //! Values are shown only where a word or a number was expected; anything else may be private.
 
+use panpan_catalogue::nearest;
 use serde_json::Value;
 
 use crate::read::type_name;
 
 /// The longest text that is quoted, in characters; more is cut.
 const QUOTE_LIMIT: usize = 60;
-/// The longest name for which a similar one is looked for, since the search is quadratic.
-const SIMILAR_LIMIT: usize = 64;
 
 /// A value of another type.
 pub(super) fn wrong_type(found: &Value, schema: &Value) -> String {
@@ -152,49 +151,14 @@ fn names_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// The known name a wrong one most likely means: equal but for case and separators, or a few
-/// letters away.
+/// The known name a wrong one most likely means.
 pub(super) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > SIMILAR_LIMIT {
-        return None;
-    }
-    let name = folded(name);
-    let distance = |it: &str| strsim::damerau_levenshtein(&name, &folded(it));
-    let nearest = known
-        .map(|it| (distance(it), it))
-        .min_by_key(|(distance, _)| *distance);
-    nearest
-        .filter(|(distance, it)| *distance <= 1 + it.len() / 5)
-        .map(|(_, it)| it)
-}
-
-fn folded(name: &str) -> String {
-    let letters = name.chars().filter(char::is_ascii_alphanumeric);
-    letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    nearest(name, known).first().copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn similar_names_are_found_and_others_are_not() {
-        let known = ["op_type", "timeout_ms", "title", "retry", "name", "query"];
-        for (name, expected) in [
-            ("opType", Some("op_type")),
-            ("op-type", Some("op_type")),
-            ("timeout", Some("timeout_ms")),
-            ("titel", Some("title")),
-            ("querys", Some("query")),
-            ("banana", None),
-            ("__proto__", None),
-            ("", None),
-            ("é", None),
-        ] {
-            assert_eq!(similar(name, known.into_iter()), expected, "{name}");
-        }
-        assert_eq!(similar(&"name".repeat(100), known.into_iter()), None);
-    }
 
     #[test]
     fn long_texts_are_cut_between_characters() {

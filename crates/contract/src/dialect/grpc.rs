@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use super::{RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Text, Violation};
-use crate::read::{self, Members, ReadError, escaped};
+use crate::pointer::escaped;
+use crate::read::{self, Members, ReadError};
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,

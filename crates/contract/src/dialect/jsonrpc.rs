@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Envelope, RESIDUAL, Reply, leads_back};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Violation, violation};
-use crate::read::{Members, ReadError, escaped, unexpected};
+use crate::pointer::escaped;
+use crate::read::{Members, ReadError, unexpected};
 
 const CARRIED: Fields = Fields::of(&[Field::Message, Field::Violations]);
 const ALL_VIOLATIONS: &str = "errors";

@@ -78,12 +78,6 @@ impl Failure {
         self
     }
 
-    /// Records that the details were checked against a declared schema, after redaction.
-    pub fn with_details_checked(mut self) -> Self {
-        self.0.defined = true;
-        self
-    }
-
     /// Adds a place where the input does not fit.
     pub fn with_violation(mut self, violation: Violation) -> Self {
         self.0.violations.push(violation);

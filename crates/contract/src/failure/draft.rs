@@ -96,6 +96,8 @@ impl Draft {
 
     /// Fills in what was not said, marking it, and gives the failure.
     pub(crate) fn finish(mut self) -> Failure {
+        let is_failing = |status: &u16| (400..=599).contains(status);
+        self.facts.http_status = self.facts.http_status.filter(is_failing);
         let code = self.resolve_code();
         let catalogued = Kind::of(code.as_str()).is_some();
         if !catalogued {
@@ -143,25 +145,16 @@ impl Draft {
         if self.upstream.code.is_none() {
             self.upstream.code = said;
         }
-        let by_status = || {
-            self.facts
-                .http_status
-                .and_then(panpan_catalogue::for_status)
-        };
-        let fallback = || {
-            by_status().map_or_else(
-                || Code::from(codes::TOOL_FAILED),
-                |known| Kind::from(known).code().clone(),
-            )
-        };
-        meant.unwrap_or_else(fallback)
+        let by_status = self
+            .facts
+            .http_status
+            .and_then(panpan_catalogue::for_status);
+        let fallback = by_status.map_or_else(|| codes::TOOL_FAILED.into(), Kind::from);
+        meant.unwrap_or_else(|| fallback.code().clone())
     }
 
     fn infer_facts(&mut self) {
         let facts = &mut self.facts;
-        facts.http_status = facts
-            .http_status
-            .filter(|status| (400..=599).contains(status));
         if facts.category.is_none() {
             self.inferred.insert(Inferred::Category);
             // A plain claim to be retryable outweighs what a status usually means.
@@ -180,9 +173,6 @@ impl Draft {
         if facts.remedies.is_none() {
             self.inferred.insert(Inferred::Remedy);
         }
-        facts.http_status = facts
-            .http_status
-            .filter(|status| (400..=599).contains(status));
     }
 }
 

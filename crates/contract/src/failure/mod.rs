@@ -191,7 +191,8 @@ impl Failure {
         self.0.details.as_ref()
     }
 
-    /// Whether the details were checked, after redaction, against a declared schema.
+    /// Whether the details were checked, after redaction, against a declared schema. In a failure
+    /// that was read, this is what its writer said.
     pub fn is_defined(&self) -> bool {
         self.0.defined
     }

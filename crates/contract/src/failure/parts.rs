@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::code::Code;
+use crate::pointer::steps;
 use crate::redact::Redactor;
 
 /// The longest excerpt of an upstream's answer, in characters.
@@ -105,8 +106,8 @@ impl Violation {
 
     /// The name of the field: the last step of the pointer, unescaped.
     pub fn field(&self) -> String {
-        let last = self.pointer.rsplit('/').next().unwrap_or_default();
-        last.replace("~1", "/").replace("~0", "~")
+        let last = steps(&self.pointer).last();
+        last.unwrap_or_default().into_owned()
     }
 }
 

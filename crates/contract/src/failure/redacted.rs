@@ -55,8 +55,9 @@ impl Redacted {
     }
 
     /// Records that the details were checked against their declared schema.
-    pub fn with_details_checked(self) -> Self {
-        Self(self.0.with_details_checked())
+    pub fn with_details_checked(mut self) -> Self {
+        self.0.0.defined = true;
+        self
     }
 }
 

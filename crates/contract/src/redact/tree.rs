@@ -7,6 +7,7 @@ use super::literals::Literals;
 use super::names::{is_descriptive, strength};
 use super::prefilter::{hits, is_name_hit};
 use super::text::{JSON_NESTING, inner_json, redact as redact_text, redact_hit};
+use super::values::WORD_SCHEMES;
 use super::{DEPTH_LIMIT, REPLACEMENT, cards, is_sensitive_name};
 
 /// Redacts a value that no name was given for.
@@ -226,8 +227,6 @@ fn collect_members(
 /// The credential of a header value, which prose may repeat without its scheme.
 fn without_scheme(text: &str) -> Option<&str> {
     let (scheme, credential) = text.split_once(' ')?;
-    let known = ["bearer", "basic", "token"]
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(scheme));
-    known.then_some(credential)
+    let is_known = |known: &&str| known.eq_ignore_ascii_case(scheme);
+    WORD_SCHEMES.iter().any(is_known).then_some(credential)
 }

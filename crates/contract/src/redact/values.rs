@@ -134,7 +134,7 @@ fn structure_end(bytes: &[u8], start: usize) -> usize {
 }
 
 /// Authentication schemes whose credential is the next word.
-const WORD_SCHEMES: &[&str] = &[
+pub(super) const WORD_SCHEMES: &[&str] = &[
     "bearer",
     "basic",
     "token",

@@ -225,13 +225,7 @@ fn alternative() -> impl Strategy<Value = Alternative> {
 
 /// A failure with hostile values in every field.
 pub(crate) fn failure() -> impl Strategy<Value = Failure> {
-    let said = (
-        kind(),
-        text(),
-        select(Effect::ALL),
-        option::of(object()),
-        any::<bool>(),
-    );
+    let said = (kind(), text(), select(Effect::ALL), option::of(object()));
     let recovery = (
         option::of(any::<u64>()),
         option::of(any::<u32>()),
@@ -255,16 +249,13 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
     );
     (said, vec(violation(), 0..3), recovery, context, occurrence).prop_map(
         |(said, violations, recovery, context, occurrence)| {
-            let (kind, message, effect, details, defined) = said;
+            let (kind, message, effect, details) = said;
             let mut failure = Failure::new(kind)
                 .with_message(message)
                 .with_effect(effect)
                 .with_violations(violations);
             if let Some(details) = details {
                 failure = failure.with_details(details);
-            }
-            if defined {
-                failure = failure.with_details_checked();
             }
             let (delay, retries, adjustments, alternatives, actions) = recovery;
             failure = failure
@@ -306,7 +297,14 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
 
 /// A failure that has passed redaction.
 pub(crate) fn redacted() -> impl Strategy<Value = Redacted> {
-    failure().prop_map(Failure::redacted)
+    (failure(), any::<bool>()).prop_map(|(failure, checked)| {
+        let redacted = failure.redacted();
+        if checked {
+            redacted.with_details_checked()
+        } else {
+            redacted
+        }
+    })
 }
 
 /// A failure in a dialect, without the residual: what a reader sees who knows only the dialect.

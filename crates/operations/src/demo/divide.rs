@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use panpan_contract::catalogue::{Remedies, Remedy};
 use panpan_contract::failure::Violation;
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
-use panpan_contract::{Category, Code, Failure};
+use panpan_contract::operation::OperationSpec;
+use panpan_contract::{DeclareFailures, Failure};
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -14,6 +13,28 @@ use serde_json::{Value, json};
 struct Input {
     dividend: f64,
     divisor: f64,
+}
+
+#[derive(Debug, Failure)]
+enum DivideError {
+    /// The divisor is zero.
+    #[failure(
+        code = "DIVISION_BY_ZERO",
+        category = VALIDATION,
+        http = 422,
+        message = "cannot divide {dividend} by zero",
+        action = "Give a divisor other than 0"
+    )]
+    ByZero { dividend: f64, divisor: f64 },
+    /// The quotient is larger than any number that can be written.
+    #[failure(
+        code = "QUOTIENT_TOO_LARGE",
+        category = VALIDATION,
+        http = 422,
+        message = "{dividend} divided by {divisor} is too large for a number",
+        action = "Give a smaller dividend or a larger divisor"
+    )]
+    TooLarge { dividend: f64, divisor: f64 },
 }
 
 pub(super) fn spec() -> OperationSpec {
@@ -30,65 +51,24 @@ pub(super) fn spec() -> OperationSpec {
         "required": ["quotient"],
         "properties": {"quotient": {"type": "number"}},
     });
-    spec.error_schemas = vec![division_by_zero(), quotient_too_large()];
+    spec.error_schemas = DivideError::definitions();
     spec
 }
 
-fn division_by_zero() -> ErrorDefinition {
-    definition("DIVISION_BY_ZERO", "The divisor is zero.")
-}
-
-fn quotient_too_large() -> ErrorDefinition {
-    definition(
-        "QUOTIENT_TOO_LARGE",
-        "The quotient is larger than any number that can be written.",
-    )
-}
-
-fn definition(code: &'static str, description: &str) -> ErrorDefinition {
-    let code = Code::new(code).expect("the codes of the demonstration are well formed");
-    ErrorDefinition {
-        schema: json!({
-            "type": "object",
-            "required": ["dividend", "divisor"],
-            "properties": {"dividend": {"type": "number"}, "divisor": {"type": "number"}},
-        }),
-        http_status: Some(StatusPattern::Exact(422)),
-        category: Some(Category::Validation),
-        remedy: Some(Remedies::of(&[Remedy::ChangeInput])),
-        ..ErrorDefinition::new(code, description)
-    }
-}
-
 pub(super) async fn run(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
-    let input = Input::deserialize(&*input).map_err(|error| untyped(&error))?;
-    if input.divisor == 0.0 {
-        return Err(failure(&division_by_zero(), input)
-            .with_message(format!("cannot divide {} by zero", input.dividend))
-            .with_violation(
-                Violation::value("/divisor", "division by zero has no result")
-                    .expected("a number other than 0")
-                    .actual(input.divisor),
-            )
-            .with_actions(["Give a divisor other than 0"]));
+    let Input { dividend, divisor } =
+        Input::deserialize(&*input).map_err(|error| untyped(&error))?;
+    if divisor == 0.0 {
+        let violation = Violation::value("/divisor", "division by zero has no result")
+            .expected("a number other than 0")
+            .actual(divisor);
+        return Err(
+            Failure::from(DivideError::ByZero { dividend, divisor }).with_violation(violation)
+        );
     }
-    let quotient = input.dividend / input.divisor;
+    let quotient = dividend / divisor;
     if !quotient.is_finite() {
-        return Err(failure(&quotient_too_large(), input)
-            .with_message(format!(
-                "{} divided by {} is too large for a number",
-                input.dividend, input.divisor
-            ))
-            .with_actions(["Give a smaller dividend or a larger divisor"]));
+        return Err(DivideError::TooLarge { dividend, divisor }.into());
     }
     Ok(json!({"quotient": quotient}))
-}
-
-fn failure(definition: &ErrorDefinition, input: Input) -> Failure {
-    let kind = definition
-        .kind()
-        .expect("the declaration is accepted: the registry has checked it");
-    Failure::new(kind)
-        .with_detail("dividend", input.dividend)
-        .with_detail("divisor", input.divisor)
 }

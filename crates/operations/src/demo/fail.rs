@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
+use panpan_contract::catalogue::nearest;
 use panpan_contract::catalogue::{CODE_LENGTH_LIMIT, entries, is_protocol_code};
 use panpan_contract::failure::{Alternative, Violation};
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::{Failure, Kind, codes};
-use panpan_runtime::{Context, nearest, untyped};
+use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Fourth room: the handler runs, once, for as long as it may.
+//! The handler runs, once, for as long as it may.
 //!
 //! The only place where a handler is called. A panic becomes INTERNAL, whatever it said goes to the
 //! private log. Running out of time becomes TIMEOUT, or ERR_OUTCOME_UNKNOWN when repeating the call
@@ -93,12 +93,17 @@ fn said(panic: &(dyn Any + Send)) -> String {
 
 fn panicked(operation: Arc<Operation>, said: &str) -> Raised {
     let failure = Failure::new(codes::INTERNAL)
-        .with_message(format!(
-            "operation {} stopped by a defect of its own",
-            operation.name()
-        ))
+        .with_message(stopped_by_a_defect(&operation))
         .with_effect(effect_when_cut(&operation));
     Raised::by_gateway(failure, Some(operation)).privately(format!("panic: {said}"))
+}
+
+/// What a caller is told when an operation failed in a way nobody declared.
+pub(super) fn stopped_by_a_defect(operation: &Operation) -> String {
+    format!(
+        "operation {} stopped by a defect of its own",
+        operation.name()
+    )
 }
 
 fn timed_out(operation: &Operation, input: &Value, timeout_ms: u64) -> Failure {

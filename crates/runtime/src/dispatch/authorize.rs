@@ -1,4 +1,4 @@
-//! Second room: may this caller call it.
+//! May this caller call it.
 //!
 //! Callers have no identity yet, so an operation with any restriction is refused with FORBIDDEN.
 

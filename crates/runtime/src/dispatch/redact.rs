@@ -1,4 +1,4 @@
-//! Sixth room: secrets leave the failure, and what callers must not see leaves for the log.
+//! Secrets leave the failure, and what callers must not see leaves for the log.
 //!
 //! The rules are the contract's, and what the operation's schemas mark as sensitive.
 

@@ -1,10 +1,11 @@
-//! First room: which operation is meant.
+//! Which operation is meant.
 //!
 //! Refuses with NOT_FOUND, also for internal operations called from outside: that they exist is
 //! nobody's business there.
 
 use std::sync::Arc;
 
+use panpan_contract::catalogue::nearest;
 use panpan_contract::failure::Alternative;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, codes};
@@ -13,7 +14,6 @@ use serde_json::Value;
 use super::Origin;
 use super::raised::Raised;
 use super::stamp::asked_name;
-use crate::nearest::nearest;
 use crate::registry::{Operation, Registry};
 
 /// A call whose operation exists for its caller.

@@ -1,4 +1,4 @@
-//! Seventh room: is the code one the operation may answer, and do the details fit their schema.
+//! Is the code one the operation may answer, and do the details fit their schema.
 //!
 //! A handler may answer what its operation declares and what the catalogue knows, except the codes
 //! of the protocol. Everything else is a defect of the handler: the caller sees INTERNAL with the
@@ -8,6 +8,7 @@ use panpan_contract::catalogue::is_protocol_code;
 use panpan_contract::{Failure, Kind, Redacted, codes};
 use serde_json::{Map, Value};
 
+use super::attempt::stopped_by_a_defect;
 use super::raised::Speaker;
 use super::redact::Cleaned;
 use crate::registry::Operation;
@@ -102,14 +103,20 @@ fn details(failure: &Failure) -> Value {
         .map_or_else(|| Value::Object(Map::new()), |it| Value::Object(it.clone()))
 }
 
+/// A handler that answers INTERNAL had an error without a code; any other code it may not answer is
+/// named, so that its author finds it.
 fn undeclared(said: &Redacted, operation: &Operation) -> Settled {
-    let failure = Failure::new(codes::INTERNAL)
-        .with_message(format!(
-            "operation {} failed with a code it may not answer",
-            operation.name()
-        ))
-        .with_detail("original_code", said.code().as_str())
-        .with_effect(said.effect());
+    let name = operation.name();
+    let failure = Failure::new(codes::INTERNAL).with_effect(said.effect());
+    let failure = if said.code() == failure.code() {
+        failure.with_message(stopped_by_a_defect(operation))
+    } else {
+        failure
+            .with_message(format!(
+                "operation {name} failed with a code it may not answer"
+            ))
+            .with_detail("original_code", said.code().as_str())
+    };
     let mut cause = format!("{}: {}", said.code(), said.message());
     for step in said.causes() {
         cause.push_str("; caused by: ");

@@ -1,4 +1,4 @@
-//! Fifth room: who speaks, what was tried, which occurrence this is, and when.
+//! Who speaks, what was tried, which occurrence this is, and when.
 //!
 //! Fills in only what the failure does not say itself.
 

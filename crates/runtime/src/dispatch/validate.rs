@@ -1,4 +1,4 @@
-//! Third room: can the operation be called this way, and does the input fit its schema.
+//! Can the operation be called this way, and does the input fit its schema.
 //!
 //! Refuses with INVALID_OPERATION_TYPE, or with INVALID_INPUT and everything that does not fit.
 

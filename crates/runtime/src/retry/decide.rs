@@ -181,7 +181,7 @@ mod tests {
 
     const SEED: i64 = 42;
 
-    fn failed(entry: panpan_contract::catalogue::Entry) -> Attempt {
+    fn failed(entry: &'static panpan_contract::catalogue::Entry) -> Attempt {
         Attempt::of(&Failure::new(entry))
     }
 

@@ -11,8 +11,9 @@ mod tool;
 
 use std::collections::BTreeMap;
 
+use panpan_contract::catalogue::nearest;
 use panpan_contract::operation::OperationName;
-use panpan_runtime::{CallRequest, Dispatcher, nearest};
+use panpan_runtime::{CallRequest, Dispatcher};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
     CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
