@@ -99,7 +99,7 @@ mod tests {
             ("opType", &["op_type"]),
             ("op_tpye", &["op_type"]),
             ("ERR_TIMEOT", &["ERR_TIMEOUT"]),
-            ("timeout", &["timeout_ms"]),
+            ("timeout", &["timeout_ms", "ERR_TIMEOUT"]),
             ("op_types_all", &["op_type"]),
             ("retry", &[]),
             ("", &[]),
