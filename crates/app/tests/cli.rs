@@ -241,7 +241,7 @@ fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
         (
             &["--to", "latin"],
             b"{}",
-            "one of flat, bot, outcome, jsonrpc, call, problem, mcp, grpc",
+            "possible values: flat, bot, outcome, jsonrpc, call, problem, mcp, grpc",
         ),
         (&[], b"{}", "--to"),
     ] {

@@ -2,7 +2,7 @@
 //!
 //! One judgement for the derive macro (which points at the attribute) and the contract (which
 //! reports at registration): neither writes these rules again, so neither accepts what the other
-//! refuses. The wording of a refusal is theirs.
+//! refuses. The wording is theirs.
 
 use crate::facts::{Category, Remedies, Remedy};
 use crate::known::{Known, lookup};
@@ -43,7 +43,7 @@ pub enum FixedFact {
 
 /// Why a declaration is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum Objection {
     /// Only the protocol itself gives this code.
     Protocol,
     /// The catalogue fixes another fact for this code.
@@ -78,27 +78,27 @@ impl Facts {
     }
 
     /// Every reason why this may not be said about the code; none if it may.
-    pub fn refusals(self, code: &str) -> Vec<Refusal> {
+    pub fn objections(self, code: &str) -> Vec<Objection> {
         let known = lookup(code).filter(|_| !is_protocol_code(code));
-        let mut refusals = Vec::new();
+        let mut objections = Vec::new();
         if is_protocol_code(code) {
-            refusals.push(Refusal::Protocol);
+            objections.push(Objection::Protocol);
         } else if let Some(known) = known {
-            refusals.extend(self.contradictions(known));
+            objections.extend(self.contradictions(known));
         } else {
-            refusals.extend(self.vain_claim());
+            objections.extend(self.vain_claim());
         }
         let status = self.http_status;
         let status = status.filter(|status| !(400..=599).contains(status));
-        refusals.extend(status.map(Refusal::Status));
+        objections.extend(status.map(Objection::Status));
         let number = self.jsonrpc_code.filter(|_| known.is_none());
         let number = number.filter(|&number| number < DECLARED_JSONRPC_CODE);
-        refusals.extend(number.map(Refusal::JsonRpc));
-        refusals
+        objections.extend(number.map(Objection::JsonRpc));
+        objections
     }
 
     /// What the catalogue says otherwise.
-    fn contradictions(self, known: Known) -> impl Iterator<Item = Refusal> {
+    fn contradictions(self, known: Known) -> impl Iterator<Item = Objection> {
         let fixed = known.category().to_string();
         let declared = self.category.map(|it| it.to_string());
         let category = (FixedFact::Category, fixed, declared);
@@ -115,7 +115,7 @@ impl Facts {
             .into_iter()
             .filter_map(|(fact, fixed, declared)| {
                 let declared = declared.filter(|declared| *declared != fixed)?;
-                Some(Refusal::Contradiction {
+                Some(Objection::Contradiction {
                     fact,
                     fixed,
                     declared,
@@ -124,10 +124,10 @@ impl Facts {
     }
 
     /// A claim to be retryable in a category that never is.
-    fn vain_claim(self) -> Option<Refusal> {
+    fn vain_claim(self) -> Option<Objection> {
         let category = self.implied_category();
         let vain = self.retryable == Some(true) && !category.retryable();
-        vain.then_some(Refusal::NotRetryable(category))
+        vain.then_some(Objection::NotRetryable(category))
     }
 }
 
@@ -167,29 +167,29 @@ mod tests {
             ..SILENT
         };
         let fixed = i64::from(lookup("ERR_TIMEOUT").unwrap().jsonrpc());
-        let contradiction = |fact, fixed: &str, declared: &str| Refusal::Contradiction {
+        let contradiction = |fact, fixed: &str, declared: &str| Objection::Contradiction {
             fact,
             fixed: fixed.to_owned(),
             declared: declared.to_owned(),
         };
         for (code, facts, expected) in [
             ("FILE_GONE", SILENT, vec![]),
-            ("NOT_FOUND", SILENT, vec![Refusal::Protocol]),
+            ("NOT_FOUND", SILENT, vec![Objection::Protocol]),
             (
                 "NOT_FOUND",
                 number(-32601),
-                vec![Refusal::Protocol, Refusal::JsonRpc(-32601)],
+                vec![Objection::Protocol, Objection::JsonRpc(-32601)],
             ),
-            ("FILE_GONE", status(399), vec![Refusal::Status(399)]),
+            ("FILE_GONE", status(399), vec![Objection::Status(399)]),
             ("FILE_GONE", status(400), vec![]),
             ("FILE_GONE", status(599), vec![]),
-            ("FILE_GONE", status(600), vec![Refusal::Status(600)]),
-            ("FILE_GONE", number(999), vec![Refusal::JsonRpc(999)]),
+            ("FILE_GONE", status(600), vec![Objection::Status(600)]),
+            ("FILE_GONE", number(999), vec![Objection::JsonRpc(999)]),
             ("FILE_GONE", number(1000), vec![]),
             (
                 "FILE_GONE",
                 retryable(None),
-                vec![Refusal::NotRetryable(Category::Permanent)],
+                vec![Objection::NotRetryable(Category::Permanent)],
             ),
             ("FILE_GONE", retryable(Some(Category::Network)), vec![]),
             ("ERR_TIMEOUT", number(fixed), vec![]),
@@ -207,7 +207,7 @@ mod tests {
                 vec![contradiction(FixedFact::Category, "TIMEOUT", "NETWORK")],
             ),
         ] {
-            assert_eq!(facts.refusals(code), expected, "{code} {facts:?}");
+            assert_eq!(facts.objections(code), expected, "{code} {facts:?}");
         }
     }
 }

@@ -20,7 +20,7 @@ mod reverse;
 mod table;
 
 pub use code::{CODE_LENGTH_LIMIT, CodeError, check_code, code_from_name};
-pub use declared::{DECLARED_JSONRPC_CODE, Facts, FixedFact, Refusal};
+pub use declared::{DECLARED_JSONRPC_CODE, Facts, FixedFact, Objection};
 pub use entry::{DefaultRecovery, Entry, Mapping};
 pub use facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies, Remedy};
 pub use known::{Family, Known, lookup};

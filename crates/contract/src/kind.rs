@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use panpan_catalogue::{
-    Category, Domain, Effect, Entry, FixedFact, FlatCategory, Grpc, Known, Refusal, Remedies,
+    Category, Domain, Effect, Entry, FixedFact, FlatCategory, Grpc, Known, Objection, Remedies,
     Remedy, lookup, representative, row_for_status,
 };
 
@@ -91,7 +91,7 @@ impl Kind {
 
     /// The facts of a declared code, or every reason why the declaration is refused.
     pub fn declared(code: Code, facts: Facts) -> Result<Self, Vec<KindError>> {
-        let refusals = facts.refusals(code.as_str());
+        let refusals = facts.objections(code.as_str());
         let problems: Vec<_> = refusals
             .into_iter()
             .map(|refusal| KindError::new(&code, refusal))
@@ -274,14 +274,14 @@ impl From<&'static Entry> for Kind {
 }
 
 impl KindError {
-    fn new(code: &Code, refusal: Refusal) -> Self {
+    fn new(code: &Code, refusal: Objection) -> Self {
         let code = code.clone();
         match refusal {
-            Refusal::Protocol => KindError::Protocol {
+            Objection::Protocol => KindError::Protocol {
                 suggestion: format!("MY_{code}"),
                 code,
             },
-            Refusal::Contradiction {
+            Objection::Contradiction {
                 fact,
                 fixed,
                 declared,
@@ -291,9 +291,9 @@ impl KindError {
                 fixed,
                 declared,
             },
-            Refusal::NotRetryable(category) => KindError::NotRetryable { code, category },
-            Refusal::Status(status) => KindError::Status { code, status },
-            Refusal::JsonRpc(number) => KindError::JsonRpc { code, number },
+            Objection::NotRetryable(category) => KindError::NotRetryable { code, category },
+            Objection::Status(status) => KindError::Status { code, status },
+            Objection::JsonRpc(number) => KindError::JsonRpc { code, number },
         }
     }
 }

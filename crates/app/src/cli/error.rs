@@ -4,8 +4,10 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+/// The exit code when the answer is no.
+pub(super) const ANSWER_IS_NO: u8 = 1;
 /// The exit code for what could not be done.
-const COULD_NOT: u8 = 2;
+pub(super) const COULD_NOT: u8 = 2;
 
 /// A sentence with advice, to be wrapped around an error as its context.
 #[derive(Debug)]
@@ -35,18 +37,18 @@ impl std::error::Error for Hinted {}
 pub(super) fn usage(usage: &clap::Error) -> ExitCode {
     match usage.print() {
         Ok(()) => ExitCode::from(u8::try_from(usage.exit_code()).unwrap_or(COULD_NOT)),
-        Err(error) => report(&error.into()),
+        Err(error) => report(&error.into(), COULD_NOT),
     }
 }
 
 /// Tells what went wrong. A reader that has seen enough is nothing wrong.
-pub(super) fn report(error: &anyhow::Error) -> ExitCode {
+pub(super) fn report(error: &anyhow::Error, exit_code: u8) -> ExitCode {
     if is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     // When stderr is gone too, the exit code has to do.
     let _ = io::stderr().write_all(told(error).as_bytes());
-    ExitCode::from(COULD_NOT)
+    ExitCode::from(exit_code)
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

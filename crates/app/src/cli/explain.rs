@@ -9,6 +9,7 @@ use panpan_contract::{Category, Code, Failure, Kind, Remedy};
 use serde_json::{Value, json};
 
 use super::Done;
+use super::error::Hinted;
 
 /// What to explain.
 #[derive(Debug, clap::Args)]
@@ -50,10 +51,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
     match find(asked) {
         Some(known) if args.json => writeln!(out, "{:#}", whole(&known))?,
         Some(known) => page(&known, out)?,
-        None => {
-            unknown(asked, &mut std::io::stderr())?;
-            return Ok(Done::No);
-        }
+        None => return Ok(Done::No(unknown(asked))),
     }
     Ok(Done::Yes)
 }
@@ -100,13 +98,16 @@ fn find(asked: &str) -> Option<Known> {
 }
 
 /// Says that there is no such code, and which ones come near.
-fn unknown(asked: &str, talk: &mut impl Write) -> std::io::Result<()> {
-    writeln!(talk, "panpan: there is no code {asked:?}")?;
+fn unknown(asked: &str) -> Hinted {
     let near = nearest_codes(asked);
-    if !near.is_empty() {
-        writeln!(talk, "\nhint: did you mean {}?", near.join(", "))?;
-    }
-    writeln!(talk, "\nhint: `panpan explain` lists every code")
+    let hint = match near.as_slice() {
+        [] => "`panpan explain` lists every code".to_owned(),
+        near => format!(
+            "did you mean {}? `panpan explain` lists every code",
+            near.join(", ")
+        ),
+    };
+    Hinted::new(format!("there is no code {asked:?}"), hint)
 }
 
 /// The codes that come nearest: by number if one was asked for, else by spelling.
@@ -153,64 +154,59 @@ fn facts(known: &Known) -> Value {
 
 /// The facts, the page and every dialect as JSON.
 fn whole(known: &Known) -> Value {
+    let failure = Failure::new(Kind::from(*known)).redacted();
+    let shown = |dialect: Dialect| dialect.render_failure(&failure, Envelope::default());
     let mut object = facts(known);
     object["page"] = known.page().into();
     object["dialects"] = Dialect::ALL
-        .iter()
-        .map(|dialect| (dialect.name().to_owned(), rendered(*dialect, known)))
+        .map(|dialect| (dialect.name().to_owned(), shown(dialect)))
+        .into_iter()
         .collect();
     object
 }
 
-/// How a dialect shows the code, its members in the order of the dialect.
-fn shown(dialect: Dialect, known: &Known) -> String {
+fn page(known: &Known, out: &mut impl Write) -> anyhow::Result<()> {
     let failure = Failure::new(Kind::from(*known)).redacted();
-    let bytes = dialect.write_failure(&failure, Envelope::default());
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn rendered(dialect: Dialect, known: &Known) -> Value {
-    let failure = Failure::new(Kind::from(*known)).redacted();
-    dialect.render_failure(&failure, Envelope::default())
-}
-
-fn page(known: &Known, out: &mut impl Write) -> std::io::Result<()> {
-    let kind = Kind::from(*known);
-    let failure = Failure::new(kind.clone());
-    writeln!(out, "{}: {}\n", kind.code(), known.title())?;
-    writeln!(
-        out,
-        "  category   {} ({})",
-        kind.category(),
-        kind.category().letter()
-    )?;
-    writeln!(out, "  repeating  {}", advice(&failure))?;
-    let remedies: Vec<_> = kind.remedies().iter().map(Remedy::word).collect();
-    writeln!(out, "  remedy     {}", remedies.join(", "))?;
-    writeln!(
-        out,
-        "  numbers    {} ({}), HTTP {}, JSON-RPC {}, gRPC {} {}",
-        known.number(),
-        known.domain(),
-        kind.http_status(),
-        kind.jsonrpc_code(),
-        kind.grpc().number(),
-        kind.grpc()
-    )?;
-    writeln!(
-        out,
-        "  flat       {} ({})\n",
-        kind.flat_name(),
-        kind.flat_category()
-    )?;
+    writeln!(out, "{}: {}\n", failure.code(), known.title())?;
+    for (label, text) in summary(known, &failure) {
+        writeln!(out, "  {label:<10} {text}")?;
+    }
+    writeln!(out)?;
     for line in known.page().lines() {
         writeln!(out, "{}", line.trim_start_matches("## "))?;
     }
     writeln!(out, "\nHow each dialect shows it\n")?;
     for dialect in Dialect::ALL {
-        writeln!(out, "{:<8} {}", dialect, shown(dialect, known))?;
+        let shown = serde_json::to_string(&dialect.failure(&failure, Envelope::default()))?;
+        writeln!(out, "{dialect:<8} {shown}")?;
     }
     Ok(())
+}
+
+fn summary(known: &Known, failure: &Failure) -> [(&'static str, String); 5] {
+    let kind = failure.kind();
+    let remedies: Vec<_> = kind.remedies().iter().map(Remedy::word).collect();
+    let (number, domain, grpc) = (known.number(), known.domain(), kind.grpc());
+    let (http, jsonrpc) = (kind.http_status(), kind.jsonrpc_code());
+    [
+        (
+            "category",
+            format!("{} ({})", kind.category(), kind.category().letter()),
+        ),
+        ("repeating", advice(failure)),
+        ("remedy", remedies.join(", ")),
+        (
+            "numbers",
+            format!(
+                "{number} ({domain}), HTTP {http}, JSON-RPC {jsonrpc}, gRPC {} {grpc}",
+                grpc.number()
+            ),
+        ),
+        (
+            "flat",
+            format!("{} ({})", kind.flat_name(), kind.flat_category()),
+        ),
+    ]
 }
 
 fn advice(failure: &Failure) -> String {

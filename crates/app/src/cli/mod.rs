@@ -12,6 +12,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use error::Hinted;
 
 /// Every failure of every tool: typed, safe to retry or plainly not, with what to do next.
 #[derive(Debug, Parser)]
@@ -32,21 +33,12 @@ enum Command {
 }
 
 /// What a command that could do its work answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Done {
     /// It is done.
     Yes,
-    /// The answer is no.
-    No,
-}
-
-impl From<Done> for ExitCode {
-    fn from(done: Done) -> Self {
-        match done {
-            Done::Yes => ExitCode::SUCCESS,
-            Done::No => ExitCode::from(1),
-        }
-    }
+    /// The answer is no, and this is why.
+    No(Hinted),
 }
 
 /// Runs the command named by the arguments of the process.
@@ -60,5 +52,9 @@ pub(crate) fn run() -> ExitCode {
         Command::Translate(args) => translate::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Mcp(args) => mcp::run(&args),
     };
-    outcome.map_or_else(|error| error::report(&error), ExitCode::from)
+    match outcome {
+        Ok(Done::Yes) => ExitCode::SUCCESS,
+        Ok(Done::No(why)) => error::report(&why.into(), error::ANSWER_IS_NO),
+        Err(error) => error::report(&error, error::COULD_NOT),
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Read, Write};
 
 use anyhow::Context;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use panpan_contract::dialect::{Dialect, Envelope, Reply, detect};
 use panpan_contract::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
 use serde::Serialize;
@@ -13,17 +14,18 @@ use super::error::Hinted;
 /// From which dialect to which.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The dialect to write: flat, bot, outcome, jsonrpc, call, problem, mcp or grpc
-    #[arg(long, value_parser = dialect)]
+    /// The dialect to write
+    #[arg(long, value_parser = dialects())]
     to: Dialect,
     /// The dialect the input is written in; told by its shape when left out
-    #[arg(long, value_parser = dialect)]
+    #[arg(long, value_parser = dialects())]
     from: Option<Dialect>,
 }
 
-fn dialect(name: &str) -> Result<Dialect, String> {
-    let names = Dialect::ALL.map(Dialect::name).join(", ");
-    Dialect::from_name(name).ok_or_else(|| format!("one of {names}"))
+/// The names of the dialects, for help, completion and refusals alike.
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
+        .map(|name| Dialect::from_name(&name).expect("only names of dialects are possible values"))
 }
 
 /// Reads one document and writes it in the other dialect.

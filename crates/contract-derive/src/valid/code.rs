@@ -1,7 +1,7 @@
 //! A variant's code and facts against the catalogue, and the words for what does not agree.
 
 use panpan_catalogue::{
-    DECLARED_JSONRPC_CODE, Facts, FixedFact, Refusal, Remedies, check_code, lookup,
+    DECLARED_JSONRPC_CODE, Facts, FixedFact, Objection, Remedies, check_code, lookup,
 };
 
 use super::{object, said};
@@ -39,7 +39,7 @@ pub(super) fn check(
         problems.add(&written.tokens, format!("{error}{advice}"));
         return None;
     }
-    for refusal in judged(&code, attributes).refusals(&code) {
+    for refusal in judged(&code, attributes).objections(&code) {
         explain(&code, refusal, attributes, enum_name, problems);
     }
     check_delay(&code, variant, problems);
@@ -78,13 +78,13 @@ fn category_is_clear(attributes: &VariantAttributes) -> bool {
 
 fn explain(
     code: &str,
-    refusal: Refusal,
+    refusal: Objection,
     attributes: &VariantAttributes,
     enum_name: &str,
     problems: &mut Problems,
 ) {
     match refusal {
-        Refusal::Protocol => {
+        Objection::Protocol => {
             let own = own_code(enum_name, code);
             let message = format!(
                 "{code} is given by the protocol itself, never by an operation; choose a code of \
@@ -92,22 +92,22 @@ fn explain(
             );
             object(&attributes.code, message, problems);
         }
-        Refusal::Contradiction { fact, fixed, .. } => {
+        Objection::Contradiction { fact, fixed, .. } => {
             contradiction(code, fact, &fixed, attributes, problems);
         }
-        Refusal::NotRetryable(category) => {
+        Objection::NotRetryable(category) => {
             let message = format!(
                 "{code} is in category {category}, which is never retryable; choose a retryable \
                  category such as `TRANSIENT`, or remove `retryable`"
             );
             object(&attributes.retryable, message, problems);
         }
-        Refusal::Status(status) => {
+        Objection::Status(status) => {
             let message =
                 format!("{status} is not the status of a failure; write one from 400 to 599");
             object(&attributes.http, message, problems);
         }
-        Refusal::JsonRpc(number) => {
+        Objection::JsonRpc(number) => {
             let message = format!(
                 "{number} is reserved in JSON-RPC; write {DECLARED_JSONRPC_CODE} or above, or \
                  remove `jsonrpc`"

@@ -27,7 +27,7 @@ pub enum LlmFailure {
 
 /// What a provider said, as far as it said it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ProviderError<'a> {
+pub struct ProviderAnswer<'a> {
     /// The HTTP status.
     pub status: Option<u16>,
     /// The provider's words for the failure, most specific first: its code, type or status name.
@@ -108,7 +108,7 @@ impl LlmFailure {
 
     /// The failure a provider means: by its own words, by phrases where its words are too general,
     /// then by the status.
-    pub fn of(error: ProviderError<'_>) -> Self {
+    pub fn of(error: ProviderAnswer<'_>) -> Self {
         if let Some(failure) = Self::of_words(error.words) {
             return failure;
         }
@@ -207,7 +207,7 @@ mod tests {
             ),
             (422, &[], "", "ERR_LLM_BAD_REQUEST"),
         ] {
-            let failure = LlmFailure::of(ProviderError {
+            let failure = LlmFailure::of(ProviderAnswer {
                 status: Some(status),
                 words,
                 message,

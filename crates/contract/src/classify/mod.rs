@@ -9,7 +9,7 @@ mod network;
 
 pub use io::io_failure;
 pub use json::JsonFailure;
-pub use llm::{LlmFailure, ProviderError};
+pub use llm::{LlmFailure, ProviderAnswer};
 pub use network::NetworkFailure;
 
 use crate::kind::Kind;

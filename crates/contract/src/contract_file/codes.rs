@@ -46,7 +46,7 @@ impl Codes {
             match definition.kind() {
                 Ok(kind) if is_whole => self.compare(&definition, kind, &path, problems),
                 Ok(_) => {}
-                Err(errors) => note_refusals(&errors, is_whole, &path, problems),
+                Err(errors) => note_objections(&errors, is_whole, &path, problems),
             }
         }
     }
@@ -137,7 +137,7 @@ fn sound(
 
 /// Notes why a code is refused. What follows from facts of which some are not sound may be false,
 /// and is left until they are.
-fn note_refusals(
+fn note_objections(
     errors: &[KindError],
     is_whole: bool,
     path: &Path<'_>,

@@ -2,17 +2,17 @@
 //! Only reads and measures; whether to wait that long is decided elsewhere.
 
 mod body;
+mod forbidden;
 mod headers;
 mod http_date;
 mod quota;
-mod refusal;
 mod text;
 
 use serde::{Deserialize, Serialize};
 
 pub use body::from_body;
+pub use forbidden::forbids_retry;
 pub use headers::from_headers;
-pub use refusal::forbids_retry;
 pub use text::parse_retry_after;
 
 /// The longest delay a hint can hold, 30 days; what a server asks beyond is cut to it.

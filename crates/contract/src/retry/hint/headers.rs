@@ -179,7 +179,7 @@ fn read(row: &Row, name: &str, raw: &str, now: Timestamp) -> Vec<Candidate> {
     };
     let single = match row.format {
         Format::Moment(unit) => text::delay_ms(raw, unit, now),
-        Format::Pushback => refusal::pushback_ms(raw).map(|ms| ms.min(MAX_HINT_MS)),
+        Format::Pushback => forbidden::pushback_ms(raw).map(|ms| ms.min(MAX_HINT_MS)),
         Format::Quotas => {
             let quotas = quota::parse(raw, now).into_iter();
             return quotas

@@ -9,10 +9,10 @@
 pub fn forbids_retry<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
     headers
         .into_iter()
-        .any(|(name, value)| is_refusal(&name.to_ascii_lowercase(), value))
+        .any(|(name, value)| forbids(&name.to_ascii_lowercase(), value))
 }
 
-fn is_refusal(name: &str, value: &str) -> bool {
+fn forbids(name: &str, value: &str) -> bool {
     match name {
         "grpc-retry-pushback-ms" => pushback_ms(value).is_none(),
         "x-should-retry" | "stripe-should-retry" => value.trim().eq_ignore_ascii_case("false"),
