@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::text::{self, Unit};
-use super::{Hint, MAX_HINT_MS, MAX_VALUE_BYTES, quota, refusal};
+use super::{Hint, MAX_HINT_MS, MAX_VALUE_BYTES, forbidden, quota};
 
 /// Reads the hint out of an answer's headers.
 ///
