@@ -117,6 +117,8 @@ fn explain_knows_families_lower_case_and_flat_names() {
         ("HTTP_418", "HTTP_418"),
         ("err_timeout", "ERR_TIMEOUT"),
         ("ERR_HTTP_529", "ERR_HTTP_529"),
+        ("-32001", "TASK_NOT_FOUND"),
+        ("215", "ERR_HTTP_429_RATE_LIMITED"),
     ] {
         let output = panpan(&["explain", asked, "--json"], b"");
         let object: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -136,9 +138,9 @@ fn an_unknown_code_is_answered_with_the_nearest_ones_and_exit_1() {
         ("ERR_TIMEOT", "ERR_TIMEOUT"),
         ("TASK_NOTFOUND", "TASK_NOT_FOUND"),
         ("429", "ERR_HTTP_429_RATE_LIMITED"),
-        ("-32001", "TASK_NOT_FOUND"),
+        ("rate", "RATE_LIMIT_ERROR"),
     ] {
-        let output = panpan(&["explain", "--", asked], b"");
+        let output = panpan(&["explain", asked], b"");
         assert_eq!(output.status.code(), Some(1), "{asked}");
         assert!(output.stdout.is_empty());
         assert!(
@@ -177,6 +179,37 @@ fn translate_passes_successes_and_request_ids_on() {
         translated(&response, "flat"),
         json!({"success": true, "answer": 42})
     );
+}
+
+#[test]
+fn translate_reads_errors_written_in_no_dialect() {
+    let github = br#"{"message": "Not Found", "status": "404"}"#;
+    let output = panpan(&["translate", "--to", "call"], github);
+    let call: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(call["code"], "ERR_HTTP_404_NOT_FOUND");
+    let page = b"<html>502 Bad Gateway</html>";
+    let output = panpan(&["translate", "--to", "call", "--status", "502"], page);
+    let call: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&call["code"], &call["retryable"]),
+        (&json!("ERR_HTTP_502_BAD_GATEWAY"), &json!(true))
+    );
+}
+
+#[test]
+fn translate_takes_nothing_for_a_success_that_may_be_a_failure() {
+    let odd = br#"{"Code": "Throttled", "Text": "come back later"}"#;
+    for from in ["problem", "bot"] {
+        let output = panpan(&["translate", "--from", from, "--to", "outcome"], odd);
+        assert_eq!(output.status.code(), Some(2), "{from}");
+        let output = panpan(
+            &["translate", "--from", from, "--to", "outcome", "--success"],
+            odd,
+        );
+        assert_eq!(output.status.code(), Some(0), "{from}");
+    }
+    let output = panpan(&["translate", "--from", "mcp", "--to", "outcome"], odd);
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

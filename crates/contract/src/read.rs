@@ -172,31 +172,66 @@ impl Members {
         self.read(name, |member| member.integer())
     }
 
-    pub(crate) fn map(&mut self, name: &str) -> Result<Option<Map<String, Value>>, ReadError> {
-        self.read(name, |member| member.map())
-    }
-
     pub(crate) fn members(&mut self, name: &str) -> Result<Option<Members>, ReadError> {
         self.read(name, |member| member.members())
     }
 
-    /// Takes a list, reading each item with its own place.
-    pub(crate) fn list<T>(
+    /// Takes a member if it can be read so; a foreign member of another type stays where it is.
+    pub(crate) fn told<T>(
         &mut self,
         name: &str,
-        read: impl Fn(Value, String) -> Result<T, ReadError>,
-    ) -> Result<Option<Vec<T>>, ReadError> {
-        self.read(name, |member| member.list(read))
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let found = self.map.get(name).and_then(read);
+        if found.is_some() {
+            self.map.remove(name);
+        }
+        found
     }
 
-    /// Takes a word and finds the value it stands for.
-    pub(crate) fn word<T>(
+    pub(crate) fn told_text(&mut self, name: &str) -> Option<String> {
+        if !self.map.get(name).is_some_and(Value::is_string) {
+            return None;
+        }
+        match self.map.remove(name) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn told_flag(&mut self, name: &str) -> Option<bool> {
+        self.told(name, Value::as_bool)
+    }
+
+    pub(crate) fn told_unsigned<T: TryFrom<u64>>(&mut self, name: &str) -> Option<T> {
+        self.told(name, |value| T::try_from(value.as_u64()?).ok())
+    }
+
+    pub(crate) fn told_map(&mut self, name: &str) -> Option<Map<String, Value>> {
+        if !self.map.get(name).is_some_and(Value::is_object) {
+            return None;
+        }
+        match self.map.remove(name) {
+            Some(Value::Object(map)) => Some(map),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn told_members(&mut self, name: &str) -> Option<Members> {
+        let map = self.told_map(name)?;
+        Some(Members {
+            map,
+            path: self.at(name),
+        })
+    }
+
+    /// Takes a list if every item of it can be read.
+    pub(crate) fn told_list<T>(
         &mut self,
         name: &str,
-        expected: &str,
-        from_word: impl Fn(&str) -> Option<T>,
-    ) -> Result<Option<T>, ReadError> {
-        self.read(name, |member| member.word(expected, from_word))
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        self.told(name, |value| value.as_array()?.iter().map(read).collect())
     }
 
     /// Takes all members at once, each with its place; null counts as absent.
@@ -319,6 +354,14 @@ impl Member<'_> {
         self.typed(expected, |value| {
             value.as_str().and_then(from_word).ok_or(value)
         })
+    }
+
+    /// A word of a vocabulary; `None` for one that a later version may have added.
+    pub(crate) fn known_word<T>(
+        self,
+        from_word: impl Fn(&str) -> Option<T>,
+    ) -> Result<Option<T>, ReadError> {
+        self.text().map(|word| from_word(&word))
     }
 
     fn place(&self) -> String {

@@ -272,7 +272,7 @@ fn problems_of_other_makers_keep_their_extensions_and_ignore_wrong_types() {
     let document = json!({
         "type": "https://example.com/probs/out-of-credit",
         "title": "You do not have enough credit.",
-        "status": "403",
+        "status": ["403"],
         "detail": "Your current balance is 30, but that costs 50.",
         "balance": 30,
         "accounts": ["/account/12345"],
@@ -291,7 +291,7 @@ fn problems_of_other_makers_keep_their_extensions_and_ignore_wrong_types() {
     let details = failure.details().unwrap();
     assert_eq!(
         (&details["balance"], &details["status"]),
-        (&json!(30), &json!("403"))
+        (&json!(30), &json!(["403"]))
     );
 
     let bare = json!({"type": "about:blank", "title": "Too Many Requests", "status": 429});

@@ -74,6 +74,14 @@ proptest! {
             let document = dialect.render_failure(&failure, Envelope::default());
             let residual = residual(dialect, &document);
             prop_assert!(residual.get("message").is_none(), "{} {}", dialect, residual);
+            for (pointer, natively) in [
+                ("/code", CARRY_THE_CODE),
+                ("/retryable", CARRY_RETRYABILITY),
+                ("/recovery/retry_after_ms", CARRY_THE_DELAY),
+            ] {
+                let repeated = natively.contains(&dialect) && residual.pointer(pointer).is_some();
+                prop_assert!(!repeated, "{} repeats {}: {}", dialect, pointer, residual);
+            }
             let names = |value: Option<&Value>| -> Vec<String> {
                 value.and_then(Value::as_object).into_iter().flat_map(|map| map.keys().cloned()).collect()
             };
@@ -137,6 +145,28 @@ proptest! {
         }
     }
 }
+
+/// Which dialects have a place of their own for what.
+const CARRY_THE_CODE: &[Dialect] = &[
+    Dialect::Call,
+    Dialect::Outcome,
+    Dialect::Problem,
+    Dialect::Bot,
+    Dialect::Grpc,
+];
+const CARRY_RETRYABILITY: &[Dialect] = &[
+    Dialect::Flat,
+    Dialect::Call,
+    Dialect::Outcome,
+    Dialect::Problem,
+    Dialect::Grpc,
+];
+const CARRY_THE_DELAY: &[Dialect] = &[
+    Dialect::Outcome,
+    Dialect::Problem,
+    Dialect::Bot,
+    Dialect::Grpc,
+];
 
 /// Members the dialects write themselves beside the details; details of these names are in the residual.
 const OWN_NAMES: [&str; 8] = [
@@ -211,12 +241,18 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
         prop_assert_eq!(read.code(), failure.code(), "{}", dialect);
     }
     prop_assert_eq!(read.message(), failure.message(), "{}", dialect);
-    if read.code() == failure.code() {
-        let recoverable_only = matches!(dialect, Dialect::Bot) && !catalogued;
-        let untold = dialect == Dialect::JsonRpc && !catalogued;
-        if !recoverable_only && !untold {
-            prop_assert_eq!(read.retryable(), failure.retryable(), "{}", dialect);
-        }
+    // JSON-RPC has no place for it, and this shape tells it of declared codes by the delay.
+    let told_by_delay = dialect == Dialect::Bot && failure.recovery().retry_after_ms.is_none();
+    let untold = (dialect == Dialect::JsonRpc || told_by_delay) && !catalogued;
+    if read.code() == failure.code() && !untold {
+        prop_assert_eq!(read.retryable(), failure.retryable(), "{}", dialect);
+    }
+    if !failure.retryable() && read.code() == failure.code() {
+        prop_assert!(
+            !read.retryable(),
+            "{} turns a final failure into a retryable one",
+            dialect
+        );
     }
     if matches!(
         dialect,
@@ -235,6 +271,26 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
             "{}",
             dialect
         );
+    }
+    if matches!(dialect, Dialect::Flat | Dialect::JsonRpc | Dialect::Grpc) {
+        for (name, value) in failure.details().into_iter().flatten() {
+            let has_place = match dialect {
+                Dialect::Grpc => {
+                    value.is_string()
+                        && name.len() > 1
+                        && name.bytes().all(|byte| byte.is_ascii_lowercase())
+                }
+                _ => true,
+            };
+            if has_place && !OWN_NAMES.contains(&name.as_str()) {
+                prop_assert_eq!(
+                    read.details().and_then(|details| details.get(name)),
+                    Some(value),
+                    "{}",
+                    dialect
+                );
+            }
+        }
     }
     Ok(())
 }

@@ -14,7 +14,8 @@ use super::error::Hinted;
 /// What to explain.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The code to explain, such as ERR_HTTP_429_RATE_LIMITED; all codes are listed when left out
+    /// The code to explain, such as ERR_HTTP_429_RATE_LIMITED, or its number; without it all are listed
+    #[arg(allow_negative_numbers = true)]
     code: Option<String>,
     /// List only codes of this category: its word or its letter
     #[arg(long, value_parser = category, conflicts_with = "code")]
@@ -91,8 +92,11 @@ fn list(args: &Args, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The code as typed, in upper case, or as the flat dialect names it.
+/// The code as typed, in upper case, as the flat dialect names it, or by its number.
 fn find(asked: &str) -> Option<Known> {
+    if let Ok(number) = asked.parse::<i64>() {
+        return catalogue::for_jsonrpc(number);
+    }
     let normalised = Code::normalised(asked)?;
     catalogue::lookup(normalised.as_str()).or_else(|| catalogue::for_flat_name(asked))
 }
@@ -110,21 +114,22 @@ fn unknown(asked: &str) -> Hinted {
     Hinted::new(format!("there is no code {asked:?}"), hint)
 }
 
-/// The codes that come nearest: by number if one was asked for, else by spelling.
+/// The codes that come nearest: those of a status if a number was asked for, else by spelling, else
+/// those that hold the word.
 fn nearest_codes(asked: &str) -> Vec<&'static str> {
-    if let Ok(number) = asked.parse::<i32>() {
-        let has = |row: &&catalogue::Entry| {
-            [i32::from(row.http), row.jsonrpc, row.number.into()].contains(&number)
-        };
-        return catalogue::entries()
-            .filter(has)
-            .map(|row| row.code)
-            .collect();
+    let codes = || catalogue::entries().map(|row| row.code);
+    if let Ok(status) = asked.parse::<u16>() {
+        let answered = catalogue::entries().filter(|row| row.http == status);
+        return answered.map(|row| row.code).collect();
     }
-    nearest(
-        &asked.to_ascii_uppercase(),
-        catalogue::entries().map(|row| row.code),
-    )
+    let near = nearest(asked, codes());
+    if !near.is_empty() {
+        return near;
+    }
+    let word = asked.to_ascii_uppercase();
+    codes()
+        .filter(|code| word.len() > 2 && code.contains(&word))
+        .collect()
 }
 
 /// The facts of a code as JSON.

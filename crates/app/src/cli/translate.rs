@@ -4,9 +4,10 @@ use std::io::{IsTerminal, Read, Write};
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use panpan_contract::dialect::{Dialect, Envelope, Reply, detect};
+use panpan_contract::dialect::{Dialect, Envelope, Reply, detect, read_foreign};
 use panpan_contract::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::Done;
 use super::error::Hinted;
@@ -20,6 +21,12 @@ pub(super) struct Args {
     /// The dialect the input is written in; told by its shape when left out
     #[arg(long, value_parser = dialects())]
     from: Option<Dialect>,
+    /// The HTTP status the input came with, for errors written in no dialect
+    #[arg(long, value_parser = clap::value_parser!(u16).range(400..=599))]
+    status: Option<u16>,
+    /// Take input that does not have the shape of a failure for the bare output of a success
+    #[arg(long)]
+    success: bool,
 }
 
 /// The names of the dialects, for help, completion and refusals alike.
@@ -65,20 +72,52 @@ fn read_reply(args: &Args, input: impl Read) -> anyhow::Result<Reply> {
         let hint = "pipe one JSON document into it";
         return Err(Hinted::new("there is nothing on standard input", hint).into());
     }
-    let document = read::document(&bytes).map_err(refused)?;
-    let dialect = args
-        .from
-        .map_or_else(|| detect(&document), Ok)
-        .map_err(refused)?;
-    dialect.read(document).map_err(|error| {
+    let document = match read::document(&bytes) {
+        Ok(document) => document,
+        // With a status, whatever came with it is the body of a failure: an HTML page, plain text.
+        Err(_) if args.status.is_some() => String::from_utf8_lossy(&bytes).into_owned().into(),
+        Err(error) => return Err(refused(error).into()),
+    };
+    match args.from.map_or_else(|| detect(&document), Ok) {
+        Ok(dialect) => read_dialect(args, dialect, document),
+        Err(error) => read_unknown(args, document, error),
+    }
+}
+
+fn read_dialect(args: &Args, dialect: Dialect, document: Value) -> anyhow::Result<Reply> {
+    let reply = dialect.read(document).map_err(|error| {
         let hint = format!("the input was read as {dialect}; say --from if it is another dialect");
-        Hinted::new(error.to_string(), hint).into()
+        Hinted::new(error.to_string(), hint)
+    })?;
+    let is_bare = matches!(dialect, Dialect::Bot | Dialect::Problem);
+    if is_bare && reply.outcome.is_ok() && !args.success {
+        let message = format!("the input does not have the shape of a failure in {dialect}");
+        let hint = "say --success if it is the output of a call that succeeded";
+        return Err(Hinted::new(message, hint).into());
+    }
+    Ok(reply)
+}
+
+/// Errors written in no dialect are guessed at; what says nothing of a failure is refused.
+fn read_unknown(args: &Args, document: Value, error: ReadError) -> anyhow::Result<Reply> {
+    if args.success {
+        return Ok(Reply {
+            request_id: None,
+            outcome: Ok(document),
+        });
+    }
+    let failure = read_foreign(document, args.status).ok_or_else(|| refused(error))?;
+    Ok(Reply {
+        request_id: None,
+        outcome: Err(failure),
     })
 }
 
 fn refused(error: ReadError) -> Hinted {
     let hint = match error {
-        ReadError::Unrecognised { .. } => "say --from with the dialect the input is written in",
+        ReadError::Unrecognised { .. } => {
+            "say --from, or --status with the HTTP status it came with"
+        }
         _ => "give one complete JSON document",
     };
     Hinted::new(error.to_string(), hint)

@@ -45,7 +45,7 @@ rows! {
         .grpc(Grpc::Unknown)
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
-        .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
+        .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
         .actions(&["Check at the other side whether the effect took place before doing anything else"])
         .alternatives(&["Ask again with the same idempotency key: the recorded outcome is given once there is one"]);
     ERR_CIRCUIT_OPEN: 107, "Calls to this upstream are paused", Transient =>

@@ -6,11 +6,13 @@ mod io;
 mod json;
 mod llm;
 mod network;
+mod words;
 
 pub use io::io_failure;
 pub use json::JsonFailure;
 pub use llm::{LlmFailure, ProviderAnswer};
 pub use network::NetworkFailure;
+pub use words::category_of_words;
 
 use crate::kind::Kind;
 

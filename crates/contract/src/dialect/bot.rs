@@ -2,15 +2,14 @@
 //!
 //! Also gives the compact form that MCP shows as text.
 
+use panpan_catalogue::Category;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::{RESIDUAL, Reply};
 use crate::classify::LlmFailure;
-use crate::failure::{
-    Canonical, Draft, Failure, Field, Fields, Inferred, Text, alternative, sentence,
-};
+use crate::failure::{Alternative, Canonical, Draft, Failure, Field, Fields, Inferred, Text};
 use crate::read::{Members, ReadError};
 
 /// What the shape says when nobody is named.
@@ -205,109 +204,154 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         return Ok(Reply::success(document));
     }
     let mut members = Members::of(document, "")?;
+    let of_a_model = members.peek("type").is_some_and(|kind| kind == "error");
     let error = members
         .members("error")?
         .ok_or_else(|| members.missing("error", "an object"))?;
-    Ok(Reply::failure(read_error(error)?))
+    Ok(Reply::failure(read_error(error, of_a_model)?))
 }
 
-fn read_error(mut error: Members) -> Result<Failure, ReadError> {
+fn read_error(mut error: Members, of_a_model: bool) -> Result<Failure, ReadError> {
     let mut draft = Draft {
-        message: error.text("message")?,
+        message: error.told_text("message"),
         ..Draft::default()
     };
-    read_code(&mut draft, &mut error)?;
-    draft.source = error
-        .text("source")?
-        .filter(|source| source != SOURCE_UNKNOWN);
-    let residual = error.members(RESIDUAL)?;
-    // The category of this shape is a functional area; the code or the residual knows the class.
-    error.take("category");
-    if let Some(context) = error.members("context")? {
-        read_context(&mut draft, context)?;
-    }
-    if let Some(recovery) = error.members("recovery")? {
-        read_recovery(&mut draft, recovery)?;
-    }
-    if let Some(debug) = error.members("debug")? {
-        read_debug(&mut draft, debug);
-    }
-    draft.keep_foreign(error.rest());
-    if let Some(residual) = residual {
-        draft.absorb(residual)?;
-    }
-    Ok(draft.finish())
-}
-
-/// Model providers write their words for a failure as `code` and `type`, and some write numbers.
-fn read_code(draft: &mut Draft, error: &mut Members) -> Result<(), ReadError> {
-    let ours = ["recovery", "context", "source", RESIDUAL]
+    let is_ours = ["recovery", "context", "source", RESIDUAL]
         .iter()
         .any(|name| error.peek(name).is_some());
-    if error.peek("code").is_some_and(Value::is_number) {
-        draft.code = error.take("code").map(|number| number.to_string());
-        return Ok(());
+    draft.code = error
+        .told_text("code")
+        .or_else(|| error.told("code", |code| code.as_i64().map(|code| code.to_string())));
+    if !is_ours {
+        read_provider_words(&mut draft, &mut error, of_a_model);
     }
-    draft.code = error.text("code")?;
-    if ours {
-        return Ok(());
+    draft.source = error
+        .told_text("source")
+        .filter(|source| source != SOURCE_UNKNOWN);
+    if is_ours {
+        // The category of this shape is a functional area; the code or the residual knows the class.
+        error.take("category");
     }
-    let said = error.text("type")?;
+    if let Some(context) = error.told_members("context") {
+        read_context(&mut draft, context);
+    }
+    if let Some(recovery) = error.told_members("recovery") {
+        read_recovery(&mut draft, recovery);
+    }
+    if let Some(debug) = error.told_members("debug") {
+        read_debug(&mut draft, debug);
+    }
+    let residual = error.peek(RESIDUAL).is_some_and(Value::is_object);
+    if !residual {
+        read_cautiously(&mut draft);
+    }
+    draft.finish_with(error, CARRIED)
+}
+
+/// Words only model providers use for a failure.
+const OF_MODELS: [&str; 8] = [
+    "overloaded_error",
+    "context_length_exceeded",
+    "string_above_max_length",
+    "model_not_found",
+    "content_filter",
+    "content_policy_violation",
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+];
+
+/// Services write their words for a failure as `code` and `type`. Those of model providers have
+/// codes of their own.
+fn read_provider_words(draft: &mut Draft, error: &mut Members, of_a_model: bool) {
+    let said = error
+        .peek("type")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
     let words: Vec<&str> = [&draft.code, &said]
         .into_iter()
         .flatten()
         .map(String::as_str)
         .collect();
-    if let Some(failure) = LlmFailure::of_words(&words) {
+    let of_a_model = of_a_model || words.iter().any(|word| OF_MODELS.contains(word));
+    if let Some(failure) = LlmFailure::of_words(&words).filter(|_| of_a_model) {
         draft.upstream.code = words.first().map(|word| (*word).to_owned());
         draft.code = Some(failure.entry().code.to_owned());
         draft.inferred.insert(Inferred::Code);
     } else if draft.code.is_none() {
-        draft.code = said;
+        draft.code = error.told_text("type");
     }
-    Ok(())
 }
 
-fn read_context(draft: &mut Draft, mut context: Members) -> Result<(), ReadError> {
+fn read_context(draft: &mut Draft, mut context: Members) {
     draft.operation = context
-        .text("operation")?
+        .told_text("operation")
         .filter(|operation| operation != OPERATION_UNKNOWN);
-    draft.parameters = context.map("parameters")?;
+    draft.parameters = context.told_map("parameters");
     draft.keep_foreign(context.rest());
-    Ok(())
 }
 
-fn read_recovery(draft: &mut Draft, mut recovery: Members) -> Result<(), ReadError> {
-    draft.facts.retryable = recovery.flag("is_retryable")?;
+fn read_recovery(draft: &mut Draft, mut recovery: Members) {
+    draft.facts.retryable = recovery.told_flag("is_retryable");
     let told = &mut draft.recovery;
-    if let Some(mut strategy) = recovery.members("retry_strategy")? {
-        told.retry_after_ms = strategy.unsigned("suggested_delay")?;
-        told.max_retries = strategy.unsigned("max_retries")?;
-        told.parameter_adjustments = strategy.map("parameter_adjustments")?.unwrap_or_default();
+    if let Some(mut strategy) = recovery.told_members("retry_strategy") {
+        told.retry_after_ms = strategy.told("suggested_delay", milliseconds);
+        told.max_retries = strategy.told_unsigned("max_retries");
+        told.parameter_adjustments = strategy
+            .told_map("parameter_adjustments")
+            .unwrap_or_default();
     }
     // Written by some directly under `recovery`.
-    told.parameter_adjustments
-        .extend(recovery.map("parameter_adjustments")?.unwrap_or_default());
+    told.parameter_adjustments.extend(
+        recovery
+            .told_map("parameter_adjustments")
+            .unwrap_or_default(),
+    );
     told.alternatives = recovery
-        .list("alternatives", alternative)?
+        .told_list("alternatives", alternative)
         .unwrap_or_default();
+    let sentence = |action: &Value| action.as_str().map(str::to_owned);
     told.required_actions = recovery
-        .list("required_actions", sentence)?
+        .told_list("required_actions", sentence)
         .unwrap_or_default();
-    Ok(())
+    draft.keep_foreign(recovery.rest());
+}
+
+/// Whole milliseconds; a fraction of one counts as one.
+fn milliseconds(value: &Value) -> Option<u64> {
+    let rounded = || value.as_f64().filter(|number| (0.0..1e15).contains(number));
+    value
+        .as_u64()
+        .or_else(|| rounded().map(|number| number.ceil() as u64))
+}
+
+fn alternative(value: &Value) -> Option<Alternative> {
+    if let Some(description) = value.as_str() {
+        return Some(description.into());
+    }
+    let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+    Some(Alternative {
+        description: text("description")?,
+        example: text("example"),
+    })
+}
+
+/// In this shape `is_retryable` also means "after a change". Without a delay or a count to go by, the
+/// identical call is not taken to be worth repeating.
+fn read_cautiously(draft: &mut Draft) {
+    let by_repeating =
+        draft.recovery.retry_after_ms.is_some() || draft.recovery.max_retries.is_some();
+    if draft.facts.retryable == Some(true) && !by_repeating {
+        draft.facts.retryable = Some(false);
+        draft.facts.category = Some(Category::ClientError);
+        draft
+            .inferred
+            .extend([Inferred::Retryable, Inferred::Category]);
+    }
 }
 
 /// Ids and times of other makers need not have our form; then they are kept as details.
 fn read_debug(draft: &mut Draft, mut debug: Members) {
-    draft.id = taken_if(&mut debug, "error_id", |text| Uuid::try_parse(text).ok());
-    draft.at = taken_if(&mut debug, "timestamp", |text| text.parse().ok());
+    draft.id = debug.told("error_id", |id| Uuid::try_parse(id.as_str()?).ok());
+    draft.at = debug.told("timestamp", |at| at.as_str()?.parse().ok());
     draft.keep_foreign(debug.rest());
-}
-
-fn taken_if<T>(members: &mut Members, name: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
-    let found = members.peek(name).and_then(Value::as_str).and_then(read);
-    if found.is_some() {
-        members.take(name);
-    }
-    found
 }

@@ -48,21 +48,15 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
             .members("error")?
             .ok_or_else(|| members.missing("error", "an object"))?;
     }
+    let code = members
+        .text("code")?
+        .ok_or_else(|| members.missing("code", "a string"))?;
     let mut draft = Draft {
-        code: Some(
-            members
-                .text("code")?
-                .ok_or_else(|| members.missing("code", "a string"))?,
-        ),
-        message: members.text("message")?,
+        code: Some(code),
+        message: members.told_text("message"),
         ..Draft::default()
     };
-    draft.facts.retryable = members.flag("retryable")?;
+    draft.facts.retryable = members.told_flag("retryable");
     draft.details_of_any_shape(members.take("details"));
-    let residual = members.members(RESIDUAL)?;
-    draft.keep_foreign(members.rest());
-    if let Some(residual) = residual {
-        draft.absorb(residual)?;
-    }
-    Ok(Reply::failure(draft.finish()).answering(request_id))
+    Ok(Reply::failure(draft.finish_with(members, CARRIED)?).answering(request_id))
 }

@@ -12,6 +12,9 @@ pub fn detect(document: &Value) -> Result<Dialect, ReadError> {
     }
     let has = |name: &str, is: fn(&Value) -> bool| document.get(name).is_some_and(is);
     let numbered = |value: &Value| value.get("code").is_some_and(Value::is_number);
+    let is_grpc = numbered(document)
+        && document["code"].as_u64().is_some_and(|code| code <= 16)
+        && (has("message", Value::is_string) && !has("status", Value::is_string));
     let wrapped_status =
         |error: &Value| numbered(error) && error.get("status").is_some_and(Value::is_string);
     let shapes = [
@@ -31,10 +34,7 @@ pub fn detect(document: &Value) -> Result<Dialect, ReadError> {
             Dialect::JsonRpc,
         ),
         (bot::is_failure(document), Dialect::Bot),
-        (
-            numbered(document) && has("message", Value::is_string),
-            Dialect::Grpc,
-        ),
+        (is_grpc, Dialect::Grpc),
         (
             has("code", Value::is_string) && has("message", Value::is_string),
             Dialect::Call,

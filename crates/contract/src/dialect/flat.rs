@@ -14,6 +14,7 @@ use crate::failure::{
     Canonical, Draft, Failure, Field, Fields, Inferred, Violation, ViolationKind,
 };
 use crate::read::{Members, ReadError};
+use crate::redact::Redactor;
 
 const CARRIED: Fields = Fields::of(&[Field::Message, Field::Retryable]);
 /// The member of the details that lists missing arguments.
@@ -108,31 +109,50 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
 }
 
 fn read_failure(mut members: Members) -> Result<Failure, ReadError> {
-    let name = members.text("code")?;
+    let name = members.told_text("code");
     let known = name.as_deref().and_then(for_flat_name);
     let mut draft = Draft {
-        code: known.map(|known| known.code().into_owned()),
-        message: members.text("error")?,
+        message: members.told_text("error"),
         ..Draft::default()
     };
-    if known.is_none() {
-        draft.code = name.clone().map(|name| name.to_ascii_uppercase());
+    draft.code = match (known, &name) {
+        (Some(known), _) => Some(known.code().into_owned()),
+        (None, Some(name)) if is_flat_name(name) => Some(name.to_ascii_uppercase()),
+        (None, _) => name.clone(),
+    };
+    if draft.message.is_none() {
+        read_error_object(&mut draft, &mut members);
     }
-    draft.facts.retryable = members.flag("retriable")?;
-    let flat_category = members.text("category")?;
+    draft.facts.retryable = members.told_flag("retriable");
+    let flat = members.told("category", |word| FlatCategory::from_word(word.as_str()?));
     draft.details_of_any_shape(members.take("details"));
-    let residual = members.members(RESIDUAL)?;
-    draft.keep_foreign(members.rest());
-    if let Some(residual) = residual {
-        drop_listed(&mut draft, name.as_deref(), residual.peek("code"));
-        draft.absorb(residual)?;
-    }
-    if draft.facts.category.is_none() && known.is_none() {
-        let flat = flat_category.as_deref().and_then(FlatCategory::from_word);
+    let residual = members.peek(RESIDUAL);
+    if residual.is_none() && known.is_none() {
         draft.facts.category = flat.map(|flat| category_of(flat, draft.facts.retryable));
         draft.inferred.insert(Inferred::Category);
     }
-    Ok(draft.finish())
+    let code = residual.and_then(|residual| residual.get("code"));
+    drop_listed(&mut draft, name.as_deref(), code);
+    draft.finish_with(members, CARRIED)
+}
+
+/// Whether a name is a code in lower case. A secret that looks like one stays as it is, to be
+/// recognised.
+fn is_flat_name(name: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    name.bytes().all(is_word) && matches!(Redactor::new().text(name), Cow::Borrowed(_))
+}
+
+/// Some write an object where this dialect has the message.
+fn read_error_object(draft: &mut Draft, members: &mut Members) {
+    let Some(mut error) = members.told_members("error") else {
+        return;
+    };
+    draft.message = error.told_text("message");
+    if draft.code.is_none() {
+        draft.code = error.told_text("code").or_else(|| error.told_text("type"));
+    }
+    draft.keep_foreign(error.rest());
 }
 
 /// The list of missing arguments is made from the violations when an invalid input is written; what

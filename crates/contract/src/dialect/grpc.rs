@@ -3,14 +3,15 @@
 //! ErrorInfo's metadata holds only strings: details that are strings stand there under their own
 //! names, everything else is in the residual, which is JSON inside a string.
 
-use panpan_catalogue::{Grpc, for_grpc};
+use panpan_catalogue::{Category, Grpc, for_grpc};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Text, Violation};
-use crate::pointer::escaped;
+use crate::kind::Kind;
+use crate::pointer::joined;
 use crate::read::{self, Members, ReadError};
 
 const CARRIED: Fields = Fields::of(&[
@@ -120,98 +121,121 @@ pub(super) fn success(output: &Value) -> Value {
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
     // Google's own HTTP APIs wrap the status, put the HTTP status into `code` and the name beside it.
-    if let Some(wrapped) = members.members("error")? {
+    if let Some(wrapped) = members.told_members("error") {
         members = wrapped;
     }
     let number: u64 = members
         .unsigned("code")?
         .ok_or_else(|| members.missing("code", "a whole number"))?;
-    let details = members.list("details", Members::of)?.unwrap_or_default();
+    let details = members
+        .told_list("details", |detail| Some(detail.clone()))
+        .unwrap_or_default();
     if number == 0 {
-        return Ok(Reply::success(read_output(details)?));
+        return read_output(&details, members).map(Reply::success);
     }
     let mut draft = Draft {
-        message: members.text("message")?,
+        message: members.told_text("message"),
         ..Draft::default()
     };
-    for detail in details {
-        read_detail(&mut draft, detail)?;
+    let place = members.at("details");
+    let mut unread = Vec::new();
+    for (index, detail) in details.into_iter().enumerate() {
+        match Members::of(detail, format!("{place}/{index}")) {
+            Ok(detail) => unread.extend(read_detail(&mut draft, detail)?),
+            Err(_) => unread.push(Value::Null),
+        }
     }
-    let name = members.text("status")?;
-    if draft.code.is_none() {
-        let named = name.as_deref().and_then(Grpc::from_word);
-        let known = named
-            .or_else(|| Grpc::from_number(number))
-            .and_then(for_grpc);
-        draft.code = known.map(|known| known.code().into_owned());
-        draft.inferred.insert(Inferred::Code);
-    }
-    if name.is_some() && draft.facts.http_status.is_none() {
-        draft.facts.http_status = u16::try_from(number).ok();
+    let name = members.told_text("status");
+    read_number(&mut draft, number, name.as_deref());
+    if !unread.is_empty() {
+        draft.keep_foreign(Map::from_iter([("details".to_owned(), unread.into())]));
     }
     draft.keep_foreign(members.rest());
     Ok(Reply::failure(draft.finish()))
 }
 
-fn read_output(details: Vec<Members>) -> Result<Value, ReadError> {
-    let Some(mut first) = details.into_iter().next() else {
-        return Ok(Value::Null);
+/// What the number says: the code where no reason was given, else what class of failure it is.
+fn read_number(draft: &mut Draft, number: u64, name: Option<&str>) {
+    if name.is_some() && draft.facts.http_status.is_none() {
+        draft.facts.http_status = u16::try_from(number).ok();
+    }
+    let grpc = name
+        .and_then(Grpc::from_word)
+        .or_else(|| Grpc::from_number(number));
+    let known = grpc.and_then(for_grpc);
+    let Some(code) = &draft.code else {
+        draft.code = known.map(|known| known.code().into_owned());
+        draft.inferred.insert(Inferred::Code);
+        return;
     };
-    match first.text("value")? {
-        Some(text) => read::document(text.as_bytes()),
-        None => Ok(Value::Null),
+    let facts = &mut draft.facts;
+    let says_nothing = facts.category.is_none() && facts.http_status.is_none();
+    if says_nothing && Kind::of(code).is_none() {
+        // The number is coarser than a plain claim to be retryable.
+        let fits = |category: &Category| category.retryable() || facts.retryable != Some(true);
+        facts.category = known.map(|known| known.category()).filter(fits);
+        draft.inferred.insert(Inferred::Category);
     }
 }
 
-fn read_detail(draft: &mut Draft, mut detail: Members) -> Result<(), ReadError> {
-    match detail.text(TYPE)?.as_deref() {
+/// The output as we write it, else everything that stands beside the number.
+fn read_output(details: &[Value], members: Members) -> Result<Value, ReadError> {
+    match details
+        .first()
+        .and_then(|first| first.get("value")?.as_str())
+    {
+        Some(text) => read::document(text.as_bytes()),
+        None => Ok(members.rest().into()),
+    }
+}
+
+/// Reads one detail; gives back what nobody here understands.
+fn read_detail(draft: &mut Draft, mut detail: Members) -> Result<Option<Value>, ReadError> {
+    match detail.peek(TYPE).and_then(Value::as_str) {
         Some(ERROR_INFO) => read_error_info(draft, detail)?,
         Some(RETRY_INFO) => {
-            let delay = detail.word("retryDelay", "a duration such as 1.5s", duration_ms)?;
+            let delay = detail.told("retryDelay", |delay| duration_ms(delay.as_str()?));
             draft.recovery.retry_after_ms = delay.or(draft.recovery.retry_after_ms);
         }
-        Some(BAD_REQUEST) if draft.violations.is_empty() => {
-            draft.violations = detail
-                .list("fieldViolations", read_violation)?
+        Some(BAD_REQUEST) => {
+            let violations = detail
+                .told_list("fieldViolations", read_violation)
                 .unwrap_or_default();
+            if draft.violations.is_empty() {
+                draft.violations = violations;
+            }
         }
         Some(REQUEST_INFO) => {
             let id = detail.peek("requestId").and_then(Value::as_str);
             draft.id = id.and_then(|id| Uuid::try_parse(id).ok()).or(draft.id);
         }
-        _ => {}
+        _ => return Ok(Some(detail.rest().into())),
     }
-    Ok(())
+    Ok(None)
 }
 
 fn read_error_info(draft: &mut Draft, mut info: Members) -> Result<(), ReadError> {
-    draft.code = info.text("reason")?;
-    let Some(mut metadata) = info.members("metadata")? else {
+    draft.code = info.told_text("reason");
+    let Some(mut metadata) = info.told_members("metadata") else {
         return Ok(());
     };
-    let residual = metadata.text(RESIDUAL)?;
+    let residual = metadata.told_text(RESIDUAL);
     let place = metadata.at(RESIDUAL);
-    draft.facts.retryable =
-        metadata.word(RETRYABLE, "\"true\" or \"false\"", |word| word.parse().ok())?;
+    draft.facts.retryable = metadata.told(RETRYABLE, |word| word.as_str()?.parse().ok());
     draft.keep_foreign(metadata.rest());
     if let Some(residual) = residual {
-        draft.absorb(Members::of(read::document(residual.as_bytes())?, place)?)?;
+        let residual = Members::of(read::document(residual.as_bytes())?, place)?;
+        draft.absorb(residual, CARRIED)?;
     }
     Ok(())
 }
 
-fn read_violation(value: Value, path: String) -> Result<Violation, ReadError> {
-    let mut members = Members::of(value, path)?;
-    let field = members.text("field")?.unwrap_or_default();
-    let pointer: String = field
-        .split('.')
-        .filter(|step| !step.is_empty())
-        .flat_map(|step| ["/".to_owned(), escaped(step).into_owned()])
-        .collect();
-    Ok(Violation::value(
-        pointer,
-        members.text("description")?.unwrap_or_default(),
-    ))
+fn read_violation(value: &Value) -> Option<Violation> {
+    let field = value.get("field")?.as_str()?;
+    let steps = field.split('.').filter(|step| !step.is_empty());
+    let pointer = steps.fold(String::new(), |pointer, step| joined(&pointer, step));
+    let description = value.get("description").and_then(Value::as_str);
+    Some(Violation::value(pointer, description.unwrap_or_default()))
 }
 
 /// Whole milliseconds of a protobuf duration; a fraction of one counts as one.

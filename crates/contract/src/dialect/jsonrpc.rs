@@ -10,9 +10,9 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Envelope, RESIDUAL, Reply, leads_back};
-use crate::failure::{Canonical, Draft, Failure, Field, Fields, Inferred, Violation, violation};
-use crate::pointer::escaped;
-use crate::read::{Members, ReadError, unexpected};
+use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, ViolationKind};
+use crate::pointer::joined;
+use crate::read::{Members, ReadError};
 
 const CARRIED: Fields = Fields::of(&[Field::Message, Field::Violations]);
 const ALL_VIOLATIONS: &str = "errors";
@@ -139,66 +139,87 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     let number = error
         .integer("code")?
         .ok_or_else(|| error.missing("code", "a whole number"))?;
+    let message = error.told_text("message");
     let mut draft = Draft {
-        code: for_jsonrpc(number).map(|known| known.code().into_owned()),
-        message: error
-            .text("message")?
-            .map(|message| unnamed(number, message)),
+        code: meant(number, message.as_deref()),
         ..Draft::default()
     };
+    draft.message = message.map(|message| unnamed(number, message));
     if draft.code.is_none() {
+        draft.facts.http_status = u16::try_from(number).ok();
         draft.upstream.code = Some(number.to_string());
     }
-    let data_place = error.at("data");
+    let place = error.at("data");
     match error.take("data") {
-        None => {}
-        Some(Value::Object(data)) => read_data(&mut draft, data, data_place)?,
-        Some(other) => draft.keep_foreign(Map::from_iter([("data".to_owned(), other)])),
+        Some(Value::Object(data)) => read_data(draft, Members::of(data.into(), place)?),
+        Some(other) => {
+            draft.keep_foreign(Map::from_iter([("data".to_owned(), other)]));
+            Ok(draft.finish())
+        }
+        None => Ok(draft.finish()),
     }
-    Ok(draft.finish())
 }
 
-fn read_data(draft: &mut Draft, data: Map<String, Value>, place: String) -> Result<(), ReadError> {
-    let mut data = Members::of(data.into(), place)?;
-    let residual = data.members(RESIDUAL)?;
-    if data.peek(ALL_VIOLATIONS).is_some_and(Value::is_array) {
-        draft.violations = data.list(ALL_VIOLATIONS, violation)?.unwrap_or_default();
+/// The code a number stands for. The five of the specification mean the same everywhere; any other
+/// number is somebody's own, and it is ours only if the message starts with our name for it.
+fn meant(number: i64, message: Option<&str>) -> Option<String> {
+    let is_standard = number == -32700 || (-32603..=-32600).contains(&number);
+    let is_named = || message?.starts_with(&*jsonrpc_name(number)?).then_some(());
+    let known = for_jsonrpc(number).filter(|_| is_standard || is_named().is_some());
+    known.map(|known| known.code().into_owned())
+}
+
+fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> {
+    let own_violations = data.told_list(ALL_VIOLATIONS, own_violation);
+    if let Some(violations) = own_violations {
+        draft.violations = violations;
         FIRST_VIOLATION
             .iter()
             .for_each(|name| drop(data.take_even_null(name)));
-    } else if data.peek("field").is_some_and(Value::is_string) {
-        draft.violations = vec![read_first(&mut data)?];
+    } else if let Some(field) = data.told_text("field") {
+        draft.violations = vec![read_first(&field, &mut data)];
     }
-    let details = data.rest();
-    if !details.is_empty() {
-        draft.details = Some(details);
-    }
-    let Some(residual) = residual else {
-        return Ok(());
-    };
-    if draft.code.is_none() || residual.peek("code").is_some() {
+    if data
+        .peek(RESIDUAL)
+        .is_some_and(|residual| residual.get("code").is_some())
+    {
+        draft.facts.http_status = None;
         draft.upstream.code = None;
     }
-    draft.inferred.remove(&Inferred::Code);
-    draft.absorb(residual)
+    draft.finish_with(data, CARRIED)
 }
 
-fn read_first(data: &mut Members) -> Result<Violation, ReadError> {
-    let field = data.text("field")?.unwrap_or_default();
-    let pointer = if field.starts_with('/') {
-        field
-    } else {
-        format!("/{}", escaped(&field))
-    };
-    let expected = match data.take("expected") {
-        None => None,
-        Some(Value::String(text)) => Some(text),
-        Some(other @ (Value::Number(_) | Value::Bool(_))) => Some(other.to_string()),
-        Some(other) => return Err(unexpected(data.at("expected"), "a string", &other)),
-    };
-    Ok(Violation {
-        expected,
-        actual: data.take_even_null("actual"),
-        ..Violation::value(pointer, data.text("reason")?.unwrap_or_default())
+/// A violation as we write it; lists of another shape are somebody else's.
+fn own_violation(value: &Value) -> Option<Violation> {
+    let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
+    let kind = value
+        .get("kind")
+        .map_or(Some(ViolationKind::Value), |kind| {
+            ViolationKind::from_word(kind.as_str()?)
+        });
+    Some(Violation {
+        pointer: text("pointer")?,
+        kind: kind.unwrap_or_default(),
+        expected: text("expected"),
+        actual: value.get("actual").cloned(),
+        reason: text("reason")?,
     })
+}
+
+fn read_first(field: &str, data: &mut Members) -> Violation {
+    let pointer = if field.starts_with('/') {
+        field.to_owned()
+    } else {
+        joined("", field)
+    };
+    let in_words = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    };
+    Violation {
+        expected: data.told("expected", in_words),
+        actual: data.take_even_null("actual"),
+        ..Violation::value(pointer, data.told_text("reason").unwrap_or_default())
+    }
 }

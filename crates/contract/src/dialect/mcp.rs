@@ -9,7 +9,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::{Dialect, MCP_META_KEY, Reply, bot, detect};
-use crate::failure::{Canonical, Draft, Failure};
+use crate::failure::{Canonical, Draft, Failure, Fields};
 use crate::read::{self, Members, ReadError};
 
 pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
@@ -57,22 +57,23 @@ pub(super) fn success(output: &Value) -> Value {
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
-    let failed = members.flag("isError")?.unwrap_or_default();
-    let text = first_text(&mut members)?;
+    if members.peek("content").is_none() && members.peek("structuredContent").is_none() {
+        return Err(members.missing("content", "a list of content blocks"));
+    }
+    let failed = members.told_flag("isError").unwrap_or_default();
+    let text = first_text(&mut members);
     if !failed {
         let structured = members.take_even_null("structuredContent");
         return Ok(Reply::success(
             structured.or(text.map(Value::String)).unwrap_or_default(),
         ));
     }
-    let meta = members
-        .members("_meta")?
-        .map(|mut meta| meta.members(MCP_META_KEY))
-        .transpose()?
-        .flatten();
-    if let Some(whole) = meta {
+    let whole = members
+        .told_members("_meta")
+        .and_then(|mut meta| meta.told_members(MCP_META_KEY));
+    if let Some(whole) = whole {
         let mut draft = Draft::default();
-        draft.absorb(whole)?;
+        draft.absorb(whole, Fields::default())?;
         return Ok(Reply::failure(draft.finish()));
     }
     Ok(Reply::failure(read_foreign(
@@ -81,10 +82,13 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     )))
 }
 
-fn first_text(members: &mut Members) -> Result<Option<String>, ReadError> {
-    let block = |value: Value, path: String| Members::of(value, path)?.text("text");
-    let blocks = members.list("content", block)?;
-    Ok(blocks.unwrap_or_default().into_iter().flatten().next())
+fn first_text(members: &mut Members) -> Option<String> {
+    let blocks = members.take("content")?;
+    blocks
+        .as_array()?
+        .iter()
+        .find_map(|block| block.get("text")?.as_str())
+        .map(str::to_owned)
 }
 
 /// A tool of another maker: a failure in any dialect it speaks, else what it said as the message.

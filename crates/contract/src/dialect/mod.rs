@@ -9,6 +9,7 @@ mod bot;
 mod call;
 mod detect;
 mod flat;
+mod foreign;
 mod grpc;
 mod jsonrpc;
 mod mcp;
@@ -25,6 +26,7 @@ use crate::failure::{Failure, Redacted};
 use crate::read::{self, ReadError};
 
 pub use detect::detect;
+pub use foreign::read_foreign;
 
 /// The name of the residual member.
 pub const RESIDUAL: &str = "panpan";

@@ -4,7 +4,9 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Envelope, RESIDUAL, Reply};
-use crate::failure::{Canonical, Draft, Failure, Field, Fields, category};
+use panpan_catalogue::Category;
+
+use crate::failure::{Canonical, Draft, Failure, Field, Fields};
 use crate::read::{Members, ReadError};
 
 const CARRIED: Fields = Fields::of(&[
@@ -83,32 +85,44 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         let result = members.take_even_null("result").unwrap_or_default();
         return Ok(Reply::success(result).answering(request_id));
     }
-    let error = members
-        .members("error")?
-        .ok_or_else(|| members.missing("error", "an object"))?;
-    Ok(Reply::failure(read_error(error)?).answering(request_id))
+    let failure = match members.told_members("error") {
+        Some(error) => read_error(error)?,
+        None => read_bare(members)?,
+    };
+    Ok(Reply::failure(failure).answering(request_id))
 }
 
 fn read_error(mut error: Members) -> Result<Failure, ReadError> {
+    let code = error
+        .text("code")?
+        .ok_or_else(|| error.missing("code", "a string"))?;
     let mut draft = Draft {
-        code: Some(
-            error
-                .text("code")?
-                .ok_or_else(|| error.missing("code", "a string"))?,
-        ),
-        message: error.text("message")?,
+        code: Some(code),
+        message: error.told_text("message"),
         ..Draft::default()
     };
-    draft.facts.category = error.read("category", category)?;
-    draft.facts.retryable = error.flag("retryable")?;
+    let category = |word: &Value| Category::from_word(&word.as_str()?.to_ascii_uppercase());
+    draft.facts.category = error.told("category", category);
+    draft.facts.retryable = error.told_flag("retryable");
     draft.details_of_any_shape(error.take("details"));
-    draft.recovery.retry_after_ms = error.unsigned("retry_after_ms")?;
-    draft.upstream.status = error.unsigned("upstream_status")?;
-    draft.upstream.provider = error.text("provider")?;
-    let residual = error.members(RESIDUAL)?;
-    draft.keep_foreign(error.rest());
-    if let Some(residual) = residual {
-        draft.absorb(residual)?;
+    draft.recovery.retry_after_ms = error.told_unsigned("retry_after_ms");
+    draft.upstream.status = error.told_unsigned("upstream_status");
+    draft.upstream.provider = error.told_text("provider");
+    draft.finish_with(error, CARRIED)
+}
+
+/// Some write `ok: false` with the code or the message beside it instead of an error object.
+fn read_bare(mut members: Members) -> Result<Failure, ReadError> {
+    let mut draft = Draft {
+        code: members.told_text("error"),
+        ..Draft::default()
+    };
+    draft.message = members
+        .told_text("description")
+        .or_else(|| members.told_text("message"));
+    draft.facts.http_status = members.told_unsigned("error_code");
+    if draft.code.is_none() && draft.message.is_none() {
+        return Err(members.missing("error", "an object"));
     }
-    Ok(draft.finish())
+    draft.finish_with(members, Fields::default())
 }

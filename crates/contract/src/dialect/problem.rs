@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Text, Violation, ViolationKind};
+use crate::pointer::joined;
 use crate::read::{Members, ReadError};
 
 const CARRIED: Fields = Fields::of(&[
@@ -89,10 +90,7 @@ impl Serialize for OneError<'_> {
 /// Whether a document has the shape of a problem; everything else is a bare output.
 pub(super) fn is_failure(document: &Value) -> bool {
     let is_text = |name: &str| document.get(name).is_some_and(Value::is_string);
-    let failed = document
-        .get("status")
-        .and_then(Value::as_u64)
-        .is_some_and(|status| (400..=599).contains(&status));
+    let failed = document.get("status").and_then(status).is_some();
     let told = is_text("title") || is_text("detail");
     (is_text("type") && (told || failed)) || (failed && told)
 }
@@ -102,41 +100,36 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         return Ok(Reply::success(document));
     }
     let mut members = Members::of(document, "")?;
-    let residual = members.members(RESIDUAL)?;
     let mut draft = Draft::default();
     read_identity(&mut draft, &mut members);
-    draft.message = taken(&mut members, "detail", text);
-    let title = taken(&mut members, "title", text);
+    draft.message = members.told_text("detail");
+    let title = members.told_text("title");
     draft.message = draft.message.or(title);
-    draft.facts.retryable = taken(&mut members, "retryable", |value| value.as_bool());
-    draft.recovery.retry_after_ms = taken(&mut members, "retry_after_ms", |value| value.as_u64());
-    if let Some(errors) = members
-        .peek("errors")
-        .and_then(Value::as_array)
-        .map(|errors| violations(errors))
-    {
-        draft.violations = errors.unwrap_or_default();
-        if !draft.violations.is_empty() {
-            members.take("errors");
-        }
-    }
+    draft.facts.retryable = members.told_flag("retryable");
+    draft.recovery.retry_after_ms = members.told_unsigned("retry_after_ms");
+    draft.violations = members.told("errors", violations).unwrap_or_default();
     draft.details_of_any_shape(members.take("details"));
-    draft.keep_foreign(members.rest());
-    if let Some(residual) = residual {
-        draft.absorb(residual)?;
-    }
-    Ok(Reply::failure(draft.finish()))
+    Ok(Reply::failure(draft.finish_with(members, CARRIED)?))
+}
+
+/// A failing status, also where it is written as a string.
+fn status(value: &Value) -> Option<u16> {
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+    u16::try_from(number)
+        .ok()
+        .filter(|status| (400..=599).contains(status))
 }
 
 /// The code from `type`, else from the status; a foreign `type` is kept as the upstream's own code.
 fn read_identity(draft: &mut Draft, members: &mut Members) {
-    draft.facts.http_status = taken(members, "status", |value| {
-        value.as_u64().and_then(|status| u16::try_from(status).ok())
-    });
-    draft.id = taken(members, "instance", |value| {
+    draft.facts.http_status = members.told("status", status);
+    draft.id = members.told("instance", |value| {
         Uuid::try_parse(value.as_str()?.strip_prefix("urn:uuid:")?).ok()
     });
-    let Some(uri) = taken(members, "type", text).filter(|uri| uri != "about:blank") else {
+    let Some(uri) = members
+        .told_text("type")
+        .filter(|uri| !says_only_the_status(uri))
+    else {
         return;
     };
     let step = uri
@@ -150,31 +143,51 @@ fn read_identity(draft: &mut Draft, members: &mut Members) {
     }
 }
 
-fn taken<T>(members: &mut Members, name: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
-    let found = members.peek(name).and_then(read);
-    if found.is_some() {
-        members.take(name);
+/// Frameworks point at the section of the HTTP standard that defines the status.
+fn says_only_the_status(uri: &str) -> bool {
+    uri == "about:blank"
+        || uri.contains("/rfc9110")
+        || uri.contains("/rfc7231")
+        || uri.contains("httpstatuses")
+}
+
+/// All violations, or none if one of them has a shape nobody knows.
+fn violations(errors: &Value) -> Option<Vec<Violation>> {
+    match errors {
+        Value::Array(errors) => errors.iter().map(violation).collect(),
+        Value::Object(by_name) => {
+            let lists = by_name
+                .iter()
+                .map(|(name, reasons)| of_a_member(name, reasons));
+            lists
+                .collect::<Option<Vec<_>>>()
+                .map(|lists| lists.concat())
+        }
+        _ => None,
     }
-    found
 }
 
-fn text(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned)
+/// One of a list, as we write it and as RFC 9457 shows it, with a pointer in a fragment.
+fn violation(error: &Value) -> Option<Violation> {
+    let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let pointer = word("pointer")?;
+    let kind = word("kind").and_then(|kind| ViolationKind::from_word(&kind));
+    Some(Violation {
+        kind: kind.unwrap_or_default(),
+        expected: word("expected"),
+        actual: error.get("actual").cloned(),
+        ..Violation::value(
+            pointer.strip_prefix('#').unwrap_or(&pointer),
+            word("detail")?,
+        )
+    })
 }
 
-/// All violations, or none if one of them is not what we write or RFC 9457 shows.
-fn violations(errors: &[Value]) -> Option<Vec<Violation>> {
-    let word =
-        |error: &Value, name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
-    let one = |error: &Value| {
-        Some(Violation {
-            kind: word(error, "kind")
-                .and_then(|kind| ViolationKind::from_word(&kind))
-                .unwrap_or_default(),
-            expected: word(error, "expected"),
-            actual: error.get("actual").cloned(),
-            ..Violation::value(word(error, "pointer")?, word(error, "detail")?)
-        })
-    };
-    errors.iter().map(one).collect()
+/// Sentences about one member, as some frameworks list them.
+fn of_a_member(name: &str, reasons: &Value) -> Option<Vec<Violation>> {
+    let reasons = reasons.as_array()?;
+    reasons
+        .iter()
+        .map(|reason| Some(Violation::value(joined("", name), reason.as_str()?)))
+        .collect()
 }

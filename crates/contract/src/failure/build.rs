@@ -42,8 +42,15 @@ impl Failure {
         }))
     }
 
-    /// The same occurrence under the facts of another kind; its details count as unchecked.
+    /// The same occurrence under the facts of another kind. What was only the old code's default
+    /// becomes the new one's, and its details count as unchecked.
     pub fn restated(mut self, kind: Kind) -> Self {
+        if self.0.recovery == self.0.kind.default_recovery() {
+            self.0.recovery = kind.default_recovery();
+        } else if !kind.retryable() {
+            self.0.recovery.retry_after_ms = None;
+            self.0.recovery.max_retries = None;
+        }
         self.0.kind = kind;
         self.0.defined = false;
         self
@@ -90,15 +97,16 @@ impl Failure {
         self
     }
 
-    /// Says how long to wait before the identical call is worth repeating.
+    /// Says how long to wait before the identical call is worth repeating. Counts for nothing where
+    /// the code says that it never is.
     pub fn with_retry_after_ms(mut self, delay_ms: u64) -> Self {
-        self.0.recovery.retry_after_ms = Some(delay_ms);
+        self.0.recovery.retry_after_ms = self.retryable().then_some(delay_ms);
         self
     }
 
-    /// Says how often repeating is reasonable.
+    /// Says how often repeating is reasonable. Counts for nothing where the code says that it never is.
     pub fn with_max_retries(mut self, max_retries: u32) -> Self {
-        self.0.recovery.max_retries = Some(max_retries);
+        self.0.recovery.max_retries = self.retryable().then_some(max_retries);
         self
     }
 

@@ -54,7 +54,7 @@ impl Fields {
         Self(self.0 | (condition as u32) << field as u32)
     }
 
-    const fn has(self, field: Field) -> bool {
+    pub(crate) const fn has(self, field: Field) -> bool {
         self.0 & (1 << field as u32) != 0
     }
 }

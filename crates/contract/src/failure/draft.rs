@@ -2,6 +2,7 @@
 //!
 //! Every dialect fills a draft from its native members, then lets it absorb the residual.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
@@ -10,12 +11,15 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Failure, Inferred, Parts, Recovery,
-    Upstream, Violation, ViolationKind,
+    Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Failure, Field, Fields, Inferred,
+    Parts, Recovery, Upstream, Violation, ViolationKind,
 };
+use crate::classify::category_of_words;
 use crate::code::Code;
+use crate::dialect::RESIDUAL;
 use crate::kind::{Facts, Kind};
 use crate::read::{Member, Members, ReadError, unexpected};
+use crate::redact::Redactor;
 
 /// The fields of a failure as far as they are known.
 #[derive(Debug, Default)]
@@ -39,43 +43,83 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Takes in a failure under its own field names: a residual, or a whole one. Members of later
-    /// versions are passed over.
-    pub(crate) fn absorb(&mut self, members: Members) -> Result<(), ReadError> {
-        members.each(|member| self.absorb_member(member))
+    /// Joins what the native members told with the residual, keeps what is left over, and gives the
+    /// failure. What the dialect carried natively is not taken from the residual: the native members
+    /// are what everyone else reads.
+    pub(crate) fn finish_with(
+        mut self,
+        mut native: Members,
+        carried: Fields,
+    ) -> Result<Failure, ReadError> {
+        let residual = native.told_members(RESIDUAL);
+        self.keep_foreign(native.rest());
+        if let Some(residual) = residual {
+            self.absorb(residual, carried)?;
+        }
+        Ok(self.finish())
     }
 
-    fn absorb_member(&mut self, member: Member<'_>) -> Result<(), ReadError> {
+    /// Takes in a failure under its own field names, without the fields that were carried elsewhere.
+    /// Members and words of later versions are passed over.
+    pub(crate) fn absorb(&mut self, members: Members, carried: Fields) -> Result<(), ReadError> {
+        members.each(|member| self.absorb_member(member, carried))
+    }
+
+    fn absorb_member(&mut self, member: Member<'_>, carried: Fields) -> Result<(), ReadError> {
+        let recovery = &mut self.recovery;
         match member.name {
-            "code" => self.code = Some(member.text()?),
-            "category" => self.facts.category = Some(category(member)?),
-            "retryable" => self.facts.retryable = Some(member.flag()?),
+            "code" if !carried.has(Field::Code) => self.code = Some(member.text()?),
+            "category" => set(
+                &mut self.facts.category,
+                member.known_word(Category::from_word)?,
+            ),
+            "retryable" if !carried.has(Field::Retryable) => {
+                self.facts.retryable = Some(member.flag()?);
+            }
             "remedy" => self.facts.remedies = Some(remedies(member)?),
-            "effect" => self.effect = Some(effect(member)?),
-            "message" => self.message = Some(member.text()?),
-            "details" => self.details.get_or_insert_default().extend(member.map()?),
+            "effect" => set(&mut self.effect, member.known_word(Effect::from_word)?),
+            "message" if !carried.has(Field::Message) => self.message = Some(member.text()?),
+            "details" if !carried.has(Field::Details) => self.absorb_details(member.map()?),
             "defined" => self.defined = member.flag()?,
-            "violations" => self.violations = member.list(violation)?,
-            "recovery" => member
-                .members()?
-                .each(|member| absorb_recovery(&mut self.recovery, member))?,
+            "violations" if !carried.has(Field::Violations) => {
+                self.violations = member.list(violation)?;
+            }
+            "recovery" => {
+                member
+                    .members()?
+                    .each(|member| absorb_recovery(recovery, member, carried))?;
+            }
             "source" => self.source = Some(member.text()?),
             "operation" => self.operation = Some(member.text()?),
-            "parameters" => self.parameters = Some(member.map()?),
-            "upstream" => member
-                .members()?
-                .each(|member| absorb_upstream(&mut self.upstream, member))?,
-            "id" => self.id = Some(member.word("a UUID", |text| Uuid::try_parse(text).ok())?),
-            "at" => self.at = Some(moment(member)?),
+            "parameters" if !carried.has(Field::Parameters) => {
+                self.parameters = Some(member.map()?);
+            }
+            "upstream" => {
+                member
+                    .members()?
+                    .each(|member| absorb_upstream(&mut self.upstream, member))?;
+            }
+            "id" if !carried.has(Field::Id) => {
+                self.id = Some(member.word("a UUID", |text| Uuid::try_parse(text).ok())?);
+            }
+            "at" if !carried.has(Field::At) => self.at = Some(moment(member)?),
             "causes" => self.causes = member.list(cause)?.into_iter().take(CAUSES_LIMIT).collect(),
-            "http_status" => self.facts.http_status = Some(member.unsigned()?),
+            "http_status" if !carried.has(Field::HttpStatus) => {
+                self.facts.http_status = Some(member.unsigned()?);
+            }
             "jsonrpc_code" => self.facts.jsonrpc_code = Some(member.integer()?),
-            "inferred" => self
-                .inferred
-                .extend(member.list(|value, path| inferred(&value, path))?),
+            "inferred" => self.inferred.extend(words(member, Inferred::from_word)?),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Members the dialect had no place for; those it had stay as they are.
+    fn absorb_details(&mut self, left: Map<String, Value>) {
+        let details = self.details.get_or_insert_default();
+        for (name, value) in left {
+            details.entry(name).or_insert(value);
+        }
     }
 
     /// Puts foreign members nobody asked for where they are not lost: into the details.
@@ -99,21 +143,20 @@ impl Draft {
         let is_failing = |status: &u16| (400..=599).contains(status);
         self.facts.http_status = self.facts.http_status.filter(is_failing);
         let code = self.resolve_code();
-        let catalogued = Kind::of(code.as_str()).is_some();
-        if !catalogued {
-            self.infer_facts();
+        match Kind::of(code.as_str()) {
+            Some(fixed) => self.note_contradiction(&fixed),
+            None => self.infer_facts(&code),
         }
         let kind = Kind::resolve(code, self.facts);
-        if self.effect.is_none() {
-            self.inferred.insert(Inferred::Effect);
-        }
-        if self.message.is_none() {
-            self.inferred.insert(Inferred::Message);
-        }
-        if self.recovery.is_empty() {
-            self.inferred.insert(Inferred::Recovery);
-            self.recovery = kind.default_recovery();
-        }
+        self.complete_recovery(&kind);
+        let told = [
+            (self.effect.is_some(), Inferred::Effect),
+            (self.message.is_some(), Inferred::Message),
+        ];
+        self.inferred.extend(
+            told.into_iter()
+                .filter_map(|(told, fact)| (!told).then_some(fact)),
+        );
         Failure(Box::new(Parts {
             effect: self.effect.unwrap_or_else(|| kind.default_effect()),
             message: self.message.unwrap_or_else(|| kind.title().into_owned()),
@@ -136,12 +179,18 @@ impl Draft {
     /// The code as said, as it was most likely meant, or the one for a tool that says nothing.
     fn resolve_code(&mut self) -> Code {
         let said = match self.code.take().map(Code::new_or_text) {
-            Some(Ok(code)) => return code,
+            Some(Ok(code)) if Kind::of(code.as_str()).is_some() || !holds_secret(code.as_str()) => {
+                return code;
+            }
+            Some(Ok(code)) => Some(String::from(code)),
             Some(Err(text)) => Some(text),
             None => None,
         };
         self.inferred.insert(Inferred::Code);
-        let meant = said.as_deref().and_then(Code::normalised);
+        let meant = said
+            .as_deref()
+            .filter(|said| !holds_secret(said))
+            .and_then(Code::normalised);
         if self.upstream.code.is_none() {
             self.upstream.code = said;
         }
@@ -153,17 +202,22 @@ impl Draft {
         meant.unwrap_or_else(|| fallback.code().clone())
     }
 
-    fn infer_facts(&mut self) {
+    /// The catalogue decides, but that someone said otherwise is worth knowing.
+    fn note_contradiction(&mut self, fixed: &Kind) {
+        if self
+            .facts
+            .retryable
+            .is_some_and(|claimed| claimed != fixed.retryable())
+        {
+            self.inferred.insert(Inferred::Retryable);
+        }
+    }
+
+    fn infer_facts(&mut self, code: &Code) {
         let facts = &mut self.facts;
         if facts.category.is_none() {
             self.inferred.insert(Inferred::Category);
-            // A plain claim to be retryable outweighs what a status usually means.
-            let by_status = facts
-                .http_status
-                .map(|status| row_for_status(status).category);
-            if facts.retryable == Some(true) && !by_status.is_some_and(Category::retryable) {
-                facts.category = Some(Category::Transient);
-            }
+            facts.category = probable_category(code, *facts);
         }
         let claimed_in_vain = facts.retryable == Some(true)
             && facts.category.is_some_and(|category| !category.retryable());
@@ -174,15 +228,82 @@ impl Draft {
             self.inferred.insert(Inferred::Remedy);
         }
     }
+
+    /// Every failure keeps a way forward, and a final one says nothing about when to repeat it.
+    fn complete_recovery(&mut self, kind: &Kind) {
+        let recovery = &mut self.recovery;
+        if !kind.retryable() {
+            recovery.retry_after_ms = None;
+            recovery.max_retries = None;
+        }
+        let has_action = !recovery.required_actions.is_empty();
+        let suffices = match kind.retryable() {
+            true => has_action || recovery.retry_after_ms.is_some(),
+            false => has_action || !recovery.alternatives.is_empty(),
+        };
+        if suffices {
+            return;
+        }
+        self.inferred.insert(Inferred::Recovery);
+        let default = kind.default_recovery();
+        recovery.retry_after_ms = default.retry_after_ms;
+        recovery.max_retries = recovery.max_retries.or(default.max_retries);
+        recovery.required_actions = default.required_actions;
+        if recovery.alternatives.is_empty() {
+            recovery.alternatives = default.alternatives;
+        }
+    }
 }
 
-fn absorb_recovery(recovery: &mut Recovery, member: Member<'_>) -> Result<(), ReadError> {
+/// Whether a text has to be kept out of the code, which everyone logs and counts.
+fn holds_secret(text: &str) -> bool {
+    matches!(Redactor::new().text(text), Cow::Owned(_))
+}
+
+/// The class a foreign failure most likely belongs to: by its status, by a plain claim to be
+/// retryable, which outweighs what a status usually means, then by the words of its code.
+fn probable_category(code: &Code, facts: Facts) -> Option<Category> {
+    let by_status = facts
+        .http_status
+        .map(|status| row_for_status(status).category);
+    let by_words = || category_of_words(code.as_str());
+    match facts.retryable {
+        Some(true) => by_status
+            .or_else(by_words)
+            .filter(|category| category.retryable())
+            .or(Some(Category::Transient)),
+        Some(false) => by_status.or_else(|| by_words().filter(|category| !category.retryable())),
+        None => by_status.or_else(by_words),
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *place = value;
+    }
+}
+
+fn absorb_recovery(
+    recovery: &mut Recovery,
+    member: Member<'_>,
+    carried: Fields,
+) -> Result<(), ReadError> {
     match member.name {
-        "retry_after_ms" => recovery.retry_after_ms = Some(member.unsigned()?),
-        "max_retries" => recovery.max_retries = Some(member.unsigned()?),
-        "parameter_adjustments" => recovery.parameter_adjustments.extend(member.map()?),
-        "alternatives" => recovery.alternatives = member.list(alternative)?,
-        "required_actions" => recovery.required_actions = member.list(sentence)?,
+        "retry_after_ms" if !carried.has(Field::RetryAfter) => {
+            recovery.retry_after_ms = Some(member.unsigned()?);
+        }
+        "max_retries" if !carried.has(Field::MaxRetries) => {
+            recovery.max_retries = Some(member.unsigned()?);
+        }
+        "parameter_adjustments" if !carried.has(Field::Adjustments) => {
+            recovery.parameter_adjustments = member.map()?;
+        }
+        "alternatives" if !carried.has(Field::Alternatives) => {
+            recovery.alternatives = member.list(alternative)?;
+        }
+        "required_actions" if !carried.has(Field::Actions) => {
+            recovery.required_actions = member.list(sentence)?;
+        }
         _ => {}
     }
     Ok(())
@@ -206,18 +327,6 @@ fn cut(text: String) -> String {
     }
 }
 
-/// Reads a category by its word.
-pub(crate) fn category(member: Member<'_>) -> Result<Category, ReadError> {
-    member.word(
-        "one of the ten categories, such as TRANSIENT",
-        Category::from_word,
-    )
-}
-
-fn effect(member: Member<'_>) -> Result<Effect, ReadError> {
-    member.word("none, unknown or applied", Effect::from_word)
-}
-
 fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {
     member.word("a time such as 2026-01-31T12:00:00Z", |text| {
         text.parse().ok()
@@ -227,7 +336,7 @@ fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {
 /// Reads one violation.
 pub(crate) fn violation(value: Value, path: String) -> Result<Violation, ReadError> {
     let mut members = Members::of(value, path)?;
-    let kind = members.word("kind", "missing, type or value", ViolationKind::from_word)?;
+    let kind = members.told("kind", |kind| ViolationKind::from_word(kind.as_str()?));
     Ok(Violation {
         pointer: members.text("pointer")?.unwrap_or_default(),
         kind: kind.unwrap_or_default(),
@@ -257,22 +366,25 @@ pub(crate) fn sentence(value: Value, path: String) -> Result<String, ReadError> 
 
 fn cause(value: Value, path: String) -> Result<Cause, ReadError> {
     let mut members = Members::of(value, path)?;
-    let code = members.word("code", "a code", |text| Code::new(text.to_owned()).ok())?;
+    let code = members.told("code", |code| {
+        let text = code.as_str().filter(|text| !holds_secret(text))?;
+        Code::new(text.to_owned()).ok()
+    });
     Ok(Cause {
         code,
         message: members.text("message")?.unwrap_or_default(),
     })
 }
 
-fn inferred(value: &Value, path: String) -> Result<Inferred, ReadError> {
-    let fact = value.as_str().and_then(Inferred::from_word);
-    fact.ok_or_else(|| unexpected(path, "the name of a field that was filled in", value))
+fn remedies(member: Member<'_>) -> Result<Remedies, ReadError> {
+    Ok(words(member, Remedy::from_word)?.into_iter().collect())
 }
 
-fn remedies(member: Member<'_>) -> Result<Remedies, ReadError> {
-    let read = |value: Value, path| {
-        let remedy = value.as_str().and_then(Remedy::from_word);
-        remedy.ok_or_else(|| unexpected(path, "a remedy, such as wait or change_input", &value))
-    };
-    Ok(member.list(read)?.into_iter().collect())
+/// The words of a list that are known.
+fn words<T>(
+    member: Member<'_>,
+    from_word: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, ReadError> {
+    let words = member.list(sentence)?;
+    Ok(words.iter().filter_map(|word| from_word(word)).collect())
 }

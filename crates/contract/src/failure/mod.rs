@@ -24,7 +24,7 @@ use crate::read::{Members, ReadError};
 use crate::redact::Redactor;
 
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
-pub(crate) use draft::{Draft, alternative, category, sentence, violation};
+pub(crate) use draft::Draft;
 pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
     ViolationKind,
@@ -147,7 +147,7 @@ impl Failure {
             return Err(members.missing("code", "a string"));
         }
         let mut draft = Draft::default();
-        draft.absorb(members)?;
+        draft.absorb(members, Fields::default())?;
         Ok(draft.finish())
     }
 

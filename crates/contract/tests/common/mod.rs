@@ -173,6 +173,10 @@ fn declared() -> impl Strategy<Value = Kind> {
     })
 }
 
+fn cause_code() -> impl Strategy<Value = Code> {
+    select(vec!["ERR_TIMEOUT", "INNER_FAILURE"]).prop_map(|code| Code::new(code).unwrap())
+}
+
 fn violation() -> impl Strategy<Value = Violation> {
     let kind = select(vec![
         ViolationKind::Missing,
@@ -245,7 +249,7 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
             -377_705_023_201_i64..253_402_207_200,
             0..1_000_000_000_i32,
         )),
-        vec(text(), 0..3),
+        vec((option::of(cause_code()), text()), 0..3),
     );
     (said, vec(violation(), 0..3), recovery, context, occurrence).prop_map(
         |(said, violations, recovery, context, occurrence)| {
@@ -285,12 +289,11 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
                     jiff::Timestamp::new(seconds, nanos).unwrap(),
                 );
             }
-            causes.into_iter().fold(failure, |failure, message| {
-                failure.with_cause(Cause {
-                    code: None,
-                    message,
+            causes
+                .into_iter()
+                .fold(failure, |failure, (code, message)| {
+                    failure.with_cause(Cause { code, message })
                 })
-            })
         },
     )
 }

@@ -316,7 +316,6 @@ async fn the_declaration_decides_the_facts_of_a_code() {
     }];
     let failure = Failure::new(definition("DISK_FULL").kind().unwrap())
         .with_message("no room")
-        .with_retry_after_ms(5)
         .with_detail("free", 7);
     assert!(!failure.retryable());
     let answered = House::of(declaring, failing(failure))
@@ -324,7 +323,7 @@ async fn the_declaration_decides_the_facts_of_a_code() {
         .await;
     assert!(answered.retryable());
     assert_eq!(answered.message(), "no room");
-    assert_eq!(answered.recovery().retry_after_ms, Some(5));
+    assert_eq!(answered.recovery().retry_after_ms, Some(100));
     assert!(answered.is_defined());
 }
 
