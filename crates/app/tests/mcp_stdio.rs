@@ -192,3 +192,36 @@ fn arguments_that_make_no_sense_end_with_two() {
         assert!(output.stdout.is_empty() && !output.stderr.is_empty());
     }
 }
+
+#[tokio::test]
+async fn what_is_no_message_at_all_is_answered_and_the_next_message_is_served() {
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+    let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
+        .arg("mcp")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"},
+    }});
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(format!("this is no JSON\n{initialize}\n").as_bytes())
+        .await
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let refusal: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    assert_eq!(
+        (&refusal["error"]["code"], &refusal["id"]),
+        (&json!(-32700), &Value::Null)
+    );
+    let answer: Value = serde_json::from_str(&lines.next_line().await.unwrap().unwrap()).unwrap();
+    assert_eq!(
+        (&answer["id"], &answer["result"]["serverInfo"]["name"]),
+        (&json!(1), &json!("panpan"))
+    );
+    drop(stdin);
+    assert!(child.wait().await.unwrap().success());
+}

@@ -4,6 +4,7 @@
 //! that does not exist is an error of the protocol, as the specification says.
 
 mod answer;
+mod lines;
 mod name;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
+use tokio::io::DuplexStream;
 
 pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
 pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY};
@@ -39,6 +41,9 @@ pub enum Error {
     /// The peer did not get through the beginning of the protocol.
     #[error("the MCP client did not complete the handshake")]
     Handshake(#[source] Box<ServerInitializeError>),
+    /// The pipes broke.
+    #[error("the pipes to the MCP client broke")]
+    Pipe(#[source] std::io::Error),
     /// The task that served it ended by a defect.
     #[error("serving MCP stopped by a defect")]
     Stopped(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -48,7 +53,20 @@ pub enum Error {
 ///
 /// Nothing else may write to stdout meanwhile.
 pub async fn serve_stdio(dispatcher: Dispatcher) -> Result<(), Error> {
-    let running = match Server::new(dispatcher).serve(stdio_pipes()).await {
+    let (input, output) = stdio_pipes();
+    let (library, lines) = lines::guarded(input, output);
+    let served = serve(dispatcher, library);
+    let (served, carried) = tokio::join!(served, lines);
+    served?;
+    match carried {
+        // A client that stops reading has left.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::Pipe(error)),
+        _ => Ok(()),
+    }
+}
+
+async fn serve(dispatcher: Dispatcher, library: DuplexStream) -> Result<(), Error> {
+    let running = match Server::new(dispatcher).serve(library).await {
         Ok(running) => running,
         // A client that leaves before it says anything has simply left.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
