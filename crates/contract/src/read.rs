@@ -392,7 +392,7 @@ pub(crate) fn unexpected(pointer: String, expected: &str, found: &Value) -> Read
 }
 
 /// The name of a JSON type, for messages. Values are not shown: they may be secret.
-pub(crate) fn type_name(value: &Value) -> &'static str {
+pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

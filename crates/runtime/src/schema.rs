@@ -8,6 +8,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::pointer::joined;
+use panpan_contract::read::type_name;
 use panpan_contract::redact::Redactor;
 use serde_json::Value;
 
@@ -80,8 +81,13 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
             vec![Violation::missing(joined(pointer, name))]
         }
         ValidationErrorKind::Type { kind } => {
-            let found = shown(error.instance());
-            vec![Violation::wrong_type(pointer, types(kind), found)]
+            let reason = format!("wrong type: found {}", type_name(error.instance()));
+            vec![Violation {
+                kind: ViolationKind::Type,
+                expected: Some(types(kind)),
+                actual: shown(error.instance()),
+                ..Violation::value(pointer, reason)
+            }]
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
@@ -92,11 +98,11 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
             })
             .collect(),
         kind => {
-            let mut violation =
-                Violation::value(pointer, reason(kind)).actual(shown(error.instance()));
-            violation.kind = ViolationKind::Value;
-            violation.expected = Some(cut(&expected(kind)));
-            vec![violation]
+            let violation = Violation::value(pointer, reason(kind)).expected(cut(&expected(kind)));
+            vec![Violation {
+                actual: shown(error.instance()),
+                ..violation
+            }]
         }
     }
 }
@@ -144,13 +150,12 @@ fn expected(kind: &ValidationErrorKind) -> String {
 }
 
 /// Scalars as they are, without secrets and then cut, since half a key is no longer recognised as
-/// one; of what has members only its type, which may be large.
-fn shown(value: &Value) -> Value {
+/// one. What has members may be large and is not shown.
+fn shown(value: &Value) -> Option<Value> {
     match value {
-        Value::String(text) => cut(&Redactor::new().text(text)).into(),
-        Value::Array(_) => "an array".into(),
-        Value::Object(_) => "an object".into(),
-        scalar => scalar.clone(),
+        Value::String(text) => Some(cut(&Redactor::new().text(text)).into()),
+        Value::Array(_) | Value::Object(_) => None,
+        scalar => Some(scalar.clone()),
     }
 }
 
@@ -201,12 +206,7 @@ mod tests {
                     Some(json!("blue"))
                 ),
                 ("/extra".to_owned(), "value", text("no such member"), None),
-                (
-                    "/name".to_owned(),
-                    "type",
-                    text("null or string"),
-                    Some(json!("an array"))
-                ),
+                ("/name".to_owned(), "type", text("null or string"), None),
                 (
                     "/priority".to_owned(),
                     "value",
