@@ -6,7 +6,7 @@
 
 use crate::facts::{Category, Remedies, Remedy};
 use crate::known::{Known, lookup};
-use crate::{is_protocol_code, row_for_status};
+use crate::{for_jsonrpc, is_protocol_code, row_for_status};
 
 /// The JSON-RPC number of declared codes that name none; all below it are reserved.
 pub const DECLARED_JSONRPC_CODE: i64 = 1000;
@@ -41,6 +41,36 @@ pub enum FixedFact {
     JsonRpc,
 }
 
+impl FixedFact {
+    /// Every fact, in the order they are written.
+    pub const ALL: &'static [FixedFact] = &[
+        FixedFact::Category,
+        FixedFact::Retryable,
+        FixedFact::Remedy,
+        FixedFact::JsonRpc,
+    ];
+
+    /// The member of a declared error the fact is written in.
+    pub const fn member(self) -> &'static str {
+        match self {
+            FixedFact::Category => "category",
+            FixedFact::Retryable => "retryable",
+            FixedFact::Remedy => "remedy",
+            FixedFact::JsonRpc => "jsonrpc_code",
+        }
+    }
+
+    /// What the fact is called in a sentence.
+    pub const fn word(self) -> &'static str {
+        match self {
+            FixedFact::Category => "category",
+            FixedFact::Retryable => "retryable",
+            FixedFact::Remedy => "remedy",
+            FixedFact::JsonRpc => "the JSON-RPC code",
+        }
+    }
+}
+
 /// Why a declaration is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
@@ -57,10 +87,28 @@ pub enum Objection {
     },
     /// Said to be retryable in a category that never is.
     NotRetryable(Category),
+    /// The identical call never succeeds, and waiting is among the remedies.
+    VainWait,
+    /// The identical call may succeed later, and waiting is not among the stated remedies.
+    MissingWait,
     /// The HTTP status is not one of a failure.
     Status(u16),
+    /// The code names one HTTP status, and another is declared.
+    FamilyStatus {
+        /// The status in the name.
+        named: u16,
+        /// What the declaration says.
+        declared: u16,
+    },
     /// The JSON-RPC number is reserved.
     JsonRpc(i64),
+    /// The JSON-RPC number is that of a code of the catalogue.
+    TakenNumber {
+        /// The number.
+        number: i64,
+        /// The code it belongs to.
+        owner: String,
+    },
 }
 
 impl Facts {
@@ -77,7 +125,19 @@ impl Facts {
         self.retryable.unwrap_or(true) && self.implied_category().retryable()
     }
 
+    /// What is said about a fact, in words; `None` where nothing is.
+    pub fn text_of(self, fact: FixedFact) -> Option<String> {
+        match fact {
+            FixedFact::Category => self.category.map(|it| it.to_string()),
+            FixedFact::Retryable => self.retryable.map(|it| it.to_string()),
+            FixedFact::Remedy => self.stated_remedies().map(listed),
+            FixedFact::JsonRpc => self.jsonrpc_code.map(|it| it.to_string()),
+        }
+    }
+
     /// Every reason why this may not be said about the code; none if it may.
+    ///
+    /// What is said of no code in particular is judged under the empty one.
     pub fn objections(self, code: &str) -> Vec<Objection> {
         let known = lookup(code).filter(|_| !is_protocol_code(code));
         let mut objections = Vec::new();
@@ -86,41 +146,30 @@ impl Facts {
         } else if let Some(known) = known {
             objections.extend(self.contradictions(known));
         } else {
-            objections.extend(self.vain_claim());
+            objections.extend(self.vain_claim().or_else(|| self.remedy_objection()));
         }
-        let status = self.http_status;
-        let status = status.filter(|status| !(400..=599).contains(status));
-        objections.extend(status.map(Objection::Status));
-        let number = self.jsonrpc_code.filter(|_| known.is_none());
-        let number = number.filter(|&number| number < DECLARED_JSONRPC_CODE);
-        objections.extend(number.map(Objection::JsonRpc));
+        objections.extend(self.status_objection(known));
+        if known.is_none() {
+            objections.extend(self.jsonrpc_code.and_then(number_objection));
+        }
         objections
+    }
+
+    fn stated_remedies(self) -> Option<Remedies> {
+        self.remedies.filter(|remedies| !remedies.is_empty())
     }
 
     /// What the catalogue says otherwise.
     fn contradictions(self, known: Known) -> impl Iterator<Item = Objection> {
-        let fixed = known.category().to_string();
-        let declared = self.category.map(|it| it.to_string());
-        let category = (FixedFact::Category, fixed, declared);
-        let fixed = known.retryable().to_string();
-        let declared = self.retryable.map(|it| it.to_string());
-        let retryable = (FixedFact::Retryable, fixed, declared);
-        let fixed = listed(known.remedies());
-        let declared = self.remedies.filter(|it| !it.is_empty()).map(listed);
-        let remedy = (FixedFact::Remedy, fixed, declared);
-        let fixed = known.jsonrpc().to_string();
-        let declared = self.jsonrpc_code.map(|it| it.to_string());
-        let jsonrpc = (FixedFact::JsonRpc, fixed, declared);
-        [category, retryable, remedy, jsonrpc]
-            .into_iter()
-            .filter_map(|(fact, fixed, declared)| {
-                let declared = declared.filter(|declared| *declared != fixed)?;
-                Some(Objection::Contradiction {
-                    fact,
-                    fixed,
-                    declared,
-                })
+        FixedFact::ALL.iter().filter_map(move |&fact| {
+            let fixed = Facts::from(known).text_of(fact)?;
+            let declared = self.text_of(fact).filter(|declared| *declared != fixed)?;
+            Some(Objection::Contradiction {
+                fact,
+                fixed,
+                declared,
             })
+        })
     }
 
     /// A claim to be retryable in a category that never is.
@@ -129,6 +178,50 @@ impl Facts {
         let vain = self.retryable == Some(true) && !category.retryable();
         vain.then_some(Objection::NotRetryable(category))
     }
+
+    /// Waiting is a remedy exactly where the identical call may succeed later.
+    fn remedy_objection(self) -> Option<Objection> {
+        let waits = self.stated_remedies()?.contains(Remedy::Wait);
+        match (self.implied_retryable(), waits) {
+            (false, true) => Some(Objection::VainWait),
+            (true, false) => Some(Objection::MissingWait),
+            _ => None,
+        }
+    }
+
+    fn status_objection(self, known: Option<Known>) -> Option<Objection> {
+        let declared = self.http_status?;
+        match known {
+            Some(Known::Member { status: named, .. }) => {
+                (declared != named).then_some(Objection::FamilyStatus { named, declared })
+            }
+            _ => (!(400..=599).contains(&declared)).then_some(Objection::Status(declared)),
+        }
+    }
+}
+
+impl From<Known> for Facts {
+    fn from(known: Known) -> Self {
+        Self {
+            category: Some(known.category()),
+            retryable: Some(known.retryable()),
+            remedies: Some(known.remedies()),
+            http_status: Some(known.http()),
+            jsonrpc_code: Some(known.jsonrpc().into()),
+        }
+    }
+}
+
+/// Why a code the catalogue does not know may not have this number.
+fn number_objection(number: i64) -> Option<Objection> {
+    if number < DECLARED_JSONRPC_CODE {
+        return Some(Objection::JsonRpc(number));
+    }
+    let owner = for_jsonrpc(number)?;
+    Some(Objection::TakenNumber {
+        number,
+        owner: owner.code().into_owned(),
+    })
 }
 
 fn listed(remedies: Remedies) -> String {
@@ -151,63 +244,122 @@ mod tests {
         jsonrpc_code: None,
     };
 
+    fn check(code: &str, facts: Facts, expected: &[Objection]) {
+        assert_eq!(facts.objections(code), expected, "{code} {facts:?}");
+    }
+
     #[test]
-    fn a_declaration_contradicts_neither_the_catalogue_nor_itself() {
-        let status = |status| Facts {
-            http_status: Some(status),
-            ..SILENT
-        };
-        let retryable = |category| Facts {
-            retryable: Some(true),
-            category,
-            ..SILENT
-        };
+    fn a_declaration_does_not_contradict_the_catalogue() {
         let number = |number| Facts {
             jsonrpc_code: Some(number),
             ..SILENT
         };
-        let fixed = i64::from(lookup("ERR_TIMEOUT").unwrap().jsonrpc());
-        let contradiction = |fact, fixed: &str, declared: &str| Objection::Contradiction {
-            fact,
-            fixed: fixed.to_owned(),
-            declared: declared.to_owned(),
+        let retryable = Facts {
+            retryable: Some(true),
+            category: Some(Category::Network),
+            ..SILENT
         };
-        for (code, facts, expected) in [
-            ("FILE_GONE", SILENT, vec![]),
-            ("NOT_FOUND", SILENT, vec![Objection::Protocol]),
-            (
-                "NOT_FOUND",
-                number(-32601),
-                vec![Objection::Protocol, Objection::JsonRpc(-32601)],
-            ),
-            ("FILE_GONE", status(399), vec![Objection::Status(399)]),
-            ("FILE_GONE", status(400), vec![]),
-            ("FILE_GONE", status(599), vec![]),
-            ("FILE_GONE", status(600), vec![Objection::Status(600)]),
-            ("FILE_GONE", number(999), vec![Objection::JsonRpc(999)]),
-            ("FILE_GONE", number(1000), vec![]),
-            (
-                "FILE_GONE",
-                retryable(None),
-                vec![Objection::NotRetryable(Category::Permanent)],
-            ),
-            ("FILE_GONE", retryable(Some(Category::Network)), vec![]),
-            ("ERR_TIMEOUT", number(fixed), vec![]),
-            (
-                "ERR_TIMEOUT",
-                Facts {
-                    remedies: Some(Remedies::of(&[])),
-                    ..SILENT
-                },
-                vec![],
-            ),
-            (
-                "ERR_TIMEOUT",
-                retryable(Some(Category::Network)),
-                vec![contradiction(FixedFact::Category, "TIMEOUT", "NETWORK")],
-            ),
+        let contradiction = Objection::Contradiction {
+            fact: FixedFact::Category,
+            fixed: "TIMEOUT".to_owned(),
+            declared: "NETWORK".to_owned(),
+        };
+        let no_remedy = Facts {
+            remedies: Some(Remedies::of(&[])),
+            ..SILENT
+        };
+        let fixed = i64::from(lookup("ERR_TIMEOUT").unwrap().jsonrpc());
+        let protocol = [Objection::Protocol, Objection::JsonRpc(-32601)];
+        check("NOT_FOUND", SILENT, &[Objection::Protocol]);
+        check("NOT_FOUND", number(-32601), &protocol);
+        check("ERR_TIMEOUT", number(fixed), &[]);
+        check("HTTP_404", number(9404), &[]);
+        check("ERR_TIMEOUT", no_remedy, &[]);
+        check("ERR_TIMEOUT", retryable, &[contradiction]);
+    }
+
+    #[test]
+    fn a_status_is_one_of_a_failure_and_that_of_the_family_member() {
+        let family = |named, declared| Objection::FamilyStatus { named, declared };
+        for (code, status, expected) in [
+            ("FILE_GONE", 399, Some(Objection::Status(399))),
+            ("FILE_GONE", 400, None),
+            ("FILE_GONE", 599, None),
+            ("FILE_GONE", 600, Some(Objection::Status(600))),
+            ("HTTP_404", 404, None),
+            ("HTTP_404", 500, Some(family(404, 500))),
+            ("ERR_HTTP_418", 200, Some(family(418, 200))),
+            ("ERR_HTTP_429_RATE_LIMITED", 503, None),
         ] {
-            assert_eq!(facts.objections(code), expected, "{code} {facts:?}");
+            let facts = Facts {
+                http_status: Some(status),
+                ..SILENT
+            };
+            check(code, facts, expected.as_slice());
+        }
+    }
+
+    #[test]
+    fn a_number_belongs_to_no_code_of_the_catalogue() {
+        let taken = |number, owner: &str| {
+            let owner = owner.to_owned();
+            Some(Objection::TakenNumber { number, owner })
+        };
+        for (number, expected) in [
+            (-1, Some(Objection::JsonRpc(-1))),
+            (999, Some(Objection::JsonRpc(999))),
+            (1000, None),
+            (2399, None),
+            (2400, taken(2400, "ERR_HTTP_400")),
+            (2599, taken(2599, "ERR_HTTP_599")),
+            (2600, None),
+            (9399, None),
+            (9400, taken(9400, "HTTP_400")),
+            (9599, taken(9599, "HTTP_599")),
+            (9600, None),
+        ] {
+            let facts = Facts {
+                jsonrpc_code: Some(number),
+                ..SILENT
+            };
+            check("FILE_GONE", facts, expected.as_slice());
+            check("", facts, expected.as_slice());
+        }
+    }
+
+    #[test]
+    fn waiting_is_a_remedy_exactly_where_the_code_is_retryable() {
+        use Category::{ClientError, Permanent, Transient};
+        let vain = |category| Some(Objection::NotRetryable(category));
+        let wait: &[Remedy] = &[Remedy::Wait];
+        let other: &[Remedy] = &[Remedy::ChangeInput];
+        let both: &[Remedy] = &[Remedy::Wait, Remedy::ChangeInput];
+        for (category, retryable, remedies, expected) in [
+            (None, Some(true), &[][..], vain(Permanent)),
+            (Some(Transient), Some(true), &[], None),
+            (Some(Transient), None, wait, None),
+            (Some(Transient), None, both, None),
+            (Some(Transient), None, other, Some(Objection::MissingWait)),
+            (Some(Transient), Some(false), other, None),
+            (
+                Some(Transient),
+                Some(false),
+                wait,
+                Some(Objection::VainWait),
+            ),
+            (Some(ClientError), None, other, None),
+            (Some(ClientError), None, both, Some(Objection::VainWait)),
+            (None, None, wait, Some(Objection::VainWait)),
+            // The claim is what is wrong; the remedy agrees with it.
+            (Some(ClientError), Some(true), wait, vain(ClientError)),
+        ] {
+            let facts = Facts {
+                category,
+                retryable,
+                remedies: Some(Remedies::of(remedies)),
+                ..SILENT
+            };
+            check("FILE_GONE", facts, expected.as_slice());
         }
     }
 }

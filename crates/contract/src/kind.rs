@@ -3,6 +3,7 @@
 //! Facts come from the catalogue, or from a declaration that was checked against it.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use panpan_catalogue::{
     Category, Domain, Effect, Entry, FixedFact, FlatCategory, Grpc, Known, Objection, Remedies,
@@ -28,59 +29,12 @@ pub struct Kind {
 
 /// Why a declaration of a code is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KindError {
-    /// The code belongs to the protocol.
-    #[error(
-        "{code} is given by the protocol itself; declare a code of your own, such as {suggestion}"
-    )]
-    Protocol {
-        /// The declared code.
-        code: Code,
-        /// A name that would do.
-        suggestion: String,
-    },
-    /// The catalogue fixes another fact for this code.
-    #[error(
-        "the catalogue fixes {fact} of {code} as {fixed}, not {declared}; leave it out, or choose another code"
-    )]
-    Contradiction {
-        /// The declared code.
-        code: Code,
-        /// Which fact.
-        fact: &'static str,
-        /// What the catalogue says.
-        fixed: String,
-        /// What the declaration says.
-        declared: String,
-    },
-    /// The code is said to be retryable in a category that never is.
-    #[error(
-        "{code} cannot be retryable in category {category}; use a retryable category such as TRANSIENT, or drop retryable"
-    )]
-    NotRetryable {
-        /// The declared code.
-        code: Code,
-        /// Its category.
-        category: Category,
-    },
-    /// The HTTP status is not one of a failure.
-    #[error("{code} declares HTTP status {status}; a failure has a status from 400 to 599")]
-    Status {
-        /// The declared code.
-        code: Code,
-        /// The status.
-        status: u16,
-    },
-    /// The JSON-RPC number is reserved.
-    #[error(
-        "{code} declares JSON-RPC code {number}, which is reserved; use {DECLARED_JSONRPC_CODE} or above"
-    )]
-    JsonRpc {
-        /// The declared code.
-        code: Code,
-        /// The number.
-        number: i64,
-    },
+#[error("{}", refusal(code, objection))]
+pub struct KindError {
+    /// The declared code.
+    pub code: Code,
+    /// What is wrong with the declaration.
+    pub objection: Objection,
 }
 
 impl Kind {
@@ -91,16 +45,15 @@ impl Kind {
 
     /// The facts of a declared code, or every reason why the declaration is refused.
     pub fn declared(code: Code, facts: Facts) -> Result<Self, Vec<KindError>> {
-        let refusals = facts.objections(code.as_str());
-        let problems: Vec<_> = refusals
-            .into_iter()
-            .map(|refusal| KindError::new(&code, refusal))
-            .collect();
-        if problems.is_empty() {
-            Ok(Self::resolve(code, facts))
-        } else {
-            Err(problems)
+        let objections = facts.objections(code.as_str());
+        if objections.is_empty() {
+            return Ok(Self::resolve(code, facts));
         }
+        let refused = objections.into_iter().map(|objection| KindError {
+            code: code.clone(),
+            objection,
+        });
+        Err(refused.collect())
     }
 
     /// The facts of a code met on the wire. The catalogue wins over what was said; a claim to be
@@ -159,6 +112,16 @@ impl Kind {
     /// The number in a JSON-RPC error object.
     pub fn jsonrpc_code(&self) -> i64 {
         self.jsonrpc_code
+    }
+
+    /// The facts that are the same wherever the code is declared, where two declarations of it
+    /// differ: which fact, what this one says, what the other says.
+    pub fn disagreements(&self, other: &Kind) -> impl Iterator<Item = (FixedFact, String, String)> {
+        let (ours, theirs) = (self.facts(), other.facts());
+        FixedFact::ALL.iter().filter_map(move |&fact| {
+            let (ours, theirs) = (ours.text_of(fact)?, theirs.text_of(fact)?);
+            (ours != theirs).then_some((fact, ours, theirs))
+        })
     }
 
     /// Whether the catalogue knows the code.
@@ -241,6 +204,16 @@ impl Kind {
         stated.then_some(self.jsonrpc_code)
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            category: Some(self.category),
+            retryable: Some(self.retryable),
+            remedies: Some(self.remedies),
+            http_status: Some(self.http_status),
+            jsonrpc_code: Some(self.jsonrpc_code),
+        }
+    }
+
     /// The row whose facts apply where this code has none of its own.
     fn like(&self) -> &'static Entry {
         match self.known {
@@ -273,37 +246,50 @@ impl From<&'static Entry> for Kind {
     }
 }
 
-impl KindError {
-    fn new(code: &Code, refusal: Objection) -> Self {
-        let code = code.clone();
-        match refusal {
-            Objection::Protocol => KindError::Protocol {
-                suggestion: format!("MY_{code}"),
-                code,
-            },
-            Objection::Contradiction {
-                fact,
-                fixed,
-                declared,
-            } => KindError::Contradiction {
-                code,
-                fact: named(fact),
-                fixed,
-                declared,
-            },
-            Objection::NotRetryable(category) => KindError::NotRetryable { code, category },
-            Objection::Status(status) => KindError::Status { code, status },
-            Objection::JsonRpc(number) => KindError::JsonRpc { code, number },
-        }
-    }
-}
-
-fn named(fact: FixedFact) -> &'static str {
-    match fact {
-        FixedFact::Category => "category",
-        FixedFact::Retryable => "retryable",
-        FixedFact::Remedy => "remedy",
-        FixedFact::JsonRpc => "the JSON-RPC code",
+/// What is wrong with a declaration, and what to write instead. The subject is the code, or what
+/// stands for one that cannot be named.
+pub(crate) fn refusal(subject: impl fmt::Display, objection: &Objection) -> String {
+    match objection {
+        Objection::Protocol => format!(
+            "{subject} is given by the protocol itself; declare a code of your own, such as \
+             MY_{subject}"
+        ),
+        Objection::Contradiction {
+            fact,
+            fixed,
+            declared,
+        } => format!(
+            "the catalogue fixes {} of {subject} as {fixed}, not {declared}; leave it out, or \
+             choose another code",
+            fact.word()
+        ),
+        Objection::NotRetryable(category) => format!(
+            "{subject} cannot be retryable in category {category}; use a retryable category such \
+             as TRANSIENT, or drop retryable"
+        ),
+        Objection::VainWait => format!(
+            "{subject} is not retryable, so waiting cannot help; write another remedy in place of \
+             wait, or declare it retryable in a category such as TRANSIENT"
+        ),
+        Objection::MissingWait => format!(
+            "{subject} is retryable, but wait is not among its remedies; add wait, leave remedy \
+             out, or declare retryable as false"
+        ),
+        Objection::Status(status) => format!(
+            "{subject} declares HTTP status {status}; a failure has a status from 400 to 599"
+        ),
+        Objection::FamilyStatus { named, declared } => format!(
+            "{subject} speaks of HTTP status {named}, not {declared}; leave the status out, or \
+             choose another code"
+        ),
+        Objection::JsonRpc(number) => format!(
+            "{subject} declares JSON-RPC code {number}, which is reserved; use \
+             {DECLARED_JSONRPC_CODE} or above"
+        ),
+        Objection::TakenNumber { number, owner } => format!(
+            "{subject} declares JSON-RPC code {number}, which is that of {owner}; use \
+             {DECLARED_JSONRPC_CODE}, or a number above that no code of the catalogue has"
+        ),
     }
 }
 

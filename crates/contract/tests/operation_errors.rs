@@ -5,9 +5,12 @@
 mod common;
 
 use common::native;
+use panpan_contract::catalogue::Objection;
 use panpan_contract::dialect::{Dialect, Envelope, detect};
 use panpan_contract::operation::{ErrorDefinition, Idempotency, OperationSpec, StatusPattern};
-use panpan_contract::{Category, Code, Facts, Failure, Kind, KindError, catalogue, codes};
+use panpan_contract::{
+    Category, Code, Facts, Failure, Kind, KindError, Remedies, Remedy, catalogue, codes,
+};
 use serde_json::{Value, json};
 
 fn file_not_found() -> Kind {
@@ -189,7 +192,7 @@ fn refused_declarations_say_everything_that_is_wrong_and_what_to_write() {
     assert!(
         problems
             .iter()
-            .all(|problem| matches!(problem, KindError::Contradiction { .. }))
+            .all(|problem| matches!(problem.objection, Objection::Contradiction { .. }))
     );
     assert_eq!(problems.len(), 2);
     assert_eq!(
@@ -204,8 +207,84 @@ fn refused_declarations_say_everything_that_is_wrong_and_what_to_write() {
     };
     assert!(matches!(
         declare("MY_FAILURE", facts)[..],
-        [KindError::NotRetryable { .. }]
+        [KindError {
+            objection: Objection::NotRetryable(Category::Validation),
+            ..
+        }]
     ));
+}
+
+#[test]
+fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
+    let declare = |code: &'static str, facts| {
+        let problems = Kind::declared(Code::new(code).unwrap(), facts).unwrap_err();
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let remedy = |category, remedy| Facts {
+        category: Some(category),
+        remedies: Some(Remedies::of(&[remedy])),
+        ..Facts::default()
+    };
+    for (code, facts, expected) in [
+        (
+            "FILE_GONE",
+            remedy(Category::ClientError, Remedy::Wait),
+            "FILE_GONE is not retryable, so waiting cannot help; write another remedy in place of \
+             wait, or declare it retryable in a category such as TRANSIENT",
+        ),
+        (
+            "DISK_BUSY",
+            remedy(Category::Transient, Remedy::ChangeInput),
+            "DISK_BUSY is retryable, but wait is not among its remedies; add wait, leave remedy \
+             out, or declare retryable as false",
+        ),
+        (
+            "HTTP_404",
+            Facts {
+                http_status: Some(500),
+                ..Facts::default()
+            },
+            "HTTP_404 speaks of HTTP status 404, not 500; leave the status out, or choose another \
+             code",
+        ),
+        (
+            "FILE_GONE",
+            Facts {
+                jsonrpc_code: Some(9404),
+                ..Facts::default()
+            },
+            "FILE_GONE declares JSON-RPC code 9404, which is that of HTTP_404; use 1000, or a \
+             number above that no code of the catalogue has",
+        ),
+    ] {
+        assert_eq!(declare(code, facts), [expected], "{code}");
+    }
+}
+
+#[test]
+fn two_declarations_of_a_code_disagree_in_what_must_be_the_same_everywhere() {
+    let declare = |facts| Kind::declared(Code::new("DISK_BUSY").unwrap(), facts).unwrap();
+    let first = declare(Facts {
+        category: Some(Category::Transient),
+        ..Facts::default()
+    });
+    let second = declare(Facts {
+        http_status: Some(507),
+        jsonrpc_code: Some(1507),
+        ..Facts::default()
+    });
+    let members: Vec<_> = first
+        .disagreements(&second)
+        .map(|(fact, _, theirs)| (fact.member(), theirs))
+        .collect();
+    let expected = [
+        ("category", "SERVER_ERROR"),
+        ("remedy", "wait, ask_human"),
+        ("jsonrpc_code", "1507"),
+    ]
+    .map(|(member, theirs)| (member, theirs.to_owned()));
+    assert_eq!(members, expected);
+    assert_eq!(first.disagreements(&first.clone()).count(), 0);
 }
 
 #[test]

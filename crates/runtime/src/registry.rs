@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use panpan_contract::operation::{OperationName, OperationSpec};
 use panpan_contract::redact::Markers;
-use panpan_contract::{Code, Kind, KindError};
+use panpan_contract::{Code, DECLARED_JSONRPC_CODE, Kind, KindError};
 use serde_json::Value;
 
 use crate::handler::Handler;
@@ -49,6 +49,8 @@ pub struct Builder {
     problems: Vec<Problem>,
     /// Who declared a code first, and with which facts.
     first: BTreeMap<Code, (OperationName, Kind)>,
+    /// The JSON-RPC numbers of declared codes, and whose they are.
+    owners: BTreeMap<i64, Code>,
 }
 
 /// Why operations are refused.
@@ -91,6 +93,21 @@ pub enum Problem {
         second: OperationName,
         /// What that one said.
         ours: String,
+    },
+    /// Two codes have one JSON-RPC number.
+    #[error(
+        "operation {operation}: {code} has JSON-RPC code {number}, which is that of {owner}; give \
+         one of the two another number, or leave it out"
+    )]
+    SharedNumber {
+        /// The operation that declares it.
+        operation: OperationName,
+        /// The code.
+        code: Code,
+        /// The number.
+        number: i64,
+        /// The code that had it first.
+        owner: Code,
     },
     /// A schema is none.
     #[error("operation {operation}: the schema of {of} does not compile: {problem}")]
@@ -265,6 +282,7 @@ impl Builder {
                 }
             };
             self.compare(&operation, &kind);
+            self.check_owner(&operation, &kind);
             let code = kind.code().clone();
             let known = Declared {
                 kind,
@@ -279,34 +297,41 @@ impl Builder {
         declared
     }
 
-    /// A code means the same in every operation; only status, number and schema may differ.
+    /// A code means the same in every operation; only status and schema may differ.
     fn compare(&mut self, second: &OperationName, kind: &Kind) {
         let (first, before) = self
             .first
             .entry(kind.code().clone())
             .or_insert_with(|| (second.clone(), kind.clone()));
-        for ((fact, theirs), (_, ours)) in facts(before).into_iter().zip(facts(kind)) {
-            if theirs != ours {
-                self.problems.push(Problem::Contradiction {
-                    code: kind.code().clone(),
-                    fact,
-                    first: first.clone(),
-                    theirs,
-                    second: second.clone(),
-                    ours,
-                });
-            }
+        for (fact, theirs, ours) in before.disagreements(kind) {
+            self.problems.push(Problem::Contradiction {
+                code: kind.code().clone(),
+                fact: fact.word(),
+                first: first.clone(),
+                theirs,
+                second: second.clone(),
+                ours,
+            });
         }
     }
-}
 
-fn facts(kind: &Kind) -> [(&'static str, String); 3] {
-    let remedies: Vec<&str> = kind.remedies().iter().map(|it| it.word()).collect();
-    [
-        ("category", kind.category().to_string()),
-        ("retryable", kind.retryable().to_string()),
-        ("remedy", remedies.join(", ")),
-    ]
+    /// A number that says which code it is can be that of one code only.
+    fn check_owner(&mut self, operation: &OperationName, kind: &Kind) {
+        let number = kind.jsonrpc_code();
+        if kind.is_catalogued() || number == DECLARED_JSONRPC_CODE {
+            return;
+        }
+        let code = kind.code();
+        let owner = self.owners.entry(number).or_insert_with(|| code.clone());
+        if owner != code {
+            self.problems.push(Problem::SharedNumber {
+                operation: operation.clone(),
+                code: code.clone(),
+                number,
+                owner: owner.clone(),
+            });
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use panpan_catalogue::{
 use super::{object, said};
 use crate::ast::Variant;
 use crate::attr::VariantAttributes;
+use crate::items::Said;
 use crate::problems::Problems;
 
 /// The code, if there is a well-formed one; everything wrong with it and its facts is noted.
@@ -61,21 +62,30 @@ pub(super) fn facts(attributes: &VariantAttributes) -> Facts {
 /// missing, and nothing is concluded from it. The catalogue judges each fact by itself.
 fn judged(code: &str, attributes: &VariantAttributes) -> Facts {
     let facts = facts(attributes);
-    let judgeable = lookup(code).is_some() || category_is_clear(attributes);
+    let is_known = lookup(code).is_some();
+    let claim_is_judged = is_known || category_is_clear(attributes);
+    let remedies_are_judged = is_known || retryability_is_clear(attributes);
     Facts {
-        retryable: facts.retryable.filter(|_| judgeable),
+        retryable: facts.retryable.filter(|_| claim_is_judged),
+        remedies: facts.remedies.filter(|_| remedies_are_judged),
         ..facts
     }
 }
 
-fn category_is_clear(attributes: &VariantAttributes) -> bool {
-    let readable = |value: bool, written: bool| value || !written;
-    readable(
-        said(&attributes.category).is_some(),
-        attributes.category.is_some(),
-    ) && readable(said(&attributes.http).is_some(), attributes.http.is_some())
+fn retryability_is_clear(attributes: &VariantAttributes) -> bool {
+    category_is_clear(attributes) && is_clear(&attributes.retryable)
 }
 
+fn category_is_clear(attributes: &VariantAttributes) -> bool {
+    is_clear(&attributes.category) && is_clear(&attributes.http)
+}
+
+/// Whether it was left out, or could be read.
+fn is_clear<T>(written: &Option<Said<T>>) -> bool {
+    written.is_none() || said(written).is_some()
+}
+
+/// Notes an objection at the attribute that is to be changed.
 fn explain(
     code: &str,
     refusal: Objection,
@@ -83,58 +93,77 @@ fn explain(
     enum_name: &str,
     problems: &mut Problems,
 ) {
+    let message = wording(code, &refusal, enum_name);
     match refusal {
-        Objection::Protocol => {
-            let own = own_code(enum_name, code);
-            let message = format!(
-                "{code} is given by the protocol itself, never by an operation; choose a code of \
-                 your own, such as `{own}`"
-            );
-            object(&attributes.code, message, problems);
+        Objection::Protocol => object(&attributes.code, message, problems),
+        Objection::Contradiction { fact, .. } => match fact {
+            FixedFact::Category => object(&attributes.category, message, problems),
+            FixedFact::Retryable => object(&attributes.retryable, message, problems),
+            FixedFact::Remedy => object(&attributes.remedy, message, problems),
+            FixedFact::JsonRpc => object(&attributes.jsonrpc, message, problems),
+        },
+        Objection::NotRetryable(_) => object(&attributes.retryable, message, problems),
+        Objection::VainWait | Objection::MissingWait => {
+            object(&attributes.remedy, message, problems);
         }
-        Objection::Contradiction { fact, fixed, .. } => {
-            contradiction(code, fact, &fixed, attributes, problems);
-        }
-        Objection::NotRetryable(category) => {
-            let message = format!(
-                "{code} is in category {category}, which is never retryable; choose a retryable \
-                 category such as `TRANSIENT`, or remove `retryable`"
-            );
-            object(&attributes.retryable, message, problems);
-        }
-        Objection::Status(status) => {
-            let message =
-                format!("{status} is not the status of a failure; write one from 400 to 599");
+        Objection::Status(_) | Objection::FamilyStatus { .. } => {
             object(&attributes.http, message, problems);
         }
-        Objection::JsonRpc(number) => {
-            let message = format!(
-                "{number} is reserved in JSON-RPC; write {DECLARED_JSONRPC_CODE} or above, or \
-                 remove `jsonrpc`"
-            );
+        Objection::JsonRpc(_) | Objection::TakenNumber { .. } => {
             object(&attributes.jsonrpc, message, problems);
         }
     }
 }
 
-fn contradiction(
-    code: &str,
-    fact: FixedFact,
-    fixed: &str,
-    attributes: &VariantAttributes,
-    problems: &mut Problems,
-) {
-    let message = |name: &str| {
-        format!(
-            "the catalogue fixes `{name}` of {code} as {fixed}; remove `{name}`, or choose a code \
-             of your own"
-        )
-    };
+fn wording(code: &str, refusal: &Objection, enum_name: &str) -> String {
+    match refusal {
+        Objection::Protocol => format!(
+            "{code} is given by the protocol itself, never by an operation; choose a code of your \
+             own, such as `{}`",
+            own_code(enum_name, code)
+        ),
+        Objection::Contradiction { fact, fixed, .. } => {
+            let name = attribute(*fact);
+            format!(
+                "the catalogue fixes `{name}` of {code} as {fixed}; remove `{name}`, or choose a \
+                 code of your own"
+            )
+        }
+        Objection::NotRetryable(category) => format!(
+            "{code} is in category {category}, which is never retryable; choose a retryable \
+             category such as `TRANSIENT`, or remove `retryable`"
+        ),
+        Objection::VainWait => format!(
+            "{code} is not retryable, so waiting cannot help; write another remedy in place of \
+             `wait`, or choose a retryable category such as `TRANSIENT`"
+        ),
+        Objection::MissingWait => format!(
+            "{code} is retryable, so waiting is one of its remedies; add `wait`, remove `remedy`, \
+             or write `retryable = false`"
+        ),
+        Objection::Status(status) => {
+            format!("{status} is not the status of a failure; write one from 400 to 599")
+        }
+        Objection::FamilyStatus { named, declared } => format!(
+            "{code} speaks of status {named}, not {declared}; remove `http`, or choose a code of \
+             your own"
+        ),
+        Objection::JsonRpc(number) => format!(
+            "{number} is reserved in JSON-RPC; write {DECLARED_JSONRPC_CODE} or above, or remove \
+             `jsonrpc`"
+        ),
+        Objection::TakenNumber { number, owner } => format!(
+            "{number} is the number of {owner}; write another one of {DECLARED_JSONRPC_CODE} or \
+             above, or remove `jsonrpc`"
+        ),
+    }
+}
+
+/// What the attribute of a fact is called.
+fn attribute(fact: FixedFact) -> &'static str {
     match fact {
-        FixedFact::Category => object(&attributes.category, message("category"), problems),
-        FixedFact::Retryable => object(&attributes.retryable, message("retryable"), problems),
-        FixedFact::Remedy => object(&attributes.remedy, message("remedy"), problems),
-        FixedFact::JsonRpc => object(&attributes.jsonrpc, message("jsonrpc"), problems),
+        FixedFact::JsonRpc => "jsonrpc",
+        fact => fact.member(),
     }
 }
 

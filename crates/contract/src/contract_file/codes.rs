@@ -2,20 +2,22 @@
 
 use std::collections::{HashMap, HashSet};
 
-use panpan_catalogue::Remedy;
+use panpan_catalogue::{Category, Facts, FixedFact, Objection, Remedy};
 use serde_json::{Map, Value, json};
 
 use super::path::Path;
 use super::problem::Problems;
 use super::{rule, sentence, structure};
 use crate::code::Code;
-use crate::kind::{Kind, KindError};
-use crate::operation::{ErrorDefinition, StatusPattern};
+use crate::kind::{DECLARED_JSONRPC_CODE, Kind, refusal};
+use crate::operation::StatusPattern;
 
 /// The codes declared so far, each with its facts and the place that declared it first.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
     first: HashMap<Code, (Kind, String)>,
+    /// The JSON-RPC numbers of codes of the service's own, and whose they are.
+    owners: HashMap<i64, Code>,
 }
 
 impl Codes {
@@ -31,135 +33,201 @@ impl Codes {
         let definitions = operation.get("error_schemas").and_then(Value::as_array);
         for (index, definition) in definitions.into_iter().flatten().enumerate() {
             let path = path.index(index);
-            let Some((definition, is_whole)) = sound(definition, &path, problems) else {
+            let Some(members) = definition.as_object() else {
                 continue;
             };
-            if declared.contains(&definition.code) {
+            let sound = Sound::of(members, &path, problems);
+            let Some(code) = well_formed(members, &path, problems) else {
+                sound.judge("", "this error", &path, problems);
+                continue;
+            };
+            let is_allowed = sound.judge(code.as_str(), code.as_str(), &path, problems);
+            if !declared.insert(code.clone()) {
                 let message = format!(
-                    "{} is declared twice by this operation; keep one, or choose another code",
-                    definition.code
+                    "{code} is declared twice by this operation; keep one, or choose another code"
                 );
                 problems.note(&path.name("code"), rule::ERROR_REPEATED, message);
-                continue;
-            }
-            declared.insert(definition.code.clone());
-            match definition.kind() {
-                Ok(kind) if is_whole => self.compare(&definition, kind, &path, problems),
-                Ok(_) => {}
-                Err(errors) => note_objections(&errors, is_whole, &path, problems),
+            } else if is_allowed && sound.is_whole {
+                let kind = Kind::resolve(code, sound.facts);
+                self.check_owner(&kind, &path, problems);
+                self.compare(kind, sound.facts, &path, problems);
             }
         }
     }
 
-    fn compare(
-        &mut self,
-        definition: &ErrorDefinition,
-        kind: Kind,
-        path: &Path<'_>,
-        problems: &mut Problems<'_>,
-    ) {
-        let Some((first, place)) = self.first.get(&definition.code) else {
+    /// A number that says which code it is can be that of one code only.
+    fn check_owner(&mut self, kind: &Kind, path: &Path<'_>, problems: &mut Problems<'_>) {
+        let number = kind.jsonrpc_code();
+        if kind.is_catalogued() || number == DECLARED_JSONRPC_CODE {
+            return;
+        }
+        let code = kind.code();
+        let owner = self.owners.entry(number).or_insert_with(|| code.clone());
+        if owner != code {
+            let message = format!(
+                "{number} is the JSON-RPC code of {owner} already; write another number, or leave \
+                 it out"
+            );
+            let path = path.name(FixedFact::JsonRpc.member());
+            problems.note(&path, rule::ERROR_JSONRPC_SHARED, message);
+        }
+    }
+
+    fn compare(&mut self, kind: Kind, stated: Facts, path: &Path<'_>, problems: &mut Problems<'_>) {
+        let Some((first, place)) = self.first.get(kind.code()) else {
             let place = path.pointer();
-            self.first.insert(definition.code.clone(), (kind, place));
+            self.first.insert(kind.code().clone(), (kind, place));
             return;
         };
-        let here = facts(&kind);
-        let is_stated = [
-            definition.category.is_some(),
-            definition.retryable.is_some(),
-            definition.remedy.is_some(),
-        ];
-        for (((name, there), (_, here)), is_stated) in facts(first).iter().zip(&here).zip(is_stated)
-        {
-            if here != there {
-                let message = conflict(&definition.code, name, [here, there], place);
-                let stated = path.name(name);
-                let path = if is_stated { &stated } else { path };
-                problems.note(path, rule::ERROR_CONFLICT, message);
-            }
+        for (fact, here, there) in kind.disagreements(first) {
+            let message = format!(
+                "{} has {} {here} here and {there} at {place} (facts that are left out follow from \
+                 the status and the category); write \"{}\": {} here too, or choose another code",
+                kind.code(),
+                fact.word(),
+                fact.member(),
+                written(fact, first)
+            );
+            let member = path.name(fact.member());
+            let is_stated = stated.text_of(fact).is_some();
+            let path = if is_stated { &member } else { path };
+            problems.note(path, rule::ERROR_CONFLICT, message);
         }
     }
 }
 
-/// The facts that are the same wherever a code is declared.
-fn facts(kind: &Kind) -> [(&'static str, Value); 3] {
-    let remedies: Vec<_> = kind.remedies().iter().map(Remedy::word).collect();
-    [
-        ("category", json!(kind.category().word())),
-        ("retryable", json!(kind.retryable())),
-        ("remedy", json!(remedies)),
-    ]
-}
-
-fn conflict(code: &Code, name: &str, [here, there]: [&Value; 2], place: &str) -> String {
-    format!(
-        "{code} has {name} {here} here and {there} at {place} (facts that are left out follow from \
-         the status and the category); write \"{name}\": {there} here too, or choose another code"
-    )
-}
-
-/// The members from which the facts of a code follow.
-const FACTS: [&str; 4] = ["category", "retryable", "remedy", "http_status"];
-
-/// The definition as far as it is sound, and whether all stated facts are; what is wrong with its
-/// code or status is noted.
-fn sound(
-    definition: &Value,
-    path: &Path<'_>,
-    problems: &mut Problems<'_>,
-) -> Option<(ErrorDefinition, bool)> {
-    let stated = definition.as_object()?;
-    let mut members = structure::part("error").sound_members(stated);
-    let status = members.get("http_status").filter(|it| it.is_string());
-    if status.is_some_and(|it| StatusPattern::from_value(it).is_none()) {
-        let message = format!(
-            "{} is not a status; write a number from 400 to 599, \"4XX\", \"5XX\" or \"default\"",
-            sentence::quoted(status.and_then(Value::as_str).unwrap_or_default())
-        );
-        problems.note(&path.name("http_status"), rule::ERROR_HTTP_STATUS, message);
-        members.remove("http_status");
-    }
-    let code = members.get("code")?.as_str()?;
-    if let Err(error) = Code::new(code.to_owned()) {
-        let example = Code::normalised(code);
-        let example = example.as_ref().map_or("FILE_NOT_FOUND", Code::as_str);
-        let message = format!("{error}; write, for example, {example}");
-        problems.note(&path.name("code"), rule::ERROR_CODE, message);
-        return None;
-    }
-    members.entry("description").or_insert_with(|| json!(""));
-    let is_whole = FACTS
-        .iter()
-        .all(|fact| stated.contains_key(*fact) == members.contains_key(*fact));
-    let definition = serde_json::from_value(Value::Object(members)).ok()?;
-    Some((definition, is_whole))
-}
-
-/// Notes why a code is refused. What follows from facts of which some are not sound may be false,
-/// and is left until they are.
-fn note_objections(
-    errors: &[KindError],
-    is_whole: bool,
-    path: &Path<'_>,
-    problems: &mut Problems<'_>,
-) {
-    let is_derived = |error: &&KindError| matches!(error, KindError::NotRetryable { .. });
-    for error in errors.iter().filter(|it| is_whole || !is_derived(it)) {
-        let (rule, member) = match error {
-            KindError::Protocol { .. } => (rule::ERROR_PROTOCOL_CODE, "code"),
-            KindError::Contradiction { fact, .. } => (rule::ERROR_CATALOGUE_FACT, member_of(fact)),
-            KindError::NotRetryable { .. } => (rule::ERROR_RETRYABLE, "retryable"),
-            KindError::Status { .. } => (rule::ERROR_HTTP_STATUS, "http_status"),
-            KindError::JsonRpc { .. } => (rule::ERROR_JSONRPC_CODE, "jsonrpc_code"),
-        };
-        problems.note(&path.name(member), rule, error.to_string());
-    }
-}
-
-/// The member a fact is written in.
-fn member_of(fact: &'static str) -> &'static str {
+/// A fact as it is written in a file.
+fn written(fact: FixedFact, kind: &Kind) -> Value {
     match fact {
-        "the JSON-RPC code" => "jsonrpc_code",
-        member => member,
+        FixedFact::Category => json!(kind.category().word()),
+        FixedFact::Retryable => json!(kind.retryable()),
+        FixedFact::Remedy => kind.remedies().iter().map(Remedy::word).collect(),
+        FixedFact::JsonRpc => json!(kind.jsonrpc_code()),
+    }
+}
+
+/// The code, if there is a well-formed one; what is wrong with one that is not is noted.
+fn well_formed(
+    members: &Map<String, Value>,
+    path: &Path<'_>,
+    problems: &mut Problems<'_>,
+) -> Option<Code> {
+    let code = members.get("code")?.as_str()?;
+    match Code::new(code.to_owned()) {
+        Ok(code) => Some(code),
+        Err(error) => {
+            let example = Code::normalised(code);
+            let example = example.as_ref().map_or("FILE_NOT_FOUND", Code::as_str);
+            let message = format!("{error}; write, for example, {example}");
+            problems.note(&path.name("code"), rule::ERROR_CODE, message);
+            None
+        }
+    }
+}
+
+/// The members from which it follows whether a code is retryable, and what may be said then.
+const RETRYABILITY: [&str; 4] = ["category", "retryable", "remedy", "http_status"];
+
+/// What is said about a code, as far as it is sound.
+#[derive(Debug)]
+struct Sound {
+    facts: Facts,
+    /// Whether everything is sound from which it follows whether the code is retryable.
+    is_clear: bool,
+    /// Whether every fact is sound.
+    is_whole: bool,
+}
+
+impl Sound {
+    /// Reads the facts. A status that is none is noted; other shapes were judged before.
+    fn of(stated: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) -> Self {
+        let mut members = structure::part("error").sound_members(stated);
+        let status = members.get("http_status").filter(|it| it.is_string());
+        if status.is_some_and(|it| StatusPattern::from_value(it).is_none()) {
+            let message = format!(
+                "{} is not a status; write a number from 400 to 599, \"4XX\", \"5XX\" or \
+                 \"default\"",
+                sentence::quoted(status.and_then(Value::as_str).unwrap_or_default())
+            );
+            problems.note(&path.name("http_status"), rule::ERROR_HTTP_STATUS, message);
+            members.remove("http_status");
+        }
+        let is_sound = |name: &str| stated.contains_key(name) == members.contains_key(name);
+        let is_clear = RETRYABILITY.into_iter().all(is_sound);
+        Self {
+            facts: facts(&members),
+            is_clear,
+            is_whole: is_clear && is_sound(FixedFact::JsonRpc.member()),
+        }
+    }
+
+    /// Notes why this may not be said about the code, and gives whether it may. What follows from
+    /// facts of which some are not sound may be false, and is left until they are.
+    fn judge(
+        &self,
+        code: &str,
+        subject: &str,
+        path: &Path<'_>,
+        problems: &mut Problems<'_>,
+    ) -> bool {
+        let objections = self.facts.objections(code);
+        for objection in &objections {
+            let place = Place::of(objection);
+            if self.is_clear || !place.is_derived {
+                let message = refusal(subject, objection);
+                problems.note(&path.name(place.member), place.rule, message);
+            }
+        }
+        objections.is_empty()
+    }
+}
+
+/// The facts in members that are sound.
+fn facts(members: &Map<String, Value>) -> Facts {
+    let word = |name: &str| members.get(name).and_then(Value::as_str);
+    let remedies = members.get("remedy").and_then(Value::as_array);
+    let status = members
+        .get("http_status")
+        .and_then(StatusPattern::from_value);
+    Facts {
+        category: word("category").and_then(Category::from_word),
+        retryable: members.get("retryable").and_then(Value::as_bool),
+        remedies: remedies.map(|words| {
+            let words = words.iter().filter_map(Value::as_str);
+            words.filter_map(Remedy::from_word).collect()
+        }),
+        http_status: status.and_then(StatusPattern::exact),
+        jsonrpc_code: members.get("jsonrpc_code").and_then(Value::as_i64),
+    }
+}
+
+/// Where an objection is told, and as the breach of which rule.
+struct Place {
+    rule: &'static str,
+    member: &'static str,
+    /// Whether it follows from several facts.
+    is_derived: bool,
+}
+
+impl Place {
+    fn of(objection: &Objection) -> Self {
+        let (rule, member, is_derived) = match objection {
+            Objection::Protocol => (rule::ERROR_PROTOCOL_CODE, "code", false),
+            Objection::Contradiction { fact, .. } => {
+                (rule::ERROR_CATALOGUE_FACT, fact.member(), false)
+            }
+            Objection::NotRetryable(_) => (rule::ERROR_RETRYABLE, "retryable", true),
+            Objection::VainWait | Objection::MissingWait => (rule::ERROR_REMEDY, "remedy", true),
+            Objection::Status(_) => (rule::ERROR_HTTP_STATUS, "http_status", false),
+            Objection::FamilyStatus { .. } => (rule::ERROR_CATALOGUE_FACT, "http_status", false),
+            Objection::JsonRpc(_) | Objection::TakenNumber { .. } => {
+                (rule::ERROR_JSONRPC_CODE, "jsonrpc_code", false)
+            }
+        };
+        Self {
+            rule,
+            member,
+            is_derived,
+        }
     }
 }

@@ -55,11 +55,15 @@ rules! {
     ERROR_CATALOGUE_FACT = "error.catalogue_fact",
     /// A code is retryable only in a category that can be.
     ERROR_RETRYABLE = "error.retryable",
+    /// Waiting is a remedy exactly where a code is retryable.
+    ERROR_REMEDY = "error.remedy",
     /// An HTTP status is one of a failure.
     ERROR_HTTP_STATUS = "error.http_status",
     /// A JSON-RPC number is not a reserved one.
     ERROR_JSONRPC_CODE = "error.jsonrpc_code",
-    /// All operations give a code the same category, retryability and remedies.
+    /// No two codes have one JSON-RPC number, other than that of codes which name none.
+    ERROR_JSONRPC_SHARED = "error.jsonrpc_shared",
+    /// All operations give a code the same category, retryability, remedies and JSON-RPC number.
     ERROR_CONFLICT = "error.conflict",
     /// A resource action names the type of resource it is about.
     ACCESS_RESOURCE_TYPE = "access.resource_type",

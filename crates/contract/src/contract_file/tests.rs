@@ -57,7 +57,8 @@ pub(super) fn full() -> Value {
                 },
                 "error_schemas": [{
                     "code": "FILE_NOT_FOUND", "description": "The directory does not exist",
-                    "http_status": 409, "category": "CLIENT_ERROR", "remedy": ["change_input"]
+                    "http_status": 409, "category": "CLIENT_ERROR", "remedy": ["change_input"],
+                    "jsonrpc_code": 1404
                 }],
                 "idempotency": {
                     "key": "required", "by_input": {"pointer": "/mode", "idempotent_values": ["replace"]}

@@ -85,15 +85,11 @@ impl ErrorDefinition {
     }
 
     fn facts(&self) -> Facts {
-        let exact = match self.http_status {
-            Some(StatusPattern::Exact(status)) => Some(status),
-            _ => None,
-        };
         Facts {
             category: self.category,
             retryable: self.retryable,
             remedies: self.remedy,
-            http_status: exact,
+            http_status: self.http_status.and_then(StatusPattern::exact),
             jsonrpc_code: self.jsonrpc_code,
         }
     }
@@ -121,6 +117,14 @@ impl StatusPattern {
             StatusPattern::Exact(exact) => exact == status,
             StatusPattern::Range(hundreds) => status / 100 == u16::from(hundreds),
             StatusPattern::Default => true,
+        }
+    }
+
+    /// The status, where the pattern names only one.
+    pub fn exact(self) -> Option<u16> {
+        match self {
+            StatusPattern::Exact(status) => Some(status),
+            StatusPattern::Range(_) | StatusPattern::Default => None,
         }
     }
 

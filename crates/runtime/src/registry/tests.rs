@@ -81,6 +81,28 @@ fn all_problems_are_named_at_once() {
 }
 
 #[test]
+fn a_number_is_that_of_one_code_and_a_code_has_one_number() {
+    let numbered = |name, code, number| {
+        let mut spec = operation(name, &[(code, None)]);
+        spec.error_schemas[0].jsonrpc_code = number;
+        spec
+    };
+    check(
+        [
+            numbered("a/b", "DISK_FULL", Some(1507)),
+            numbered("a/c", "DISK_GONE", Some(1507)),
+            numbered("a/d", "DISK_FULL", None),
+            numbered("a/e", "DISK_LOST", Some(1000)),
+            numbered("a/f", "DISK_SLOW", None),
+        ],
+        &[
+            "operation a/c: DISK_GONE has JSON-RPC code 1507, which is that of DISK_FULL",
+            "DISK_FULL has the JSON-RPC code 1507 in operation a/b and 1000 in operation a/d",
+        ],
+    );
+}
+
+#[test]
 fn a_schema_that_does_not_compile_is_named_with_its_place() {
     let mut spec = operation("a/b", &[("DISK_FULL", None)]);
     spec.input_schema = json!({"type": "sting"});

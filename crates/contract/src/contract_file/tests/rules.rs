@@ -170,12 +170,43 @@ fn a_wrong_error_is_told_at_the_member_that_is_wrong() {
             rule::ERROR_JSONRPC_CODE,
         ),
         (
+            json!({"jsonrpc_code": 2404}),
+            "jsonrpc_code",
+            rule::ERROR_JSONRPC_CODE,
+        ),
+        (
+            json!({"jsonrpc_code": 1404}),
+            "jsonrpc_code",
+            rule::ERROR_JSONRPC_SHARED,
+        ),
+        (
+            json!({"category": "CLIENT_ERROR", "remedy": ["wait"]}),
+            "remedy",
+            rule::ERROR_REMEDY,
+        ),
+        (
+            json!({"category": "TRANSIENT", "remedy": ["change_input"]}),
+            "remedy",
+            rule::ERROR_REMEDY,
+        ),
+        (
+            json!({"code": "HTTP_404", "http_status": 500}),
+            "http_status",
+            rule::ERROR_CATALOGUE_FACT,
+        ),
+        (
             json!({"category": "Transient"}),
             "category",
             rule::MEMBER_WORD,
         ),
         (json!({"remedy": ["sleep"]}), "remedy/0", rule::MEMBER_WORD),
         (json!({"colour": 1}), "colour", rule::MEMBER_UNKNOWN),
+        // Whether waiting helps rests on what could not be read.
+        (
+            json!({"category": "TRANSIENT", "retryable": "no", "remedy": ["ask_human"]}),
+            "retryable",
+            rule::MEMBER_TYPE,
+        ),
         // Whether it may be retryable rests on the category, which is not known.
         (
             json!({"retryable": true, "category": "T"}),
@@ -185,6 +216,70 @@ fn a_wrong_error_is_told_at_the_member_that_is_wrong() {
     ] {
         let expected = [format!("/operations/0/error_schemas/3/{place} {rule}")];
         assert_eq!(appended(members.clone()), expected, "{members}");
+    }
+}
+
+#[test]
+fn everything_is_told_whatever_the_code_is() {
+    let rest = json!({
+        "jsonrpc_code": -1, "retryable": true, "http_status": "3XX", "remedy": 1
+    });
+    let with_code = |code: Value| {
+        let mut error = rest.clone();
+        error["code"] = code;
+        appended(error)
+    };
+    let told = |rules: &[(&str, &str)]| -> Vec<String> {
+        let told = |(member, rule): &(&str, &str)| {
+            format!("/operations/0/error_schemas/3/{member} {rule}")
+        };
+        rules.iter().map(told).collect()
+    };
+    let always = [
+        ("jsonrpc_code", rule::ERROR_JSONRPC_CODE),
+        ("remedy", rule::MEMBER_TYPE),
+        ("http_status", rule::ERROR_HTTP_STATUS),
+    ];
+    for (code, rule) in [
+        (json!("x"), Some(rule::ERROR_CODE)),
+        (json!(7), Some(rule::MEMBER_TYPE)),
+        (json!("NOT_FOUND"), Some(rule::ERROR_PROTOCOL_CODE)),
+        (json!("FILE_NOT_FOUND"), Some(rule::ERROR_REPEATED)),
+        (json!("FILE_GONE"), None),
+    ] {
+        let mut expected = told(&always);
+        expected.extend(rule.map(|rule| told(&[("code", rule)]).remove(0)));
+        let mut found = with_code(code.clone());
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{code}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_an_error_without_a_code_is_told_in_the_same_words() {
+    let mut document = full();
+    document["operations"] = json!([{
+        "name": "a/b", "op_type": "query",
+        "error_schemas": [{"code": "x", "description": "When", "jsonrpc_code": -1}]
+    }]);
+    let problems = check(&serde_json::to_vec(&document).unwrap()).unwrap_err();
+    assert_eq!(
+        problems[1].message,
+        "this error declares JSON-RPC code -1, which is reserved; use 1000 or above"
+    );
+}
+
+#[test]
+fn a_code_has_one_number_in_all_operations() {
+    let place = "/operations/1/error_schemas/0";
+    for (number, told_at) in [
+        (json!(1405), format!("{place}/jsonrpc_code")),
+        (json!(null), place.to_owned()),
+    ] {
+        let expected = [format!("{told_at} {}", rule::ERROR_CONFLICT)];
+        let found = broken(&format!("{place}/jsonrpc_code"), number.clone());
+        assert_eq!(found, expected, "{number}");
     }
 }
 
@@ -204,7 +299,12 @@ fn values_at_the_edge_are_accepted() {
         json!({"http_status": 599}),
         json!({"http_status": "default"}),
         json!({"jsonrpc_code": 1000}),
-        json!({"code": "HTTP_404", "http_status": 410}),
+        json!({"code": "HTTP_404", "http_status": 404}),
+        json!({"code": "HTTP_404", "http_status": "4XX"}),
+        json!({"jsonrpc_code": 2399}),
+        json!({"jsonrpc_code": 9600}),
+        json!({"category": "TRANSIENT", "remedy": ["wait", "use_alternative"]}),
+        json!({"category": "TRANSIENT", "retryable": false, "remedy": ["ask_human"]}),
         json!({"category": "TRANSIENT", "retryable": true}),
     ] {
         assert_eq!(appended(members.clone()), [""; 0], "{members}");
