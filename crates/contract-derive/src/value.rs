@@ -84,17 +84,38 @@ pub(crate) fn mark(item: &Item) -> syn::Result<()> {
     }
 }
 
-/// A string literal.
+/// A string literal that says something.
 pub(crate) fn text(item: &Item) -> syn::Result<LitStr> {
-    parse(item, "a text in quotes", "\"…\"", |input| input.parse())
+    let text = parse(item, "a text in quotes", "\"…\"", |input| input.parse())?;
+    refuse_blank(item, [&text])?;
+    Ok(text)
 }
 
-/// One text, or several in brackets.
+/// One text that says something, or several in brackets.
 pub(crate) fn texts(item: &Item) -> syn::Result<Vec<LitStr>> {
     let shape = "a text in quotes, or several in brackets";
-    parse(item, shape, "[\"…\", \"…\"]", |input| {
+    let texts = parse(item, shape, "[\"…\", \"…\"]", |input| {
         list(input, |input| input.parse())
-    })
+    })?;
+    refuse_blank(item, &texts)?;
+    Ok(texts)
+}
+
+/// Every text of nothing but white space is a problem of its own.
+fn refuse_blank<'a>(item: &Item, texts: impl IntoIterator<Item = &'a LitStr>) -> syn::Result<()> {
+    let blank = texts.into_iter().filter(|it| it.value().trim().is_empty());
+    let problems = blank.map(|text| {
+        let message = format!(
+            "`{}` says nothing here; write a text, or leave it out",
+            item.name()
+        );
+        syn::Error::new(text.span(), message)
+    });
+    let combined = problems.reduce(|mut earlier, problem| {
+        earlier.combine(problem);
+        earlier
+    });
+    combined.map_or(Ok(()), Err)
 }
 
 /// A word, bare or in quotes.

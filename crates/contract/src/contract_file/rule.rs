@@ -35,7 +35,7 @@ rules! {
     MEMBER_WORD = "member.word",
     /// A number is within its bounds.
     MEMBER_RANGE = "member.range",
-    /// A text or list is not empty where it has to say something.
+    /// A text is not blank, and a list not empty, where it has to say something.
     MEMBER_EMPTY = "member.empty",
     /// A list is not longer than allowed.
     MEMBER_LONG = "member.long",

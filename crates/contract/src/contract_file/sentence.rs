@@ -45,12 +45,14 @@ pub(super) fn out_of_range(found: &Value, schema: &Value) -> String {
     format!("is {found}; write {}", expected(schema))
 }
 
-/// A text or list that says nothing.
-pub(super) fn empty(unit: &str) -> String {
-    match unit {
-        "text" => "is empty; write at least one character, or leave it out".to_owned(),
-        _ => format!("is empty; write at least one {unit}, or leave it out"),
-    }
+/// A text that says nothing.
+pub(super) fn blank() -> String {
+    "is blank; write at least one character that is not white space".to_owned()
+}
+
+/// A list that says nothing.
+pub(super) fn empty() -> String {
+    "is empty; write at least one item, or leave it out".to_owned()
 }
 
 /// A list that is too long.

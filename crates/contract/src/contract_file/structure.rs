@@ -2,7 +2,8 @@
 //!
 //! The schema is read here rather than handed to a validator, so that every problem is a sentence
 //! with a remedy, and none of a million is kept in memory. Only the keywords that schema uses are
-//! understood (a test holds it to that), and `pattern` is left to the types that own the syntax.
+//! understood (a test holds it to that), and any `pattern` but that of texts which must not be blank
+//! is left to the types that own the syntax.
 
 use std::sync::LazyLock;
 
@@ -115,14 +116,14 @@ impl Shape {
     }
 
     fn check_text(self, text: &str, path: &Path<'_>, note: &mut Note<'_>) {
-        if text.is_empty() && self.0["minLength"].is_u64() {
-            note(path, rule::MEMBER_EMPTY, sentence::empty("text"));
+        if self.0["pattern"] == SAYS_SOMETHING && is_blank(text) {
+            note(path, rule::MEMBER_EMPTY, sentence::blank());
         }
     }
 
     fn check_list(self, items: &[Value], path: &Path<'_>, note: &mut Note<'_>) {
         if items.is_empty() && self.0["minItems"].is_u64() {
-            note(path, rule::MEMBER_EMPTY, sentence::empty("item"));
+            note(path, rule::MEMBER_EMPTY, sentence::empty());
         }
         let limit = self.0["maxItems"].as_u64();
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
@@ -170,6 +171,15 @@ impl Shape {
     }
 }
 
+/// The pattern of texts that must not be blank.
+const SAYS_SOMETHING: &str = r"\S";
+
+/// Whether a text has nothing but what `\s` is in the regular expressions of JSON Schema.
+fn is_blank(text: &str) -> bool {
+    let is_space = |it: char| it == '\u{feff}' || it.is_whitespace() && it != '\u{85}';
+    text.chars().all(is_space)
+}
+
 /// As JSON Schema says, except that `404.0` is no integer: readers differ on it.
 fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
@@ -202,7 +212,6 @@ mod tests {
         "maximum",
         "maxLength",
         "minItems",
-        "minLength",
         "minimum",
         "pattern",
         "patternProperties",
@@ -239,12 +248,8 @@ mod tests {
             for keyword in schema.keys() {
                 assert!(UNDERSTOOD.contains(&keyword.as_str()), "{keyword}");
             }
-            for keyword in ["minLength", "minItems"] {
-                assert!(
-                    schema.get(keyword).is_none_or(|limit| limit == 1),
-                    "{schema:?}"
-                );
-            }
+            let least = schema.get("minItems");
+            assert!(least.is_none_or(|limit| limit == 1), "{schema:?}");
         });
     }
 

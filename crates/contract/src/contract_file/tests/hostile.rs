@@ -117,7 +117,7 @@ fn long_lists_of_anything_are_judged() {
         (&format!("{operation}\"error_schemas\":["), "{}", "]}]}"),
         (
             &format!("{operation}\"error_schemas\":["),
-            r#"{"code":"AAA","description":""}"#,
+            r#"{"code":"AAA","description":"a"}"#,
             "]}]}",
         ),
         (

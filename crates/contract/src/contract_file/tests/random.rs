@@ -83,6 +83,8 @@ fn any_value() -> impl Strategy<Value = Value> {
         json!({"type": "object"}),
         json!(["wait"]),
         json!({"code": "X_1", "description": ""}),
+        json!({"code": "X_1", "description": "When"}),
+        json!(" "),
         json!({"name": "a/b", "op_type": "query"}),
     ]);
     prop_oneof![4 => words, 1 => ".{0,12}".prop_map(Value::from)]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{full, places};
-use crate::contract_file::{check, rule};
+use crate::contract_file::{ContractFile, check, rule};
 
 /// The problems of the full file with one value put somewhere.
 pub(super) fn broken(pointer: &str, value: Value) -> Vec<String> {
@@ -18,7 +18,7 @@ pub(super) fn broken(pointer: &str, value: Value) -> Vec<String> {
 
 /// An error, appended to those of the first operation.
 fn appended(mut members: Value) -> Vec<String> {
-    let mut error = json!({"code": "NEW_CODE", "description": ""});
+    let mut error = json!({"code": "NEW_CODE", "description": "When"});
     let members = members.as_object_mut().unwrap();
     error.as_object_mut().unwrap().append(members);
     broken("/operations/0/error_schemas/-", error)
@@ -261,12 +261,16 @@ fn what_is_wrong_with_an_error_without_a_code_is_told_in_the_same_words() {
     let mut document = full();
     document["operations"] = json!([{
         "name": "a/b", "op_type": "query",
-        "error_schemas": [{"code": "x", "description": "When", "jsonrpc_code": -1}]
+        "error_schemas": [{"code": "x", "description": "", "jsonrpc_code": -1}]
     }]);
     let problems = check(&serde_json::to_vec(&document).unwrap()).unwrap_err();
+    let told: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(
-        problems[1].message,
-        "this error declares JSON-RPC code -1, which is reserved; use 1000 or above"
+        told[1..],
+        [
+            "is blank; write at least one character that is not white space",
+            "this error declares JSON-RPC code -1, which is reserved; use 1000 or above",
+        ]
     );
 }
 
@@ -308,6 +312,35 @@ fn values_at_the_edge_are_accepted() {
         json!({"category": "TRANSIENT", "retryable": true}),
     ] {
         assert_eq!(appended(members.clone()), [""; 0], "{members}");
+    }
+}
+
+#[test]
+fn a_text_that_is_written_says_something() {
+    let schema: Value = serde_json::from_str(ContractFile::SCHEMA).unwrap();
+    let published = jsonschema::validator_for(&schema).unwrap();
+    for pointer in [
+        "/service/name",
+        "/service/description",
+        "/operations/0/title",
+        "/operations/0/description",
+        "/operations/0/error_schemas/0/description",
+        "/operations/0/access_control/resource_type",
+    ] {
+        for (text, is_blank) in [
+            ("", true),
+            ("   ", true),
+            ("\t\n\u{a0}\u{2028}\u{feff}", true),
+            ("\u{85}", false),
+            (" a", false),
+        ] {
+            let told = format!("{pointer} {}", rule::MEMBER_EMPTY);
+            let expected = Vec::from_iter(is_blank.then_some(told));
+            assert_eq!(broken(pointer, json!(text)), expected, "{text:?}");
+            let mut document = full();
+            *document.pointer_mut(pointer).unwrap() = json!(text);
+            assert_eq!(published.is_valid(&document), !is_blank, "{text:?}");
+        }
     }
 }
 
