@@ -79,6 +79,8 @@ rules! {
     SCHEMA_DRAFT = "schema.draft",
     /// A schema is a valid JSON Schema.
     SCHEMA_INVALID = "schema.invalid",
+    /// A schema of details allows objects, which details always are.
+    SCHEMA_DETAILS = "schema.details",
     /// A pattern is a regular expression.
     SCHEMA_PATTERN = "schema.pattern",
     /// A reference points at a schema in the file.

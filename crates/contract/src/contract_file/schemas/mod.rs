@@ -4,6 +4,7 @@
 //! A reference `#/$defs/Name` means the schema's own definition, else the file's. So that it can
 //! mean nothing else, a schema's own definition may not differ from a shared one of its name.
 
+mod details;
 mod draft;
 mod endless;
 mod keywords;
@@ -67,21 +68,20 @@ fn roots<'a>(document: &'a Value, shared: &'a Map<String, Value>) -> Vec<(Root<'
         roots.push((Root::shared(schema, shared), pointer));
     }
     for (index, operation) in operations(document) {
-        let mut add = |schema: Option<&'a Value>, steps: String| {
-            if let Some(schema) = schema.filter(|it| is_schema(it)) {
-                let pointer = format!("/operations/{index}/{steps}");
-                roots.push((Root::embedded(schema, shared), pointer));
-            }
-        };
         for member in ["input_schema", "output_schema"] {
-            add(operation.get(member), member.to_owned());
+            let schema = operation.get(member).filter(|it| is_schema(it));
+            roots.extend(schema.map(|schema| {
+                let pointer = format!("/operations/{index}/{member}");
+                (Root::embedded(schema, shared), pointer)
+            }));
         }
         let errors = operation.get("error_schemas").and_then(Value::as_array);
         for (number, error) in errors.into_iter().flatten().enumerate() {
-            add(
-                error.get("schema"),
-                format!("error_schemas/{number}/schema"),
-            );
+            let schema = error.get("schema").filter(|it| is_schema(it));
+            roots.extend(schema.map(|schema| {
+                let pointer = format!("/operations/{index}/error_schemas/{number}/schema");
+                (Root::of_details(schema, shared), pointer)
+            }));
         }
     }
     roots
@@ -111,6 +111,9 @@ impl<'a> Walk<'a, '_, '_> {
             self.check_shadows(root, &path);
         }
         draft::check(root.schema, root.is_shared, &path, self.problems);
+        if root.is_of_details {
+            details::check(root, &path, self.problems);
+        }
         self.visit(root.schema, root, &path);
     }
 

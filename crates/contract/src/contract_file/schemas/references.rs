@@ -14,6 +14,8 @@ pub(super) struct Root<'a> {
     pub(super) schema: &'a Value,
     /// Whether it is a shared definition, where `#` is the file and not the schema.
     pub(super) is_shared: bool,
+    /// Whether it describes the details of an error.
+    pub(super) is_of_details: bool,
     definitions: &'a Map<String, Value>,
     anchors: OnceCell<HashMap<&'a str, &'a Value>>,
 }
@@ -24,6 +26,7 @@ impl<'a> Root<'a> {
         Self {
             schema,
             is_shared: true,
+            is_of_details: false,
             definitions,
             anchors: OnceCell::new(),
         }
@@ -34,6 +37,14 @@ impl<'a> Root<'a> {
         Self {
             is_shared: false,
             ..Self::shared(schema, definitions)
+        }
+    }
+
+    /// The schema of an error's details.
+    pub(super) fn of_details(schema: &'a Value, definitions: &'a Map<String, Value>) -> Self {
+        Self {
+            is_of_details: true,
+            ..Self::embedded(schema, definitions)
         }
     }
 

@@ -139,3 +139,11 @@ fn what_only_looks_wrong_is_accepted() {
         assert_eq!(problems, [""; 0], "{schema}");
     }
 }
+
+#[test]
+fn details_that_cannot_be_an_object_are_told() {
+    let pointer = "/operations/0/error_schemas/0/schema";
+    for schema in [json!({"type": "string"}), json!({"$ref": "#/$defs/Path"})] {
+        assert_told(pointer, &schema, "", rule::SCHEMA_DETAILS);
+    }
+}
