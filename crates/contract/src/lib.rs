@@ -45,3 +45,8 @@ pub mod __private {
     pub use schemars::JsonSchema;
     pub use serde::Serialize;
 }
+
+/// Compiles the Rust in the README, so that it cannot go stale.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
