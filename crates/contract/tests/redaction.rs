@@ -201,29 +201,81 @@ fn learned_literals_go_everywhere_and_are_never_shown() {
     let markers = Markers::from_schema(&json!({"properties": {"room": {"x-sensitive": true}}}));
     let mut redactor = Redactor::new();
     redactor.learn(
-        &members(json!({"password": "open sesame", "auth": {"token": "abc", "headers": {"Authorization": "Bearer zyxwvu"}},
-            "room": "tower", "pin": 9876, "body": "{\"secret\":\"innermost\"}"})),
+        &members(json!({"password": "open sesame", "auth": {"token": "abc", "headers": {"Authorization": "Bearer zyx42wvu"}},
+            "room": "north tower", "pin": 987_654, "body": "{\"secret\":\"innermost\"}"})),
         Some(&markers),
     );
+    redactor.learn_text(r#"answered {"api_key":"within-a-text"} at once"#);
     redactor.learn_literal("p@ss");
     redactor.learn_literal("abc");
-    let text = "open sesame, zyxwvu, tower, 9876, innermost, p@ss, p%40ss, abc, 198765";
+    let text = "open sesame, zyx42wvu, north tower, 987654, innermost, within-a-text, p@ss, p%40ss, abc, 19876541";
     let redacted = redactor.text(text);
     assert_eq!(
         redacted,
-        "[REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], abc, 198765"
+        "[REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], [REDACTED], \
+         [REDACTED], abc, 19876541"
     );
     let shown = format!("{redactor:?}");
     assert!(
         !shown.contains("sesame") && !shown.contains("tower"),
         "{shown}"
     );
-    let mut value = json!({"tower": [9876, "the tower"]});
+    let mut value = json!({"north tower": [987_654, "the north tower"], "p@ss": 1});
     redactor.marked(&markers, &mut value);
     assert_eq!(
         value,
-        json!({"[REDACTED]": [REPLACEMENT, "the [REDACTED]"]})
+        json!({"north tower": [REPLACEMENT, "the [REDACTED]"], "[REDACTED]": 1})
     );
+}
+
+#[test]
+fn everyday_values_under_a_secret_name_are_not_looked_for_elsewhere() {
+    let mut redactor = Redactor::new();
+    redactor.learn(
+        &members(
+            json!({"token": "user", "password": "test", "auth_token": "https", "otp": 4096,
+            "secret": "required", "api_key": "superuser"}),
+        ),
+        None,
+    );
+    let mut value = json!({"user": "user", "kind": "test", "limit": 4096,
+        "note": "user test required by https://example.com for superusers"});
+    let before = value.clone();
+    assert!(!redactor.value(&mut value));
+    assert_eq!(value, before);
+}
+
+#[test]
+fn what_is_said_about_a_secret_stays() {
+    let said = [
+        json!({"errors": {"password": ["is too short (minimum is 8 characters)"]}}),
+        json!({"errors": {"password": "does too little against guessing"}}),
+        json!({"password": ["can't be blank", "is too short"]}),
+        json!({"properties": {"password": {"type": "string", "minLength": 8}}}),
+        json!({"kind": "syntax", "token": "}"}),
+    ];
+    for before in said {
+        let mut redactor = Redactor::new();
+        redactor.learn(&members(before.clone()), None);
+        let mut value = before.clone();
+        assert!(!redactor.value(&mut value), "{value}");
+        assert_eq!(value, before);
+        assert_eq!(format!("{redactor:?}"), "Redactor { literals: 0 literals }");
+    }
+    let held = [
+        json!({"errors": {"password": "hunter2"}}),
+        json!({"password": "correct horse battery staple"}),
+        json!({"password": {"type": "string", "default": "hunter2"}}),
+        json!({"password": ["can't be blank", "hunter2"]}),
+    ];
+    for mut value in held {
+        assert!(Redactor::new().value(&mut value));
+        let after = value.to_string();
+        assert!(
+            !after.contains("hunter2") && !after.contains("horse"),
+            "{after}"
+        );
+    }
 }
 
 #[test]
@@ -286,6 +338,8 @@ fn hostile_input_never_panics() {
         "ssn ",
         "access-",
         "password ' ",
+        "?key=",
+        "&sid=",
     ];
     let mut redactor = Redactor::new();
     redactor.learn_literal("aaaa");

@@ -149,16 +149,16 @@ fn a_secret_known_by_its_name_is_removed_wherever_else_it_stands() {
 
 #[test]
 fn what_was_found_at_a_sensitive_pointer_is_removed() {
-    let violation = Violation::value("/login/password", "is too short: abc9Z")
+    let violation = Violation::value("/login/password", "is too short: abc9Zk")
         .expected("8 characters")
-        .actual("abc9Z");
+        .actual("abc9Zk");
     let failure = Failure::new(codes::INVALID_INPUT)
         .with_violation(violation)
         .redacted();
     let violation = &failure.violations()[0];
     assert_eq!(violation.actual, Some(json!("[REDACTED]")));
     assert_eq!(violation.pointer, "/login/password");
-    assert!(!violation.reason.contains("abc9Z"), "{}", violation.reason);
+    assert!(!violation.reason.contains("abc9Zk"), "{}", violation.reason);
 }
 
 #[test]
@@ -198,4 +198,79 @@ fn literals_the_runtime_knows_are_removed() {
         Failure::new(codes::TOOL_FAILED).with_message("sent plain-looking-credential upstream");
     let redacted = failure.redacted_by(redactor, Marked::default());
     assert_eq!(redacted.message(), "sent [REDACTED] upstream");
+}
+
+#[test]
+fn a_secret_in_the_json_of_a_message_or_cause_is_removed_elsewhere() {
+    let body = r#"{"password":"hunter2swordfish"}"#;
+    let cause = Cause {
+        code: None,
+        message: format!("posted {body} twice"),
+    };
+    let told = "login of bob with hunter2swordfish refused";
+    let failures = [
+        Failure::new(codes::TOOL_FAILED)
+            .with_message(told)
+            .with_cause(cause),
+        Failure::new(codes::TOOL_FAILED)
+            .with_message(body)
+            .with_source(told),
+    ];
+    for failure in failures {
+        let written = serde_json::to_string(&failure.redacted()).unwrap();
+        assert!(!written.contains("swordfish"), "{written}");
+        assert!(written.contains("login of bob with [REDACTED] refused"));
+    }
+}
+
+#[test]
+fn names_rules_and_catalogue_texts_keep_words_that_equal_a_secret() {
+    let default = Failure::new(codes::ERR_HTTP_401_UNAUTHORIZED);
+    let action = default.recovery().required_actions[0].clone();
+    let violation = Violation::value("/swordfish/password", "swordfish is not allowed")
+        .expected("swordfish")
+        .actual("swordfish");
+    let parameters = json!({"password": "swordfish", "token": action, "swordfish": 1});
+    let failure = default
+        .clone()
+        .with_parameters(parameters.as_object().cloned().unwrap())
+        .with_violation(violation)
+        .redacted();
+    let violation = &failure.violations()[0];
+    assert_eq!(violation.pointer, "/swordfish/password");
+    assert_eq!(violation.expected.as_deref(), Some("swordfish"));
+    assert_eq!(violation.actual, Some(json!("[REDACTED]")));
+    assert_eq!(violation.reason, "[REDACTED] is not allowed");
+    assert_eq!(failure.parameters().unwrap()["swordfish"], json!(1));
+    assert_eq!(failure.recovery(), default.recovery());
+}
+
+#[test]
+fn details_that_lost_a_secret_no_longer_count_as_checked() {
+    for (name, kept) in [("city", true), ("password", false)] {
+        let details = json!({name: "swordfish"}).as_object().cloned().unwrap();
+        let checked = Failure::new(codes::TOOL_FAILED)
+            .redacted()
+            .with_details_checked()
+            .into_failure();
+        let canonical = serde_json::to_value(checked.redacted()).unwrap();
+        let mut canonical = canonical.as_object().cloned().unwrap();
+        canonical.insert("details".to_owned(), json!(details));
+        let failure = Failure::from_canonical(json!(canonical)).unwrap();
+        assert!(failure.is_defined());
+        assert_eq!(failure.redacted().is_defined(), kept, "{name}");
+    }
+}
+
+#[test]
+fn many_violations_are_learned_from_at_once() {
+    const MANY: usize = 6000;
+    let failure = (0..MANY).fold(Failure::new(codes::INVALID_INPUT), |failure, number| {
+        let violation = Violation::value("/password", "is wrong").actual(format!("hunter{number}"));
+        failure.with_violation(violation)
+    });
+    let redacted = failure.redacted();
+    let hidden = json!("[REDACTED]");
+    let mut actual = redacted.violations().iter().map(|found| &found.actual);
+    assert!(actual.all(|actual| actual.as_ref() == Some(&hidden)));
 }

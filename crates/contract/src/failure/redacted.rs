@@ -95,15 +95,27 @@ impl Parts {
                     .for_each(|step| redactor.learn_named(step, actual));
             }
         }
+        let excerpt = self.upstream.as_ref().and_then(|it| it.excerpt.as_deref());
+        let causes = self.causes.iter().map(|cause| cause.message.as_str());
+        for text in [self.message.as_str()]
+            .into_iter()
+            .chain(excerpt)
+            .chain(causes)
+        {
+            redactor.learn_text(text);
+        }
     }
 
     fn redact(&mut self, redactor: &Redactor, marked: Marked<'_>) {
         clean(redactor, &mut self.message);
-        clean_object(redactor, &mut self.details, marked.details);
+        // What the schema was checked against is no longer what the caller sees.
+        self.defined &= !clean_object(redactor, &mut self.details, marked.details);
+        let plain = redactor.without_learned();
         for violation in &mut self.violations {
-            clean_violation(redactor, violation);
+            clean_violation(redactor, &plain, violation);
         }
-        clean_recovery(redactor, &mut self.recovery, marked.parameters);
+        let defaults = self.kind.default_recovery();
+        clean_recovery(redactor, &mut self.recovery, &defaults, marked.parameters);
         clean_option(redactor, &mut self.source);
         clean_option(redactor, &mut self.operation);
         clean_object(redactor, &mut self.parameters, marked.parameters);
@@ -130,17 +142,19 @@ fn clean_option(redactor: &Redactor, text: &mut Option<String>) {
     }
 }
 
+/// Tells whether the object held a secret.
 fn clean_object(
     redactor: &Redactor,
     object: &mut Option<Map<String, Value>>,
     markers: Option<&Markers>,
-) {
-    if let Some(object) = object {
-        redactor.object(object, markers);
-    }
+) -> bool {
+    object
+        .as_mut()
+        .is_some_and(|object| redactor.object(object, markers))
 }
 
-fn clean_violation(redactor: &Redactor, violation: &mut Violation) {
+/// What names the place or states the rule quotes no value, so only plain rules apply to it.
+fn clean_violation(redactor: &Redactor, plain: &Redactor, violation: &mut Violation) {
     if let Some(actual) = &mut violation.actual {
         // A value is secret if any step on the way to it is: all of /credentials, not only /credentials/key.
         violation
@@ -148,19 +162,28 @@ fn clean_violation(redactor: &Redactor, violation: &mut Violation) {
             .split('/')
             .for_each(|step| redactor.named(step, actual));
     }
-    clean(redactor, &mut violation.pointer);
-    clean_option(redactor, &mut violation.expected);
+    clean(plain, &mut violation.pointer);
+    clean_option(plain, &mut violation.expected);
     clean(redactor, &mut violation.reason);
 }
 
-fn clean_recovery(redactor: &Redactor, recovery: &mut Recovery, markers: Option<&Markers>) {
+/// What the catalogue says is said of every failure of the kind and cannot hold a secret.
+fn clean_recovery(
+    redactor: &Redactor,
+    recovery: &mut Recovery,
+    defaults: &Recovery,
+    markers: Option<&Markers>,
+) {
     redactor.object(&mut recovery.parameter_adjustments, markers);
     for alternative in &mut recovery.alternatives {
-        clean(redactor, &mut alternative.description);
-        clean_option(redactor, &mut alternative.example);
+        if !defaults.alternatives.contains(alternative) {
+            clean(redactor, &mut alternative.description);
+            clean_option(redactor, &mut alternative.example);
+        }
     }
-    recovery
-        .required_actions
-        .iter_mut()
-        .for_each(|action| clean(redactor, action));
+    for action in &mut recovery.required_actions {
+        if !defaults.required_actions.contains(action) {
+            clean(redactor, action);
+        }
+    }
 }

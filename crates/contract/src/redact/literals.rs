@@ -1,90 +1,181 @@
-//! The secrets known by their exact value, removed wherever they reappear.
+//! The secrets known by their exact value, removed wherever they reappear. Which of the values
+//! found under a telling name are worth looking for elsewhere is decided here too.
 
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::automaton::Automaton;
+use aho_corasick::nfa::contiguous::NFA;
+use aho_corasick::{Anchored, MatchKind};
 
-use super::REPLACEMENT;
+use super::glyphs::ends_escape;
 use super::names::is_nothing;
+use super::prose::is_everyday_word;
 use super::spans::Spans;
+use super::{LEARNED_LIMIT, REPLACEMENT};
 
-/// Shorter values are not learned: they would blank innocent text.
+/// Shorter values are not learned even when the runtime says so: they would blank innocent text.
 pub(super) const SHORTEST_LITERAL: usize = 4;
 
-/// A set of literals and the automaton that finds them.
+/// The literals the runtime vouches for, and the ones found under telling names.
 #[derive(Clone, Default)]
 pub(super) struct Literals {
-    texts: Vec<String>,
-    automaton: Option<Arc<AhoCorasick>>,
+    told: Arc<Set>,
+    learned: Set,
+    learned_count: usize,
 }
 
 impl Literals {
-    /// Adds the literals that are long enough and new, each also as URLs and JSON write it.
-    pub(super) fn add<'a>(&mut self, secrets: impl IntoIterator<Item = &'a str>) {
-        let before = self.texts.len();
-        for secret in secrets {
-            for text in [
-                secret.to_owned(),
-                percent_encoded(secret),
-                json_escaped(secret),
-            ] {
-                if is_worth_learning(&text) {
-                    self.texts.push(text);
-                }
-            }
+    /// Adds a secret that goes wherever it stands, even inside a word.
+    pub(super) fn tell(&mut self, secret: &str) {
+        if secret.chars().count() >= SHORTEST_LITERAL && !is_harmless(secret) {
+            Arc::make_mut(&mut self.told).add(secret);
         }
-        self.texts.sort_unstable();
-        self.texts.dedup();
-        if self.texts.len() > before {
-            self.automaton = AhoCorasick::builder()
-                .match_kind(MatchKind::Standard)
-                .build(&self.texts)
-                .ok()
-                .map(Arc::new);
+    }
+
+    /// Adds a secret that goes where it stands as a word of its own, unless it could as well be
+    /// an everyday word or so many were learned already.
+    pub(super) fn learn(&mut self, secret: &str) {
+        if self.learned_count < LEARNED_LIMIT && is_telling(secret) {
+            self.learned_count += usize::from(self.learned.add(secret));
+        }
+    }
+
+    /// The same without what was learned: for texts that name things and never quote a value.
+    pub(super) fn told_only(&self) -> Self {
+        Self {
+            told: Arc::clone(&self.told),
+            ..Self::default()
         }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.told.texts.is_empty() && self.learned.texts.is_empty()
     }
 
     pub(super) fn find(&self, text: &str, spans: &mut Spans) {
-        if self.is_empty() {
-            return;
-        }
-        let Some(automaton) = &self.automaton else {
-            // Without an automaton nothing can be cleared, so nothing is let through.
-            spans.push(0..text.len());
-            return;
-        };
-        for found in automaton.find_overlapping_iter(text) {
-            let literal = &self.texts[found.pattern().as_usize()];
-            if !is_inside_number(text, literal, found.start(), found.end()) {
-                spans.push(found.range());
-            }
-        }
+        let number = |start, end| is_inside_number(text.as_bytes(), start, end);
+        self.told
+            .find(text, spans, |_| true, |start, end| !number(start, end));
+        let ends = |end| ends_word(text, end);
+        self.learned
+            .find(text, spans, ends, |start, _| starts_word(text, start));
     }
 }
 
 impl fmt::Debug for Literals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} literals", self.texts.len())
+        let count = self.told.texts.len() + self.learned.texts.len();
+        write!(formatter, "{count} literals")
     }
 }
 
-fn is_worth_learning(text: &str) -> bool {
-    text.chars().count() >= SHORTEST_LITERAL && !REPLACEMENT.contains(text) && !is_nothing(text)
+/// Texts and the automaton that finds them, built when the first text is searched.
+#[derive(Clone, Default)]
+struct Set {
+    texts: BTreeSet<String>,
+    automaton: OnceLock<Option<Arc<NFA>>>,
 }
 
-/// A learned number is not the middle of a longer one.
-fn is_inside_number(text: &str, literal: &str, start: usize, end: usize) -> bool {
+impl Set {
+    /// Adds a secret as it is and as URLs and JSON write it; tells whether it was new.
+    fn add(&mut self, secret: &str) -> bool {
+        let is_new = self.texts.insert(secret.to_owned());
+        if is_new {
+            self.texts
+                .extend([percent_encoded(secret), json_escaped(secret)]);
+            self.automaton = OnceLock::new();
+        }
+        is_new
+    }
+
+    /// Finds the texts whose end and whole range fit; the end is asked first, because many texts
+    /// may share it.
+    fn find(
+        &self,
+        text: &str,
+        spans: &mut Spans,
+        ends: impl Fn(usize) -> bool,
+        fits: impl Fn(usize, usize) -> bool,
+    ) {
+        if self.texts.is_empty() {
+            return;
+        }
+        let automaton = self.automaton.get_or_init(|| build(&self.texts));
+        let start = automaton
+            .as_deref()
+            .and_then(|automaton| Some((automaton, automaton.start_state(Anchored::No).ok()?)));
+        let Some((automaton, mut state)) = start else {
+            // Without an automaton nothing can be cleared, so nothing is let through.
+            spans.push(0..text.len());
+            return;
+        };
+        for (at, byte) in text.bytes().enumerate() {
+            state = automaton.next_state(Anchored::No, state, byte);
+            if automaton.is_special(state) && automaton.is_match(state) && ends(at + 1) {
+                // The longest comes first, and holds every other that ends here.
+                let found = (0..automaton.match_len(state))
+                    .map(|index| automaton.pattern_len(automaton.match_pattern(state, index)))
+                    .map(|length| at + 1 - length)
+                    .find(|start| fits(*start, at + 1));
+                if let Some(start) = found {
+                    spans.push(start..at + 1);
+                }
+            }
+        }
+    }
+}
+
+fn build(texts: &BTreeSet<String>) -> Option<Arc<NFA>> {
+    let automaton = NFA::builder()
+        .match_kind(MatchKind::Standard)
+        .prefilter(false)
+        .build(texts);
+    automaton.ok().map(Arc::new)
+}
+
+fn is_harmless(text: &str) -> bool {
+    REPLACEMENT.contains(text) || is_nothing(text)
+}
+
+/// Whether a value is so unlike an everyday word that finding it elsewhere means the secret.
+fn is_telling(secret: &str) -> bool {
+    const SHORTEST_PLAIN: usize = 8;
+    const SHORTEST_MIXED: usize = 6;
+    let has = |class: fn(char) -> bool| secret.contains(class);
+    let digit = has(|character| character.is_ascii_digit());
+    let upper = has(char::is_uppercase);
+    let lower = has(char::is_lowercase);
+    let number = secret.bytes().all(|byte| byte.is_ascii_digit());
+    let mixed = number || digit && (upper || lower) || upper && lower;
+    let shortest = if mixed {
+        SHORTEST_MIXED
+    } else {
+        SHORTEST_PLAIN
+    };
+    secret.chars().count() >= shortest && !is_harmless(secret) && !is_everyday_word(secret)
+}
+
+/// Whether no word goes on from before this place to behind it.
+fn ends_word(text: &str, at: usize) -> bool {
+    let before = text[..at].chars().next_back();
+    let behind = text[at..].chars().next();
+    !before.is_some_and(char::is_alphanumeric) || !behind.is_some_and(char::is_alphanumeric)
+}
+
+fn starts_word(text: &str, at: usize) -> bool {
+    ends_word(text, at) || ends_escape(text.as_bytes(), at)
+}
+
+/// Whether a number found is the middle of a longer one.
+fn is_inside_number(bytes: &[u8], start: usize, end: usize) -> bool {
     let digit = |at: Option<usize>| {
-        at.and_then(|at| text.as_bytes().get(at))
+        at.and_then(|at| bytes.get(at))
             .is_some_and(u8::is_ascii_digit)
     };
-    literal.bytes().all(|byte| byte.is_ascii_digit())
-        && (digit(start.checked_sub(1)) || digit(Some(end)))
+    (digit(start.checked_sub(1)) || digit(Some(end)))
+        && bytes[start..end].iter().all(u8::is_ascii_digit)
 }
 
 fn percent_encoded(secret: &str) -> String {
@@ -111,32 +202,87 @@ fn json_escaped(secret: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(secret: &str, text: &str, expected: Option<&str>) {
-        let mut literals = Literals::default();
-        literals.add([secret]);
+    fn check(literals: &Literals, text: &str, expected: Option<&str>) {
         let mut spans = Spans::default();
         literals.find(text, &mut spans);
-        assert_eq!(spans.cut(text).as_deref(), expected, "{secret} in {text}");
+        assert_eq!(spans.cut(text).as_deref(), expected, "{text}");
+    }
+
+    fn check_told(secret: &str, text: &str, expected: Option<&str>) {
+        let mut literals = Literals::default();
+        literals.tell(secret);
+        check(&literals, text, expected);
+    }
+
+    fn check_learned(secret: &str, text: &str, expected: Option<&str>) {
+        let mut literals = Literals::default();
+        literals.learn(secret);
+        check(&literals, text, expected);
     }
 
     #[test]
     fn a_literal_goes_in_every_writing() {
-        check("swordfish", "xswordfishx", Some("x[REDACTED]x"));
-        check("p@ss/w", "/login/p%40ss%2Fw", Some("/login/[REDACTED]"));
-        check(
+        check_told("swordfish", "xswordfishx", Some("x[REDACTED]x"));
+        check_told("p@ss/w", "/login/p%40ss%2Fw", Some("/login/[REDACTED]"));
+        check_told(
             "a\"b\nc",
             r#"{"x":"a\"b\nc"}"#,
             Some(r#"{"x":"[REDACTED]"}"#),
         );
-        check("4711", "room 4711.", Some("room [REDACTED]."));
+        check_told("4711", "room 4711.", Some("room [REDACTED]."));
     }
 
     #[test]
-    fn what_is_too_short_or_no_secret_is_not_learned() {
-        check("abc", "abc", None);
-        check("abcd", "abcd", Some("[REDACTED]"));
-        check("true", "true", None);
-        check("REDACTED", "[REDACTED]", None);
-        check("4711", "147119", None);
+    fn what_is_too_short_or_no_secret_is_not_taken() {
+        check_told("abc", "abc", None);
+        check_told("abcd", "abcd", Some("[REDACTED]"));
+        check_told("true", "true", None);
+        check_told("REDACTED", "[REDACTED]", None);
+        check_told("4711", "147119", None);
+    }
+
+    #[test]
+    fn only_values_unlike_a_word_are_learned() {
+        let telling = "swordfish hunter2 aBcDeF 482913 a1b2c3 sw%rdf!sh";
+        for secret in telling.split(' ') {
+            check_learned(secret, secret, Some("[REDACTED]"));
+        }
+        let everyday = "user https string abcdefg abc9Z 48291 password required Bearer";
+        for word in everyday.split(' ') {
+            check_learned(word, word, None);
+        }
+    }
+
+    #[test]
+    fn a_learned_literal_goes_only_as_a_word_of_its_own() {
+        let secret = "swordfish";
+        check_learned(secret, "(swordfish)", Some("([REDACTED])"));
+        check_learned(secret, r"a\nswordfish", Some(r"a\n[REDACTED]"));
+        check_learned(secret, "a%20swordfish%20b", Some("a%20[REDACTED]%20b"));
+        check_learned(secret, "swordfishing and oswordfish", None);
+        check_learned(secret, "\u{e9}swordfish", None);
+        check_learned("sword+fish+", "sword+fish+x", Some("[REDACTED]x"));
+    }
+
+    #[test]
+    fn a_literal_inside_another_is_found_where_the_longer_one_is_not() {
+        let mut literals = Literals::default();
+        literals.learn("open sesame");
+        literals.learn("open sesame 12");
+        literals.learn("sesame 123 now");
+        check(&literals, "open sesame 123", Some("[REDACTED] 123"));
+        check(&literals, "open sesame 123 now", Some("[REDACTED]"));
+    }
+
+    #[test]
+    fn learning_ends_at_its_limit() {
+        let mut literals = Literals::default();
+        for number in 0..=LEARNED_LIMIT {
+            literals.learn(&format!("secret-number-{number}"));
+        }
+        let last = format!("secret-number-{}", LEARNED_LIMIT - 1);
+        check(&literals, &last, Some("[REDACTED]"));
+        let beyond = format!("secret-number-{LEARNED_LIMIT}");
+        check(&literals, &beyond, None);
     }
 }

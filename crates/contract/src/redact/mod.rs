@@ -9,6 +9,7 @@ mod markers;
 mod names;
 mod pairs;
 mod prefilter;
+mod prose;
 mod providers;
 mod rules;
 mod shapes;
@@ -35,6 +36,9 @@ pub const REPLACEMENT: &str = "[REDACTED]";
 /// written in, so that whatever was redacted can be read back.
 pub const DEPTH_LIMIT: usize = 112;
 
+/// No more values than this are learned from one failure; the rest go only where they are found.
+pub const LEARNED_LIMIT: usize = 1000;
+
 /// Removes secrets from values and texts; redacting twice changes nothing more.
 ///
 /// Names, schema markers and value shapes are known from the start; literals are learned. Its
@@ -54,11 +58,11 @@ impl Redactor {
     /// Adds a secret to be removed wherever it appears; shorter than four characters it is not
     /// learned, because it would blank innocent text.
     pub fn learn_literal(&mut self, secret: &str) {
-        self.literals.add([secret]);
+        self.literals.tell(secret);
     }
 
     /// Learns every string and number that sits under a sensitive name or in a marked place, so
-    /// that prose loses the same literals.
+    /// that prose loses the same values, as long as they are unlike an everyday word.
     pub fn learn(&mut self, object: &Map<String, Value>, markers: Option<&Markers>) {
         let mut found = Vec::new();
         tree::secrets(object, &mut found);
@@ -66,7 +70,7 @@ impl Redactor {
             let mut copy = Value::Object(object.clone());
             markers.visit(&mut copy, &mut |marked| tree::leaves(marked, 1, &mut found));
         }
-        self.literals.add(found.iter().map(String::as_str));
+        self.learn_all(&found);
     }
 
     /// Learns a value that sits under a name, if the name is sensitive.
@@ -74,7 +78,25 @@ impl Redactor {
         if is_sensitive_name(name) {
             let mut found = Vec::new();
             tree::leaves(value, 1, &mut found);
-            self.literals.add(found.iter().map(String::as_str));
+            self.learn_all(&found);
+        }
+    }
+
+    /// Learns from the JSON that a text is or holds, as from an object.
+    pub fn learn_text(&mut self, text: &str) {
+        let mut found = Vec::new();
+        tree::secrets_of_text(text, &mut found);
+        self.learn_all(&found);
+    }
+
+    fn learn_all(&mut self, found: &[String]) {
+        found.iter().for_each(|secret| self.literals.learn(secret));
+    }
+
+    /// The same redactor without what it learned, for texts that name things and quote no value.
+    pub(crate) fn without_learned(&self) -> Self {
+        Self {
+            literals: self.literals.told_only(),
         }
     }
 
@@ -84,33 +106,35 @@ impl Redactor {
         text::redact(&self.literals, text, 0)
     }
 
-    /// Removes the secrets of a value in place, at any depth.
-    pub fn value(&self, value: &mut Value) {
-        tree::redact(&self.literals, value, 0);
+    /// Removes the secrets of a value in place, at any depth; tells whether there were any.
+    pub fn value(&self, value: &mut Value) -> bool {
+        tree::redact(&self.literals, value, 0)
     }
 
-    /// Removes the secrets of an object in place, at any depth, and what its schema marks.
-    pub fn object(&self, object: &mut Map<String, Value>, markers: Option<&Markers>) {
+    /// Removes the secrets of an object in place, at any depth, and what its schema marks; tells
+    /// whether there were any.
+    pub fn object(&self, object: &mut Map<String, Value>, markers: Option<&Markers>) -> bool {
         let Some(markers) = markers.filter(|markers| !markers.is_empty()) else {
             return tree::redact_object(&self.literals, object);
         };
         let mut value = Value::Object(std::mem::take(object));
-        self.marked(markers, &mut value);
+        let changed = self.marked(markers, &mut value);
         *object = match value {
             Value::Object(redacted) => redacted,
             // The schema marks the whole object.
             other => Map::from_iter([("value".to_owned(), other)]),
         };
+        changed
     }
 
-    /// Removes what the schema marks, whatever its type, and every other secret of the value.
-    pub fn marked(&self, markers: &Markers, value: &mut Value) {
+    /// Removes what the schema marks, whatever its type, and every other secret of the value;
+    /// tells whether there was anything.
+    pub fn marked(&self, markers: &Markers, value: &mut Value) -> bool {
+        let mut changed = false;
         markers.visit(value, &mut |marked| {
-            if !marked.is_null() {
-                tree::replace(marked);
-            }
+            changed |= !marked.is_null() && tree::replace(marked);
         });
-        self.value(value);
+        self.value(value) || changed
     }
 
     /// Removes the secrets of a value that sits under a name: all of it if the name is sensitive.

@@ -31,18 +31,20 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
         }
         let name = Name::around(text, end - 1, done);
         done = name.range.end;
-        if let Some(value) = name.value(text) {
+        if let Some((value, accepted)) = name.value(text) {
             work += value.len();
             if work > text.len() * OVERLAP_LIMIT {
                 done = done.max(value.end);
             }
-            spans.push(value);
+            if accepted {
+                spans.push(value);
+            }
         }
     });
 }
 
-/// Names inside values are read too, lest an open quote hide the next name; once the values add
-/// up to this many times the text, no more.
+/// Names inside values are read too, lest an open quote hide the next name; once the values,
+/// taken for secrets or not, add up to this many times the text, no more.
 const OVERLAP_LIMIT: usize = 8;
 
 /// Longer identifiers are cut: a name is read around its stem.
@@ -105,11 +107,13 @@ impl Name {
         }
     }
 
-    fn value(&self, text: &str) -> Option<Range<usize>> {
+    /// The value of the name, and whether it is taken for a secret.
+    fn value(&self, text: &str) -> Option<(Range<usize>, bool)> {
         let bytes = text.as_bytes();
         let strength = self.strength(text)?;
         if let Some(content) = self.element_content(bytes) {
-            return Some(content).filter(|content| !is_nothing(text[content.clone()].trim()));
+            let accepted = !is_nothing(text[content.clone()].trim());
+            return Some((content, accepted));
         }
         let (quoted, after) = skip_closers(bytes, skip_participle(bytes, self.range.end));
         let (link, separator, start) = self.link(bytes, quoted, after)?;
@@ -126,14 +130,9 @@ impl Name {
             form: link.form(strength),
         };
         let found = extent(text, start, &context)?;
-        accepts(
-            &text[found.range.clone()],
-            &found,
-            link,
-            strength,
-            context.name,
-        )
-        .then_some(found.range)
+        let value = &text[found.range.clone()];
+        let accepted = accepts(value, &found, link, strength, context.name);
+        Some((found.range, accepted))
     }
 
     fn strength(&self, text: &str) -> Option<Strength> {

@@ -7,6 +7,7 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
+use super::glyphs::ends_escape;
 use super::rules::{self, Hits, Trigger};
 use super::shapes::NAMED_VALUE;
 
@@ -155,17 +156,13 @@ fn each_anchor(bytes: &[u8], mut callback: impl FnMut(&Anchor, usize)) {
     }
 }
 
-/// Also true behind an escape, whose last character only looks like a letter.
 fn is_word_start(bytes: &[u8], start: usize) -> bool {
-    let back = |distance: usize| start.checked_sub(distance).map(|at| bytes[at]);
-    let Some(before) = back(1) else {
+    let Some(before) = start.checked_sub(1).map(|at| bytes[at]) else {
         return true;
     };
     !before.is_ascii_alphabetic()
         || before.is_ascii_lowercase() && bytes[start].is_ascii_uppercase()
-        || back(2) == Some(b'\\')
-        || back(3) == Some(b'%')
-        || back(6) == Some(b'\\')
+        || ends_escape(bytes, start)
 }
 
 fn is_word_end(bytes: &[u8], end: usize) -> bool {

@@ -67,13 +67,11 @@ fn round(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<
 }
 
 fn redact_json(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<String> {
-    let before = inner_json(text, hits)?;
+    let mut value = inner_json(text, hits)?;
     if nesting == JSON_NESTING {
         return Some(REPLACEMENT.to_owned());
     }
-    let mut after = before.clone();
-    tree::redact(literals, &mut after, nesting + 1);
-    (before != after).then(|| after.to_string())
+    tree::redact(literals, &mut value, nesting + 1).then(|| value.to_string())
 }
 
 #[cfg(test)]

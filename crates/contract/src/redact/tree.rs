@@ -1,38 +1,37 @@
 //! Redacts JSON values in place and learns the secrets they hold: names decide first, then every
 //! string, key and long number is looked at for itself.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Number, Value};
 
 use super::literals::Literals;
-use super::names::{is_descriptive, strength};
+use super::names::{is_descriptive, listed, strength};
 use super::prefilter::{hits, is_name_hit};
 use super::text::{JSON_NESTING, inner_json, redact as redact_text, redact_hit};
 use super::values::WORD_SCHEMES;
-use super::{DEPTH_LIMIT, REPLACEMENT, cards, is_sensitive_name};
+use super::{DEPTH_LIMIT, REPLACEMENT, cards, is_sensitive_name, prose};
 
-/// Redacts a value that no name was given for.
-pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) {
-    Walk { literals, nesting }.value(value, 1);
+/// Redacts a value that no name was given for; tells whether it changed.
+pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> bool {
+    Walk::new(literals, nesting).value(value, Place::outermost())
 }
 
-/// Redacts the members of an object.
-pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>) {
-    Walk {
-        literals,
-        nesting: 0,
-    }
-    .object(object, 1);
+/// Redacts the members of an object; tells whether it changed.
+pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>) -> bool {
+    Walk::new(literals, 0).object(object, Place::outermost())
 }
 
 /// Replaces a value that sits in a secret place; booleans and null say nothing and stay.
-pub(super) fn hide(value: &mut Value) {
-    if !value.is_boolean() && !value.is_null() {
-        replace(value);
-    }
+pub(super) fn hide(value: &mut Value) -> bool {
+    !value.is_boolean() && !value.is_null() && replace(value)
 }
 
-/// Replaces a value whatever it is.
-pub(super) fn replace(value: &mut Value) {
+/// Replaces a value whatever it is; tells whether it was anything else before.
+pub(super) fn replace(value: &mut Value) -> bool {
+    if value == REPLACEMENT {
+        return false;
+    }
     let mut parts = vec![std::mem::replace(value, Value::from(REPLACEMENT))];
     // Taken apart level by level, because dropping a very deep value whole would recurse.
     while let Some(part) = parts.pop() {
@@ -42,11 +41,27 @@ pub(super) fn replace(value: &mut Value) {
             _ => {}
         }
     }
+    true
 }
 
 /// Collects the strings and numbers that sit in secret places of a value.
 pub(super) fn secrets(object: &Map<String, Value>, found: &mut Vec<String>) {
-    collect_members(object, 1, 0, found);
+    collect_members(object, Place::outermost(), 0, found);
+}
+
+/// Collects the same from the JSON that a text is, or that stands between its first and last brace.
+pub(super) fn secrets_of_text(text: &str, found: &mut Vec<String>) {
+    let hits = hits(text.as_bytes());
+    let embedded = || {
+        let start = text.find('{').filter(|_| hits != 0)?;
+        inner_json(
+            &text[start..=text.rfind('}').filter(|end| *end > start)?],
+            hits,
+        )
+    };
+    if let Some(value) = inner_json(text, hits).or_else(embedded) {
+        collect(&value, Place::outermost(), 1, found);
+    }
 }
 
 /// Collects every string and number of a value that is secret as a whole.
@@ -71,27 +86,71 @@ pub(super) fn leaves(value: &Value, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-struct Walk<'a> {
-    literals: &'a Literals,
-    nesting: usize,
+/// How deep a value stands, and whether what surrounds it speaks about errors.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: usize,
+    among_errors: bool,
 }
 
-impl Walk<'_> {
-    fn value(&self, value: &mut Value, depth: usize) {
-        match value {
-            Value::String(text) => self.string(text),
-            Value::Number(number) if self.is_secret_number(number) => replace(value),
-            Value::Array(_) | Value::Object(_) if depth > DEPTH_LIMIT => replace(value),
-            Value::Array(items) => self.array(items, depth),
-            Value::Object(members) => self.object(members, depth),
-            Value::Number(_) | Value::Bool(_) | Value::Null => {}
+impl Place {
+    const fn outermost() -> Self {
+        Self {
+            depth: 1,
+            among_errors: false,
         }
     }
 
-    fn string(&self, text: &mut String) {
-        if let std::borrow::Cow::Owned(redacted) = redact_text(self.literals, text, self.nesting) {
-            *text = redacted;
+    const fn inner(self) -> Self {
+        Self {
+            depth: self.depth + 1,
+            ..self
         }
+    }
+
+    fn under(self, name: &str) -> Self {
+        const ERRORS: &str = "error errors violations field_errors fieldErrors validation_errors";
+        Self {
+            depth: self.depth + 1,
+            among_errors: self.among_errors || listed(ERRORS, name),
+        }
+    }
+}
+
+struct Walk<'a> {
+    literals: &'a Literals,
+    /// What is removed from names, which quote no value.
+    in_names: Literals,
+    nesting: usize,
+}
+
+impl<'a> Walk<'a> {
+    fn new(literals: &'a Literals, nesting: usize) -> Self {
+        Self {
+            literals,
+            in_names: literals.told_only(),
+            nesting,
+        }
+    }
+
+    fn value(&self, value: &mut Value, place: Place) -> bool {
+        match value {
+            Value::String(text) => self.string(text),
+            Value::Number(number) if self.is_secret_number(number) => replace(value),
+            Value::Array(_) | Value::Object(_) if place.depth > DEPTH_LIMIT => replace(value),
+            Value::Array(items) => self.array(items, place),
+            Value::Object(members) => self.object(members, place),
+            Value::Number(_) | Value::Bool(_) | Value::Null => false,
+        }
+    }
+
+    fn string(&self, text: &mut String) -> bool {
+        let redacted = redact_text(self.literals, text, self.nesting);
+        let changed = matches!(&redacted, Cow::Owned(_)) || redacted != *text;
+        if changed {
+            *text = redacted.into_owned();
+        }
+        changed
     }
 
     fn is_secret_number(&self, number: &Number) -> bool {
@@ -105,40 +164,73 @@ impl Walk<'_> {
             || redact_text(self.literals, &digits, self.nesting) != digits
     }
 
-    fn array(&self, items: &mut [Value], depth: usize) {
-        let mut announced = false;
+    fn array(&self, items: &mut [Value], place: Place) -> bool {
+        let (mut announced, mut changed) = (false, false);
         for item in items {
             let is_header = item.as_str().is_some_and(announces_secret);
-            if announced && !is_header {
-                hide(item);
+            changed |= if announced && !is_header {
+                hide(item)
             } else {
-                self.value(item, depth + 1);
-            }
+                self.value(item, place.inner())
+            };
             announced = is_header;
         }
+        changed
     }
 
-    fn object(&self, members: &mut Map<String, Value>, depth: usize) {
+    fn object(&self, members: &mut Map<String, Value>, place: Place) -> bool {
         let indirect = holds_named_value(members);
-        let mut renamed = Vec::new();
+        let (mut renamed, mut changed) = (Vec::new(), false);
         for (name, member) in members.iter_mut() {
             let found = hits(name.as_bytes());
             let mut sensitive = is_name_hit(found) && strength(name).is_some();
-            if found != 0 || !self.literals.is_empty() || name.contains('\\') {
-                let redacted = redact_hit(self.literals, name, found, self.nesting);
+            if found != 0 || !self.in_names.is_empty() || name.contains('\\') {
+                let redacted = redact_hit(&self.in_names, name, found, self.nesting);
                 if redacted != *name {
                     sensitive |= is_sensitive_name(&redacted);
                     renamed.push((name.clone(), redacted.into_owned()));
                 }
             }
-            if sensitive || indirect && name.eq_ignore_ascii_case("value") {
-                hide(member);
+            sensitive |= indirect && name.eq_ignore_ascii_case("value");
+            changed |= if sensitive && !speaks_about_secret(member, place) {
+                hide(member)
             } else {
-                self.value(member, depth + 1);
-            }
+                self.value(member, place.under(name))
+            };
         }
+        changed |= !renamed.is_empty();
         rename(members, renamed);
+        changed
     }
+}
+
+/// Whether a value under a sensitive name tells something about the secret: a message, a list of
+/// messages, a schema, or one mark of punctuation.
+fn speaks_about_secret(value: &Value, place: Place) -> bool {
+    let speaks = |text: &str| {
+        prose::is_sentence(text)
+            || place.among_errors && prose::is_remark(text)
+            || prose::is_mark(text)
+    };
+    match value {
+        Value::String(text) => speaks(text),
+        Value::Array(items) => {
+            let spoken = |item: &Value| item.as_str().is_some_and(speaks);
+            !items.is_empty() && items.iter().all(spoken)
+        }
+        Value::Object(members) => is_schema(members),
+        _ => false,
+    }
+}
+
+/// Whether an object describes a value in the words of JSON Schema, none of which holds one.
+fn is_schema(members: &Map<String, Value>) -> bool {
+    const TYPES: &str = "string integer number boolean object array null";
+    const KEYWORDS: &str = "type format minLength maxLength pattern title description nullable \
+        minimum maximum required writeOnly readOnly deprecated x-sensitive";
+    let typed = members.get("type").and_then(Value::as_str);
+    typed.is_some_and(|name| listed(TYPES, name))
+        && members.keys().all(|keyword| listed(KEYWORDS, keyword))
 }
 
 /// Gives members their redacted names, numbered where two would be the same.
@@ -189,20 +281,20 @@ fn holds_named_value(members: &Map<String, Value>) -> bool {
             .any(is_sensitive_name)
 }
 
-fn collect(value: &Value, depth: usize, nesting: usize, found: &mut Vec<String>) {
+fn collect(value: &Value, place: Place, nesting: usize, found: &mut Vec<String>) {
     match value {
         Value::String(text) if nesting < JSON_NESTING => {
             if let Some(inner) = inner_json(text, hits(text.as_bytes())) {
-                collect(&inner, 1, nesting + 1, found);
+                collect(&inner, Place::outermost(), nesting + 1, found);
             }
         }
-        Value::Array(items) if depth <= DEPTH_LIMIT => {
+        Value::Array(items) if place.depth <= DEPTH_LIMIT => {
             for item in items {
-                collect(item, depth + 1, nesting, found);
+                collect(item, place.inner(), nesting, found);
             }
         }
-        Value::Object(members) if depth <= DEPTH_LIMIT => {
-            collect_members(members, depth, nesting, found);
+        Value::Object(members) if place.depth <= DEPTH_LIMIT => {
+            collect_members(members, place, nesting, found);
         }
         _ => {}
     }
@@ -210,16 +302,17 @@ fn collect(value: &Value, depth: usize, nesting: usize, found: &mut Vec<String>)
 
 fn collect_members(
     members: &Map<String, Value>,
-    depth: usize,
+    place: Place,
     nesting: usize,
     found: &mut Vec<String>,
 ) {
     let indirect = holds_named_value(members);
     for (name, member) in members {
-        if is_sensitive_name(name) || indirect && name.eq_ignore_ascii_case("value") {
-            leaves(member, depth, found);
+        let sensitive = is_sensitive_name(name) || indirect && name.eq_ignore_ascii_case("value");
+        if sensitive && !speaks_about_secret(member, place) {
+            leaves(member, place.depth, found);
         } else {
-            collect(member, depth + 1, nesting, found);
+            collect(member, place.under(name), nesting, found);
         }
     }
 }

@@ -149,6 +149,13 @@ pub(super) const SENTENCE_WORDS: &str = "\
     unknown unset unsupported used user valid validated validation value verified was \
     weak when where which will with without wrong you your";
 
+/// Words that, besides those, make up remarks about a secret ("is too short, minimum 8 characters").
+pub(super) const REMARK_WORDS: &str = "\
+    ago been before can't characters common contain contains days doesn't exactly given guess have hours \
+    least letter letters long match matching maximum minimum minutes more most new number numbers \
+    one password permitted previously recently rotated scope secret short similar \
+    single-use special string symbol symbols taken than twice use uses weeks";
+
 /// Values that are no secret wherever they stand.
 pub(super) const NOTHING: &str = "\
     false nil no none null true undefined yes";
@@ -165,6 +172,7 @@ mod tests {
             INNOCENT_BEFORE_TOKEN,
             INNOCENT_LAST,
             SENTENCE_WORDS,
+            REMARK_WORDS,
             NOTHING,
         ];
         let qualifiers = QUALIFIED.iter().map(|row| row.1);

@@ -1,0 +1,98 @@
+//! Tells a sentence about a secret from the secret: by how many of its words are the ones that
+//! such sentences are made of. Passphrases are words too, so half of them must be.
+
+use super::names::{is_credible, is_sentence_word, listed};
+use super::words::{REMARK_WORDS, SINGLE};
+
+/// Longer texts are judged by their first words.
+const WORDS_LIMIT: usize = 32;
+
+/// Whether a text reads as a sentence about a secret, wherever it stands.
+pub(super) fn is_sentence(text: &str) -> bool {
+    let (mut count, mut known) = (0, 0);
+    for word in words(text) {
+        if is_revealing(word) {
+            return false;
+        }
+        count += 1;
+        known +=
+            usize::from(is_sentence_word(word) || listed(REMARK_WORDS, word) || is_number(word));
+    }
+    known >= 2 && known * 2 >= count
+}
+
+/// Whether a text can be a remark where remarks are expected: several words, none of them telling.
+pub(super) fn is_remark(text: &str) -> bool {
+    let several = words(text).nth(1).is_some();
+    several && !words(text).any(is_revealing) || is_sentence_word(text)
+}
+
+/// Whether a word is one that sentences about secrets are made of, or names a secret.
+pub(super) fn is_everyday_word(word: &str) -> bool {
+    is_sentence_word(word)
+        || listed(REMARK_WORDS, word)
+        || SINGLE.iter().any(|row| row.0.eq_ignore_ascii_case(word))
+}
+
+/// Whether a text is one mark of punctuation, as parsers name tokens.
+pub(super) fn is_mark(text: &str) -> bool {
+    text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_punctuation())
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace()
+        .take(WORDS_LIMIT)
+        .map(|word| word.trim_matches(|mark: char| mark.is_ascii_punctuation()))
+        .filter(|word| !word.is_empty())
+}
+
+fn is_revealing(word: &str) -> bool {
+    let camel = word.contains(|letter: char| letter.is_ascii_lowercase());
+    is_credible(word) && camel || is_number(word) && word.len() > 4
+}
+
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_about_a_secret_is_told_from_a_passphrase() {
+        let sentences = [
+            "is too short (minimum is 8 characters)",
+            "can't be blank",
+            "must be at least 8 characters long",
+            "String should have at least 8 characters",
+            "has already been taken",
+            "rotated 2 days ago",
+            "is invalid",
+        ];
+        for text in sentences {
+            assert!(is_sentence(text), "{text}");
+        }
+        let secrets = [
+            "correct horse battery staple",
+            "open sesame",
+            "is hunter2",
+            "meet at the old mill",
+            "swordfish",
+            "required",
+            "",
+        ];
+        for text in secrets {
+            assert!(!is_sentence(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn among_errors_any_words_are_a_remark() {
+        assert!(is_remark("does too little against guessing"));
+        assert!(is_remark("missing"));
+        for text in ["hunter2", "swordfish", "bad value hunter2"] {
+            assert!(!is_remark(text), "{text}");
+        }
+    }
+}
