@@ -22,7 +22,7 @@ pub(super) fn is_bearer_token(token: &str) -> bool {
     let standard = STANDARDS
         .iter()
         .any(|name| name.eq_ignore_ascii_case(token));
-    !standard && !is_sentence_word(token) && is_credible(token.trim_end_matches('.'))
+    !standard && !is_sentence_word(token) && is_credible(token.trim_end_matches(['.', '=']))
 }
 
 /// Accepts what follows `Basic` when it decodes to `user:password`.

@@ -4,6 +4,7 @@
 mod cards;
 mod credentials;
 mod glyphs;
+mod layouts;
 mod literals;
 mod markers;
 mod names;
@@ -14,6 +15,7 @@ mod providers;
 mod rules;
 mod shapes;
 mod spans;
+mod statements;
 mod text;
 mod tree;
 mod urls;

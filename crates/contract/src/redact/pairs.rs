@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use super::glyphs::{Glyph, glyph, skip_blanks};
 use super::names::{is_credible, is_nothing, is_sentence_word, phrase_strength, strength};
-use super::prefilter;
+use super::prose::{is_everyday_word, is_mark, is_sentence};
 use super::spans::Spans;
-use super::values::{Context, Extent, Form, extent};
+use super::values::{Context, Extent, Form, contains_word, extent};
 use super::words::{QUERY_ONLY, Strength};
+use super::{layouts, prefilter, tree};
 
 /// What a text must hold before it can hold a sensitive name or secret query parameter.
 pub(super) const STEMS: &str = "\
@@ -17,7 +18,7 @@ pub(super) const STEMS: &str = "\
     credential ^cred$ cookie sessid jsession key$ key%3d psk$ ^dsn$ ^ssn$ cvv cvc credit~card \
     debit~card card~n card~pin ^cc~n ^pin$ pin~code pin~number user~pin otp$ basic~auth \
     http~auth _auth auth~header auth~code access~code backup~code device~code mfa~code \
-    time~code recovery~code security~code verification~code conn~string \
+    authorization~code authorisation~code time~code recovery~code security~code verification~code conn~string \
     connection~string mnemonic~phrase recovery~phrase seed~phrase social~security \
     access~signature code~verifier sig= sig%3d signature= signature%3d hmac= assertion= \
     samlresponse= samlrequest= auth= sid= ticket= code= code%3d";
@@ -31,6 +32,9 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
         }
         let name = Name::around(text, end - 1, done);
         done = name.range.end;
+        if let Some(value) = name.value_before(text) {
+            spans.push(value);
+        }
         if let Some((value, accepted)) = name.value(text) {
             work += value.len();
             if work > text.len() * OVERLAP_LIMIT {
@@ -107,6 +111,12 @@ impl Name {
         }
     }
 
+    /// The value that stands in front of the name.
+    fn value_before(&self, text: &str) -> Option<Range<usize>> {
+        let value = layouts::value_before(text.as_bytes(), self.range.start)?;
+        self.strength(text).map(|_| value)
+    }
+
     /// The value of the name, and whether it is taken for a secret.
     fn value(&self, text: &str) -> Option<(Range<usize>, bool)> {
         let bytes = text.as_bytes();
@@ -117,6 +127,18 @@ impl Name {
         }
         let (quoted, after) = skip_closers(bytes, skip_participle(bytes, self.range.end));
         let (link, separator, start) = self.link(bytes, quoted, after)?;
+        if link == Link::Colon
+            && let Some(block) = layouts::yaml_value(bytes, self.range.start, start)
+        {
+            let accepted = !is_sentence(&text[block.clone()]) && !is_nothing(&text[block.clone()]);
+            return Some((block, accepted));
+        }
+        if link == Link::Colon
+            && !quoted
+            && skip_blanks(bytes, start, true) != skip_blanks(bytes, start, false)
+        {
+            return None;
+        }
         let link = match self.query_only(text) {
             Some(Strength::Loose) => Link::Nothing,
             _ if quoted => Link::Quoted,
@@ -127,11 +149,23 @@ impl Name {
             in_query: self.is_in_query(),
             is_encoded: separator.is_some_and(Glyph::is_encoded),
             crosses_lines: quoted,
+            enclosing: self.before.filter(|byte| b"\"'`".contains(byte)),
             form: link.form(strength),
         };
-        let found = extent(text, start, &context)?;
-        let value = &text[found.range.clone()];
-        let accepted = accepts(value, &found, link, strength, context.name);
+        let mut found = extent(text, start, &context)?;
+        if link == Link::Colon && contains_word(context.name, "pass") && !found.quoted {
+            found.range.end = phrase_end(bytes, found.range.end);
+        }
+        let accepted = !self.is_in_resource_name(bytes)
+            && !holds_remark(&text[found.range.clone()], &found)
+            && !is_remark_behind(text, &found, link)
+            && accepts(
+                &text[found.range.clone()],
+                &found,
+                link,
+                strength,
+                context.name,
+            );
         Some((found.range, accepted))
     }
 
@@ -141,8 +175,8 @@ impl Name {
             return Some(strength);
         }
         if name.eq_ignore_ascii_case("code") {
-            return (self.is_in_query() && is_grant(text, self.range.start))
-                .then_some(Strength::Firm);
+            let grant = self.is_in_query() && is_grant(text, self.range.start);
+            return phrase_strength(self.phrase(text)).or(grant.then_some(Strength::Firm));
         }
         let words_inside = name.contains(['_', '-', '.']) || is_camel(name);
         phrase_strength(self.phrase(text)).or_else(|| strength(name).filter(|_| words_inside))
@@ -191,11 +225,17 @@ impl Name {
     ) -> Option<(Link, Option<Glyph>, usize)> {
         let at = skip_blanks(bytes, after, quoted);
         let found = glyph(bytes, at)?;
+        if self.before == Some(b'(') && bytes[at..].starts_with(b")=(") {
+            return Some((Link::Pair, None, at + b")=(".len()));
+        }
+        if let Some(body) = layouts::part_body(bytes, self.range.start, after) {
+            return Some((Link::Pair, None, body));
+        }
         match found.character {
             b'=' => Some((
                 Link::Pair,
                 Some(found),
-                skip_marks(bytes, at + found.length),
+                layouts::skip_type(bytes, skip_marks(bytes, at + found.length)),
             )),
             b':' if is_path(bytes, at + found.length) => None,
             b':' => Some((
@@ -205,12 +245,25 @@ impl Name {
             )),
             b'-' if bytes.get(at + 1) == Some(&b'>') => Some((Link::Pair, None, at + 2)),
             _ if quoted => sibling_value(bytes, at).map(|start| (Link::Pair, None, start)),
+            _ if layouts::is_listed_name(bytes, self.range.start) => {
+                let at = skip_blanks(bytes, at, true);
+                sibling_value(bytes, at).map(|start| (Link::Pair, None, start))
+            }
             _ if at == after => None,
             _ if self.is_flag => Some((Link::Pair, None, at)).filter(|_| found.character != b'-'),
             _ => Some(
                 verb_end(bytes, at).map_or((Link::Nothing, None, at), |end| (Link::Is, None, end)),
             ),
         }
+    }
+
+    /// Whether the name is a part of a cloud resource's name, whose parts colons join.
+    fn is_in_resource_name(&self, bytes: &[u8]) -> bool {
+        let floor = self.range.start.saturating_sub(NAME_LIMIT);
+        let head = &bytes[floor..self.range.start];
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`(<[=,".contains(byte);
+        let start = head.iter().rposition(ends).map_or(0, |at| at + 1);
+        self.before == Some(b':') && head[start..].starts_with(b"arn:")
     }
 
     /// The text of an element with this name.
@@ -243,18 +296,65 @@ fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, 
     None
 }
 
+/// Whether a bracketed value is a list of remarks or a schema, read without its escapes.
+fn holds_remark(value: &str, found: &Extent) -> bool {
+    found.certain
+        && value.starts_with(['[', '{'])
+        && serde_json::from_str(&value.replace('\\', ""))
+            .is_ok_and(|value| tree::speaks_about_secret(&value, tree::Place::outermost()))
+}
+
+/// Whether the rest of the line is a sentence about the secret ("rotated 2 days ago").
+fn is_remark_behind(text: &str, found: &Extent, link: Link) -> bool {
+    let start = found.range.start;
+    let reach = (start + REMARK_REACH).min(text.len());
+    let end = layouts::line_end(&text.as_bytes()[..reach], start);
+    let linked = matches!(link, Link::Colon | Link::Is);
+    linked && !found.quoted && is_sentence(&text[start..text.floor_char_boundary(end)])
+}
+
+/// A remark is looked for in this many bytes.
+const REMARK_REACH: usize = 160;
+
+/// Where a passphrase of plain words that fills the line ends, given the end of its first word.
+fn phrase_end(bytes: &[u8], at: usize) -> usize {
+    const PHRASE_LIMIT: usize = 96;
+    let is_part = |byte: &&u8| byte.is_ascii_alphabetic() || b" -'".contains(*byte);
+    let rest = &bytes[at..];
+    let length = rest.iter().take(PHRASE_LIMIT).take_while(is_part).count();
+    let trailing = rest[..length]
+        .iter()
+        .rev()
+        .take_while(|byte| **byte == b' ')
+        .count();
+    match rest.get(length) {
+        None | Some(b'\n' | b'\r' | b'"' | b'\\' | b']' | b'.') => at + length - trailing,
+        _ => at,
+    }
+}
+
 fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &str) -> bool {
     if is_nothing(value) {
         return false;
     }
     match (link, strength) {
         _ if found.certain => true,
-        (Link::Pair, _) => true,
-        (Link::Quoted, _) => found.quoted || !is_sentence_word(value),
-        (Link::Colon | Link::Is, Strength::Firm) => !is_sentence_word(value),
+        (Link::Pair, _) => found.quoted || !is_plain_pair(name, value),
+        (Link::Quoted, _) => (found.quoted || !is_sentence_word(value)) && !is_mark(value),
+        (Link::Colon, Strength::Firm) => !is_sentence_word(value),
+        (Link::Is, Strength::Firm) => !is_everyday_word(value),
         (Link::Colon | Link::Is, Strength::Loose) => is_credible(value),
         (Link::Nothing, _) => is_credible(value) && (found.quoted || stands_alone(value, name)),
     }
+}
+
+/// Whether a pair counts checks (`pass=12`) or names a token of a grammar (`token=IDENT`).
+fn is_plain_pair(name: &str, value: &str) -> bool {
+    const LONGEST_KIND: usize = 12;
+    let all = |class: fn(&u8) -> bool| value.bytes().all(|byte| class(&byte));
+    let count = name.eq_ignore_ascii_case("pass") && all(u8::is_ascii_digit);
+    let kind = name == "token" && value.len() <= LONGEST_KIND && all(u8::is_ascii_uppercase);
+    count || kind
 }
 
 /// Whether a credible value needs no mark between it and its name.
@@ -269,7 +369,8 @@ fn stands_alone(value: &str, name: &str) -> bool {
     let algorithm = ALGORITHMS.split_ascii_whitespace().any(starts);
     let is_password =
         phrase_strength(name).is_some() && name.to_ascii_lowercase().contains("passw");
-    digit && !algorithm && (value.len() >= LONE_TOKEN || is_password)
+    let path = value.starts_with("projects/");
+    digit && !algorithm && !path && (value.len() >= LONE_TOKEN || is_password)
 }
 
 fn is_name_byte(byte: u8) -> bool {

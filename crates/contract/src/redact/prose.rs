@@ -1,8 +1,11 @@
 //! Tells a sentence about a secret from the secret: by how many of its words are the ones that
 //! such sentences are made of. Passphrases are words too, so half of them must be.
 
-use super::names::{is_credible, is_sentence_word, listed};
-use super::words::{REMARK_WORDS, SINGLE};
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use super::names::{is_credible, is_sentence_word};
+use super::words::{REMARK_WORDS, SENTENCE_WORDS, SINGLE};
 
 /// Longer texts are judged by their first words.
 const WORDS_LIMIT: usize = 32;
@@ -15,10 +18,9 @@ pub(super) fn is_sentence(text: &str) -> bool {
             return false;
         }
         count += 1;
-        known +=
-            usize::from(is_sentence_word(word) || listed(REMARK_WORDS, word) || is_number(word));
+        known += usize::from(is_everyday_word(word) || is_number(word));
     }
-    known >= 2 && known * 2 >= count
+    known >= 2 && known * 2 >= count && words(text).next().is_some_and(is_everyday_word)
 }
 
 /// Whether a text can be a remark where remarks are expected: several words, none of them telling.
@@ -29,10 +31,18 @@ pub(super) fn is_remark(text: &str) -> bool {
 
 /// Whether a word is one that sentences about secrets are made of, or names a secret.
 pub(super) fn is_everyday_word(word: &str) -> bool {
-    is_sentence_word(word)
-        || listed(REMARK_WORDS, word)
-        || SINGLE.iter().any(|row| row.0.eq_ignore_ascii_case(word))
+    let word = word.trim_end_matches(|mark: char| mark.is_ascii_punctuation());
+    word.len() <= LONGEST_WORD && EVERYDAY.contains(word.to_ascii_lowercase().as_str())
 }
+
+const LONGEST_WORD: usize = 24;
+
+/// Many words are looked up for one remark, so the tables are not searched one by one.
+static EVERYDAY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
+    let lists = [SENTENCE_WORDS, REMARK_WORDS];
+    let words = lists.into_iter().flat_map(str::split_ascii_whitespace);
+    words.chain(SINGLE.iter().map(|row| row.0)).collect()
+});
 
 /// Whether a text is one mark of punctuation, as parsers name tokens.
 pub(super) fn is_mark(text: &str) -> bool {
@@ -78,6 +88,7 @@ mod tests {
             "open sesame",
             "is hunter2",
             "meet at the old mill",
+            "swordfish is not valid",
             "swordfish",
             "required",
             "",

@@ -76,7 +76,7 @@ const fn rule(
 
 /// Name, anchors, pattern, sample, innocent.
 #[rustfmt::skip]
-pub(super) static PROVIDERS: [Rule; 56] = [
+pub(super) static PROVIDERS: [Rule; 62] = [
     random_key(
         "OpenAI key", "^sk-",
         r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{16,}",
@@ -204,8 +204,8 @@ pub(super) static PROVIDERS: [Rule; 56] = [
         "sq0idp, EAAA rating",
     ),
     key(
-        "Facebook token", "^EAACEdEose0cBA ^EAAB ^EAAG",
-        r"EAA(?:CEdEose0cBA|B|G)[A-Za-z0-9]{40,}",
+        "Facebook token", "^EAAC ^EAAB ^EAAG",
+        r"EAA[CBG][A-Za-z0-9]{40,}",
         concat!("EAA", "CEdEose0cBA", "0123456789abcdef0123456789abcdef0123456789"),
         "EAABlock, EAAGLE",
     ),
@@ -412,5 +412,41 @@ pub(super) static PROVIDERS: [Rule; 56] = [
         r"ops_eyJ[A-Za-z0-9_=-]{24,}",
         concat!("op", "s_eyJ", "zaWduSW5BZGRyZXNzIjoib0123"),
         "ops_eyJ",
+    ),
+    part(
+        "AWS signature", "aws4-hmac",
+        r"AWS4-HMAC-SHA256(?:\s|%20|\+)+(Credential(?:=|%3D)[^\n\r\x22']+)",
+        concat!("AWS4-HMAC-SHA256 Cred", "ential=a/20260101/x, SignedHeaders=host, Sign", "ature=0123abcd"),
+        "AWS4-HMAC-SHA256 is the algorithm",
+    ),
+    key(
+        "Tailscale key", "^tskey-",
+        r"tskey-[a-z]+-[A-Za-z0-9-]{12,}",
+        concat!("tsk", "ey-auth-", "k0123456CNTRL-0123456789abcdef"),
+        "tskey-auth-docs",
+    ),
+    key(
+        "Contentful token", "^CFPAT-",
+        r"CFPAT-[A-Za-z0-9_-]{20,}",
+        concat!("CFP", "AT-", "0123456789abcdefABCDEF0123456789"),
+        "CFPAT-x",
+    ),
+    key(
+        "Vercel blob token", "^vercel_blob_rw_",
+        r"vercel_blob_rw_[A-Za-z0-9_]{16,}",
+        concat!("vercel_bl", "ob_rw_", "0123456789abcdef_0123456789ABCDEF"),
+        "vercel_blob_rw_docs",
+    ),
+    key(
+        "Alibaba key", "^LTAI",
+        r"LTAI[A-Za-z0-9]{12,}",
+        concat!("LT", "AI", "5t0123456789abcdefAB"),
+        "LTAIR, LTAI4",
+    ),
+    key(
+        "Dropbox token", "^sl.",
+        r"sl\.B[A-Za-z0-9_-]{40,}",
+        concat!("sl", ".B", "0123456789abcdefABCDEF0123456789abcdefABCDEF01"),
+        "sl.Bahnhof, sl.example.com",
     ),
 ];

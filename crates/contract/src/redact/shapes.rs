@@ -3,13 +3,13 @@
 
 use super::credentials::{any, is_basic_pair, is_bearer_token, is_random};
 use super::rules::{Find, Pattern, Proof, Rule, Trigger};
-use super::{cards, pairs, urls};
+use super::{cards, pairs, statements, urls};
 
 /// The rule whose anchors are the stems of the sensitive names.
 pub(super) const NAMED_VALUE: &str = "named value";
 
 /// The rules, each with a sample it removes and an innocent it spares.
-pub(super) static SHAPES: [Rule; 13] = [
+pub(super) static SHAPES: [Rule; 17] = [
     Rule {
         name: NAMED_VALUE,
         trigger: Trigger::Anchors(pairs::STEMS),
@@ -129,14 +129,67 @@ pub(super) static SHAPES: [Rule; 13] = [
         trigger: Trigger::Anchors("mysql mariadb sshpass"),
         find: Find::Pattern(
             Pattern::anywhere(
-                r"(?:mysql|mariadb|mysqldump|mysqladmin|sshpass)(?: [^\n]*?)? -p ?([^\s-]\S*)",
+                r"(?:(?:mysql|mariadb|mysqldump|mysqladmin)(?: [^\n]*?)? -p|sshpass -p ?)([^\s-]\S*)",
             ),
             any,
         ),
         proof: Proof {
             sample: "mysqldump -h db -u root -popensesame main",
             secret: "opensesame",
-            innocent: "mysql -h db -P 3306 -p --batch",
+            innocent: "mysql -h db -P 3306 -p --batch; mysql -u root -p main",
+        },
+    },
+    Rule {
+        name: "password of a database statement",
+        trigger: Trigger::Anchors("with~password encrypted~password identified~by"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r"(?i)\b(?:(?:with|encrypted)\s+password|identified\s+by)\s+'((?:[^']|'')+)'?",
+            ),
+            any,
+        ),
+        proof: Proof {
+            sample: "ALTER USER bob WITH PASSWORD 'swordfish'",
+            secret: "swordfish",
+            innocent: "log in with password or key; identified by its name",
+        },
+    },
+    Rule {
+        name: "values of an insert statement",
+        trigger: Trigger::Anchors("insert~into"),
+        find: Find::Code(statements::find_inserted),
+        proof: Proof {
+            sample: "INSERT INTO users (name, password) VALUES ('bob','hunter2')",
+            secret: "hunter2",
+            innocent: "INSERT INTO users (name, city) VALUES ('bob', 'Bern')",
+        },
+    },
+    Rule {
+        name: "registry credential",
+        trigger: Trigger::Anchors("^auth$"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r#"(?:\b|%22)auth(?:\\*"|%22)\s*(?::|%3A)\s*(?:\\*"|%22)([A-Za-z0-9+/_-]{8,}=*)"#,
+            ),
+            is_basic_pair,
+        ),
+        proof: Proof {
+            sample: r#"{"auths":{"x":{"auth":"dXNlcjpwYXNz"}}}"#,
+            secret: "dXNlcjpwYXNz",
+            innocent: r#"{"auth":"required","author":"dXNlcjpwYXNz"}"#,
+        },
+    },
+    Rule {
+        name: "session cookie",
+        trigger: Trigger::Anchors("sessionid= connect.sid="),
+        find: Find::Pattern(
+            Pattern::anywhere(r#"\b(?:sessionid|connect\.sid)=([^\s;&"'\\,]{8,})"#),
+            any,
+        ),
+        proof: Proof {
+            sample: "sent sessionid=k3v9q0x1z8w7 and got 403",
+            secret: "k3v9q0x1z8w7",
+            innocent: "sessionid=5; sessionid is missing",
         },
     },
     Rule {

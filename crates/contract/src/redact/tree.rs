@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
 
+use super::credentials::is_basic_pair;
 use super::literals::Literals;
 use super::names::{is_descriptive, listed, strength};
 use super::prefilter::{hits, is_name_hit};
@@ -88,13 +89,13 @@ pub(super) fn leaves(value: &Value, depth: usize, found: &mut Vec<String>) {
 
 /// How deep a value stands, and whether what surrounds it speaks about errors.
 #[derive(Clone, Copy)]
-struct Place {
+pub(super) struct Place {
     depth: usize,
     among_errors: bool,
 }
 
 impl Place {
-    const fn outermost() -> Self {
+    pub(super) const fn outermost() -> Self {
         Self {
             depth: 1,
             among_errors: false,
@@ -191,7 +192,8 @@ impl<'a> Walk<'a> {
                     renamed.push((name.clone(), redacted.into_owned()));
                 }
             }
-            sensitive |= indirect && name.eq_ignore_ascii_case("value");
+            sensitive |= indirect && name.eq_ignore_ascii_case("value")
+                || name == "auth" && member.as_str().is_some_and(is_basic_pair);
             changed |= if sensitive && !speaks_about_secret(member, place) {
                 hide(member)
             } else {
@@ -206,7 +208,7 @@ impl<'a> Walk<'a> {
 
 /// Whether a value under a sensitive name tells something about the secret: a message, a list of
 /// messages, a schema, or one mark of punctuation.
-fn speaks_about_secret(value: &Value, place: Place) -> bool {
+pub(super) fn speaks_about_secret(value: &Value, place: Place) -> bool {
     let speaks = |text: &str| {
         prose::is_sentence(text)
             || place.among_errors && prose::is_remark(text)

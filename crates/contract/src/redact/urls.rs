@@ -100,7 +100,11 @@ impl Spelling {
             Some(at) if is_web(scheme) => &authority[..at],
             None if !self.has_open_password(authority) => return None,
             // A password may hold the marks that would end an authority; the last `@` decides.
-            _ => &rest[..rfind(&rest[..rest.find('?').unwrap_or(rest.len())], self.at)?],
+            _ => {
+                let query = rest.find('?').unwrap_or(rest.len());
+                let at = rfind(&rest[..query], self.at).or_else(|| position(rest, self.at))?;
+                &rest[..at]
+            }
         };
         let secret = find_any(user_information, &[self.colon]).is_some()
             || user_information.len() >= SHORTEST_LONE_TOKEN && is_credible(user_information);
@@ -220,6 +224,7 @@ mod tests {
             Some("postgres://[REDACTED]@host/db"),
         );
         check("https://u:pa/ss@host", Some("https://[REDACTED]@host"));
+        check("mysql://app:s3?pw@db", Some("mysql://[REDACTED]@db"));
         check(
             "https:\\/\\/u:p@host\\/x",
             Some("https:\\/\\/[REDACTED]@host\\/x"),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::REPLACEMENT;
 use super::glyphs::{Glyph, glyph, skip_blanks};
-use super::names::is_sentence_word;
+use super::names::{is_credible, is_sentence_word};
 
 /// Where the value stands, as far as it bears on where it ends.
 pub(super) struct Context<'a> {
@@ -16,6 +16,8 @@ pub(super) struct Context<'a> {
     pub(super) is_encoded: bool,
     /// Whether the value may stand on a later line than its name.
     pub(super) crosses_lines: bool,
+    /// The quote that opens right before the name, which a header inside it cannot cross.
+    pub(super) enclosing: Option<u8>,
     pub(super) form: Form,
 }
 
@@ -58,6 +60,12 @@ pub(super) fn extent(text: &str, at: usize, context: &Context<'_>) -> Option<Ext
     }
     if let Some(range) = credential(text, start, context) {
         return Some(certain(range));
+    }
+    if context.form >= Form::Header
+        && contains_word(context.name, "authori")
+        && let Some(found) = authorization(text, start, context)
+    {
+        return found.map(certain);
     }
     if context.form >= Form::Header
         && contains_word(context.name, "cookie")
@@ -181,6 +189,47 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
     (named(WORD_SCHEMES) && !is_sentence_word(&text[from..end])).then_some(from..end)
 }
 
+/// What an authorization header holds behind a scheme that is in no list: all of it, or nothing
+/// where it is a sentence. No answer where there is no scheme.
+fn authorization(text: &str, start: usize, context: &Context<'_>) -> Option<Option<Range<usize>>> {
+    let bytes = text.as_bytes();
+    let is_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
+    let length = bytes[start..].iter().take_while(is_scheme).count();
+    let from = skip_blanks(bytes, start + length, false);
+    if length == 0 || from == start + length || context.in_query {
+        return None;
+    }
+    let end = header_end(bytes, from, context);
+    let scheme = &text[start..start + length];
+    let rest = text.get(from..end).filter(|rest| !rest.is_empty())?;
+    let word = scheme.starts_with(|first: char| first.is_ascii_lowercase());
+    let plain = rest.len() <= SENTENCE_LIMIT
+        && (word || is_sentence_word(scheme))
+        && rest
+            .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation())
+            .any(is_sentence_word)
+        && !rest.split_whitespace().any(is_credible);
+    let from = if is_credible(scheme) { start } else { from };
+    Some((!plain).then_some(from..end))
+}
+
+/// A longer header is no sentence; reading on would cost a line of many headers too much.
+const SENTENCE_LIMIT: usize = 160;
+
+/// Where a header ends: at the end of its line or of the string it stands in.
+fn header_end(bytes: &[u8], mut at: usize, context: &Context<'_>) -> usize {
+    while let Some(found) = glyph(bytes, at) {
+        let line = matches!(found.character, b'\n' | b'\r');
+        let string = context.enclosing == Some(found.character);
+        let query = context.is_encoded && (bytes[at].is_ascii_whitespace() || bytes[at] == b'&');
+        if line || string || query {
+            break;
+        }
+        at += found.length;
+    }
+    at.min(bytes.len())
+}
+
 /// A chain of cookies, joined by semicolons or commas.
 fn cookies(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
@@ -297,7 +346,8 @@ fn starts_pair(bytes: &[u8], at: usize) -> bool {
     length > 0 && matches!(rest.get(length), Some(b'=' | b':' | b'%'))
 }
 
-fn contains_word(name: &str, word: &str) -> bool {
+/// Whether a name holds the word, in any case.
+pub(super) fn contains_word(name: &str, word: &str) -> bool {
     name.as_bytes()
         .windows(word.len())
         .any(|window| window.eq_ignore_ascii_case(word.as_bytes()))

@@ -60,7 +60,7 @@ pub(super) const QUALIFIED: &[(&str, &str)] = &[
     (
         "key",
         "access account admin api app application auth authentication authorization client \
-         consumer decryption deploy encryption hmac license master private preshared recovery root \
+         consumer decryption deploy encryption functions hmac license master private preshared recovery root \
          secret server service+role session shared shared+access signing ssh ssl subscription \
          symmetric tls webhook",
     ),
@@ -154,7 +154,7 @@ pub(super) const REMARK_WORDS: &str = "\
     ago been before can't characters common contain contains days doesn't exactly given guess have hours \
     least letter letters long match matching maximum minimum minutes more most new number numbers \
     one password permitted previously recently rotated scope secret short similar \
-    single-use special string symbol symbols taken than twice use uses weeks";
+    single-use special string symbol symbols taken than twice use uses weeks while";
 
 /// Values that are no secret wherever they stand.
 pub(super) const NOTHING: &str = "\

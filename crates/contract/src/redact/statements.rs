@@ -1,0 +1,40 @@
+//! Finds the values that an SQL statement inserts into a sensitive column. Statements are not
+//! parsed: where one column is sensitive, every quoted value of the statement goes.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::names::is_sensitive_name;
+use super::spans::Spans;
+
+static INSERT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\binsert\s+into\s[^(;]{1,200}\(([^()]{1,2000})\)\s*values\s*(\([^;]*)")
+        .expect("a fixed pattern compiles")
+});
+
+/// Collects the quoted values of every statement that fills a sensitive column.
+pub(super) fn find_inserted(text: &str, spans: &mut Spans) {
+    for statement in INSERT.captures_iter(text) {
+        let sensitive = |column: &str| is_sensitive_name(column.trim());
+        if statement[1].split(',').any(sensitive)
+            && let Some(values) = statement.get(2)
+        {
+            quoted(values.as_str(), values.start(), spans);
+        }
+    }
+}
+
+/// Collects what stands between single quotes; an open quote reaches to the end.
+fn quoted(values: &str, offset: usize, spans: &mut Spans) {
+    let mut open = None;
+    for (at, _) in values.match_indices('\'') {
+        match open.take() {
+            None => open = Some(at + 1),
+            Some(start) => spans.push(offset + start..offset + at),
+        }
+    }
+    if let Some(start) = open {
+        spans.push(offset + start..offset + values.len());
+    }
+}
