@@ -127,9 +127,10 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let number: u64 = members
         .unsigned("code")?
         .ok_or_else(|| members.missing("code", "a whole number"))?;
-    let details = members
-        .told_list("details", |detail| Some(detail.clone()))
-        .unwrap_or_default();
+    let details = match members.take("details") {
+        Some(Value::Array(details)) => details,
+        other => other.into_iter().collect(),
+    };
     if number == 0 {
         return read_output(&details, members).map(Reply::success);
     }
