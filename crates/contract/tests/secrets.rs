@@ -186,8 +186,22 @@ fn a_key_is_removed_before_an_excerpt_is_cut_through_it() {
         .find(|secret| secret.name == "openai project key")
         .unwrap();
     let body = format!("{} {}", "x".repeat(985), secret.text);
-    let excerpt = Upstream::status(500).excerpt(&body).excerpt.unwrap();
+    let failure = Failure::new(codes::INTERNAL)
+        .with_upstream(Upstream::status(500).excerpt(&body))
+        .redacted();
+    let excerpt = failure.upstream().unwrap().excerpt.as_deref().unwrap();
     assert!(excerpt.ends_with("[REDACTED]"), "{excerpt}");
+}
+
+#[test]
+fn a_secret_named_in_the_answer_of_an_upstream_is_removed_from_the_message() {
+    let failure = Failure::new(codes::ERR_HTTP_401_UNAUTHORIZED)
+        .with_message("login of bob with hunter2swordfish refused")
+        .with_upstream(
+            Upstream::status(401).excerpt(r#"{"user": "bob", "password": "hunter2swordfish"}"#),
+        )
+        .redacted();
+    assert_eq!(failure.message(), "login of bob with [REDACTED] refused");
 }
 
 #[test]

@@ -169,7 +169,7 @@ mod tests {
             body: &body,
             provider: None,
         };
-        let failure = classify(&answer, Timestamp::UNIX_EPOCH).unwrap();
+        let failure = classify(&answer, Timestamp::UNIX_EPOCH).unwrap().redacted();
         let excerpt = failure.upstream().unwrap().excerpt.clone().unwrap();
         assert_eq!(excerpt.chars().count(), EXCERPT_CHARACTERS_LIMIT);
     }

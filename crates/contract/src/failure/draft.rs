@@ -10,9 +10,10 @@ use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, row_for_status
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::redacted::cut;
 use super::{
-    Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Failure, Field, Fields, Inferred,
-    Parts, Recovery, Upstream, Violation, ViolationKind,
+    Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Upstream,
+    Violation, ViolationKind,
 };
 use crate::classify::category_of_words;
 use crate::code::Code;
@@ -318,13 +319,6 @@ fn absorb_upstream(upstream: &mut Upstream, member: Member<'_>) -> Result<(), Re
         _ => {}
     }
     Ok(())
-}
-
-fn cut(text: String) -> String {
-    match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
-        Some((end, _)) => text[..end].to_owned(),
-        None => text,
-    }
 }
 
 fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {

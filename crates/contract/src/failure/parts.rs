@@ -4,12 +4,11 @@ use serde_json::{Map, Value};
 
 use crate::code::Code;
 use crate::pointer::steps;
-use crate::redact::Redactor;
 
 /// The longest excerpt of an upstream's answer, in characters.
 pub const EXCERPT_CHARACTERS_LIMIT: usize = 1000;
-/// How much of an answer is searched for secrets before it is cut; what lies behind is not shown.
-const EXCERPT_BYTES_LOOKED_AT: usize = 64 * 1024;
+/// How much of an answer is kept until it is redacted; what lies behind is not shown.
+const EXCERPT_BYTES_KEPT: usize = 64 * 1024;
 /// The longest chain of causes; what lies deeper is left out.
 pub const CAUSES_LIMIT: usize = 8;
 
@@ -177,7 +176,7 @@ pub struct Upstream {
     pub provider: Option<String>,
     /// Its own code for the failure.
     pub code: Option<String>,
-    /// The beginning of what it said, at most [`EXCERPT_CHARACTERS_LIMIT`] characters.
+    /// The beginning of what it said; once redacted, at most [`EXCERPT_CHARACTERS_LIMIT`] characters.
     pub excerpt: Option<String>,
 }
 
@@ -204,11 +203,10 @@ impl Upstream {
 
     /// Keeps the beginning of the upstream's answer.
     ///
-    /// Secrets are removed before the cut: half a key is no longer recognised as one.
+    /// It is cut to [`EXCERPT_CHARACTERS_LIMIT`] when the failure is redacted and not before: half a
+    /// key is no longer recognised as one.
     pub fn excerpt(mut self, body: &str) -> Self {
-        let looked_at = &body[..body.floor_char_boundary(EXCERPT_BYTES_LOOKED_AT)];
-        let clean = Redactor::new().text(looked_at);
-        self.excerpt = Some(clean.chars().take(EXCERPT_CHARACTERS_LIMIT).collect());
+        self.excerpt = Some(body[..body.floor_char_boundary(EXCERPT_BYTES_KEPT)].to_owned());
         self
     }
 

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Canonical, Failure, Parts, Recovery, Violation};
+use super::{Canonical, EXCERPT_CHARACTERS_LIMIT, Failure, Parts, Recovery, Violation};
 use crate::kind::Kind;
 use crate::redact::{Markers, Redactor};
 
@@ -123,10 +123,19 @@ impl Parts {
             clean_option(redactor, &mut upstream.provider);
             clean_option(redactor, &mut upstream.code);
             clean_option(redactor, &mut upstream.excerpt);
+            upstream.excerpt = upstream.excerpt.take().map(cut);
         }
         for cause in &mut self.causes {
             clean(redactor, &mut cause.message);
         }
+    }
+}
+
+/// The beginning of an excerpt, as much as is shown.
+pub(super) fn cut(text: String) -> String {
+    match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
     }
 }
 
