@@ -3,6 +3,7 @@
 //! Facts come from the catalogue, or from a declaration that was checked against it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 
 use panpan_catalogue::{
@@ -220,6 +221,23 @@ impl Kind {
             Some(known) => known.row(),
             None => like(self.category, Some(self.http_status)),
         }
+    }
+}
+
+/// Which declared code a JSON-RPC number stands for, among declarations that are used together.
+#[derive(Clone, Debug, Default)]
+pub struct NumberOwners(BTreeMap<i64, Code>);
+
+impl NumberOwners {
+    /// Notes the number of a declared code; gives the code that has it already, if another one does.
+    /// The number of codes that name none may be shared, since it says nothing.
+    pub fn other_owner(&mut self, kind: &Kind) -> Option<&Code> {
+        let number = kind.jsonrpc_code();
+        if kind.is_catalogued() || number == DECLARED_JSONRPC_CODE {
+            return None;
+        }
+        let owner = self.0.entry(number).or_insert_with(|| kind.code().clone());
+        Some(&*owner).filter(|owner| *owner != kind.code())
     }
 }
 

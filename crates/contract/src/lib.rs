@@ -26,7 +26,7 @@ pub use code::{Code, CodeError};
 pub use context::{Attempted, Audience, ResultExt, for_people, process_tool_result};
 pub use declare::DeclareFailures;
 pub use failure::{Failure, Redacted};
-pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError};
+pub use kind::{DECLARED_JSONRPC_CODE, Facts, Kind, KindError, NumberOwners};
 pub use panpan_catalogue as catalogue;
 pub use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};
 pub use panpan_contract_derive::Failure;

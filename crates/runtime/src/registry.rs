@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use panpan_contract::operation::{OperationName, OperationSpec};
 use panpan_contract::redact::Markers;
-use panpan_contract::{Code, DECLARED_JSONRPC_CODE, Kind, KindError};
+use panpan_contract::{Code, Kind, KindError, NumberOwners};
 use serde_json::Value;
 
 use crate::handler::Handler;
@@ -50,7 +50,7 @@ pub struct Builder {
     /// Who declared a code first, and with which facts.
     first: BTreeMap<Code, (OperationName, Kind)>,
     /// The JSON-RPC numbers of declared codes, and whose they are.
-    owners: BTreeMap<i64, Code>,
+    owners: NumberOwners,
 }
 
 /// Why operations are refused.
@@ -317,17 +317,11 @@ impl Builder {
 
     /// A number that says which code it is can be that of one code only.
     fn check_owner(&mut self, operation: &OperationName, kind: &Kind) {
-        let number = kind.jsonrpc_code();
-        if kind.is_catalogued() || number == DECLARED_JSONRPC_CODE {
-            return;
-        }
-        let code = kind.code();
-        let owner = self.owners.entry(number).or_insert_with(|| code.clone());
-        if owner != code {
+        if let Some(owner) = self.owners.other_owner(kind) {
             self.problems.push(Problem::SharedNumber {
                 operation: operation.clone(),
-                code: code.clone(),
-                number,
+                code: kind.code().clone(),
+                number: kind.jsonrpc_code(),
                 owner: owner.clone(),
             });
         }

@@ -9,7 +9,7 @@ use super::path::Path;
 use super::problem::Problems;
 use super::{rule, sentence, structure};
 use crate::code::Code;
-use crate::kind::{DECLARED_JSONRPC_CODE, Kind, refusal};
+use crate::kind::{Kind, NumberOwners, refusal};
 use crate::operation::StatusPattern;
 
 /// The codes declared so far, each with its facts and the place that declared it first.
@@ -17,7 +17,7 @@ use crate::operation::StatusPattern;
 pub(super) struct Codes {
     first: HashMap<Code, (Kind, String)>,
     /// The JSON-RPC numbers of codes of the service's own, and whose they are.
-    owners: HashMap<i64, Code>,
+    owners: NumberOwners,
 }
 
 impl Codes {
@@ -58,12 +58,7 @@ impl Codes {
     /// A number that says which code it is can be that of one code only.
     fn check_owner(&mut self, kind: &Kind, path: &Path<'_>, problems: &mut Problems<'_>) {
         let number = kind.jsonrpc_code();
-        if kind.is_catalogued() || number == DECLARED_JSONRPC_CODE {
-            return;
-        }
-        let code = kind.code();
-        let owner = self.owners.entry(number).or_insert_with(|| code.clone());
-        if owner != code {
+        if let Some(owner) = self.owners.other_owner(kind) {
             let message = format!(
                 "{number} is the JSON-RPC code of {owner} already; write another number, or leave \
                  it out"
