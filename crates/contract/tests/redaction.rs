@@ -479,3 +479,20 @@ proptest! {
         prop_assert!(!redacted.contains(secret.hidden), "{}", redacted);
     }
 }
+
+#[test]
+fn a_sentence_under_a_telling_name_stays_unless_it_gives_the_secret_away() {
+    for (said, kept) in [
+        (json!("password is required"), json!("password is required")),
+        (json!("password: correct h"), json!("[REDACTED]")),
+        (
+            json!(["password is required"]),
+            json!(["password is required"]),
+        ),
+        (json!(["password: correct h"]), json!("[REDACTED]")),
+    ] {
+        let mut value = json!({"password": said});
+        Redactor::new().value(&mut value);
+        assert_eq!(value, json!({"password": kept}), "{said}");
+    }
+}

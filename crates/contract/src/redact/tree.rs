@@ -194,10 +194,16 @@ impl<'a> Walk<'a> {
             }
             sensitive |= indirect && name.eq_ignore_ascii_case("value")
                 || name == "auth" && member.as_str().is_some_and(is_basic_pair);
-            changed |= if sensitive && !speaks_about_secret(member, place) {
+            let speaks = sensitive && speaks_about_secret(member, place);
+            changed |= if sensitive && !speaks {
                 hide(member)
             } else {
-                self.value(member, place.under(name))
+                let lost = self.value(member, place.under(name));
+                // A sentence that gives a secret away is none about it.
+                if speaks && lost && !member.is_object() {
+                    hide(member);
+                }
+                lost
             };
         }
         changed |= !renamed.is_empty();
