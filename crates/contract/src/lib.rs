@@ -16,6 +16,7 @@ mod kind;
 pub mod operation;
 pub mod pointer;
 pub mod read;
+pub mod recording;
 pub mod redact;
 pub mod retry;
 mod secret;

@@ -2,6 +2,8 @@
 //!
 //! Knows limits and types of JSON. Does not know what any member means.
 
+use std::num::NonZeroU32;
+
 use serde_json::{Map, Value};
 
 use crate::pointer::joined;
@@ -310,6 +312,14 @@ impl Member<'_> {
     pub(crate) fn unsigned<T: TryFrom<u64>>(self) -> Result<T, ReadError> {
         let fits = |value: &Value| value.as_u64().and_then(|number| T::try_from(number).ok());
         self.typed("a whole number of 0 or more, within range", |value| {
+            fits(&value).ok_or(value)
+        })
+    }
+
+    /// A number of things that were there: never 0.
+    pub(crate) fn count(self) -> Result<NonZeroU32, ReadError> {
+        let fits = |value: &Value| NonZeroU32::new(u32::try_from(value.as_u64()?).ok()?);
+        self.typed("a whole number of 1 or more, within range", |value| {
             fits(&value).ok_or(value)
         })
     }

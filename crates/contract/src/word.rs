@@ -52,6 +52,21 @@ impl<T: Word> Visitor<'_> for WordVisitor<T> {
     }
 }
 
+/// For `#[serde(with = "crate::word")]`.
+pub(crate) fn serialize<T: Word, S: Serializer>(
+    value: &T,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(value.word())
+}
+
+/// For `#[serde(with = "crate::word")]`.
+pub(crate) fn deserialize<'de, T: Word, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_str(WordVisitor(PhantomData))
+}
+
 /// For `#[serde(with = "…")]` on an optional word.
 pub(crate) mod optional {
     use super::*;

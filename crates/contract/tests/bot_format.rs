@@ -281,3 +281,23 @@ fn the_text_an_agent_sees_over_mcp_is_short_and_complete() {
     assert_eq!(read.recovery(), failure.recovery());
     assert_eq!((read.id(), read.effect()), (failure.id(), failure.effect()));
 }
+
+/// An agent that reads "tried 4 times" does not start its own round of the same.
+#[test]
+fn the_text_says_how_often_it_was_tried_when_that_was_more_than_once() {
+    for (attempts, shown) in [
+        (0, Value::Null),
+        (1, Value::Null),
+        (2, json!(2)),
+        (4, json!(4)),
+    ] {
+        let failure = Failure::new(codes::ERR_TIMEOUT).with_attempts(attempts);
+        let document =
+            Dialect::Mcp.render_failure(&failure.clone().redacted(), Envelope::default());
+        let text = document["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text["error"]["panpan"]["attempts"], shown, "{attempts}");
+        let read = Dialect::Mcp.read(document).unwrap().outcome.unwrap_err();
+        assert_eq!(read, failure);
+    }
+}

@@ -8,11 +8,12 @@ use panpan_contract::failure::{
     CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Fault, RetryAdvice, Upstream, Violation,
 };
 use panpan_contract::read::ReadError;
+use panpan_contract::retry::Attempt;
 use panpan_contract::{
     Category, Code, Effect, Facts, Failure, Kind, Remedies, Remedy, catalogue, codes,
 };
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn retry_advice_follows_from_the_code_and_the_effect() {
@@ -125,6 +126,98 @@ fn the_canonical_json_has_its_own_names_and_leaves_out_what_is_not_set() {
         serde_json::from_value::<Failure>(expected).unwrap(),
         failure
     );
+}
+
+#[test]
+fn how_often_it_was_tried_is_said_only_by_who_knows() {
+    for (said, attempts, repeated) in [
+        (0, None, false),
+        (1, Some(1), false),
+        (2, Some(2), true),
+        (u32::MAX, Some(u32::MAX), true),
+    ] {
+        let failure = Failure::new(codes::ERR_TIMEOUT).with_attempts(said);
+        assert_eq!(failure.attempts(), attempts, "{said}");
+        assert_eq!(failure.was_repeated(), repeated, "{said}");
+        assert_eq!(Attempt::of(&failure).retried_inside, repeated, "{said}");
+        let written = serde_json::to_value(failure.redacted()).unwrap();
+        assert_eq!(written.get("attempts"), attempts.map(Value::from).as_ref());
+    }
+}
+
+#[test]
+fn a_number_of_attempts_that_cannot_be_is_refused() {
+    for attempts in [
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(4_294_967_296_u64),
+        json!("4"),
+    ] {
+        let document = json!({"code": "ERR_TIMEOUT", "attempts": attempts});
+        let error = Failure::from_canonical(document).unwrap_err();
+        assert_eq!(error.pointer(), "/attempts", "{attempts}");
+    }
+    let unsaid = json!({"code": "ERR_TIMEOUT", "attempts": null});
+    assert_eq!(Failure::from_canonical(unsaid).unwrap().attempts(), None);
+}
+
+#[test]
+fn a_delay_was_stated_by_whoever_said_it_and_not_by_being_unusual() {
+    let limited = || Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
+    let default_ms = limited().recovery().retry_after_ms.unwrap();
+    let read = |failure: Failure| {
+        let written = serde_json::to_value(failure.redacted()).unwrap();
+        Failure::from_canonical(written).unwrap()
+    };
+    let final_one = Failure::new(codes::ERR_HTTP_404_NOT_FOUND);
+    for (failure, stated_ms) in [
+        (limited(), None),
+        (limited().with_actions(["Slow down"]), None),
+        (limited().with_retry_after_ms(default_ms), Some(default_ms)),
+        (limited().with_retry_after_ms(7000), Some(7000)),
+        (
+            limited()
+                .with_retry_after_ms(default_ms)
+                .redacted()
+                .into_failure(),
+            Some(default_ms),
+        ),
+        (final_one.with_retry_after_ms(7000), None),
+        (read(limited()), None),
+        (read(limited().with_retry_after_ms(7000)), Some(7000)),
+    ] {
+        assert_eq!(failure.stated_retry_after_ms(), stated_ms, "{failure:?}");
+        assert_eq!(Attempt::of(&failure).hint_ms, stated_ms);
+    }
+    assert_eq!(limited(), limited().with_retry_after_ms(default_ms));
+}
+
+#[test]
+fn under_another_code_a_stated_delay_stays_and_another_becomes_that_code_s() {
+    let of = |entry: &'static catalogue::Entry| Failure::new(entry);
+    let (from, to) = (codes::ERR_HTTP_429_RATE_LIMITED, codes::NETWORK_ERROR);
+    let default_ms = |entry| of(entry).recovery().retry_after_ms.unwrap();
+    assert_ne!(default_ms(from), default_ms(to));
+    for (failure, delay_ms, stated_ms) in [
+        (of(from), default_ms(to), None),
+        (of(from).with_actions(["Slow down"]), default_ms(to), None),
+        (
+            of(from).with_retry_after_ms(default_ms(from)),
+            default_ms(from),
+            Some(default_ms(from)),
+        ),
+        (of(from).with_retry_after_ms(7), 7, Some(7)),
+    ] {
+        let restated = failure.restated(to.into());
+        assert_eq!(restated.recovery().retry_after_ms, Some(delay_ms));
+        assert_eq!(restated.stated_retry_after_ms(), stated_ms);
+    }
+    let ended = of(from)
+        .with_retry_after_ms(7)
+        .restated(codes::INTERNAL.into());
+    assert_eq!(ended.recovery().retry_after_ms, None);
+    assert_eq!(ended.stated_retry_after_ms(), None);
 }
 
 #[test]

@@ -89,6 +89,7 @@ impl BotError<'_> {
                 failure.operation() != Some(OPERATION_UNKNOWN),
             )
             .and(Field::Retryable, told)
+            .and(Field::Attempts, self.compact && !failure.was_repeated())
     }
 }
 

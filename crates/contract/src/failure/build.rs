@@ -1,12 +1,15 @@
 //! Making a failure: start from a code, say what is particular about this occurrence.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use panpan_catalogue::Effect;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::parts::DelayFrom;
+use super::shared::Shared;
 use super::{Alternative, CAUSES_LIMIT, Cause, Failure, Parts, Upstream, Violation};
 use crate::kind::Kind;
 
@@ -23,10 +26,11 @@ impl Failure {
     /// ```
     pub fn new(kind: impl Into<Kind>) -> Self {
         let kind = kind.into();
-        Self(Box::new(Parts {
+        Self(Shared::new(Parts {
             effect: kind.default_effect(),
             message: kind.title().into_owned(),
             recovery: kind.default_recovery(),
+            delay_from: DelayFrom::Code,
             kind,
             details: None,
             defined: false,
@@ -37,6 +41,7 @@ impl Failure {
             upstream: None,
             id: None,
             at: None,
+            attempts: None,
             causes: Vec::new(),
             inferred: BTreeSet::new(),
         }))
@@ -45,14 +50,25 @@ impl Failure {
     /// The same occurrence under the facts of another kind. What was only the old code's default
     /// becomes the new one's, and its details count as unchecked.
     pub fn restated(mut self, kind: Kind) -> Self {
-        if self.0.recovery == self.0.kind.default_recovery() {
-            self.0.recovery = kind.default_recovery();
-        } else if !kind.retryable() {
-            self.0.recovery.retry_after_ms = None;
-            self.0.recovery.max_retries = None;
-        }
-        self.0.kind = kind;
         self.0.defined = false;
+        if self.0.kind == kind {
+            self.0.no_delay_unless_retryable();
+            return self;
+        }
+        let stated_ms = self.stated_retry_after_ms();
+        let default = kind.default_recovery();
+        let delay_ms = stated_ms.or(default.retry_after_ms);
+        if self.0.recovery == self.0.kind.default_recovery() {
+            self.0.recovery = default;
+        }
+        let recovery = &mut self.0.recovery;
+        recovery.retry_after_ms = delay_ms.or(recovery.retry_after_ms);
+        self.0.delay_from = match stated_ms {
+            Some(_) => DelayFrom::Occurrence,
+            None => DelayFrom::Code,
+        };
+        self.0.kind = kind;
+        self.0.no_delay_unless_retryable();
         self
     }
 
@@ -101,6 +117,7 @@ impl Failure {
     /// the code says that it never is.
     pub fn with_retry_after_ms(mut self, delay_ms: u64) -> Self {
         self.0.recovery.retry_after_ms = self.retryable().then_some(delay_ms);
+        self.0.delay_from = DelayFrom::Occurrence;
         self
     }
 
@@ -173,6 +190,12 @@ impl Failure {
         self
     }
 
+    /// Says how often it was tried before this was answered; 0 says nothing.
+    pub fn with_attempts(mut self, attempts: u32) -> Self {
+        self.0.attempts = NonZeroU32::new(attempts);
+        self
+    }
+
     /// Adds what led to it; beyond [`CAUSES_LIMIT`] the chain is cut.
     pub fn with_cause(mut self, cause: Cause) -> Self {
         if self.0.causes.len() < CAUSES_LIMIT {
@@ -192,5 +215,15 @@ impl Failure {
             next = error.source();
         }
         self
+    }
+}
+
+impl Parts {
+    /// There is nothing to wait for where the identical call can never succeed.
+    fn no_delay_unless_retryable(&mut self) {
+        if !self.kind.retryable() {
+            self.recovery.retry_after_ms = None;
+            self.recovery.max_retries = None;
+        }
     }
 }

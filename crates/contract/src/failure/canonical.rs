@@ -33,6 +33,7 @@ pub(crate) enum Field {
     HttpStatus,
     Id,
     At,
+    Attempts,
 }
 
 /// A set of such parts.
@@ -190,6 +191,12 @@ impl Serialize for Canonical<'_> {
         }
         if let Some(at) = failure.at.filter(|_| !self.carried.has(Field::At)) {
             map.serialize_entry("at", &Text(at))?;
+        }
+        if let Some(attempts) = failure
+            .attempts
+            .filter(|_| !self.carried.has(Field::Attempts))
+        {
+            map.serialize_entry("attempts", &attempts)?;
         }
         if !self.carried.has(Field::Causes) && !failure.causes.is_empty() {
             map.serialize_entry("causes", &failure.causes)?;

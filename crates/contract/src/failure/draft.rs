@@ -4,13 +4,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, row_for_status};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::parts::DelayFrom;
 use super::redacted::cut;
+use super::shared::Shared;
 use super::{
     Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Upstream,
     Violation, ViolationKind,
@@ -39,6 +42,7 @@ pub(crate) struct Draft {
     pub(crate) upstream: Upstream,
     pub(crate) id: Option<Uuid>,
     pub(crate) at: Option<Timestamp>,
+    pub(crate) attempts: Option<NonZeroU32>,
     pub(crate) causes: Vec<Cause>,
     pub(crate) inferred: BTreeSet<Inferred>,
 }
@@ -104,6 +108,7 @@ impl Draft {
                 self.id = Some(member.word("a UUID", |text| Uuid::try_parse(text).ok())?);
             }
             "at" if !carried.has(Field::At) => self.at = Some(moment(member)?),
+            "attempts" => self.attempts = Some(member.count()?),
             "causes" => self.causes = member.list(cause)?.into_iter().take(CAUSES_LIMIT).collect(),
             "http_status" if !carried.has(Field::HttpStatus) => {
                 self.facts.http_status = Some(member.unsigned()?);
@@ -158,7 +163,7 @@ impl Draft {
             told.into_iter()
                 .filter_map(|(told, fact)| (!told).then_some(fact)),
         );
-        Failure(Box::new(Parts {
+        Failure(Shared::new(Parts {
             effect: self.effect.unwrap_or_else(|| kind.default_effect()),
             message: self.message.unwrap_or_else(|| kind.title().into_owned()),
             kind,
@@ -166,12 +171,14 @@ impl Draft {
             defined: self.defined,
             violations: self.violations,
             recovery: self.recovery,
+            delay_from: DelayFrom::Unknown,
             source: self.source,
             operation: self.operation,
             parameters: self.parameters,
             upstream: (!self.upstream.is_empty()).then_some(self.upstream),
             id: self.id,
             at: self.at,
+            attempts: self.attempts,
             causes: self.causes,
             inferred: self.inferred,
         }))

@@ -7,9 +7,11 @@ mod canonical;
 mod draft;
 mod parts;
 mod redacted;
+mod shared;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU32;
 
 use jiff::Timestamp;
 use panpan_catalogue::{Category, Effect, Remedies, Remedy};
@@ -25,17 +27,19 @@ use crate::redact::Redactor;
 
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
 pub(crate) use draft::Draft;
+use parts::DelayFrom;
 pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
     ViolationKind,
 };
 pub use redacted::{Marked, Redacted};
+use shared::Shared;
 
 /// A typed failure of a tool.
 ///
 /// The code decides category, retryability and remedy; an occurrence cannot contradict it.
 #[derive(Clone, PartialEq)]
-pub struct Failure(pub(crate) Box<Parts>);
+pub struct Failure(pub(crate) Shared<Parts>);
 
 /// The fields of a failure; boxed, because failures travel in the error half of results.
 #[derive(Clone, PartialEq)]
@@ -47,12 +51,14 @@ pub(crate) struct Parts {
     pub(crate) defined: bool,
     pub(crate) violations: Vec<Violation>,
     pub(crate) recovery: Recovery,
+    pub(crate) delay_from: DelayFrom,
     pub(crate) source: Option<String>,
     pub(crate) operation: Option<String>,
     pub(crate) parameters: Option<Map<String, Value>>,
     pub(crate) upstream: Option<Upstream>,
     pub(crate) id: Option<Uuid>,
     pub(crate) at: Option<Timestamp>,
+    pub(crate) attempts: Option<NonZeroU32>,
     pub(crate) causes: Vec<Cause>,
     pub(crate) inferred: BTreeSet<Inferred>,
 }
@@ -207,6 +213,20 @@ impl Failure {
         &self.0.recovery
     }
 
+    /// The delay of the recovery, if it was stated for this occurrence and is not only what the code
+    /// says of all its failures. Of a failure that was read, a delay other than the code's was stated.
+    pub fn stated_retry_after_ms(&self) -> Option<u64> {
+        let delay_ms = self.0.recovery.retry_after_ms;
+        match self.0.delay_from {
+            DelayFrom::Code => None,
+            DelayFrom::Occurrence => delay_ms,
+            DelayFrom::Unknown => {
+                let default_ms = self.0.kind.default_recovery().retry_after_ms;
+                delay_ms.filter(|_| delay_ms != default_ms)
+            }
+        }
+    }
+
     /// Who speaks: the gateway or which operation.
     pub fn source(&self) -> Option<&str> {
         self.0.source.as_deref()
@@ -235,6 +255,16 @@ impl Failure {
     /// When it happened.
     pub fn at(&self) -> Option<Timestamp> {
         self.0.at
+    }
+
+    /// How often it was tried before this was answered; absent when nobody says.
+    pub fn attempts(&self) -> Option<u32> {
+        self.0.attempts.map(NonZeroU32::get)
+    }
+
+    /// Whether it was tried more than once before this was answered.
+    pub fn was_repeated(&self) -> bool {
+        self.attempts().is_some_and(|attempts| attempts > 1)
     }
 
     /// What led to it, nearest first.

@@ -149,6 +149,25 @@ impl From<&panpan_catalogue::DefaultRecovery> for Recovery {
     }
 }
 
+/// Who said how long to wait.
+///
+/// JSON has the delay and not who said it, so failures that differ only in this are the same.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DelayFrom {
+    /// The code: it is the same for all of its failures.
+    Code,
+    /// This occurrence, usually by what a server asked for.
+    Occurrence,
+    /// Nobody knows any more: the failure was read.
+    Unknown,
+}
+
+impl PartialEq for DelayFrom {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
 /// Another way to the goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {

@@ -54,6 +54,11 @@ impl Redacted {
         Self(self.0.restated(kind))
     }
 
+    /// Says how often it was tried before it was answered.
+    pub fn with_attempts(self, attempts: u32) -> Self {
+        Self(self.0.with_attempts(attempts))
+    }
+
     /// Records that the details were checked against their declared schema.
     pub fn with_details_checked(mut self) -> Self {
         self.0.0.defined = true;

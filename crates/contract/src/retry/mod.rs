@@ -1,15 +1,18 @@
 //! Retry as data: how often, how long, and what the server said about it.
 //!
-//! Three pure parts: a [`RetryPolicy`] that cannot hold nonsense, the delay it
-//! gives for one attempt under one seed ([`delay_ms`]), and the server's own
-//! wish read out of headers or a body ([`Hint`]). Nothing here sleeps, reads a
-//! clock, draws randomness or decides: the decision is the runtime's.
+//! Four pure parts: a [`RetryPolicy`] that cannot hold nonsense, the delay it
+//! gives for one attempt under one seed ([`delay_ms`]), the server's own wish
+//! read out of headers or a body ([`Hint`]), and what a decision is made from
+//! and can be ([`Attempt`], [`Terms`], [`Decision`]). Nothing here sleeps, reads
+//! a clock, draws randomness or decides: the decision is the runtime's.
 
+mod decision;
 mod delay;
 mod hint;
 mod policy;
 mod power;
 
+pub use decision::{Attempt, Decision, Terms, Waiting, Why};
 pub use delay::delay_ms;
 pub use hint::{Hint, MAX_HINT_MS, forbids_retry, from_body, from_headers, parse_retry_after};
 pub use policy::{InvalidPolicy, MAX_DELAY_MS, RetryPolicy, RetrySettings};

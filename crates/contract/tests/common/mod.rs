@@ -250,6 +250,7 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
             0..1_000_000_000_i32,
         )),
         vec((option::of(cause_code()), text()), 0..3),
+        select(vec![0, 1, 2, u32::MAX]),
     );
     (said, vec(violation(), 0..3), recovery, context, occurrence).prop_map(
         |(said, violations, recovery, context, occurrence)| {
@@ -281,7 +282,8 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
                 .into_iter()
                 .fold(failure, Failure::with_parameters);
             failure = failure.with_upstream(upstream);
-            let (stamp, causes) = occurrence;
+            let (stamp, causes, attempts) = occurrence;
+            failure = failure.with_attempts(attempts);
             if let Some((id, seconds, nanos)) = stamp {
                 let nanos = if seconds < 0 { -nanos } else { nanos };
                 failure = failure.stamped(

@@ -1,0 +1,106 @@
+//! What a retry decision is made from and what it can be, as data that is written and read back.
+//!
+//! The decision itself is the runtime's.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::policy::RetryPolicy;
+use crate::code::Code;
+use crate::failure::Failure;
+use crate::{Category, Effect};
+
+/// One finished attempt, as far as it bears on the decision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// What it failed with.
+    pub code: Code,
+    /// The class of the failure, which chooses the policy.
+    #[serde(with = "crate::word")]
+    pub category: Category,
+    /// Whether the identical call may ever succeed.
+    pub retryable: bool,
+    /// Whether side effects may have happened.
+    #[serde(with = "crate::word")]
+    pub effect: Effect,
+    /// How long the other side asked to be left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint_ms: Option<u64>,
+    /// Whether another panpan behind this one has retried already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retried_inside: bool,
+}
+
+impl Attempt {
+    /// What a failure says. A delay that is only its code's is no hint: nobody asked.
+    pub fn of(failure: &Failure) -> Self {
+        Self {
+            code: failure.code().clone(),
+            category: failure.category(),
+            retryable: failure.retryable(),
+            effect: failure.effect(),
+            hint_ms: failure.stated_retry_after_ms(),
+            retried_inside: failure.was_repeated(),
+        }
+    }
+}
+
+/// What was agreed for this call.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Terms {
+    /// The policy in place of those of the categories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<RetryPolicy>,
+    /// Whether repeating does no harm even if the effect happened.
+    pub repeatable: bool,
+    /// When the caller stops waiting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Who waits.
+    pub waiting: Waiting,
+}
+
+/// Who waits between two attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Waiting {
+    /// The call itself: delays are short, long ones are the caller's to wait.
+    Inline,
+    /// A store: any delay is fine.
+    Durable,
+}
+
+/// What happens after an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The failure is the answer.
+    Answer(Why),
+    /// Wait so long, then attempt again.
+    Again {
+        /// How long.
+        delay_ms: u64,
+    },
+    /// Attempt again at this time; a store waits.
+    Later(Timestamp),
+}
+
+/// Why a failure is the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The identical call can never succeed.
+    NotRetryable,
+    /// Its effect may have happened, and happening twice would do harm.
+    MayHaveHappened,
+    /// It was retried inside already.
+    RetriedInside,
+    /// It was tried often enough.
+    AttemptsSpent,
+    /// Calls to this upstream are retried too much already.
+    BudgetSpent,
+    /// The other side asks for a longer wait than a call waits.
+    HintTooLong,
+    /// The caller would be gone before the next attempt.
+    DeadlineTooNear,
+}
