@@ -48,6 +48,14 @@ rows! {
         .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
         .actions(&["Check at the other side whether the effect took place before doing anything else"])
         .alternatives(&["Ask again with the same idempotency key: the recorded outcome is given once there is one"]);
+    ERR_OUTCOME_TOO_LARGE: 415, "It succeeded; its output was too large to be kept", Permanent =>
+        .http(410)
+        .grpc(Grpc::OutOfRange)
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Applied)
+        .remedies(&[Remedy::UseAlternative])
+        .actions(&["Do not run it again: it took effect the first time"])
+        .alternatives(&["Read the result with another operation", "Ask for a smaller part of it under a new key"]);
     ERR_CIRCUIT_OPEN: 107, "Calls to this upstream are paused", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)
