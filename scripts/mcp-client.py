@@ -11,7 +11,9 @@ Set-up: scripts/setup-python
 
 import asyncio
 import json
+import os
 import sys
+import tempfile
 
 from mcp import Client, MCPError, StdioServerParameters
 
@@ -29,10 +31,13 @@ CALLS = [
     ("demo__fail", {"code": "ERR_HTTP_429_RATE_LIMITED"}, "ERR_HTTP_429_RATE_LIMITED", True),
     ("demo__fail", {"code": "INTERNAL_ERROR"}, "INTERNAL_ERROR", False),
     ("demo__fail", {"code": "ERR_TIMEOT"}, "INVALID_INPUT_ERROR", True),
+    ("demo__flaky", {"failures": 2}, None, None),
+    ("demo__flaky", {"failures": 9}, "ERR_HTTP_503_UNAVAILABLE", True),
 ]
 UNKNOWN_TOOL = "demo__divde"
 INVALID_PARAMS = -32602
 META_KEY = "dev.panpan/failure"
+IDEMPOTENCY_META_KEY = "dev.panpan/idempotency"
 
 
 def problems_of(result, code, retryable):
@@ -82,6 +87,38 @@ async def check_unknown_tool(client):
     return 1
 
 
+async def order(program, store, item):
+    """Orders something under one and the same key, from a server that was just started."""
+    server = StdioServerParameters(command=program, args=["mcp", "--store", f"sqlite:{store}"])
+    async with Client(server) as client:
+        arguments = {"item": item, "idempotency_key": "order-1"}
+        result = await client.call_tool(
+            "demo__order", arguments, read_timeout_seconds=TIMEOUT_SECONDS
+        )
+        print(f"demo__order {json.dumps(arguments)}\n  {result.content[0].text}")
+        return result
+
+
+async def check_orders(program):
+    """What was ordered under a key stays ordered, whatever becomes of the server."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = os.path.join(folder, "outcomes.db")
+        first = await order(program, store, "widget")
+        again = await order(program, store, "widget")
+        other = await order(program, store, "gadget")
+    found = 0
+    if first.is_error or first.structured_content != again.structured_content:
+        print("  WRONG: the same order was placed twice")
+        found += 1
+    if not (again.meta or {}).get(IDEMPOTENCY_META_KEY, {}).get("replayed"):
+        print("  WRONG: a replay does not say that it is one")
+        found += 1
+    for problem in problems_of(other, "ERR_IDEMPOTENCY_KEY_REUSED", True):
+        print(f"  WRONG: {problem}")
+        found += 1
+    return found
+
+
 async def check_version(program, mode, version):
     server = StdioServerParameters(command=program, args=["mcp"])
     async with Client(server, mode=mode) as client:
@@ -96,7 +133,7 @@ async def check_version(program, mode, version):
 
 
 async def drive(program):
-    found = 0
+    found = await check_orders(program)
     for mode, version in VERSIONS:
         found += await check_version(program, mode, version)
     return found

@@ -1,6 +1,7 @@
 //! The program `panpan`: hands over to the command line and ends with its exit code.
 
 mod cli;
+mod store;
 mod world;
 
 use std::process::ExitCode;

@@ -1,42 +1,13 @@
-//! The real world behind the runtime's ports: the system's clock, random ids, the log on stderr.
+//! What the program adds to the runtime's real world: a log on stderr.
 //!
 //! Whatever is written to stderr has passed redaction, panics too.
 
 use std::io::Write;
 use std::panic::{self, PanicHookInfo};
-use std::time::Duration;
 
-use jiff::Timestamp;
 use panpan_contract::redact::Redactor;
-use panpan_runtime::BoxFuture;
-use panpan_runtime::ports::{Clock, Ids, PrivateLog};
+use panpan_runtime::ports::PrivateLog;
 use uuid::Uuid;
-
-/// The system's clock.
-#[derive(Debug)]
-pub(crate) struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        // Milliseconds are all that every reader of a timestamp understands.
-        let now = Timestamp::now();
-        Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now)
-    }
-
-    fn sleep(&self, duration_ms: u64) -> BoxFuture<'_, ()> {
-        Box::pin(tokio::time::sleep(Duration::from_millis(duration_ms)))
-    }
-}
-
-/// Random ids.
-#[derive(Debug)]
-pub(crate) struct RandomIds;
-
-impl Ids for RandomIds {
-    fn new_id(&self) -> Uuid {
-        Uuid::new_v4()
-    }
-}
 
 /// One line on stderr for each private cause.
 #[derive(Debug)]

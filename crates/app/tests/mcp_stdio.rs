@@ -71,7 +71,18 @@ async fn tools_are_listed_with_their_schemas_and_declared_failures() {
     let client = Client::start().await;
     let tools = client.0.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-    assert_eq!(names, ["demo__divide", "demo__echo", "demo__fail"]);
+    assert_eq!(
+        names,
+        [
+            "demo__divide",
+            "demo__echo",
+            "demo__fail",
+            "demo__flaky",
+            "demo__order",
+            "services__list",
+            "services__schema",
+        ]
+    );
     let divide = serde_json::to_value(&tools[0]).unwrap();
     assert_eq!(
         divide["inputSchema"]["required"],

@@ -1,8 +1,10 @@
 //! Operations that come with panpan.
 //!
-//! So far only the demonstration: three operations that need nothing and reach nowhere. Operations
-//! that open sockets or run code will live here too, switched off until somebody names them.
+//! The demonstration is for trying panpan out; `calls` is for people who watch and operate it. What
+//! the registry tells about itself is in the runtime.
 
+mod calls;
 mod demo;
 
+pub use calls::{OPERATE_SCOPE, WATCH_SCOPE, calls};
 pub use demo::demo;

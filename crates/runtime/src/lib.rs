@@ -2,19 +2,44 @@
 //!
 //! [`Registry`] holds operations with their handlers, checked against each other. [`Dispatcher`] walks
 //! a call through the rooms in `dispatch`, one file each. What the runtime needs from the world, time,
-//! ids and places to write to, it names as traits in [`ports`]; nothing here reads a clock, opens a
-//! socket or knows a protocol.
+//! ids and places to write to, it names as traits in [`ports`]; only [`system`] reads a clock, and
+//! nothing here opens a socket or knows a protocol.
 
+mod context;
+mod credentials;
 mod dispatch;
 mod handler;
+mod idempotency;
+mod identity;
+mod output;
 pub mod ports;
 mod registry;
+pub mod replay;
 pub mod retry;
 mod schema;
+mod services;
+mod settings;
+pub mod system;
+mod tally;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod world;
 
+pub use context::Context;
+pub use credentials::Credentials;
 pub use dispatch::{
-    CallRequest, DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Origin, PARAMETERS_BYTES_LIMIT,
+    Answer, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Held,
+    InFlight, Origin, PARAMETERS_BYTES_LIMIT, Subscription, TaskTurn, UNKNOWN_OPERATION,
 };
-pub use handler::{BoxFuture, Context, Handler, untyped};
-pub use registry::{Builder, Operation, Problem, Problems, Registry};
+pub use handler::{
+    BoxFuture, BoxStream, Handler, Progress, Reconcile, Reconciled, ReportProgress, StreamHandler,
+    Typed, untyped,
+};
+pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
+pub use identity::Identity;
+pub use output::Output;
+pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry};
 pub use schema::VIOLATIONS_LIMIT;
+pub use settings::{Freeze, RECOVERIES_LIMIT, Record, Settings};
+pub use tokio_util::sync::CancellationToken;
+pub use world::World;

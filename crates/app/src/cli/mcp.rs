@@ -3,25 +3,49 @@
 use std::sync::Arc;
 
 use anyhow::Context;
-use panpan_runtime::{Dispatcher, Registry};
-use panpan_store::MemoryOutcomes;
+use panpan_runtime::{Dispatcher, Registry, World};
 use panpan_surfaces::mcp::serve_stdio;
 
 use super::Done;
 use super::error::Hinted;
-use crate::world::{RandomIds, StderrLog, SystemClock};
+use crate::store::StoreAddress;
+use crate::world::StderrLog;
 
-/// Serves the demonstration; there is nothing to choose yet.
+/// How often counts are handed to the store, and old outcomes are forgotten.
+const TEND_MS: u64 = 2000;
+
+/// Serves the demonstration.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Where outcomes of calls with an idempotency key are kept, so that they are not done twice:
+    /// sqlite:PATH for a file that several servers may share, memory: for this process only.
+    // Read here and not by the parser, which would repeat an address it refuses, password and all.
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "PANPAN_STORE",
+        hide_env_values = true
+    )]
+    #[arg(default_value = "memory:")]
+    store: String,
+}
 
-pub(super) fn run(_: &Args) -> anyhow::Result<Done> {
-    let dispatcher = dispatcher()?;
+pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
+    let store = args.store.parse::<StoreAddress>();
+    let store = store.context("cannot tell where the store is (--store)")?;
+    let dispatcher = dispatcher(&store)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that serve calls")?;
-    let served = runtime.block_on(serve_stdio(dispatcher));
+    let served = runtime.block_on(async {
+        let tending = tokio::spawn(tend(dispatcher.clone()));
+        let served = serve_stdio(dispatcher.clone()).await;
+        tending.abort();
+        // What was counted since the last time. Nobody is left to be told should that fail.
+        let _ = dispatcher.tend().await;
+        served
+    });
     // A read of stdin that is still waiting must not keep the process alive.
     runtime.shutdown_background();
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
@@ -29,15 +53,23 @@ pub(super) fn run(_: &Args) -> anyhow::Result<Done> {
     Ok(Done::Yes)
 }
 
-fn dispatcher() -> anyhow::Result<Dispatcher> {
-    let registry = panpan_operations::demo(Registry::builder())
+async fn tend(dispatcher: Dispatcher) {
+    loop {
+        tokio::time::sleep(std::time::Duration::from_millis(TEND_MS)).await;
+        // A store that is away now is asked again the next time; calls are told about it themselves.
+        let _ = dispatcher.tend().await;
+    }
+}
+
+fn dispatcher(store: &StoreAddress) -> anyhow::Result<Dispatcher> {
+    let outcomes = store.open().context("cannot open the store")?;
+    let builder = panpan_operations::demo(Registry::builder()).with_services();
+    let registry = panpan_operations::calls(builder, &outcomes)
         .build()
         .context("the operations contradict each other")?;
-    Ok(Dispatcher::new(
-        Arc::new(registry),
-        Arc::new(SystemClock),
-        Arc::new(RandomIds),
-        Arc::new(MemoryOutcomes::default()),
-        Arc::new(StderrLog),
-    ))
+    let world = World {
+        log: Arc::new(StderrLog),
+        ..World::system(outcomes)
+    };
+    Ok(Dispatcher::new(registry, world))
 }

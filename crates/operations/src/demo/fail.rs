@@ -8,6 +8,7 @@ use panpan_contract::catalogue::nearest;
 use panpan_contract::catalogue::{CODE_LENGTH_LIMIT, entries, is_protocol_code};
 use panpan_contract::failure::{Alternative, Violation};
 use panpan_contract::operation::OperationSpec;
+use panpan_contract::retry::RetryPolicy;
 use panpan_contract::{Failure, Kind, codes};
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
@@ -25,6 +26,8 @@ pub(super) fn spec() -> OperationSpec {
         "Fails with the given code of the catalogue, so that you can see what that failure looks like.",
     );
     spec.title = Some("Fail on request".to_owned());
+    // It would fail the same way each time; whoever asks wants to see it now.
+    spec.retry = Some(RetryPolicy::NEVER);
     spec.input_schema = json!({
         "type": "object",
         "required": ["code"],

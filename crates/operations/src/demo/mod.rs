@@ -1,9 +1,11 @@
 //! The demonstration: `demo/echo` always succeeds, `demo/fail` fails on request, `demo/divide` fails
-//! with codes of its own.
+//! with codes of its own, `demo/flaky` fails for a while, `demo/order` must not happen twice.
 
 mod divide;
 mod echo;
 mod fail;
+mod flaky;
+mod order;
 #[cfg(test)]
 mod tests;
 
@@ -21,14 +23,21 @@ pub fn demo(builder: Builder) -> Builder {
         .register(echo::spec(), echo::run)
         .register(fail::spec(), fail::run)
         .register(divide::spec(), divide::run)
+        .register(flaky::spec(), flaky::run)
+        .register(order::spec(), order::run)
 }
 
 /// A query of the demonstration that gives the same answer every time.
 fn query(name: &str, description: &str) -> OperationSpec {
-    let name = OperationName::new(name).expect("the names of the demonstration are well formed");
-    let mut spec = OperationSpec::new(name, OperationType::Query);
-    spec.description = Some(description.to_owned());
+    let mut spec = operation(name, OperationType::Query, description);
     spec.deterministic = true;
     spec.idempotency.idempotent = true;
+    spec
+}
+
+fn operation(name: &str, op_type: OperationType, description: &str) -> OperationSpec {
+    let name = OperationName::new(name).expect("the names of the demonstration are well formed");
+    let mut spec = OperationSpec::new(name, op_type);
+    spec.description = Some(description.to_owned());
     spec
 }

@@ -2,62 +2,33 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use panpan_contract::Redacted;
-use panpan_runtime::ports::{Clock, Ids, Outcomes, PrivateLog};
-use panpan_runtime::{BoxFuture, CallRequest, Dispatcher, Registry};
+use panpan_runtime::testing::{TestClock, TestWorld};
+use panpan_runtime::{Answer, CallRequest, Dispatcher, IdempotencyKey, Registry};
+use panpan_store::MemoryStore;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-#[derive(Debug)]
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
+async fn answers(requests: impl IntoIterator<Item = CallRequest>) -> Vec<Answer> {
+    let registry = super::demo(Registry::builder()).build().unwrap();
+    assert_eq!(registry.schema_problems(), []);
+    let clock = Arc::new(TestClock::start());
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let TestWorld { world, notes } = TestWorld::around(store, clock);
+    let dispatcher = Dispatcher::new(registry, world);
+    let mut answers = Vec::new();
+    for request in requests {
+        answers.push(dispatcher.dispatch(request).await);
     }
-
-    fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
-    }
-}
-
-impl Ids for Still {
-    fn new_id(&self) -> Uuid {
-        Uuid::nil()
-    }
-}
-
-impl Outcomes for Still {
-    fn record(&self, _: &Redacted) {}
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Vec<Redacted>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
-}
-
-impl PrivateLog for Still {
-    fn note(&self, id: Uuid, operation: &str, cause: &str) {
-        panic!("{operation} has something to hide ({id}): {cause}");
-    }
+    assert_eq!(notes.causes(), [""; 0]);
+    answers
 }
 
 async fn call(name: &str, input: Value) -> Result<Value, Redacted> {
-    let registry = super::demo(Registry::builder()).build().unwrap();
-    assert_eq!(registry.schema_problems(), []);
-    let still = Arc::new(Still);
-    Dispatcher::new(
-        Arc::new(registry),
-        still.clone(),
-        still.clone(),
-        still.clone(),
-        still,
-    )
-    .dispatch(CallRequest::from_wire(name, input))
-    .await
+    let answers = answers([CallRequest::from_wire(name, input)]).await;
+    answers.into_iter().next().unwrap().into_value()
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn echo_gives_back_its_input() {
     assert_eq!(
         call("demo/echo", json!({"a": [1]})).await.unwrap(),
@@ -65,7 +36,7 @@ async fn echo_gives_back_its_input() {
     );
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fail_answers_every_code_of_the_catalogue_that_operations_may_answer() {
     for entry in panpan_contract::catalogue::entries() {
         let failure = call("demo/fail", json!({"code": entry.code}))
@@ -89,14 +60,14 @@ async fn fail_answers_every_code_of_the_catalogue_that_operations_may_answer() {
     assert_eq!(member.code().as_str(), "HTTP_418");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn fail_says_what_it_was_told_to_say() {
     let input = json!({"code": "ERR_TIMEOUT", "message": "no answer"});
     let failure = call("demo/fail", input).await.unwrap_err();
     assert_eq!(failure.message(), "no answer");
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_unknown_code_is_answered_with_the_nearest_ones() {
     let failure = call("demo/fail", json!({"code": "ERR_TIMEOT"}))
         .await
@@ -110,7 +81,7 @@ async fn an_unknown_code_is_answered_with_the_nearest_ones() {
     assert_eq!(nothing_alike.details().unwrap()["nearest"], json!([]));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn division_succeeds_or_fails_with_a_declared_code() {
     let divide = |dividend: f64, divisor: f64| {
         call(
@@ -130,4 +101,47 @@ async fn division_succeeds_or_fails_with_a_declared_code() {
         assert!(!failure.retryable());
         assert!(failure.is_recoverable());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn flaky_failures_pass_unseen_until_there_are_too_many() {
+    for (failures, seen) in [(0, Ok(1)), (3, Ok(4)), (4, Err(4))] {
+        let answer = call("demo/flaky", json!({"failures": failures})).await;
+        match seen {
+            Ok(attempts) => assert_eq!(answer.unwrap(), json!({"attempts": attempts})),
+            Err(attempts) => {
+                let failure = answer.unwrap_err();
+                assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
+                assert_eq!(failure.attempts(), Some(attempts));
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_key_flaky_goes_on_where_it_stopped() {
+    let key = IdempotencyKey::new("k").unwrap();
+    let request = CallRequest::from_wire("demo/flaky", json!({"failures": 5})).keyed(key);
+    let mut answers = answers([request.clone(), request]).await;
+    assert_eq!(
+        answers.remove(1).into_value().unwrap(),
+        json!({"attempts": 6})
+    );
+    answers.remove(0).into_value().unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_order_is_placed_once_per_key() {
+    let order = || CallRequest::from_wire("demo/order", json!({"item": "widget"}));
+    let key = || IdempotencyKey::new("order-1").unwrap();
+    let requests = [order(), order(), order().keyed(key()), order().keyed(key())];
+    let answers = answers(requests).await;
+    let replayed: Vec<bool> = answers.iter().map(|answer| answer.replayed).collect();
+    assert_eq!(replayed, [false, false, false, true]);
+    let orders: Vec<Value> = answers
+        .into_iter()
+        .map(|answer| answer.into_value().unwrap()["order"].clone())
+        .collect();
+    assert_ne!(orders[0], orders[1]);
+    assert_eq!(orders[2], orders[3]);
 }

@@ -2,7 +2,8 @@
 //!
 //! The only place where a handler is called. A panic becomes INTERNAL, whatever it said goes to the
 //! private log. Running out of time becomes TIMEOUT, or ERR_OUTCOME_UNKNOWN when repeating the call
-//! might do it twice. A dropped call drops the handler's future with it.
+//! might do it twice; an abort becomes ERR_CANCELLED. A circuit that is open refuses with
+//! ERR_CIRCUIT_OPEN. A dropped call drops the handler's future with it.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -13,70 +14,140 @@ use std::task::Poll;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
+use super::claim::Claimed;
 use super::raised::Raised;
-use super::validate::Validated;
-use crate::handler::{BoxFuture, Context};
-use crate::ports::Clock;
+use super::validate::attempt_timeout_ms;
+use super::{Dispatcher, later, milliseconds_between};
+use crate::context::Context;
+use crate::handler::BoxFuture;
+use crate::ports::{Clock, Scope};
 use crate::registry::Operation;
+use crate::retry::{Permit, Upstream};
 
-/// How long an attempt may take when its operation does not say.
-pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
-
-/// How the handler's run ended.
-enum Ended {
-    Returned(Result<Value, Failure>),
+/// How a handler's run ended.
+pub(super) enum Ended<T> {
+    Returned(Result<T, Failure>),
     Panicked(String),
     TimedOut,
+    Aborted,
 }
 
-pub(super) async fn attempt(validated: Validated, clock: &dyn Clock) -> Result<Value, Raised> {
-    let Validated {
-        operation, input, ..
-    } = validated;
-    let timeout_ms = operation.spec().timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS);
-    let ended = run(&operation, input.clone(), timeout_ms, clock).await;
+/// Leave to call the handler once.
+pub(super) struct Leave {
+    timeout_ms: u64,
+}
+
+/// Asks whether the handler may be called. What is refused here has not begun, and has no effect
+/// beyond that of the attempts before it.
+pub(super) fn leave(
+    dispatcher: &Dispatcher,
+    claimed: &Claimed,
+    effect_before: Effect,
+) -> Result<Leave, Raised> {
+    let Claimed {
+        operation, call, ..
+    } = claimed;
+    let refused = |failure: Failure| {
+        let failure = failure.with_effect(effect_before);
+        Raised::by_gateway(failure, Some(operation.clone()))
+    };
+    if call.is_aborted() {
+        return Err(refused(cancelled(operation, effect_before)));
+    }
+    let now = dispatcher.world().clock.now();
+    let allowed_ms = attempt_timeout_ms(operation);
+    let timeout_ms = allowed_ms.min(milliseconds_between(now, claimed.deadline));
+    if timeout_ms == 0 {
+        return Err(refused(out_of_time(operation)));
+    }
+    // Asked last: a trial that is granted has to take place.
+    if let Some(upstream) = operation.upstream()
+        && let Permit::Refused { retry_after_ms } = upstream.permit(now)
+    {
+        return Err(refused(circuit_open(upstream, retry_after_ms)));
+    }
+    Ok(Leave { timeout_ms })
+}
+
+pub(super) async fn attempt(
+    dispatcher: &Dispatcher,
+    claimed: &Claimed,
+    Leave { timeout_ms }: Leave,
+    number: u32,
+    scope: Option<Scope>,
+) -> Result<Value, Raised> {
+    let Claimed {
+        operation, call, ..
+    } = claimed;
+    let clock = &*dispatcher.world().clock;
+    let deadline = later(clock.now(), timeout_ms);
+    let context = Context::new(dispatcher, operation, call, scope, number, deadline);
+    let ended = run(
+        |context| operation.handler().call(context, call.input.clone()),
+        context,
+        timeout_ms,
+        clock,
+        call.abort.as_ref(),
+    )
+    .await;
     match ended {
         Ended::Returned(Ok(output)) => Ok(output),
-        Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation)),
+        Ended::Returned(Err(failure)) if operation.speaks_for_gateway => {
+            Err(Raised::by_gateway(failure, Some(operation.clone())))
+        }
+        Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation.clone())),
         Ended::Panicked(said) => Err(panicked(operation, &said)),
         Ended::TimedOut => {
-            let failure = timed_out(&operation, &input, timeout_ms);
-            Err(Raised::by_gateway(failure, Some(operation)))
+            let failure = timed_out(operation, claimed.is_harmless(), timeout_ms);
+            Err(Raised::by_gateway(failure, Some(operation.clone())))
+        }
+        Ended::Aborted => {
+            let failure = cancelled(operation, effect_when_cut(operation));
+            Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
     }
 }
 
-async fn run(
-    operation: &Operation,
-    input: Arc<Value>,
+/// Runs the work of a handler within its time.
+pub(super) async fn run<'a, T>(
+    start: impl FnOnce(Context) -> BoxFuture<'a, Result<T, Failure>>,
+    context: Context,
     timeout_ms: u64,
     clock: &dyn Clock,
-) -> Ended {
-    let context = Context {
-        operation: operation.name().clone(),
-        started_at: clock.now(),
-        timeout_ms,
-    };
-    let call = AssertUnwindSafe(|| operation.handler().call(context, input));
-    match catch_unwind(call) {
-        Ok(work) => race(work, clock.sleep(timeout_ms)).await,
+    abort: Option<&CancellationToken>,
+) -> Ended<T> {
+    let _cancelled_afterwards = context.cancel_on_drop();
+    match catch_unwind(AssertUnwindSafe(|| start(context))) {
+        Ok(work) => race(work, timeout_ms, clock, abort).await,
         Err(panic) => Ended::Panicked(said(&*panic)),
     }
 }
 
-/// The handler is asked first: an answer that is ready when time runs out still counts.
-async fn race(
-    mut work: BoxFuture<'_, Result<Value, Failure>>,
-    mut sleep: BoxFuture<'_, ()>,
-) -> Ended {
+/// The handler is asked first: an answer that is ready when time runs out still counts. The timer is
+/// started only for a handler that has to wait.
+async fn race<T>(
+    mut work: BoxFuture<'_, Result<T, Failure>>,
+    timeout_ms: u64,
+    clock: &dyn Clock,
+    abort: Option<&CancellationToken>,
+) -> Ended<T> {
+    let mut timer = None;
+    let mut aborted = abort.map(|token| Box::pin(token.cancelled()));
     let ended = poll_fn(|task| {
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(task))) {
             Ok(Poll::Ready(result)) => return Poll::Ready(Ended::Returned(result)),
             Err(panic) => return Poll::Ready(Ended::Panicked(said(&*panic))),
             Ok(Poll::Pending) => {}
         }
-        sleep.as_mut().poll(task).map(|()| Ended::TimedOut)
+        if let Some(aborted) = &mut aborted
+            && aborted.as_mut().poll(task).is_ready()
+        {
+            return Poll::Ready(Ended::Aborted);
+        }
+        let timer = timer.get_or_insert_with(|| clock.sleep(timeout_ms));
+        timer.as_mut().poll(task).map(|()| Ended::TimedOut)
     })
     .await;
     // What a handler leaves behind is dropped here, where a panic in it cannot take the answer along.
@@ -84,18 +155,18 @@ async fn race(
     ended
 }
 
-fn said(panic: &(dyn Any + Send)) -> String {
+pub(super) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("a panic without a message")
         .to_owned()
 }
 
-fn panicked(operation: Arc<Operation>, said: &str) -> Raised {
+pub(super) fn panicked(operation: &Arc<Operation>, said: &str) -> Raised {
     let failure = Failure::new(codes::INTERNAL)
-        .with_message(stopped_by_a_defect(&operation))
-        .with_effect(effect_when_cut(&operation));
-    Raised::by_gateway(failure, Some(operation)).privately(format!("panic: {said}"))
+        .with_message(stopped_by_a_defect(operation))
+        .with_effect(effect_when_cut(operation));
+    Raised::by_gateway(failure, Some(operation.clone())).privately(format!("panic: {said}"))
 }
 
 /// What a caller is told when an operation failed in a way nobody declared.
@@ -106,14 +177,29 @@ pub(super) fn stopped_by_a_defect(operation: &Operation) -> String {
     )
 }
 
-fn timed_out(operation: &Operation, input: &Value, timeout_ms: u64) -> Failure {
-    let spec = operation.spec();
-    let harmless =
-        spec.op_type != OperationType::Mutation || spec.idempotency.is_idempotent_for(input);
-    let (code, effect) = if harmless {
-        (codes::TIMEOUT, effect_when_cut(operation))
+fn circuit_open(upstream: &Upstream, retry_after_ms: u64) -> Failure {
+    let name = upstream.name();
+    Failure::new(codes::ERR_CIRCUIT_OPEN)
+        .with_message(format!(
+            "{name} has failed repeatedly and is left alone for now"
+        ))
+        .with_detail("upstream", name)
+        .with_retry_after_ms(retry_after_ms)
+}
+
+/// The caller stopped waiting before the handler was called.
+fn out_of_time(operation: &Operation) -> Failure {
+    Failure::new(codes::TIMEOUT).with_message(format!(
+        "the time for operation {} was over before it was started",
+        operation.name()
+    ))
+}
+
+fn timed_out(operation: &Operation, harmless: bool, timeout_ms: u64) -> Failure {
+    let code = if harmless {
+        codes::TIMEOUT
     } else {
-        (codes::ERR_OUTCOME_UNKNOWN, Effect::Unknown)
+        codes::ERR_OUTCOME_UNKNOWN
     };
     Failure::new(code)
         .with_message(format!(
@@ -121,11 +207,18 @@ fn timed_out(operation: &Operation, input: &Value, timeout_ms: u64) -> Failure {
             operation.name()
         ))
         .with_detail("timeout_ms", timeout_ms)
+        .with_effect(effect_when_cut(operation))
+}
+
+/// The failure of a call that was stopped on purpose.
+pub(super) fn cancelled(operation: &Operation, effect: Effect) -> Failure {
+    Failure::new(codes::ERR_CANCELLED)
+        .with_message(format!("the call of {} was cancelled", operation.name()))
         .with_effect(effect)
 }
 
 /// What can be said about side effects of a run that was cut off.
-fn effect_when_cut(operation: &Operation) -> Effect {
+pub(super) fn effect_when_cut(operation: &Operation) -> Effect {
     match operation.spec().op_type {
         OperationType::Query => Effect::None,
         OperationType::Mutation | OperationType::Subscription => Effect::Unknown,

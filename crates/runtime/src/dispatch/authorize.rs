@@ -1,45 +1,69 @@
 //! May this caller call it.
 //!
-//! Callers have no identity yet, so an operation with any restriction is refused with FORBIDDEN.
+//! Refuses with FORBIDDEN. A call by another operation is held against the authority that operation
+//! acts with, which is the caller here.
 
 use std::sync::Arc;
 
 use panpan_contract::operation::AccessControl;
 use panpan_contract::{Failure, codes};
-use serde_json::Value;
 
 use super::raised::Raised;
+use super::request::Call;
 use super::resolve::Resolved;
+use crate::identity::{Lacking, lacking};
 use crate::registry::Operation;
 
 /// A call its caller may make.
 pub(super) struct Authorized {
     pub(super) operation: Arc<Operation>,
-    pub(super) input: Arc<Value>,
+    pub(super) call: Arc<Call>,
     _made_here: (),
 }
 
 pub(super) fn authorize(resolved: Resolved) -> Result<Authorized, Raised> {
     let Resolved {
-        operation, input, ..
+        operation, call, ..
     } = resolved;
     let control = &operation.spec().access_control;
-    if *control != AccessControl::default() {
-        let refusal = forbidden(&operation, control);
+    if let Some(lacking) = lacking(control, call.caller.as_deref()) {
+        let refusal = forbidden(&operation, control, &lacking);
         return Err(Raised::by_gateway(refusal, Some(operation)));
     }
     Ok(Authorized {
         operation,
-        input,
+        call,
         _made_here: (),
     })
 }
 
-fn forbidden(operation: &Operation, control: &AccessControl) -> Failure {
-    let mut failure = Failure::new(codes::FORBIDDEN).with_message(format!(
-        "operation {} needs an identity, and this call carries none",
-        operation.name()
-    ));
+fn forbidden(operation: &Operation, control: &AccessControl, lacking: &Lacking) -> Failure {
+    let name = operation.name();
+    let message = match lacking {
+        Lacking::Identity => {
+            format!("operation {name} needs an identity, and this call carries none")
+        }
+        Lacking::Scope(scope) => {
+            format!("operation {name} needs the scope {scope}, which the caller does not have")
+        }
+        Lacking::AnyScope(scopes) => format!(
+            "operation {name} needs one of the scopes {}, and the caller has none of them",
+            scopes.join(", ")
+        ),
+        Lacking::Resource { resource, action } => format!(
+            "operation {name} needs a grant for {}{resource}, which the caller does not have",
+            action
+                .as_ref()
+                .map_or_else(String::new, |action| format!("{action} on "))
+        ),
+    };
+    let failure = Failure::new(codes::FORBIDDEN)
+        .with_message(message)
+        .with_detail("authenticated", *lacking != Lacking::Identity);
+    required(failure, control)
+}
+
+fn required(mut failure: Failure, control: &AccessControl) -> Failure {
     if !control.required_scopes.is_empty() {
         failure = failure.with_detail("required_scopes", control.required_scopes.clone());
     }

@@ -1,134 +1,396 @@
 //! The one way through the house, for every call from every protocol.
 //!
 //! ```text
-//! resolve → authorize → validate → attempt → output
-//!     └─────────┴───────────┴─────────┴──→ stamp → redact → settle → failure
+//! resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
+//!     └─────────┴───────────┴────────┴──────→ stamp → redact → settle → failure
 //! ```
 //!
 //! Each room consumes what the room before gave and returns the next type, whose fields no other room
-//! can make: the order is a fact of compilation. A refusal drops forward to stamp; nothing climbs.
-//! Stamping comes before redaction, because a secret among the parameters has to be known before the
-//! message can be cleaned of it.
+//! can make: the order is a fact of compilation. A refusal drops forward to stamp; a replay drops
+//! forward to the answer; nothing climbs, and the braces are the only loop (`perform`). Stamping comes
+//! before redaction, because a secret among the parameters has to be known before the message can be
+//! cleaned of it.
 //!
-//! Three rooms are not built yet. `claim` will stand between validate and attempt, and replay the
-//! outcome of a key already used; `decide` after settle, and send a retryable failure back to attempt;
-//! `record` at the end, and keep keyed outcomes durably before the reply. Until then there is one
-//! attempt per call, and finished failures are handed to [`Outcomes`] for people who watch.
+//! When a caller goes away, work without a key stops; work that holds a key goes on to its record, and
+//! only an abort stops it.
 
+mod answer;
+mod ask;
 mod attempt;
 mod authorize;
+mod claim;
+mod keep;
+mod perform;
 mod raised;
+mod record;
+mod recover;
 mod redact;
+mod replayed;
+mod request;
 mod resolve;
 mod settle;
 mod stamp;
+mod subscribe;
 #[cfg(test)]
 mod tests;
 mod validate;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use panpan_contract::Redacted;
-use serde_json::Value;
+use arc_swap::ArcSwap;
+use futures_util::future::{Either, select};
+use jiff::{SignedDuration, Timestamp};
+use panpan_contract::recording::{RecordedOutcome, Recording};
+use panpan_contract::retry::{Terms, Waiting};
+use panpan_contract::{Effect, Failure, Redacted, codes};
+use tokio::sync::oneshot;
 
-use crate::ports::{Clock, Ids, Outcomes, PrivateLog};
-use crate::registry::Registry;
+use crate::idempotency::IdempotencyKey;
+use crate::identity::{Identity, lacking};
+use crate::ports::{Fingerprint, Scope, StoreError, Swept};
+use crate::registry::{Operation, Registry};
+use crate::settings::Settings;
+use crate::tally::{Tally, Way};
+use crate::world::World;
+use answer::Reply;
+use claim::{Admission, Claimed, HeldKey};
 use raised::Raised;
-use stamp::Tried;
+use recover::Recovered;
+use validate::{Expected, Validated};
 
-pub use attempt::DEFAULT_TIMEOUT_MS;
+pub use answer::{Answer, TaskTurn};
+pub(crate) use request::Call;
+pub use request::{CallRequest, Held, InFlight, Origin};
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
+pub use subscribe::Subscription;
+pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS};
 
-/// A call as a protocol hands it in.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CallRequest {
-    /// The name of the operation, as the caller wrote it.
-    pub operation: String,
-    /// The input, not yet checked.
-    pub input: Value,
-    /// Where the call comes from.
-    pub origin: Origin,
-}
+/// What calls of operations that do not exist are counted under.
+pub const UNKNOWN_OPERATION: &str = "(unknown)";
 
-/// Where a call comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// From outside: internal operations do not exist for it.
-    Wire,
-    /// From another operation.
-    Operation,
-}
+/// How long a store that does not answer is waited for, even by a call whose time is over sooner.
+const STORE_PATIENCE_MS: u64 = 2000;
 
-impl CallRequest {
-    /// A call from outside.
-    pub fn from_wire(operation: impl Into<String>, input: Value) -> Self {
-        Self {
-            operation: operation.into(),
-            input,
-            origin: Origin::Wire,
-        }
-    }
-}
-
-/// Walks calls through the rooms.
+/// Walks calls through the rooms. Clones are the same house.
 #[derive(Clone, Debug)]
-pub struct Dispatcher {
-    registry: Arc<Registry>,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
-    outcomes: Arc<dyn Outcomes>,
-    log: Arc<dyn PrivateLog>,
+pub struct Dispatcher(Arc<House>);
+
+#[derive(Debug)]
+struct House {
+    registry: ArcSwap<Registry>,
+    /// Registries that were replaced while calls were still running in them.
+    retired: Mutex<Vec<Arc<Registry>>>,
+    world: World,
+    settings: Settings,
+    tally: Tally,
+    /// Keys whose outcome is known and waits for the store, with what was asked under them.
+    unwritten: Mutex<BTreeMap<Scope, Fingerprint>>,
 }
 
 impl Dispatcher {
     /// A dispatcher over a registry, with everything it needs from outside.
-    pub fn new(
-        registry: Arc<Registry>,
-        clock: Arc<dyn Clock>,
-        ids: Arc<dyn Ids>,
-        outcomes: Arc<dyn Outcomes>,
-        log: Arc<dyn PrivateLog>,
-    ) -> Self {
-        Self {
-            registry,
-            clock,
-            ids,
-            outcomes,
-            log,
+    pub fn new(registry: Registry, world: World) -> Self {
+        Self::with_settings(registry, world, Settings::default())
+    }
+
+    /// A dispatcher that works in other than the usual ways.
+    pub fn with_settings(registry: Registry, world: World, settings: Settings) -> Self {
+        Self(Arc::new(House {
+            registry: ArcSwap::from_pointee(registry),
+            retired: Mutex::default(),
+            world,
+            settings,
+            tally: Tally::default(),
+            unwritten: Mutex::default(),
+        }))
+    }
+
+    /// The operations it serves now.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.0.registry.load_full()
+    }
+
+    /// Serves other operations from now on; calls under way end as they began.
+    pub fn replace(&self, registry: Registry) {
+        let before = self.0.registry.swap(Arc::new(registry));
+        let mut retired = self
+            .0
+            .retired
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        retired.push(before);
+    }
+
+    /// The operations this caller may call from outside, in the order of their names.
+    pub fn callable(&self, caller: Option<&Identity>) -> Vec<Arc<Operation>> {
+        let registry = self.0.registry.load();
+        let callable = registry.operations().filter(|operation| {
+            resolve::is_visible(operation, &Origin::Wire)
+                && lacking(&operation.spec().access_control, caller).is_none()
+        });
+        callable.cloned().collect()
+    }
+
+    /// Serves one call.
+    ///
+    /// Refuses with NOT_FOUND, FORBIDDEN, INVALID_OPERATION_TYPE, INVALID_INPUT and the codes of the
+    /// room `claim`; adds TIMEOUT, ERR_OUTCOME_UNKNOWN, ERR_CANCELLED, ERR_CIRCUIT_OPEN and INTERNAL to
+    /// what the handler answers. Failures that may pass are retried first.
+    pub async fn dispatch(&self, request: CallRequest) -> Answer {
+        let call = self.admit(request);
+        let validated = match self.enter(call.clone(), Expected::Answer) {
+            Ok(validated) => validated,
+            Err(raised) => return self.refuse(raised, &call),
+        };
+        if validated.call.key.is_none() && !needs_key(&validated) {
+            let performed = perform::perform(self, Claimed::alone(validated)).await;
+            return self.record(performed);
+        }
+        let operation = validated.operation.clone();
+        match claim::claim(self, validated).await {
+            Err(raised) => self.refuse(raised, &call),
+            Ok(Admission::Replay(kept)) => self.replay(kept, &operation, &call),
+            Ok(Admission::Run(claimed)) => match claimed.held {
+                Some(held) => self.run_to_its_record(held, claimed).await,
+                None => self.record(perform::perform(self, claimed).await),
+            },
         }
     }
 
-    /// The operations it serves.
-    pub fn registry(&self) -> &Registry {
-        &self.registry
+    /// Serves one attempt of a task, whose owner holds the lease, waits and keeps the outcome.
+    pub async fn dispatch_task(&self, request: CallRequest, held: Held) -> TaskTurn {
+        let call = self.admit(request);
+        let validated = match self.enter(call.clone(), Expected::Answer) {
+            Ok(validated) => validated,
+            Err(raised) => {
+                return TaskTurn {
+                    answer: self.refuse(raised, &call),
+                    attempt: None,
+                    again_at: None,
+                };
+            }
+        };
+        let performed = perform::perform_once(self, Claimed::alone(validated), held).await;
+        let last = performed.steps.last();
+        TaskTurn {
+            attempt: last.and_then(|step| step.failed.clone()),
+            again_at: performed.again_at,
+            answer: self.record(performed),
+        }
     }
 
-    /// Serves one call: its output, or a failure with nothing secret in it.
-    ///
-    /// Refuses with NOT_FOUND, FORBIDDEN, INVALID_OPERATION_TYPE, INVALID_INPUT; adds TIMEOUT,
-    /// ERR_OUTCOME_UNKNOWN and INTERNAL to what the handler answers.
-    pub async fn dispatch(&self, request: CallRequest) -> Result<Value, Redacted> {
-        let input = Arc::new(request.input);
-        let tried = Tried::new(&request.operation, input.clone());
-        let outcome = self.walk(&request.operation, request.origin, input).await;
-        outcome.map_err(|raised| self.finish(raised, &tried))
+    /// Serves a subscription: its items, or why there are none.
+    pub fn subscribe(&self, request: CallRequest) -> Result<Subscription, Redacted> {
+        let call = self.admit(request);
+        match self.enter(call.clone(), Expected::Stream) {
+            Ok(validated) => Ok(Subscription::open(self.clone(), validated)),
+            Err(raised) => Err(self.refused(raised, &call)),
+        }
     }
 
-    async fn walk(&self, name: &str, origin: Origin, input: Arc<Value>) -> Result<Value, Raised> {
-        let resolved = resolve::resolve(&self.registry, name, origin, input)?;
+    /// Answers a call that its protocol could not read as one: the failure is stamped, redacted and
+    /// recorded like that of any other call.
+    pub fn reject(&self, request: CallRequest, failure: Failure) -> Answer {
+        let call = self.admit(request);
+        let operation = self.0.registry.load().get(&call.operation).cloned();
+        self.refuse(Raised::by_gateway(failure, operation), &call)
+    }
+
+    /// A key for a piece of work that came without one. Should nobody know how it ended, the failure
+    /// names the key, and asking again with it gives the recorded outcome.
+    pub fn new_key(&self) -> IdempotencyKey {
+        let key = format!("gateway-{}", self.world().ids.new_id());
+        IdempotencyKey::new(&key).expect("an id is made of visible characters")
+    }
+
+    /// What has to be done from time to time: hands counts to the store and has it forget what nobody
+    /// can ask for any more. Call it every few seconds, and once before the end.
+    pub async fn tend(&self) -> Result<Swept, StoreError> {
+        self.collect_successes();
+        let outcomes = &self.world().outcomes;
+        let counts = self.tally().empty();
+        if !counts.is_empty() {
+            outcomes.count(counts);
+        }
+        outcomes.flush().await?;
+        let kept_ms = self.settings().recordings_keep_ms;
+        let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
+        let before = self.world().clock.now().saturating_sub(kept);
+        outcomes.sweep(before.unwrap_or(Timestamp::MIN)).await
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.0.world
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    fn tally(&self) -> &Tally {
+        &self.0.tally
+    }
+
+    fn admit(&self, request: CallRequest) -> Arc<Call> {
+        let world = self.world();
+        Arc::new(Call::of(request, world.ids.new_id(), world.clock.now()))
+    }
+
+    fn enter(&self, call: Arc<Call>, expected: Expected) -> Result<Validated, Raised> {
+        let resolved = resolve::resolve(&self.0.registry.load(), call)?;
         let authorized = authorize::authorize(resolved)?;
-        let validated = validate::validate(authorized)?;
-        attempt::attempt(validated, &*self.clock).await
+        validate::validate(authorized, expected)
     }
 
-    fn finish(&self, raised: Raised, tried: &Tried) -> Redacted {
-        let stamped = stamp::stamp(raised, tried, &*self.ids, &*self.clock);
-        let settled = settle::settle(redact::redact(stamped));
+    /// Runs a call that holds a key in a task of its own, so that it ends even when nobody waits.
+    async fn run_to_its_record(&self, held: HeldKey, claimed: Claimed) -> Answer {
+        let call = claimed.call.clone();
+        let operation = claimed.operation.clone();
+        let (sender, receiver) = oneshot::channel();
+        let work = self.clone().perform_keyed(held, claimed, Reply::to(sender));
+        self.world().spawn.spawn(Box::pin(work));
+        match receiver.await {
+            Ok(answer) => answer,
+            // The task is gone: whatever runs tasks is shutting down.
+            Err(_) => {
+                let failure = Failure::new(codes::ERR_OUTCOME_UNKNOWN)
+                    .with_message("the gateway stopped before the outcome was known")
+                    .with_effect(Effect::Unknown);
+                self.refuse(Raised::by_gateway(failure, Some(operation)), &call)
+            }
+        }
+    }
+
+    async fn perform_keyed(self, held: HeldKey, claimed: Claimed, reply: Reply) {
+        let call = claimed.call.clone();
+        let operation = claimed.operation.clone();
+        let work = async {
+            match recover::recover(&self, claimed).await {
+                Recovered::Run(claimed) => Ok(perform::perform(&self, claimed).await),
+                Recovered::Known(performed) => Ok(performed),
+                Recovered::Unclear(performed) => Err(performed),
+            }
+        };
+        match self.while_held(held, work).await {
+            Some(Ok(performed)) => self.record_keyed(held, performed, reply).await,
+            // The lease is left to run out: the next call with the key asks again.
+            Some(Err(unclear)) => reply.send(self.record(unclear)),
+            None => reply.send(self.lost(held, &operation, &call).await),
+        }
+    }
+
+    /// Works as long as the key is held, and shows signs of life; `None` when the key was lost.
+    async fn while_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
+        let lease_ms = self.settings().lease_ms;
+        let signs_of_life = async {
+            loop {
+                self.world().clock.sleep((lease_ms / 3).max(1)).await;
+                // A store that does not answer may answer the next time.
+                if let Ok(false) = self.world().outcomes.extend(held.lease, lease_ms).await {
+                    return;
+                }
+            }
+        };
+        match select(pin!(work), pin!(signs_of_life)).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(((), _)) => None,
+        }
+    }
+
+    /// A refusal: the call ends before its handler was ever called.
+    fn refuse(&self, raised: Raised, call: &Call) -> Answer {
+        Answer::failed(call, self.refused(raised, call))
+    }
+
+    fn refused(&self, raised: Raised, call: &Call) -> Redacted {
+        let known = raised.operation.is_some();
+        let failure = self.finish(raised, call);
+        let operation = failure.operation().filter(|_| known);
+        let operation = operation.unwrap_or(UNKNOWN_OPERATION);
+        self.tally()
+            .add(operation, Some(failure.code()), call.at, Way::default(), 1);
+        self.world().outcomes.note(refusal(&failure, call));
+        failure
+    }
+
+    /// Stamps, redacts and settles a failure; its private part goes to the log.
+    fn finish(&self, raised: Raised, call: &Call) -> Redacted {
+        let world = self.world();
+        let stamped = stamp::stamp(raised, call, &*world.ids, &*world.clock);
+        let settled = settle::settle(redact::redact(stamped), self.settings().strict);
         if let (Some(id), Some(cause)) = (settled.failure.id(), &settled.private_cause) {
             let operation = settled.failure.operation().unwrap_or_default();
-            self.log.note(id, operation, cause);
+            world.log.note(id, operation, cause);
         }
-        self.outcomes.record(&settled.failure);
         settled.failure
     }
+
+    /// Moves what operations have counted themselves to the tally.
+    fn collect_successes(&self) {
+        let now = self.world().clock.now();
+        let collect = |registry: &Registry| {
+            for operation in registry.operations() {
+                let calls = operation.successes.swap(0, Ordering::Relaxed);
+                if calls > 0 {
+                    let name = operation.name().as_str();
+                    self.tally().add(name, None, now, Way::default(), calls);
+                }
+            }
+        };
+        collect(&self.0.registry.load());
+        let mut retired = self
+            .0
+            .retired
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        retired.iter().for_each(|registry| collect(registry));
+        retired.retain(is_still_used);
+    }
+}
+
+/// Whether a call that began under this registry may still run.
+fn is_still_used(registry: &Arc<Registry>) -> bool {
+    registry
+        .operations()
+        .any(|operation| Arc::strong_count(operation) > 2)
+}
+
+fn needs_key(validated: &Validated) -> bool {
+    let rule = &validated.operation.spec().idempotency;
+    rule.needs_key_for(&validated.call.input)
+}
+
+fn refusal(failure: &Redacted, call: &Call) -> Recording {
+    Recording {
+        id: call.id,
+        at: call.at,
+        operation: failure.operation().unwrap_or_default().to_owned(),
+        caller: call.caller.as_ref().map(|it| it.id.clone()),
+        input: None,
+        retry_seed: call.retry_seed.unwrap_or_default(),
+        terms: Terms {
+            policy: None,
+            repeatable: false,
+            deadline: None,
+            waiting: Waiting::Inline,
+        },
+        earlier: Vec::new(),
+        steps: Vec::new(),
+        items: None,
+        outcome: RecordedOutcome::Failed(failure.clone()),
+    }
+}
+
+/// A time so much later, or the last there is.
+fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
+    let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
+    now.saturating_add(delay).unwrap_or(Timestamp::MAX)
+}
+
+/// How much later the second time is; nothing when it is earlier.
+fn milliseconds_between(now: Timestamp, then: Timestamp) -> u64 {
+    u64::try_from(then.duration_since(now).as_millis()).unwrap_or_default()
 }

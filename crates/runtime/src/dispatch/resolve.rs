@@ -1,7 +1,7 @@
 //! Which operation is meant.
 //!
 //! Refuses with NOT_FOUND, also for internal operations called from outside: that they exist is
-//! nobody's business there.
+//! nobody's business there. An operation that calls another finds only what it was registered to call.
 
 use std::sync::Arc;
 
@@ -9,50 +9,54 @@ use panpan_contract::catalogue::nearest;
 use panpan_contract::failure::Alternative;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, codes};
-use serde_json::Value;
 
-use super::Origin;
 use super::raised::Raised;
+use super::request::{Call, Origin};
 use super::stamp::asked_name;
+use crate::identity::lacking;
 use crate::registry::{Operation, Registry};
 
 /// A call whose operation exists for its caller.
 pub(super) struct Resolved {
     pub(super) operation: Arc<Operation>,
-    pub(super) input: Arc<Value>,
+    pub(super) call: Arc<Call>,
     _made_here: (),
 }
 
-pub(super) fn resolve(
-    registry: &Registry,
-    name: &str,
-    origin: Origin,
-    input: Arc<Value>,
-) -> Result<Resolved, Raised> {
+pub(super) fn resolve(registry: &Registry, call: Arc<Call>) -> Result<Resolved, Raised> {
     let found = registry
-        .get(name)
-        .filter(|operation| is_visible(operation, origin));
+        .get(&call.operation)
+        .filter(|operation| is_visible(operation, &call.origin));
     match found {
         Some(operation) => Ok(Resolved {
             operation: operation.clone(),
-            input,
+            call,
             _made_here: (),
         }),
-        None => Err(Raised::by_gateway(not_found(registry, name, origin), None)),
+        None => Err(Raised::by_gateway(not_found(registry, &call), None)),
     }
 }
 
-fn is_visible(operation: &Operation, origin: Origin) -> bool {
-    origin == Origin::Operation || operation.spec().visibility == Visibility::External
+pub(super) fn is_visible(operation: &Operation, origin: &Origin) -> bool {
+    match origin {
+        Origin::Wire => operation.spec().visibility == Visibility::External,
+        Origin::House => true,
+        Origin::Operation { reach } => reach.contains(operation.name()),
+    }
 }
 
-fn not_found(registry: &Registry, name: &str, origin: Origin) -> Failure {
-    let visible = registry
+fn not_found(registry: &Registry, call: &Call) -> Failure {
+    let callable = registry
         .operations()
-        .filter(|operation| is_visible(operation, origin))
+        .filter(|operation| is_visible(operation, &call.origin))
+        // What the caller may not call is not suggested either.
+        .filter(|operation| {
+            let control = &operation.spec().access_control;
+            lacking(control, call.caller.as_deref()).is_none()
+        })
         .map(|operation| operation.name().as_str());
-    let near = nearest(name, visible);
-    let asked = asked_name(name);
+    let near = nearest(&call.operation, callable);
+    let asked = asked_name(&call.operation);
     let failure = Failure::new(codes::NOT_FOUND)
         .with_message(format!("there is no operation {asked}"))
         .with_detail("operation", asked);

@@ -19,7 +19,7 @@ pub(super) struct Settled {
     pub(super) private_cause: Option<String>,
 }
 
-pub(super) fn settle(cleaned: Cleaned) -> Settled {
+pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
     let Cleaned {
         failure,
         speaker,
@@ -35,7 +35,7 @@ pub(super) fn settle(cleaned: Cleaned) -> Settled {
     };
     match meant(&failure, operation) {
         // Neither the facts of a code nor whether its details were checked is the handler's to say.
-        Some(kind) => checked(failure.restated(kind), operation, private_cause),
+        Some(kind) => checked(failure.restated(kind), operation, private_cause, strict),
         None => undeclared(&failure, operation),
     }
 }
@@ -68,7 +68,12 @@ fn origin_of(mut failure: Failure, said: &Failure) -> Failure {
 }
 
 /// Details that break their schema keep their code: the caller can still act on it.
-fn checked(failure: Redacted, operation: &Operation, cause: Option<String>) -> Settled {
+fn checked(
+    failure: Redacted,
+    operation: &Operation,
+    cause: Option<String>,
+    strict: bool,
+) -> Settled {
     let Some(schema) = operation.details_schema(failure.code()) else {
         return Settled {
             failure,
@@ -91,6 +96,13 @@ fn checked(failure: Redacted, operation: &Operation, cause: Option<String>) -> S
             failure.code()
         ),
     };
+    if strict {
+        let settled = undeclared(&failure, operation);
+        return Settled {
+            private_cause: Some(broken),
+            ..settled
+        };
+    }
     Settled {
         failure,
         private_cause: cause.or(Some(broken)),

@@ -2,40 +2,22 @@
 //!
 //! Fills in only what the failure does not say itself.
 
-use std::sync::Arc;
-
+use panpan_contract::codes;
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
 use serde_json::{Map, Value};
 
 use super::raised::{Raised, Speaker};
+use super::request::Call;
 use crate::ports::{Clock, Ids};
 
 /// The source of failures that are the gateway's own.
 pub const GATEWAY: &str = "gateway";
 
+/// Under which name among the details a failure names the idempotency key of its call.
+pub(super) const KEY_DETAIL: &str = "idempotency_key";
+
 /// The largest input shown as a failure's parameters, in bytes of JSON; a larger one is left out.
 pub const PARAMETERS_BYTES_LIMIT: usize = 16 * 1024;
-
-/// What the caller asked for, kept aside until it is known whether the call failed.
-pub(super) struct Tried {
-    operation: String,
-    input: Arc<Value>,
-}
-
-impl Tried {
-    pub(super) fn new(operation: &str, input: Arc<Value>) -> Self {
-        Self {
-            operation: asked_name(operation),
-            input,
-        }
-    }
-
-    fn parameters(&self) -> Option<Map<String, Value>> {
-        let members = self.input.as_object()?;
-        let bytes = serde_json::to_vec(members).ok()?.len();
-        (bytes <= PARAMETERS_BYTES_LIMIT).then(|| members.clone())
-    }
-}
 
 /// A name as the caller wrote it, no longer than a name can be.
 pub(super) fn asked_name(name: &str) -> String {
@@ -48,16 +30,15 @@ pub(super) struct Stamped {
     _made_here: (),
 }
 
-pub(super) fn stamp(
-    mut raised: Raised,
-    tried: &Tried,
-    ids: &dyn Ids,
-    clock: &dyn Clock,
-) -> Stamped {
+pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn Clock) -> Stamped {
     let mut failure = raised.failure.stamped(ids.new_id(), clock.now());
+    let asked;
     let operation = match &raised.operation {
         Some(operation) => operation.name().as_str(),
-        None => &tried.operation,
+        None => {
+            asked = asked_name(&call.operation);
+            &asked
+        }
     };
     if failure.source().is_none() {
         failure = failure.with_source(match raised.speaker {
@@ -68,12 +49,63 @@ pub(super) fn stamp(
     if failure.operation().is_none() {
         failure = failure.with_operation(operation);
     }
-    if let (None, Some(parameters)) = (failure.parameters(), tried.parameters()) {
+    if let (None, Some(parameters)) = (failure.parameters(), parameters(call)) {
         failure = failure.with_parameters(parameters);
+    }
+    // Asking again with the key gives what is known then. A key of a call further down says nothing
+    // to this caller, and a caller whose key was made for it learns it here.
+    if let Some(key) = &call.key
+        && failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code
+    {
+        failure = failure.with_detail(KEY_DETAIL, key.as_str());
     }
     raised.failure = failure;
     Stamped {
         raised,
         _made_here: (),
+    }
+}
+
+/// The input, unless it is large.
+fn parameters(call: &Call) -> Option<Map<String, Value>> {
+    let members = call.input.as_object()?;
+    fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| members.clone())
+}
+
+/// Whether a value is written in at most so many bytes of JSON.
+pub(super) fn fits(value: &Value, limit: usize) -> bool {
+    at_most(value) <= limit || serde_json::to_writer(Room(limit), value).is_ok()
+}
+
+/// A number of bytes the JSON of a value does not exceed, found without writing it.
+fn at_most(value: &Value) -> usize {
+    /// The longest a number is written.
+    const NUMBER: usize = 25;
+    // What a character grows to at most, and what stands around a text.
+    let text = |text: &str| text.len() * 6 + 2;
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => NUMBER,
+        Value::String(string) => text(string),
+        Value::Array(items) => 2 + items.iter().map(|item| at_most(item) + 1).sum::<usize>(),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| text(name) + at_most(value) + 2;
+            2 + members.iter().map(member).sum::<usize>()
+        }
+    }
+}
+
+/// Takes so many bytes and not one more.
+struct Room(usize);
+
+impl std::io::Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let left = self.0.checked_sub(bytes.len());
+        self.0 = left.ok_or(std::io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

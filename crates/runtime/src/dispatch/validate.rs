@@ -4,54 +4,103 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use panpan_contract::failure::Violation;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Failure, codes};
-use serde_json::Value;
 
 use super::authorize::Authorized;
+use super::later;
 use super::raised::Raised;
+use super::request::Call;
 use crate::registry::Operation;
 use crate::schema::{Checked, VIOLATIONS_LIMIT};
+
+/// How long an attempt may take when its operation does not say.
+pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
+
+/// How long a call may take, all attempts together, when its caller does not say; at least as long as
+/// one attempt.
+pub const DEFAULT_CALL_TIMEOUT_MS: u64 = 60_000;
 
 /// A call with input the handler can rely on.
 pub(super) struct Validated {
     pub(super) operation: Arc<Operation>,
-    pub(super) input: Arc<Value>,
+    pub(super) call: Arc<Call>,
+    /// When the caller stops waiting.
+    pub(super) deadline: Timestamp,
     _made_here: (),
 }
 
-pub(super) fn validate(authorized: Authorized) -> Result<Validated, Raised> {
+/// What a caller expects to get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    Answer,
+    Stream,
+}
+
+pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Validated, Raised> {
     let Authorized {
-        operation, input, ..
+        operation, call, ..
     } = authorized;
-    if operation.spec().op_type == OperationType::Subscription {
-        return Err(Raised::by_gateway(streams(&operation), Some(operation)));
+    let gives = match operation.spec().op_type {
+        OperationType::Subscription => Expected::Stream,
+        OperationType::Query | OperationType::Mutation => Expected::Answer,
+    };
+    if gives != expected {
+        let failure = wrong_type(&operation, gives);
+        return Err(Raised::by_gateway(failure, Some(operation)));
     }
     let checked = match operation.input_schema() {
-        Ok(schema) => schema.check(&input),
+        Ok(schema) => schema.check(&call.input),
         Err(broken) => {
             let cause = format!("the input schema does not compile: {broken}");
             return Err(defect(operation, cause));
         }
     };
-    if checked.violations.is_empty() {
-        return Ok(Validated {
-            operation,
-            input,
-            _made_here: (),
-        });
+    if !checked.violations.is_empty() {
+        return Err(Raised::by_gateway(unfit(checked), Some(operation)));
     }
-    Err(Raised::by_gateway(unfit(checked), Some(operation)))
+    Ok(Validated {
+        deadline: deadline(&operation, &call),
+        operation,
+        call,
+        _made_here: (),
+    })
 }
 
-fn streams(operation: &Operation) -> Failure {
+fn deadline(operation: &Operation, call: &Call) -> Timestamp {
+    let attempt_ms = attempt_timeout_ms(operation);
+    let call_ms = call.timeout_ms;
+    later(
+        call.at,
+        call_ms.unwrap_or(attempt_ms.max(DEFAULT_CALL_TIMEOUT_MS)),
+    )
+}
+
+/// How long one attempt may take.
+pub(super) fn attempt_timeout_ms(operation: &Operation) -> u64 {
+    operation.spec().timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)
+}
+
+fn wrong_type(operation: &Operation, gives: Expected) -> Failure {
+    let name = operation.name();
+    let (message, op_type) = match gives {
+        Expected::Stream => (
+            format!("operation {name} gives a stream of items and cannot be called for one answer"),
+            "subscription",
+        ),
+        Expected::Answer => (
+            format!("operation {name} gives one answer and cannot be subscribed to"),
+            match operation.spec().op_type {
+                OperationType::Query => "query",
+                _ => "mutation",
+            },
+        ),
+    };
     Failure::new(codes::INVALID_OPERATION_TYPE)
-        .with_message(format!(
-            "operation {} gives a stream of items and cannot be called for one answer",
-            operation.name()
-        ))
-        .with_detail("op_type", "subscription")
+        .with_message(message)
+        .with_detail("op_type", op_type)
 }
 
 fn defect(operation: Arc<Operation>, cause: String) -> Raised {

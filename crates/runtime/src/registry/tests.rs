@@ -5,7 +5,7 @@ use panpan_contract::{Category, Failure};
 use serde_json::json;
 
 use super::*;
-use crate::handler::Context;
+use crate::context::Context;
 
 async fn nothing(_: Context, _: Arc<Value>) -> Result<Value, Failure> {
     Ok(Value::Null)

@@ -31,18 +31,18 @@ impl Default for BudgetSettings {
 pub struct Budget {
     settings: BudgetSettings,
     saved_thousandths: u64,
-    last: Timestamp,
+    last: Option<Timestamp>,
 }
 
 const ONE_RETRY: u64 = 1000;
 
 impl Budget {
     /// A budget with one second's worth saved.
-    pub fn new(settings: BudgetSettings, now: Timestamp) -> Self {
+    pub fn new(settings: BudgetSettings) -> Self {
         let mut budget = Self {
             settings,
             saved_thousandths: 0,
-            last: now,
+            last: None,
         };
         budget.save(settings.per_second.saturating_mul(ONE_RETRY));
         budget
@@ -64,10 +64,11 @@ impl Budget {
 
     /// A clock that goes backwards earns nothing.
     fn earn(&mut self, now: Timestamp) {
-        let milliseconds = now.duration_since(self.last).as_millis();
+        let last = self.last.unwrap_or(now);
+        let milliseconds = now.duration_since(last).as_millis();
         let milliseconds = u64::try_from(milliseconds).unwrap_or_default();
         self.save(milliseconds.saturating_mul(self.settings.per_second));
-        self.last = self.last.max(now);
+        self.last = Some(last.max(now));
     }
 
     fn save(&mut self, thousandths: u64) {
@@ -94,7 +95,7 @@ mod tests {
             per_second: 0,
             ..BudgetSettings::default()
         };
-        let mut budget = Budget::new(settings, at(0));
+        let mut budget = Budget::new(settings);
         assert_eq!(taken(&mut budget, at(0), 5), 0);
         (0..50).for_each(|_| budget.called(at(0)));
         assert_eq!(taken(&mut budget, at(0), 50), 10);
@@ -102,14 +103,15 @@ mod tests {
 
     #[test]
     fn a_quiet_upstream_can_still_be_retried() {
-        let mut budget = Budget::new(BudgetSettings::default(), at(0));
+        let mut budget = Budget::new(BudgetSettings::default());
         assert_eq!(taken(&mut budget, at(0), 50), 10);
         assert_eq!(taken(&mut budget, at(500), 50), 5);
     }
 
     #[test]
     fn no_more_is_saved_than_the_limit_and_time_going_back_earns_nothing() {
-        let mut budget = Budget::new(BudgetSettings::default(), at(0));
+        let mut budget = Budget::new(BudgetSettings::default());
+        assert_eq!(taken(&mut budget, at(0), 500), 10);
         assert_eq!(taken(&mut budget, at(3_600_000), 500), 100);
         assert_eq!(taken(&mut budget, at(0), 500), 0);
         assert_eq!(taken(&mut budget, at(3_600_000), 500), 0);

@@ -4,96 +4,8 @@
 //! protocol asked. The same function serves a call that waits and a task that is waiting durably.
 
 use jiff::{SignedDuration, Timestamp};
-use panpan_contract::retry::{RetryPolicy, delay_ms};
-use panpan_contract::{Category, Code, Effect, Failure};
-
-/// One finished attempt, as far as it bears on the decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// What it failed with.
-    pub code: Code,
-    /// The class of the failure, which chooses the policy.
-    pub category: Category,
-    /// Whether the identical call may ever succeed.
-    pub retryable: bool,
-    /// Whether side effects may have happened.
-    pub effect: Effect,
-    /// How long the other side asked to be left alone.
-    pub hint_ms: Option<u64>,
-    /// Whether another panpan behind this one has retried already.
-    pub retried_inside: bool,
-}
-
-impl Attempt {
-    /// What a failure says. A delay that is only the catalogue's default is no hint: nobody asked.
-    pub fn of(failure: &Failure) -> Self {
-        let stated = failure.recovery().retry_after_ms;
-        let default = failure.kind().default_recovery().retry_after_ms;
-        Self {
-            code: failure.code().clone(),
-            category: failure.category(),
-            retryable: failure.retryable(),
-            effect: failure.effect(),
-            hint_ms: stated.filter(|_| stated != default),
-            retried_inside: false,
-        }
-    }
-}
-
-/// What was agreed for this call.
-#[derive(Clone, Copy, Debug)]
-pub struct Terms {
-    /// The policy in place of those of the categories.
-    pub policy: Option<RetryPolicy>,
-    /// Whether repeating does no harm even if the effect happened.
-    pub repeatable: bool,
-    /// When the caller stops waiting.
-    pub deadline: Option<Timestamp>,
-    /// Who waits.
-    pub waiting: Waiting,
-}
-
-/// Who waits between two attempts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waiting {
-    /// The call itself: delays are short, long ones are the caller's to wait.
-    Inline,
-    /// A store: any delay is fine.
-    Durable,
-}
-
-/// What happens after an attempt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// The failure is the answer.
-    Answer(Why),
-    /// Wait so long, then attempt again.
-    Again {
-        /// How long.
-        delay_ms: u64,
-    },
-    /// Attempt again at this time; a store waits.
-    Later(Timestamp),
-}
-
-/// Why a failure is the answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// The identical call can never succeed.
-    NotRetryable,
-    /// Its effect may have happened, and happening twice would do harm.
-    MayHaveHappened,
-    /// It was retried inside already.
-    RetriedInside,
-    /// It was tried often enough.
-    AttemptsSpent,
-    /// Calls to this upstream are retried too much already.
-    BudgetSpent,
-    /// The other side asks for a longer wait than a call waits.
-    HintTooLong,
-    /// The caller would be gone before the next attempt.
-    DeadlineTooNear,
-}
+use panpan_contract::retry::{Attempt, Decision, RetryPolicy, Terms, Waiting, Why, delay_ms};
+use panpan_contract::{Category, Effect};
 
 /// Decides about the last attempt of a history.
 ///
@@ -175,7 +87,7 @@ fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::codes;
+    use panpan_contract::{Failure, codes};
 
     use super::*;
 

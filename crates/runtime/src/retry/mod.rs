@@ -7,7 +7,10 @@
 mod breaker;
 mod budget;
 mod decide;
+mod upstream;
 
 pub use breaker::{Breaker, BreakerSettings, Permit};
 pub use budget::{Budget, BudgetSettings};
-pub use decide::{Attempt, Decision, Terms, Waiting, Why, decide};
+pub use decide::decide;
+pub use panpan_contract::retry::{Attempt, Decision, Terms, Waiting, Why};
+pub use upstream::Upstream;

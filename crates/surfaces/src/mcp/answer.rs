@@ -2,9 +2,41 @@
 
 use panpan_contract::Redacted;
 use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ResultType};
-use serde_json::Value;
+use rmcp::model::{CallToolResult, MetaObject, ResultType};
+use serde_json::{Map, Value, json};
+
+/// The key in a result's `_meta` that says whether and how long asking again gives the same outcome.
+pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
+
+/// The result of a tool for an answer.
+pub(super) fn of_answer(
+    answer: Answer,
+    key: Option<&IdempotencyKey>,
+) -> Result<CallToolResult, ErrorData> {
+    let idempotency = key.map(|key| idempotency(&answer, key));
+    let as_declared = answer.as_declared;
+    let mut result = of(&answer.into_value())?;
+    if !as_declared {
+        // Clients hold structured content against the tool's schema and refuse what does not fit.
+        result.structured_content = None;
+    }
+    if let Some(idempotency) = idempotency {
+        let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
+        meta.0
+            .insert(IDEMPOTENCY_RESULT_META_KEY.to_owned(), idempotency);
+    }
+    Ok(result)
+}
+
+fn idempotency(answer: &Answer, key: &IdempotencyKey) -> Value {
+    let mut idempotency = json!({"key": key.as_str(), "replayed": answer.replayed});
+    if let Some(at) = answer.expires_at {
+        idempotency["expires_at"] = json!(at);
+    }
+    idempotency
+}
 
 /// The result of a tool for an outcome, the same for every version of the protocol.
 pub(super) fn of(outcome: &Result<Value, Redacted>) -> Result<CallToolResult, ErrorData> {

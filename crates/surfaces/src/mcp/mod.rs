@@ -4,6 +4,7 @@
 //! that does not exist is an error of the protocol, as the specification says.
 
 mod answer;
+mod key;
 mod lines;
 mod name;
 #[cfg(test)]
@@ -11,10 +12,11 @@ mod tests;
 mod tool;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use panpan_contract::catalogue::nearest;
-use panpan_contract::operation::OperationName;
-use panpan_runtime::{CallRequest, Dispatcher};
+use panpan_contract::operation::OperationType;
+use panpan_runtime::{CallRequest, Dispatcher, Operation};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
     CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
@@ -26,6 +28,8 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
+pub use answer::IDEMPOTENCY_RESULT_META_KEY;
+pub use key::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT, SEED_META_KEY};
 pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
 pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY};
 
@@ -89,17 +93,16 @@ struct Server {
 #[derive(Clone, Debug)]
 struct Entry {
     tool: Tool,
-    operation: OperationName,
+    operation: Arc<Operation>,
 }
 
 impl Server {
     fn new(dispatcher: Dispatcher) -> Self {
         let tools = dispatcher
-            .registry()
-            .operations()
+            .callable(None)
+            .into_iter()
             .filter_map(|operation| {
                 let tool = tool::of(operation.spec())?;
-                let operation = operation.name().clone();
                 Some((tool.name.to_string(), Entry { tool, operation }))
             })
             .collect();
@@ -109,17 +112,32 @@ impl Server {
     async fn call(
         &self,
         name: &str,
-        input: Value,
+        mut input: Value,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResult, ErrorData> {
         let entry = self.tools.get(name).ok_or_else(|| self.unknown(name))?;
-        let call = CallRequest::from_wire(entry.operation.as_str(), input);
-        // The answer to a cancelled call is not sent; dropping the dispatch stops the work.
-        let work = self.dispatcher.dispatch(call);
-        match context.ct.run_until_cancelled(work).await {
-            Some(outcome) => answer::of(&outcome),
-            None => Err(ErrorData::internal_error("the call was cancelled", None)),
+        let spec = entry.operation.spec();
+        let key = key::of(spec, &context.meta, &mut input);
+        let mut call = CallRequest {
+            retry_seed: key::seed(&context.meta),
+            // A cancelled notice, and a client that leaves, stop the work.
+            abort: Some(context.ct.clone()),
+            ..CallRequest::from_wire(spec.name.as_str(), input)
+        };
+        let (key, answer) = match key {
+            Ok(stated) => {
+                let changes = spec.op_type == OperationType::Mutation;
+                let made = || changes.then(|| self.dispatcher.new_key());
+                call.key = stated.or_else(made);
+                (call.key.clone(), self.dispatcher.dispatch(call).await)
+            }
+            Err(failure) => (None, self.dispatcher.reject(call, failure)),
+        };
+        if context.ct.is_cancelled() {
+            // It is not sent.
+            return Err(ErrorData::internal_error("the call was cancelled", None));
         }
+        answer::of_answer(answer, key.as_ref())
     }
 
     fn unknown(&self, name: &str) -> ErrorData {

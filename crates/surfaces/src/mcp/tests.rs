@@ -2,62 +2,25 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::{Failure, Redacted};
-use panpan_runtime::ports::{Clock, Ids, Outcomes, PrivateLog};
-use panpan_runtime::{BoxFuture, Context, Handler, Registry};
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::testing::TestWorld;
+use panpan_runtime::{Context, Handler, Registry};
+use panpan_store::MemoryStore;
 use rmcp::RoleClient;
 use rmcp::ServiceError;
 use rmcp::model::{CallToolRequest, ClientRequest};
 use rmcp::service::{PeerRequestOptions, RunningService};
 use tokio::sync::{mpsc, oneshot};
-use uuid::Uuid;
 
 use super::*;
 
-/// Time never passes, and nobody watches.
-#[derive(Debug)]
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-    }
-
-    fn sleep(&self, _: u64) -> BoxFuture<'_, ()> {
-        Box::pin(std::future::pending())
-    }
-}
-
-impl Ids for Still {
-    fn new_id(&self) -> Uuid {
-        Uuid::nil()
-    }
-}
-
-impl Outcomes for Still {
-    fn record(&self, _: &Redacted) {}
-
-    fn recent(&self, _: usize) -> BoxFuture<'_, Vec<Redacted>> {
-        Box::pin(std::future::ready(Vec::new()))
-    }
-}
-
-impl PrivateLog for Still {
-    fn note(&self, _: Uuid, _: &str, _: &str) {}
-}
-
 async fn client_of(spec: OperationSpec, handler: impl Handler) -> RunningService<RoleClient, ()> {
     let registry = Registry::builder().register(spec, handler).build().unwrap();
-    let still = Arc::new(Still);
-    let dispatcher = Dispatcher::new(
-        Arc::new(registry),
-        still.clone(),
-        still.clone(),
-        still.clone(),
-        still,
-    );
+    let clock = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let dispatcher = Dispatcher::new(registry, TestWorld::around(store, clock).world);
     let (near, far) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move {
         let running = Server::new(dispatcher).serve(far).await.unwrap();
@@ -160,6 +123,87 @@ async fn requests_without_sense_are_errors_of_the_protocol() {
             answered(method, params.clone()).await,
             Err(code),
             "{method} {params}"
+        );
+    }
+}
+
+/// Gives back its input and which call this is.
+async fn client_of_a_change() -> RunningService<RoleClient, ()> {
+    let handler = |context: Context, input: Arc<Value>| {
+        let output = json!({"call": context.call_id(), "input": *input});
+        std::future::ready(Ok::<_, Failure>(output))
+    };
+    let mut spec = OperationSpec::new("test/change".parse().unwrap(), OperationType::Mutation);
+    spec.input_schema =
+        json!({"type": "object", "additionalProperties": false, "properties": {"a": {}}});
+    client_of(spec, handler).await
+}
+
+async fn change(client: &RunningService<RoleClient, ()>, params: Value) -> Value {
+    let request: CallToolRequestParams = serde_json::from_value(params).unwrap();
+    let result = client.call_tool(request).await.unwrap();
+    serde_json::to_value(result).unwrap()
+}
+
+#[tokio::test]
+async fn a_key_is_taken_from_meta_or_from_the_arguments() {
+    let client = client_of_a_change().await;
+    let by_argument =
+        json!({"name": "test__change", "arguments": {"a": 1, "idempotency_key": "k"}});
+    let by_meta = json!({"name": "test__change", "arguments": {"a": 1}, "_meta": {IDEMPOTENCY_META_KEY: "k"}});
+    let first = change(&client, by_argument).await;
+    assert_eq!(first["structuredContent"]["input"], json!({"a": 1}));
+    assert_eq!(
+        first["_meta"][IDEMPOTENCY_RESULT_META_KEY]["replayed"],
+        json!(false)
+    );
+    let again = change(&client, by_meta).await;
+    assert_eq!(again["structuredContent"], first["structuredContent"]);
+    assert_eq!(
+        again["_meta"][IDEMPOTENCY_RESULT_META_KEY]["replayed"],
+        json!(true)
+    );
+    let other = json!({"name": "test__change", "arguments": {"a": 2, "idempotency_key": "k"}});
+    let reused = change(&client, other).await;
+    let failure = &reused["_meta"]["dev.panpan/failure"];
+    assert_eq!(failure["code"], json!("ERR_IDEMPOTENCY_KEY_REUSED"));
+}
+
+#[tokio::test]
+async fn a_change_without_a_key_gets_one_and_says_which() {
+    let client = client_of_a_change().await;
+    let params = || json!({"name": "test__change", "arguments": {}});
+    let first = change(&client, params()).await;
+    let second = change(&client, params()).await;
+    assert_ne!(
+        first["structuredContent"]["call"],
+        second["structuredContent"]["call"]
+    );
+    let key = first["_meta"][IDEMPOTENCY_RESULT_META_KEY]["key"].clone();
+    let asked = json!({"name": "test__change", "arguments": {"idempotency_key": key}});
+    let again = change(&client, asked).await;
+    assert_eq!(again["structuredContent"], first["structuredContent"]);
+}
+
+#[tokio::test]
+async fn a_key_that_is_none_is_refused_by_the_tool() {
+    let client = client_of_a_change().await;
+    for (arguments, meta) in [
+        (json!({"idempotency_key": ""}), json!({})),
+        (json!({"idempotency_key": 7}), json!({})),
+        (json!({"idempotency_key": "a b"}), json!({})),
+        (
+            json!({"idempotency_key": "k"}),
+            json!({IDEMPOTENCY_META_KEY: "l"}),
+        ),
+    ] {
+        let params = json!({"name": "test__change", "arguments": arguments, "_meta": meta});
+        let result = change(&client, params).await;
+        let failure = &result["_meta"]["dev.panpan/failure"];
+        assert_eq!(failure["code"], json!("INVALID_INPUT"), "{result}");
+        assert_eq!(
+            failure["violations"][0]["pointer"],
+            json!("/idempotency_key")
         );
     }
 }

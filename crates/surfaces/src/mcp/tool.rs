@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use panpan_contract::operation::{
-    AccessControl, ErrorDefinition, OperationSpec, OperationType, Visibility,
-};
+use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
+use super::key;
 use super::name::tool_name;
 
 /// The key in a tool's `_meta` that holds the declared failures.
@@ -18,14 +17,12 @@ pub const DESCRIBED_CODES_LIMIT: usize = 12;
 
 /// The tool for an operation; `None` when it cannot be called as one.
 ///
-/// Left out are operations the caller could not call: internal ones and, while callers have no
-/// identity, restricted ones; streams, which no tool can give; and operations whose input is not an
-/// object, since the arguments of a tool always are.
+/// Left out are streams, which no tool can give, and operations whose input is not an object, since
+/// the arguments of a tool always are. Who may call it is not asked here.
 pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
-    let callable = spec.visibility == Visibility::External
-        && spec.access_control == AccessControl::default()
-        && spec.op_type != OperationType::Subscription;
-    let input = object_schema(&spec.input_schema).filter(|_| callable)?;
+    let answers = spec.op_type != OperationType::Subscription;
+    let mut input = object_schema(&spec.input_schema).filter(|_| answers)?;
+    key::describe(spec, &mut input);
     let name = tool_name(spec.name.as_str());
     let mut tool =
         Tool::new(name, description(spec), Arc::new(input)).with_annotations(annotations(spec));
@@ -165,14 +162,21 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_called_is_not_listed() {
-        let mut internal = spec();
-        internal.visibility = Visibility::Internal;
-        let mut restricted = spec();
-        restricted.access_control.required_scopes = vec!["x".to_owned()];
+    fn a_stream_is_no_tool() {
         let stream = OperationSpec::new("fs/watch".parse().unwrap(), OperationType::Subscription);
-        for hidden in [internal, restricted, stream] {
-            assert!(of(&hidden).is_none(), "{hidden:?}");
-        }
+        assert!(of(&stream).is_none());
+    }
+
+    #[test]
+    fn a_tool_that_changes_something_takes_a_key_unless_it_has_an_argument_of_that_name() {
+        let keyed = |spec: &OperationSpec| {
+            let tool = serde_json::to_value(of(spec).unwrap()).unwrap();
+            tool["inputSchema"]["properties"]["idempotency_key"]["minLength"] == json!(1)
+        };
+        let mut change = OperationSpec::new("fs/write".parse().unwrap(), OperationType::Mutation);
+        assert!(keyed(&change));
+        change.input_schema = json!({"properties": {"idempotency_key": {"type": "number"}}});
+        assert!(!keyed(&change));
+        assert!(!keyed(&spec()));
     }
 }

@@ -1,0 +1,34 @@
+//! `demo/order`: places an order, which must not happen twice for one wish.
+
+use std::sync::Arc;
+
+use panpan_contract::Failure;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_runtime::Context;
+use serde_json::{Value, json};
+
+pub(super) fn spec() -> OperationSpec {
+    let mut spec = super::operation(
+        "demo/order",
+        OperationType::Mutation,
+        "Pretends to place an order and gives back its number. Repeated with the same idempotency key it \
+         gives back the same order instead of placing another.",
+    );
+    spec.title = Some("Place an order".to_owned());
+    spec.input_schema = json!({
+        "type": "object",
+        "required": ["item"],
+        "additionalProperties": false,
+        "properties": {"item": {"type": "string", "minLength": 1, "maxLength": 200}},
+    });
+    spec.output_schema = json!({
+        "type": "object",
+        "required": ["order", "item"],
+        "properties": {"order": {"type": "string"}, "item": {"type": "string"}},
+    });
+    spec
+}
+
+pub(super) async fn run(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    Ok(json!({"order": context.call_id(), "item": input["item"]}))
+}

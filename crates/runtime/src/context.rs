@@ -1,0 +1,210 @@
+//! What a handler is told about the call it serves, and what it may do on its behalf.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+use panpan_contract::Redacted;
+use panpan_contract::operation::OperationName;
+use panpan_contract::redact::Redactor;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::credentials::Credentials;
+use crate::dispatch::{Call, CallRequest, Dispatcher, Origin};
+use crate::handler::Progress;
+use crate::idempotency::IdempotencyKey;
+use crate::identity::Identity;
+use crate::ports::Scope;
+use crate::registry::Operation;
+
+/// The call as its handler sees it. Clones are the same call.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+struct Inner {
+    dispatcher: Dispatcher,
+    operation: Arc<Operation>,
+    call: Arc<Call>,
+    scope: Option<Scope>,
+    attempt: u32,
+    deadline: Timestamp,
+    /// Made when somebody asks for it: most handlers never do.
+    cancellation: OnceLock<CancellationToken>,
+}
+
+/// Cancels what a handler started once its attempt is over, however it ended.
+pub(crate) struct CancelOnDrop(Context);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(token) = self.0.0.cancellation.get() {
+            token.cancel();
+        }
+    }
+}
+
+impl Context {
+    pub(crate) fn new(
+        dispatcher: &Dispatcher,
+        operation: &Arc<Operation>,
+        call: &Arc<Call>,
+        scope: Option<Scope>,
+        attempt: u32,
+        deadline: Timestamp,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            dispatcher: dispatcher.clone(),
+            operation: operation.clone(),
+            call: call.clone(),
+            scope,
+            attempt,
+            deadline,
+            cancellation: OnceLock::new(),
+        }))
+    }
+
+    pub(crate) fn cancel_on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+
+    /// The operation that was called.
+    pub fn operation(&self) -> &OperationName {
+        self.0.operation.name()
+    }
+
+    /// The id of the call, the same over all its attempts.
+    pub fn call_id(&self) -> Uuid {
+        self.0.call.id
+    }
+
+    /// Which attempt this is, counted from 1; earlier calls with the same key count too.
+    pub fn attempt(&self) -> u32 {
+        self.0.attempt
+    }
+
+    /// Who calls; for a call by another operation, the authority that operation acts with.
+    pub fn caller(&self) -> Option<&Identity> {
+        self.0.call.caller.as_deref()
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        self.0.dispatcher.world().clock.now()
+    }
+
+    /// When the attempt is cut off.
+    pub fn deadline(&self) -> Timestamp {
+        self.0.deadline
+    }
+
+    /// How much time is left.
+    pub fn remaining_ms(&self) -> u64 {
+        let left = self.0.deadline.duration_since(self.now()).as_millis();
+        u64::try_from(left).unwrap_or_default()
+    }
+
+    /// Lets time pass.
+    pub async fn sleep(&self, duration_ms: u64) {
+        self.0.dispatcher.world().clock.sleep(duration_ms).await;
+    }
+
+    /// Fires when the attempt is over or the call is aborted: for work the handler has started beside
+    /// itself. The handler's own future is simply dropped.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.0
+            .cancellation
+            .get_or_init(|| match &self.0.call.abort {
+                Some(abort) => abort.child_token(),
+                None => CancellationToken::new(),
+            })
+    }
+
+    /// Tells whoever waits how far the work is. What is secret in the message is removed.
+    pub fn report(&self, mut progress: Progress) {
+        let Some(sink) = &self.0.call.progress else {
+            return;
+        };
+        if let Some(message) = &mut progress.message {
+            *message = Redactor::new().text(message).into_owned();
+        }
+        sink.report(progress);
+    }
+
+    /// The idempotency key to hand on to whoever does the work, if the call carries one. It is the same
+    /// over all attempts and tells nothing of the caller's own key.
+    pub fn downstream_key(&self) -> Option<String> {
+        self.0.scope.as_ref().map(Scope::downstream_key)
+    }
+
+    /// What the operation proves itself with at the other side.
+    pub fn credentials(&self) -> &Credentials {
+        self.0.operation.credentials()
+    }
+
+    /// The operations this caller may call, by name.
+    pub fn callable(&self) -> Vec<Arc<Operation>> {
+        self.0.dispatcher.callable(self.caller())
+    }
+
+    /// Calls another operation.
+    ///
+    /// It has to be among those this operation was registered to call, and is checked against the
+    /// authority this operation acts with, not against the caller's. It ends when this attempt does.
+    pub async fn call(
+        &self,
+        operation: &str,
+        input: impl Into<Arc<Value>>,
+    ) -> Result<Value, Redacted> {
+        self.compose(operation, input.into(), None).await
+    }
+
+    /// Calls another operation with an idempotency key.
+    ///
+    /// The key belongs to the authority this operation acts with, and so to all its callers together:
+    /// one made from [`downstream_key`](Self::downstream_key) keeps them apart, one of a caller's own
+    /// choice does not.
+    pub async fn call_keyed(
+        &self,
+        operation: &str,
+        input: impl Into<Arc<Value>>,
+        key: IdempotencyKey,
+    ) -> Result<Value, Redacted> {
+        self.compose(operation, input.into(), Some(key)).await
+    }
+
+    async fn compose(
+        &self,
+        operation: &str,
+        input: Arc<Value>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Value, Redacted> {
+        let composition = self.0.operation.composition();
+        let request = CallRequest {
+            origin: Origin::Operation {
+                reach: composition.reach.clone(),
+            },
+            caller: composition.authority.clone(),
+            key,
+            retry_seed: self.0.call.retry_seed,
+            timeout_ms: Some(self.remaining_ms()),
+            abort: Some(self.cancellation().clone()),
+            ..CallRequest::from_wire(operation, input)
+        };
+        // On the heap: an operation may call one that calls it again.
+        let answer = Box::pin(self.0.dispatcher.dispatch(request)).await;
+        answer.into_value()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Context")
+            .field("operation", self.operation())
+            .field("call", &self.call_id())
+            .field("attempt", &self.attempt())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,43 @@
+//! What an operation proves itself with at the other side.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use panpan_contract::Secret;
+
+/// Secrets by name, given to an operation when it is registered.
+///
+/// They are neither printed nor serialised, are no part of any input, and are not handed on to the
+/// operations it calls.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials(Arc<BTreeMap<String, Secret<String>>>);
+
+impl Credentials {
+    /// The secret of this name.
+    pub fn get(&self, name: &str) -> Option<&Secret<String>> {
+        self.0.get(name)
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, Secret<String>)> for Credentials {
+    fn from_iter<I: IntoIterator<Item = (N, Secret<String>)>>(secrets: I) -> Self {
+        let named = secrets
+            .into_iter()
+            .map(|(name, secret)| (name.into(), secret));
+        Self(Arc::new(named.collect()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_given_by_name_and_print_nothing() {
+        let secret = Secret::new("hunter2".to_owned());
+        let credentials = Credentials::from_iter([("api", secret)]);
+        assert_eq!(credentials.get("api").unwrap().expose(), "hunter2");
+        assert!(credentials.get("other").is_none());
+        assert!(!format!("{credentials:?}").contains("hunter2"));
+    }
+}

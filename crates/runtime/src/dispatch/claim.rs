@@ -1,0 +1,186 @@
+//! Is this piece of work new, or is there an outcome of it already.
+//!
+//! Passes calls without a key on. For a key it asks the store, which lets one of any number of callers
+//! through. Refuses with ERR_MISSING_IDEMPOTENCY_KEY, ERR_IDEMPOTENCY_KEY_REUSED,
+//! ERR_IDEMPOTENCY_IN_FLIGHT and, when the store cannot say, ERR_STORE_UNAVAILABLE. Nothing is kept of
+//! a refusal.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_contract::failure::Alternative;
+use panpan_contract::operation::OperationType;
+use panpan_contract::{Effect, Failure, codes};
+
+use super::attempt::cancelled;
+use super::raised::Raised;
+use super::request::Call;
+use super::stamp::KEY_DETAIL;
+use super::validate::Validated;
+use super::{Dispatcher, ask};
+use crate::idempotency::IdempotencyKey;
+use crate::ports::{self, Before, Fingerprint, Kept, Lease, Scope, StoreError};
+use crate::registry::Operation;
+
+/// A call that may run.
+pub(super) struct Claimed {
+    pub(super) operation: Arc<Operation>,
+    pub(super) call: Arc<Call>,
+    pub(super) deadline: Timestamp,
+    pub(super) held: Option<HeldKey>,
+    _made_here: (),
+}
+
+/// A key that is held, and what happened under it before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldKey {
+    pub(super) lease: Lease,
+    pub(super) before: Before,
+}
+
+/// What becomes of a call that was let in.
+pub(super) enum Admission {
+    /// It runs.
+    Run(Claimed),
+    /// It ran before.
+    Replay(Kept),
+}
+
+impl Claimed {
+    /// A call nobody else can be running: it has no key, or whoever sent it holds the lease.
+    pub(super) fn alone(validated: Validated) -> Self {
+        Self::of(validated, None)
+    }
+
+    fn of(validated: Validated, held: Option<HeldKey>) -> Self {
+        let Validated {
+            operation,
+            call,
+            deadline,
+            ..
+        } = validated;
+        Self {
+            operation,
+            call,
+            deadline,
+            held,
+            _made_here: (),
+        }
+    }
+
+    /// Attempts made under this key by earlier calls.
+    pub(super) fn attempts_before(&self) -> u32 {
+        match self.held.map(|held| held.before) {
+            Some(Before::Released { attempts } | Before::Abandoned { attempts, .. }) => attempts,
+            Some(Before::Nothing) | None => 0,
+        }
+    }
+
+    pub(super) fn is_harmless(&self) -> bool {
+        is_harmless(&self.operation, &self.call)
+    }
+
+    /// Which keyed call this is, whether or not the store holds its key: what is handed on downstream
+    /// must not depend on that.
+    pub(super) fn scope(&self) -> Option<Scope> {
+        let held = self.held.map(|held| held.lease.scope);
+        held.or_else(|| Some(scope(&self.operation, &self.call, self.call.key.as_ref()?)))
+    }
+}
+
+fn scope(operation: &Operation, call: &Call, key: &IdempotencyKey) -> Scope {
+    let caller = call.caller.as_ref().map(|it| it.id.as_str());
+    Scope::of(caller, operation.name(), key)
+}
+
+/// Whether the call can be repeated without harm even if it took effect.
+pub(super) fn is_harmless(operation: &Operation, call: &Call) -> bool {
+    let spec = operation.spec();
+    spec.op_type != OperationType::Mutation || spec.idempotency.is_idempotent_for(&call.input)
+}
+
+pub(super) async fn claim(
+    dispatcher: &Dispatcher,
+    validated: Validated,
+) -> Result<Admission, Raised> {
+    let Some(key) = validated.call.key.clone() else {
+        let spec = validated.operation.spec();
+        if spec.idempotency.needs_key_for(&validated.call.input) {
+            return Err(refused(missing(&validated.operation), &validated));
+        }
+        return Ok(Admission::Run(Claimed::alone(validated)));
+    };
+    match ask::ask(dispatcher, &validated, wish(dispatcher, &validated, &key)).await {
+        Ok(ports::Claimed::Held { lease, before }) => {
+            let held = Some(HeldKey { lease, before });
+            Ok(Admission::Run(Claimed::of(validated, held)))
+        }
+        Ok(ports::Claimed::Replay(kept)) => Ok(Admission::Replay(kept)),
+        Ok(ports::Claimed::InFlight { .. }) if validated.call.is_aborted() => {
+            let failure = cancelled(&validated.operation, Effect::None);
+            Err(refused(failure, &validated))
+        }
+        Ok(ports::Claimed::InFlight { remaining_ms }) => {
+            Err(refused(in_flight(&key, remaining_ms), &validated))
+        }
+        Ok(ports::Claimed::Reused) => Err(refused(reused(&key), &validated)),
+        Err(_)
+            if dispatcher.settings().run_without_store
+                && is_harmless(&validated.operation, &validated.call) =>
+        {
+            Ok(Admission::Run(Claimed::alone(validated)))
+        }
+        Err(error) => {
+            let cause = format!("the key could not be claimed: {error}");
+            Err(refused(store_failed(&error), &validated).privately(cause))
+        }
+    }
+}
+
+fn wish(dispatcher: &Dispatcher, validated: &Validated, key: &IdempotencyKey) -> ports::Claim {
+    let Validated {
+        operation, call, ..
+    } = validated;
+    ports::Claim {
+        scope: scope(operation, call, key),
+        fingerprint: Fingerprint::of(operation.name(), &call.input),
+        call: call.id,
+        lease_ms: dispatcher.settings().lease_ms,
+    }
+}
+
+fn refused(failure: Failure, validated: &Validated) -> Raised {
+    Raised::by_gateway(failure, Some(validated.operation.clone()))
+}
+
+fn missing(operation: &Operation) -> Failure {
+    Failure::new(codes::ERR_MISSING_IDEMPOTENCY_KEY).with_message(format!(
+        "operation {} is not safe to repeat and needs an idempotency key",
+        operation.name()
+    ))
+}
+
+fn reused(key: &IdempotencyKey) -> Failure {
+    Failure::new(codes::ERR_IDEMPOTENCY_KEY_REUSED)
+        .with_message(format!(
+            "the idempotency key {key} was used for a call with other input"
+        ))
+        .with_detail(KEY_DETAIL, key.as_str())
+}
+
+pub(super) fn in_flight(key: &IdempotencyKey, remaining_ms: u64) -> Failure {
+    Failure::new(codes::ERR_IDEMPOTENCY_IN_FLIGHT)
+        .with_message(format!(
+            "the call with the idempotency key {key} is still running"
+        ))
+        .with_detail(KEY_DETAIL, key.as_str())
+        .with_retry_after_ms(remaining_ms)
+}
+
+/// What the caller is told when the store does not answer.
+pub(super) fn store_failed(error: &StoreError) -> Failure {
+    Failure::new(codes::ERR_STORE_UNAVAILABLE)
+        .with_message(format!("{error}, so that the call was not started"))
+        .with_detail("reason", error.word())
+        .with_alternatives([Alternative::from(error.advice())])
+}

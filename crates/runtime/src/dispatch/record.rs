@@ -1,0 +1,117 @@
+//! What people who watch learn of a call: that it was counted, and what was recorded of it.
+//!
+//! The outcome of a key is kept in `keep`, together with the recording.
+
+use std::sync::atomic::Ordering;
+
+use panpan_contract::recording::{RecordedOutcome, Recording};
+use panpan_contract::redact::Redactor;
+use panpan_contract::{Redacted, digest, hex};
+use serde_json::Value;
+
+use super::Dispatcher;
+use super::answer::Answer;
+use super::perform::Performed;
+use super::request::Call;
+use super::stamp::{PARAMETERS_BYTES_LIMIT, fits};
+use crate::output::Output;
+use crate::registry::Operation;
+use crate::settings::Record;
+use crate::tally::Way;
+
+impl Dispatcher {
+    /// Keeps what there is to keep of a call without a key, and gives the answer.
+    pub(super) fn record(&self, performed: Performed) -> Answer {
+        if let Some(recording) = self.recording(&performed) {
+            self.world().outcomes.note(recording);
+        }
+        self.count(&performed);
+        answer(performed)
+    }
+
+    pub(super) fn count(&self, performed: &Performed) {
+        let claimed = &performed.claimed;
+        let retried = performed.steps.len() > 1;
+        let code = performed
+            .outcome
+            .as_ref()
+            .err()
+            .map(|failure| failure.code());
+        if code.is_none() && !retried {
+            // Emptied into the tally from time to time: most calls are of this kind.
+            claimed.operation.successes.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let way = Way {
+            retried,
+            replayed: false,
+        };
+        let name = claimed.operation.name().as_str();
+        self.tally().add(name, code, claimed.call.at, way, 1);
+    }
+
+    pub(super) fn recording(&self, performed: &Performed) -> Option<Recording> {
+        let claimed = &performed.claimed;
+        let seen = &claimed.operation.successes;
+        let wanted = performed.outcome.is_err()
+            || match self.settings().record {
+                Record::All => true,
+                Record::Failures => false,
+                Record::Sample { every } => {
+                    performed.steps.len() > 1
+                        || seen.load(Ordering::Relaxed).checked_rem(every) == Some(0)
+                }
+            };
+        wanted.then(|| Recording {
+            id: claimed.call.id,
+            at: claimed.call.at,
+            operation: claimed.operation.name().to_string(),
+            caller: claimed.call.caller.as_ref().map(|it| it.id.clone()),
+            input: shown_input(&claimed.operation, &claimed.call, &performed.outcome),
+            retry_seed: performed.seed.unwrap_or_default(),
+            terms: performed.terms,
+            earlier: performed.earlier.clone(),
+            steps: performed.steps.clone(),
+            items: None,
+            outcome: recorded(&performed.outcome),
+        })
+    }
+}
+
+pub(super) fn answer(performed: Performed) -> Answer {
+    Answer {
+        call: performed.claimed.call.id,
+        attempts: u32::try_from(performed.steps.len()).unwrap_or(u32::MAX),
+        outcome: performed.outcome.map(Output::from),
+        replayed: false,
+        as_declared: performed.as_declared,
+        expires_at: None,
+    }
+}
+
+pub(super) fn recorded(outcome: &Result<Value, Redacted>) -> RecordedOutcome {
+    match outcome {
+        Ok(output) => RecordedOutcome::Succeeded {
+            output_digest: hex(&digest(output)),
+        },
+        Err(failure) => RecordedOutcome::Failed(failure.clone()),
+    }
+}
+
+/// The input without its secrets. A failure shows it already.
+fn shown_input(
+    operation: &Operation,
+    call: &Call,
+    outcome: &Result<Value, Redacted>,
+) -> Option<Value> {
+    if outcome.is_err() {
+        return None;
+    }
+    fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| {
+        let mut input = Value::clone(&call.input);
+        let redactor = Redactor::new();
+        redactor.marked(operation.input_markers(), &mut input);
+        redactor.value(&mut input);
+        input
+    })
+}

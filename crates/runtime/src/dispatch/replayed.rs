@@ -1,0 +1,113 @@
+//! The answer of a call that ran before, or that lost its key to another.
+
+use std::sync::Arc;
+
+use panpan_contract::{Effect, Failure, Redacted, codes, hex};
+
+use super::Dispatcher;
+use super::answer::Answer;
+use super::claim::{HeldKey, in_flight};
+use super::perform::schema_broken_by;
+use super::raised::Raised;
+use super::request::Call;
+use crate::idempotency::IdempotencyKey;
+use crate::output::Output;
+use crate::ports::{Kept, KeptOutcome};
+use crate::registry::Operation;
+use crate::tally::Way;
+
+impl Dispatcher {
+    /// The answer of a call that lost its key while it worked.
+    pub(super) async fn lost(
+        &self,
+        held: HeldKey,
+        operation: &Arc<Operation>,
+        call: &Call,
+    ) -> Answer {
+        let kept = self.world().outcomes.kept(held.lease.scope).await;
+        self.superseded(kept.unwrap_or_default(), operation, call)
+    }
+
+    /// The answer of a call that was too slow: the outcome there is, or that somebody works on it.
+    pub(super) fn superseded(
+        &self,
+        kept: Option<Kept>,
+        operation: &Arc<Operation>,
+        call: &Call,
+    ) -> Answer {
+        if let Some(kept) = kept {
+            return self.replay(kept, operation, call);
+        }
+        let failure = in_flight(key_of(call), self.settings().lease_ms);
+        let raised = Raised::by_gateway(failure, Some(operation.clone()));
+        Answer::failed(call, self.finish(raised, call))
+    }
+
+    /// The answer of a call that ran before.
+    pub(super) fn replay(&self, kept: Kept, operation: &Arc<Operation>, call: &Call) -> Answer {
+        let outcome = match kept.outcome {
+            KeptOutcome::Output(text) => Ok(Output::from_text(text)),
+            KeptOutcome::Failure(text) => match serde_json::from_str::<Failure>(&text) {
+                Ok(failure) => Err(failure.redacted()),
+                Err(error) => Err(self.unreadable(&error.to_string(), operation, call)),
+            },
+            KeptOutcome::LargeOutput { digest, bytes } => {
+                let failure = not_kept(operation, &hex(&digest), bytes);
+                let raised = Raised::by_gateway(failure, Some(operation.clone()));
+                Err(self.finish(raised, call))
+            }
+        };
+        let as_declared = match &outcome {
+            Ok(output) => is_as_declared(operation, output),
+            Err(_) => true,
+        };
+        let way = Way {
+            replayed: true,
+            ..Way::default()
+        };
+        let code = outcome.as_ref().err().map(|failure| failure.code());
+        self.tally()
+            .add(operation.name().as_str(), code, call.at, way, 1);
+        Answer {
+            call: kept.call,
+            outcome,
+            attempts: 0,
+            replayed: true,
+            as_declared,
+            expires_at: Some(kept.expires_at),
+        }
+    }
+
+    fn unreadable(&self, error: &str, operation: &Arc<Operation>, call: &Call) -> Redacted {
+        let failure = Failure::new(codes::INTERNAL)
+            .with_message("the recorded outcome cannot be read")
+            .with_effect(Effect::Unknown);
+        let cause = format!("the recorded outcome cannot be read: {error}");
+        let raised = Raised::by_gateway(failure, Some(operation.clone())).privately(cause);
+        self.finish(raised, call)
+    }
+}
+
+pub(super) fn key_of(call: &Call) -> &IdempotencyKey {
+    let key = call.key.as_ref();
+    key.expect("only a call with a key holds a lease")
+}
+
+/// Looks into a recorded output only where a schema was declared.
+fn is_as_declared(operation: &Operation, output: &Output) -> bool {
+    operation.output_schema().is_none()
+        || output
+            .clone()
+            .into_value()
+            .is_ok_and(|output| schema_broken_by(operation, &output).is_none())
+}
+
+fn not_kept(operation: &Operation, digest: &str, bytes: u64) -> Failure {
+    Failure::new(codes::ERR_OUTCOME_TOO_LARGE)
+        .with_message(format!(
+            "operation {} succeeded; its output of {bytes} bytes was too large to be kept",
+            operation.name()
+        ))
+        .with_detail("output_bytes", bytes)
+        .with_detail("output_sha256", digest)
+}

@@ -1,0 +1,143 @@
+//! A call as it is handed in, and what it carries through the rooms.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_contract::operation::OperationName;
+use panpan_contract::retry::Attempt;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::handler::ReportProgress;
+use crate::idempotency::IdempotencyKey;
+use crate::identity::Identity;
+use crate::ports::Scope;
+
+/// A call as a protocol hands it in.
+#[derive(Clone, Debug)]
+pub struct CallRequest {
+    /// The name of the operation, as the caller wrote it.
+    pub operation: String,
+    /// The input, not yet checked.
+    pub input: Arc<Value>,
+    /// Where the call comes from.
+    pub origin: Origin,
+    /// Who calls, if that is known.
+    pub caller: Option<Arc<Identity>>,
+    /// The name of the piece of work.
+    pub key: Option<IdempotencyKey>,
+    /// What to do when the same piece of work is under way.
+    pub in_flight: InFlight,
+    /// What to jitter delays with.
+    pub retry_seed: Option<i64>,
+    /// How long the caller waits, all attempts together.
+    pub timeout_ms: Option<u64>,
+    /// Stops the work when it fires, keyed or not.
+    pub abort: Option<CancellationToken>,
+    /// Where to tell how far the work is.
+    pub progress: Option<Arc<dyn ReportProgress>>,
+}
+
+/// Where a call comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// From outside: internal operations do not exist for it.
+    Wire,
+    /// From the house itself, such as the command line or a task.
+    House,
+    /// From another operation, which reaches only these.
+    Operation {
+        /// The operations it was registered to call.
+        reach: Arc<BTreeSet<OperationName>>,
+    },
+}
+
+/// What to do when the same piece of work is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InFlight {
+    /// Say so.
+    #[default]
+    Refuse,
+    /// Wait for its outcome, as long as the caller waits.
+    Wait,
+}
+
+/// What a task brings along when it enters with one attempt at a time.
+///
+/// Whoever brings it holds the lease on the work, waits between the attempts, and keeps the outcome.
+#[derive(Clone, Debug, Default)]
+pub struct Held {
+    /// How the earlier attempts ended.
+    pub history: Vec<Attempt>,
+    /// What the downstream key is made from.
+    pub scope: Option<Scope>,
+}
+
+impl CallRequest {
+    /// A call from outside by nobody in particular.
+    pub fn from_wire(operation: impl Into<String>, input: impl Into<Arc<Value>>) -> Self {
+        Self {
+            operation: operation.into(),
+            input: input.into(),
+            origin: Origin::Wire,
+            caller: None,
+            key: None,
+            in_flight: InFlight::default(),
+            retry_seed: None,
+            timeout_ms: None,
+            abort: None,
+            progress: None,
+        }
+    }
+
+    /// The same call under a key.
+    pub fn keyed(mut self, key: IdempotencyKey) -> Self {
+        self.key = Some(key);
+        self
+    }
+}
+
+/// A call on its way through the rooms.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) id: Uuid,
+    pub(crate) at: Timestamp,
+    pub(crate) operation: String,
+    pub(crate) input: Arc<Value>,
+    pub(crate) origin: Origin,
+    pub(crate) caller: Option<Arc<Identity>>,
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) in_flight: InFlight,
+    pub(crate) retry_seed: Option<i64>,
+    pub(crate) timeout_ms: Option<u64>,
+    pub(crate) abort: Option<CancellationToken>,
+    pub(crate) progress: Option<Arc<dyn ReportProgress>>,
+}
+
+impl Call {
+    /// Whether its caller has stopped it.
+    pub(super) fn is_aborted(&self) -> bool {
+        self.abort
+            .as_ref()
+            .is_some_and(CancellationToken::is_cancelled)
+    }
+
+    pub(super) fn of(request: CallRequest, id: Uuid, at: Timestamp) -> Self {
+        Self {
+            id,
+            at,
+            operation: request.operation,
+            input: request.input,
+            origin: request.origin,
+            caller: request.caller,
+            key: request.key,
+            in_flight: request.in_flight,
+            retry_seed: request.retry_seed,
+            timeout_ms: request.timeout_ms,
+            abort: request.abort,
+            progress: request.progress,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Streams: items until the end or a failure, and a record of how many there were.
+//!
+//! A stream is resolved, authorized and validated like any call, and has no key, no retries and no
+//! deadline. The failure that ends it is stamped, redacted and settled like any other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll};
+
+use futures_core::Stream;
+use jiff::Timestamp;
+use panpan_contract::recording::{RecordedOutcome, Recording};
+use panpan_contract::redact::Redactor;
+use panpan_contract::retry::{Terms, Waiting};
+use panpan_contract::{Effect, Failure, Redacted, hex};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::Dispatcher;
+use super::attempt::{cancelled, panicked, said};
+use super::raised::Raised;
+use super::request::Call;
+use super::validate::Validated;
+use crate::context::{CancelOnDrop, Context};
+use crate::handler::BoxStream;
+use crate::registry::Operation;
+use crate::tally::Way;
+
+/// The items of a subscription. A failure is the last of them; dropping it stops the work.
+pub struct Subscription {
+    dispatcher: Dispatcher,
+    operation: Arc<Operation>,
+    call: Arc<Call>,
+    items: Option<BoxStream<Result<Value, Failure>>>,
+    aborted: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
+    count: u64,
+    _cancelled_afterwards: CancelOnDrop,
+}
+
+impl Subscription {
+    pub(super) fn open(dispatcher: Dispatcher, validated: Validated) -> Self {
+        let Validated {
+            operation, call, ..
+        } = validated;
+        let context = Context::new(&dispatcher, &operation, &call, None, 1, Timestamp::MAX);
+        let cancelled_afterwards = context.cancel_on_drop();
+        let open = AssertUnwindSafe(|| {
+            let handler = operation.stream_handler();
+            handler.open(context, call.input.clone())
+        });
+        let items = catch_unwind(open).unwrap_or_else(|panic| {
+            let said = said(&*panic);
+            Box::pin(Broken(Some(said)))
+        });
+        Self {
+            aborted: call
+                .abort
+                .clone()
+                .map(|token| Box::pin(token.cancelled_owned())),
+            dispatcher,
+            operation,
+            call,
+            items: Some(items),
+            count: 0,
+            _cancelled_afterwards: cancelled_afterwards,
+        }
+    }
+
+    /// How many items there were so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn fail(&mut self, raised: Raised) -> Redacted {
+        let failure = self.dispatcher.finish(raised, &self.call);
+        self.end(RecordedOutcome::Failed(failure.clone()));
+        failure
+    }
+
+    /// Drops the handler's stream, where a panic in it does no harm, and records the end.
+    fn end(&mut self, outcome: RecordedOutcome) {
+        let items = self.items.take();
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(items)));
+        let recording = self.recording(outcome);
+        let name = self.operation.name().as_str();
+        let tally = self.dispatcher.tally();
+        tally.add(name, recording.code(), self.call.at, Way::default(), 1);
+        self.dispatcher.world().outcomes.note(recording);
+    }
+
+    fn recording(&self, outcome: RecordedOutcome) -> Recording {
+        let mut input = Value::clone(&self.call.input);
+        let redactor = Redactor::new();
+        redactor.marked(self.operation.input_markers(), &mut input);
+        redactor.value(&mut input);
+        Recording {
+            id: self.call.id,
+            at: self.call.at,
+            operation: self.operation.name().to_string(),
+            caller: self.call.caller.as_ref().map(|it| it.id.clone()),
+            input: Some(input),
+            retry_seed: self.call.retry_seed.unwrap_or_default(),
+            terms: Terms {
+                policy: None,
+                repeatable: false,
+                deadline: None,
+                waiting: Waiting::Inline,
+            },
+            earlier: Vec::new(),
+            steps: Vec::new(),
+            items: Some(self.count),
+            outcome,
+        }
+    }
+
+    fn by_gateway(&self, failure: Failure) -> Raised {
+        Raised::by_gateway(failure, Some(self.operation.clone()))
+    }
+}
+
+impl Stream for Subscription {
+    type Item = Result<Value, Redacted>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(items) = &mut this.items else {
+            return Poll::Ready(None);
+        };
+        if let Some(aborted) = &mut this.aborted
+            && aborted.as_mut().poll(task).is_ready()
+        {
+            let failure = cancelled(&this.operation, Effect::Unknown);
+            let raised = this.by_gateway(failure);
+            return Poll::Ready(Some(Err(this.fail(raised))));
+        }
+        match catch_unwind(AssertUnwindSafe(|| items.as_mut().poll_next(task))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(Some(Ok(item)))) => {
+                this.count += 1;
+                Poll::Ready(Some(Ok(item)))
+            }
+            Ok(Poll::Ready(Some(Err(failure)))) => {
+                let raised = Raised::by_handler(failure, this.operation.clone());
+                Poll::Ready(Some(Err(this.fail(raised))))
+            }
+            Ok(Poll::Ready(None)) => {
+                this.end(completed());
+                Poll::Ready(None)
+            }
+            Err(panic) => {
+                let raised = panicked(&this.operation, &said(&*panic));
+                Poll::Ready(Some(Err(this.fail(raised))))
+            }
+        }
+    }
+}
+
+/// The end of a stream has no output; what its items were is not kept.
+fn completed() -> RecordedOutcome {
+    RecordedOutcome::Succeeded {
+        output_digest: hex(&Sha256::digest("")),
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if self.items.is_some() {
+            let failure = cancelled(&self.operation, Effect::Unknown);
+            let raised = self.by_gateway(failure);
+            self.fail(raised);
+        }
+    }
+}
+
+impl std::fmt::Debug for Subscription {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Subscription")
+            .field("operation", self.operation.name())
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The stream of a handler that panicked before it gave one.
+struct Broken(Option<String>);
+
+impl Stream for Broken {
+    type Item = Result<Value, Failure>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Task<'_>) -> Poll<Option<Self::Item>> {
+        let said = self.0.take().unwrap_or_default();
+        std::panic::resume_unwind(Box::new(said))
+    }
+}

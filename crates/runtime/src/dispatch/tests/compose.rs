@@ -1,0 +1,211 @@
+//! Operations that call operations: with what authority, how far, and for how long.
+
+use super::*;
+use crate::credentials::Credentials;
+use crate::handler::Progress;
+use crate::identity::Identity;
+use crate::registry::Registration;
+use panpan_contract::Secret;
+use panpan_contract::operation::OperationName;
+use tokio_util::sync::CancellationToken;
+
+fn name(text: &str) -> OperationName {
+    text.parse().unwrap()
+}
+
+fn named(text: &str) -> OperationSpec {
+    OperationSpec::new(name(text), OperationType::Query)
+}
+
+/// Calls whatever its input says and gives back the code it failed with.
+async fn relay(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let callee = input["callee"].as_str().unwrap_or_default();
+    match context.call(callee, json!({"from": "relay"})).await {
+        Ok(output) => Ok(output),
+        Err(failure) => Ok(json!(failure.code().as_str())),
+    }
+}
+
+fn house(authority: Option<Identity>) -> House {
+    let mut hidden = named("test/hidden");
+    hidden.visibility = Visibility::Internal;
+    let mut restricted = named("test/restricted");
+    restricted.access_control.required_scopes = vec!["files".to_owned()];
+    let mut relaying = Registration::new(named("test/relay"), relay)
+        .calling(["test/hidden", "test/restricted"].map(name));
+    if let Some(authority) = authority {
+        relaying = relaying.acting_as(authority);
+    }
+    let builder = Registry::builder()
+        .add(relaying)
+        .register(hidden, echo)
+        .register(restricted, echo)
+        .register(named("test/other"), echo);
+    House::over(builder, Settings::default())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_reaches_what_it_was_registered_to_call_with_its_own_authority() {
+    let trusted = Identity::new("relay").with_scope("files");
+    let reached = json!({"from": "relay"});
+    for (authority, callee, expected) in [
+        (None, "test/hidden", reached.clone()),
+        (None, "test/other", json!("NOT_FOUND")),
+        (None, "test/none", json!("NOT_FOUND")),
+        (None, "test/restricted", json!("FORBIDDEN")),
+        (
+            Some(Identity::new("relay")),
+            "test/restricted",
+            json!("FORBIDDEN"),
+        ),
+        (Some(trusted), "test/restricted", reached),
+    ] {
+        let answer = house(authority)
+            .call("test/relay", json!({"callee": callee}))
+            .await;
+        assert_eq!(answer.unwrap(), expected, "{callee}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_authority_of_the_caller_is_not_handed_on() {
+    let request = CallRequest {
+        caller: Some(Arc::new(Identity::new("ann").with_scope("files"))),
+        ..CallRequest::from_wire("test/relay", json!({"callee": "test/restricted"}))
+    };
+    let answer = house(None).dispatcher.dispatch(request).await;
+    assert_eq!(answer.into_value().unwrap(), json!("FORBIDDEN"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_the_caller_may_call_is_shown() {
+    let house = house(None);
+    let names = |caller: Option<&Identity>| -> Vec<String> {
+        let callable = house.dispatcher.callable(caller).into_iter();
+        callable.map(|it| it.name().to_string()).collect()
+    };
+    assert_eq!(names(None), ["test/other", "test/relay"]);
+    let ann = Identity::new("ann").with_scope("files");
+    assert_eq!(
+        names(Some(&ann)),
+        ["test/other", "test/relay", "test/restricted"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_called_operation_ends_when_its_caller_does() {
+    let stopped = Arc::new(Mutex::new(Vec::new()));
+    let watch = {
+        let stopped = stopped.clone();
+        move |context: Context, _: Arc<Value>| {
+            let (stopped, remaining) = (stopped.clone(), context.remaining_ms());
+            async move {
+                // Work beside the handler is told; the handler itself is dropped.
+                let token = context.cancellation().clone();
+                tokio::spawn(async move {
+                    token.cancelled().await;
+                    stopped.lock().unwrap().push(remaining);
+                });
+                std::future::pending::<Result<Value, Failure>>().await
+            }
+        }
+    };
+    let mut parent = named("test/parent");
+    parent.timeout_ms = Some(1000);
+    let calling = |context: Context, _: Arc<Value>| async move {
+        context.sleep(400).await;
+        let answer = context.call("test/child", json!({})).await;
+        answer.map_err(Redacted::into_failure)
+    };
+    let builder = Registry::builder()
+        .add(Registration::new(parent, calling).calling([name("test/child")]))
+        .register(named("test/child"), watch);
+    let house = House::over(builder, Settings::default());
+    let abort = CancellationToken::new();
+    let request = CallRequest {
+        abort: Some(abort.clone()),
+        ..CallRequest::from_wire("test/parent", json!({}))
+    };
+    let aborting = async {
+        house.dispatcher.world().clock.sleep(500).await;
+        abort.cancel();
+    };
+    let (answer, ()) = tokio::join!(house.dispatcher.dispatch(request), aborting);
+    assert_eq!(
+        answer.into_value().unwrap_err().code().as_str(),
+        "ERR_CANCELLED"
+    );
+    tokio::task::yield_now().await;
+    // It had what was left of its caller's time.
+    assert_eq!(*stopped.lock().unwrap(), [600]);
+}
+
+#[derive(Debug, Default)]
+struct Heard(Mutex<Vec<Progress>>);
+
+impl crate::handler::ReportProgress for Heard {
+    fn report(&self, progress: Progress) {
+        self.0.lock().unwrap().push(progress);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_reports_progress_without_secrets_and_has_credentials_of_its_own() {
+    let run = |context: Context, _: Arc<Value>| async move {
+        let secret = context.credentials().get("api").unwrap().expose().clone();
+        context.report(Progress {
+            done: 1.0,
+            total: Some(2.0),
+            message: Some(format!("sent Authorization: Bearer {secret}")),
+        });
+        Ok::<_, Failure>(json!(secret.len()))
+    };
+    let secret = Secret::new("sk-live-51H8xQzT0aB".to_owned());
+    let registration =
+        Registration::new(query(), run).with_credentials(Credentials::from_iter([("api", secret)]));
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let heard = Arc::new(Heard::default());
+    let request = CallRequest {
+        progress: Some(heard.clone()),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    let answer = house.dispatcher.dispatch(request).await;
+    assert_eq!(answer.into_value().unwrap(), json!(19));
+    let heard = heard.0.lock().unwrap();
+    let message = heard[0].message.as_ref().unwrap();
+    assert!(
+        message.contains("[REDACTED]") && !message.contains("51H8"),
+        "{message}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn operations_can_be_replaced_while_a_call_runs() {
+    let slow = |context: Context, _: Arc<Value>| async move {
+        context.sleep(100).await;
+        Ok::<_, Failure>(json!("old"))
+    };
+    let house = House::of(query(), slow);
+    let request = || CallRequest::from_wire("test/run", json!({}));
+    let replacing = async {
+        house.dispatcher.world().clock.sleep(50).await;
+        let new = |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!("new")) };
+        let registry = Registry::builder().register(query(), new).build().unwrap();
+        house.dispatcher.replace(registry);
+        house.dispatcher.dispatch(request()).await.into_value()
+    };
+    let (old, new) = tokio::join!(house.dispatcher.dispatch(request()), replacing);
+    assert_eq!(old.into_value().unwrap(), json!("old"));
+    assert_eq!(new.unwrap(), json!("new"));
+    // Neither is forgotten when calls are counted.
+    house.dispatcher.tend().await.unwrap();
+    let counts = house
+        .dispatcher
+        .world()
+        .outcomes
+        .counts(Timestamp::MIN)
+        .await
+        .unwrap();
+    assert_eq!(counts.iter().map(|it| it.calls).sum::<u64>(), 2);
+    assert!(house.dispatcher.0.retired.lock().unwrap().is_empty());
+}

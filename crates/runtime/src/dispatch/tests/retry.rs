@@ -1,0 +1,325 @@
+//! What is tried again, after how long, and what stops it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use panpan_contract::catalogue::Entry;
+use panpan_contract::retry::{Decision, Why};
+
+use super::*;
+use crate::registry::Registration;
+use crate::retry::{BreakerSettings, BudgetSettings, Upstream};
+use tokio_util::sync::CancellationToken;
+
+/// Fails so often, then works.
+fn flaky(failures: u32, entry: &'static Entry) -> impl Handler {
+    let calls = AtomicU32::new(0);
+    move |context: Context, _: Arc<Value>| {
+        let call = calls.fetch_add(1, Ordering::Relaxed);
+        let fails = call < failures;
+        std::future::ready(if fails {
+            Err(Failure::new(entry))
+        } else {
+            Ok(json!({"attempt": context.attempt()}))
+        })
+    }
+}
+
+fn decisions(house: &House) -> Vec<Decision> {
+    let recordings = house.store.recordings();
+    let steps = recordings.iter().flat_map(|it| it.steps.clone());
+    steps
+        .filter_map(|step| Some(step.decided?.decision))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_that_passes_is_not_seen_by_the_caller() {
+    let house = House::over(
+        Registry::builder().register(query(), flaky(3, codes::ERR_HTTP_503_UNAVAILABLE)),
+        Settings::default(),
+    );
+    let request = CallRequest::from_wire("test/run", json!({}));
+    let before = house.dispatcher.world().clock.now();
+    let answer = house.dispatcher.dispatch(request).await;
+    assert_eq!(answer.attempts, 4);
+    assert_eq!(answer.into_value().unwrap(), json!({"attempt": 4}));
+    // The published delays for seed 42.
+    let waited = house.dispatcher.world().clock.now().duration_since(before);
+    assert_eq!(waited.as_millis(), 96 + 180 + 424);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_failure_is_repeated_as_its_code_and_the_operation_allow() {
+    let mutation = spec(OperationType::Mutation);
+    let mut idempotent = mutation.clone();
+    idempotent.idempotency.idempotent = true;
+    for (spec, entry, attempts, why) in [
+        (query(), codes::ERR_HTTP_404_NOT_FOUND, 1, Why::NotRetryable),
+        (query(), codes::ERR_SSL_ERROR, 1, Why::NotRetryable),
+        (
+            query(),
+            codes::ERR_HTTP_503_UNAVAILABLE,
+            4,
+            Why::AttemptsSpent,
+        ),
+        (
+            query(),
+            codes::ERR_HTTP_500_SERVER_ERROR,
+            3,
+            Why::AttemptsSpent,
+        ),
+        (
+            mutation.clone(),
+            codes::ERR_HTTP_500_SERVER_ERROR,
+            1,
+            Why::MayHaveHappened,
+        ),
+        (
+            mutation.clone(),
+            codes::ERR_HTTP_429_RATE_LIMITED,
+            4,
+            Why::AttemptsSpent,
+        ),
+        (
+            idempotent,
+            codes::ERR_HTTP_500_SERVER_ERROR,
+            3,
+            Why::AttemptsSpent,
+        ),
+    ] {
+        let house = House::of(spec, flaky(9, entry));
+        assert_eq!(house.fails(json!({})).await.code().as_str(), entry.code);
+        let decisions = decisions(&house);
+        assert_eq!(decisions.len(), attempts, "{}", entry.code);
+        assert_eq!(
+            decisions.last(),
+            Some(&Decision::Answer(why)),
+            "{}",
+            entry.code
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
+    let house = House::of(query(), flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));
+    let request = CallRequest {
+        timeout_ms: Some(150),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    let failure = house
+        .dispatcher
+        .dispatch(request)
+        .await
+        .into_value()
+        .unwrap_err();
+    assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
+    let too_near = Decision::Answer(Why::DeadlineTooNear);
+    assert_eq!(
+        decisions(&house),
+        [Decision::Again { delay_ms: 96 }, too_near]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_time_is_no_attempt() {
+    let panics = |_: Context, _: Arc<Value>| async { panic!("reached") as Result<Value, Failure> };
+    let house = House::of(spec(OperationType::Mutation), panics);
+    let request = CallRequest {
+        timeout_ms: Some(0),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    let failure = house
+        .dispatcher
+        .dispatch(request)
+        .await
+        .into_value()
+        .unwrap_err();
+    assert_eq!(
+        (failure.code().as_str(), failure.effect()),
+        ("TIMEOUT", Effect::None)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_seed_of_the_call_decides_and_a_deterministic_operation_has_one_of_its_own() {
+    let delay = |seed: Option<i64>, deterministic: bool| async move {
+        let mut spec = query();
+        spec.deterministic = deterministic;
+        let house = House::of(spec, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
+        let request = CallRequest {
+            retry_seed: seed,
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        house
+            .dispatcher
+            .dispatch(request)
+            .await
+            .into_value()
+            .unwrap_err();
+        decisions(&house)[0]
+    };
+    assert_eq!(
+        delay(Some(0), false).await,
+        Decision::Again { delay_ms: 103 }
+    );
+    assert_eq!(
+        delay(Some(0), true).await,
+        Decision::Again { delay_ms: 103 }
+    );
+    assert_eq!(delay(None, false).await, Decision::Again { delay_ms: 96 });
+    let own = delay(None, true).await;
+    assert_eq!(delay(None, true).await, own);
+    assert_ne!(own, Decision::Again { delay_ms: 96 });
+}
+
+fn behind(upstream: &Arc<Upstream>, handler: impl Handler) -> House {
+    let registration = Registration::new(query(), handler).behind(upstream.clone());
+    House::over(Registry::builder().add(registration), Settings::default())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spent_budget_is_shared_by_all_calls_to_the_upstream() {
+    let none = BudgetSettings {
+        per_thousand_calls: 0,
+        per_second: 0,
+        saved_max: 0,
+    };
+    let upstream = Arc::new(Upstream::new("api", BreakerSettings::default(), none));
+    let house = behind(&upstream, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
+    house.fails(json!({})).await;
+    assert_eq!(decisions(&house), [Decision::Answer(Why::BudgetSpent)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_circuit_refuses_without_an_attempt_and_without_spending_retries() {
+    let breaker = BreakerSettings {
+        failures_to_open: 2,
+        open_ms: 1000,
+        open_ms_max: 1000,
+    };
+    let two_retries = BudgetSettings {
+        per_thousand_calls: 0,
+        per_second: 2,
+        saved_max: 2,
+    };
+    let upstream = Arc::new(Upstream::new("api", breaker, two_retries));
+    let house = behind(&upstream, flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));
+    // Both retries are spent on the upstream's own failures; waiting for the circuit is free.
+    let request = CallRequest::from_wire("test/run", json!({}));
+    let answer = house.dispatcher.dispatch(request).await;
+    assert_eq!(answer.into_value().unwrap(), json!({"attempt": 4}));
+    house.fails_with_open_circuit(&upstream).await;
+}
+
+impl House {
+    /// A circuit that stays open for longer than a call waits is the answer.
+    async fn fails_with_open_circuit(&self, upstream: &Upstream) {
+        let now = self.dispatcher.world().clock.now();
+        (0..2).for_each(|_| upstream.ended(Some(Category::Network), now));
+        let request = CallRequest {
+            timeout_ms: Some(500),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let answer = self.dispatcher.dispatch(request).await;
+        let failure = answer.into_value().unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_CIRCUIT_OPEN");
+        assert_eq!(failure.effect(), Effect::None);
+        assert_eq!(failure.recovery().retry_after_ms, Some(1000));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_stops_the_work_and_the_waiting() {
+    let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
+    for (house, effect) in [
+        (House::of(query(), never), Effect::None),
+        (
+            House::of(spec(OperationType::Mutation), never),
+            Effect::Unknown,
+        ),
+        (
+            House::of(query(), flaky(9, codes::ERR_HTTP_503_UNAVAILABLE)),
+            Effect::None,
+        ),
+    ] {
+        let abort = CancellationToken::new();
+        let request = CallRequest {
+            abort: Some(abort.clone()),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let aborting = async {
+            house.dispatcher.world().clock.sleep(50).await;
+            abort.cancel();
+        };
+        let (answer, ()) = tokio::join!(house.dispatcher.dispatch(request), aborting);
+        let failure = answer.into_value().unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_CANCELLED");
+        if effect == Effect::Unknown {
+            assert_eq!(failure.effect(), effect);
+        }
+        assert_eq!(
+            house.dispatcher.world().clock.now().as_millisecond() % 50,
+            0
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_makes_one_attempt_and_is_told_when_to_come_again() {
+    let house = House::of(query(), flaky(1, codes::ERR_HTTP_503_UNAVAILABLE));
+    let request = || CallRequest {
+        timeout_ms: Some(10),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    let first = house
+        .dispatcher
+        .dispatch_task(request(), Held::default())
+        .await;
+    assert_eq!(first.again_at, Timestamp::from_millisecond(96).ok());
+    let held = Held {
+        history: first.attempt.into_iter().collect(),
+        scope: None,
+    };
+    let second = house.dispatcher.dispatch_task(request(), held).await;
+    assert_eq!(second.again_at, None);
+    assert_eq!(second.answer.into_value().unwrap(), json!({"attempt": 2}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn strict_houses_take_no_output_and_no_details_that_break_their_schema() {
+    let mut declaring = query();
+    declaring.output_schema = json!({"type": "object", "required": ["a"]});
+    declaring.error_schemas = vec![definition("DISK_FULL")];
+    let kind = definition("DISK_FULL").kind().unwrap();
+    let unfit_details = Failure::new(kind).with_detail("free", "seven");
+    for strict in [false, true] {
+        let settings = Settings {
+            strict,
+            ..Settings::default()
+        };
+        let house = House::over(
+            Registry::builder().register(declaring.clone(), echo),
+            settings,
+        );
+        let answer = house
+            .dispatcher
+            .dispatch(CallRequest::from_wire("test/run", json!({})))
+            .await;
+        assert_eq!(answer.outcome.is_err(), strict);
+        assert_eq!(answer.as_declared, strict);
+        assert_eq!(
+            house.private(),
+            ["the output does not fit its declared schema"]
+        );
+
+        let failing = failing(unfit_details.clone());
+        let house = House::over(
+            Registry::builder().register(declaring.clone(), failing),
+            settings,
+        );
+        let failure = house.fails(json!({})).await;
+        let code = if strict { "INTERNAL" } else { "DISK_FULL" };
+        assert_eq!(failure.code().as_str(), code);
+    }
+}

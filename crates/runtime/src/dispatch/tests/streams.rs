@@ -1,0 +1,128 @@
+//! Subscriptions: items, ends, failures, and what is recorded of them.
+
+use futures_util::{StreamExt as _, stream};
+use panpan_contract::recording::RecordedOutcome;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::registry::Registration;
+
+type Item = Result<Value, Failure>;
+
+fn house(items: impl Fn() -> Vec<Item> + Send + Sync + 'static) -> House {
+    let open = move |_: Context, _: Arc<Value>| stream::iter(items());
+    over(Registration::streaming(
+        spec(OperationType::Subscription),
+        open,
+    ))
+}
+
+fn over(registration: Registration) -> House {
+    House::over(Registry::builder().add(registration), Settings::default())
+}
+
+async fn all(house: &House) -> Vec<Result<Value, String>> {
+    let request = CallRequest::from_wire("test/run", json!({}));
+    let items = house.dispatcher.subscribe(request).unwrap();
+    let told = items.map(|item| item.map_err(|failure| failure.code().to_string()));
+    told.collect().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_come_until_the_end_and_only_their_number_is_recorded() {
+    let house = house(|| vec![Ok(json!(1)), Ok(json!("password=hunter22"))]);
+    assert_eq!(
+        all(&house).await,
+        [Ok(json!(1)), Ok(json!("password=hunter22"))]
+    );
+    let recordings = house.store.recordings();
+    assert_eq!(recordings[0].items, Some(2));
+    assert_eq!(recordings[0].code(), None);
+    assert!(
+        !serde_json::to_string(&recordings[0])
+            .unwrap()
+            .contains("hunter22")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_ends_a_stream_and_is_settled_like_any_other() {
+    let undeclared = definition("DISK_ON_FIRE").kind().unwrap();
+    for (failure, code) in [
+        (Failure::new(codes::ERR_TIMEOUT), "ERR_TIMEOUT"),
+        (Failure::new(codes::NOT_FOUND), "INTERNAL"),
+        (Failure::new(undeclared), "INTERNAL"),
+    ] {
+        let house = house(move || vec![Ok(json!(1)), Err(failure.clone()), Ok(json!(2))]);
+        assert_eq!(all(&house).await, [Ok(json!(1)), Err(code.to_owned())]);
+        let recording = &house.store.recordings()[0];
+        assert_eq!(recording.items, Some(1));
+        assert_eq!(recording.code().unwrap().as_str(), code);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn panics_become_internal_at_the_start_and_in_between() {
+    let in_between = |_: Context, _: Arc<Value>| {
+        stream::iter(0..2).map(|number| {
+            assert!(number < 1, "torn");
+            Ok::<_, Failure>(json!(number))
+        })
+    };
+    let at_the_start = |context: Context, _: Arc<Value>| {
+        assert!(context.attempt() > 1, "torn");
+        stream::empty::<Item>()
+    };
+    let subscription = || spec(OperationType::Subscription);
+    let internal = || Err("INTERNAL".to_owned());
+    let house = over(Registration::streaming(subscription(), in_between));
+    assert_eq!(all(&house).await, [Ok(json!(0)), internal()]);
+    assert_eq!(house.private(), ["panic: torn"]);
+    let house = over(Registration::streaming(subscription(), at_the_start));
+    assert_eq!(all(&house).await, [internal()]);
+    assert_eq!(house.private(), ["panic: torn"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
+    let open = |_: Context, _: Arc<Value>| {
+        stream::iter([Ok::<_, Failure>(json!(1))]).chain(stream::pending())
+    };
+    for leaves in [true, false] {
+        let house = over(Registration::streaming(
+            spec(OperationType::Subscription),
+            open,
+        ));
+        let abort = CancellationToken::new();
+        let request = CallRequest {
+            abort: Some(abort.clone()),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let mut items = house.dispatcher.subscribe(request).unwrap();
+        assert_eq!(items.next().await.unwrap().unwrap(), json!(1));
+        if leaves {
+            drop(items);
+        } else {
+            abort.cancel();
+            let failure = items.next().await.unwrap().unwrap_err();
+            assert_eq!(failure.code().as_str(), "ERR_CANCELLED");
+            assert!(items.next().await.is_none());
+        }
+        let recordings = house.store.recordings();
+        assert_eq!(recordings.len(), 1);
+        assert!(matches!(&recordings[0].outcome, RecordedOutcome::Failed(_)));
+        assert_eq!(recordings[0].items, Some(1));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_are_called_and_streams_are_subscribed_to() {
+    let house = house(Vec::new);
+    let failure = house.fails(json!({})).await;
+    assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
+    let house = House::of(query(), echo);
+    let request = CallRequest::from_wire("test/run", json!({}));
+    let failure = house.dispatcher.subscribe(request).unwrap_err();
+    assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
+    assert_eq!(failure.details().unwrap()["op_type"], json!("query"));
+}

@@ -1,0 +1,159 @@
+//! Keys: which texts are one, whose they are, and what was asked under them.
+
+use std::fmt;
+
+use panpan_contract::operation::OperationName;
+use panpan_contract::{canonical_json, hex};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::ports::{Fingerprint, Scope};
+
+/// The longest key.
+pub const KEY_LENGTH_LIMIT: usize = 255;
+
+/// The name a caller gives to one piece of work, the same over all repeats of it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IdempotencyKey(String);
+
+/// Why a text is not a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// There is nothing in it.
+    #[error("the idempotency key is empty; leave it out, or name the piece of work")]
+    Empty,
+    /// It is too long.
+    #[error("the idempotency key has {0} characters; at most {KEY_LENGTH_LIMIT} are allowed")]
+    Length(usize),
+    /// It holds something that cannot be seen.
+    #[error("the idempotency key may hold only visible ASCII characters, without spaces")]
+    Character,
+}
+
+impl IdempotencyKey {
+    /// Checks a key. One in double quotes is the same key as without them, since the header's
+    /// standard form is quoted and many clients leave the quotes out.
+    pub fn new(text: &str) -> Result<Self, KeyError> {
+        let bare = text
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'))
+            .unwrap_or(text);
+        let length = bare.chars().count();
+        match length {
+            0 => Err(KeyError::Empty),
+            _ if length > KEY_LENGTH_LIMIT => Err(KeyError::Length(length)),
+            _ if !bare.bytes().all(|byte| byte.is_ascii_graphic()) => Err(KeyError::Character),
+            _ => Ok(Self(bare.to_owned())),
+        }
+    }
+
+    /// The key without quotes.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+impl Scope {
+    /// The keyed call of this caller.
+    pub fn of(caller: Option<&str>, operation: &OperationName, key: &IdempotencyKey) -> Self {
+        let mut digest = Sha256::new();
+        // Lengths keep neighbours apart; nobody and somebody without a name differ by the tag.
+        for part in [caller, Some(operation.as_str()), Some(key.as_str())] {
+            let bytes = part.unwrap_or_default().as_bytes();
+            digest.update([u8::from(part.is_some())]);
+            digest.update((bytes.len() as u64).to_be_bytes());
+            digest.update(bytes);
+        }
+        Self(digest.finalize().into())
+    }
+
+    /// The key to hand on to whoever does the work, the same over all attempts.
+    pub fn downstream_key(&self) -> String {
+        hex(&Sha256::digest(self.0)[..16])
+    }
+}
+
+impl Fingerprint {
+    /// What is asked: the operation and its input, in whatever order its members were written.
+    pub fn of(operation: &OperationName, input: &Value) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(operation.as_str());
+        digest.update([0]);
+        digest.update(canonical_json(input));
+        Self(digest.finalize().into())
+    }
+
+    /// A seed for delays that are to be the same whenever the same is asked.
+    pub fn retry_seed(&self) -> i64 {
+        let [a, b, c, d, e, f, g, h, ..] = self.0;
+        i64::from_be_bytes([a, b, c, d, e, f, g, h])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn quotes_make_no_difference_and_what_cannot_be_seen_is_refused() {
+        let longest = "k".repeat(KEY_LENGTH_LIMIT);
+        let too_long = "k".repeat(KEY_LENGTH_LIMIT + 1);
+        for (text, key) in [
+            ("order-1", Ok("order-1")),
+            ("\"order-1\"", Ok("order-1")),
+            ("a\"b", Ok("a\"b")),
+            ("\"", Ok("\"")),
+            ("", Err(KeyError::Empty)),
+            ("\"\"", Err(KeyError::Empty)),
+            ("a b", Err(KeyError::Character)),
+            ("a\n", Err(KeyError::Character)),
+            ("\u{e9}", Err(KeyError::Character)),
+            (&longest, Ok(&*longest)),
+            (&too_long, Err(KeyError::Length(256))),
+        ] {
+            let found = IdempotencyKey::new(text);
+            assert_eq!(
+                found.as_ref().map(IdempotencyKey::as_str),
+                key.as_ref().copied(),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn caller_operation_and_key_each_make_another_scope() {
+        let name = |text: &str| text.parse::<OperationName>().unwrap();
+        let key = |text: &str| IdempotencyKey::new(text).unwrap();
+        let scopes = [
+            Scope::of(Some("ann"), &name("a/b"), &key("k")),
+            Scope::of(Some("bob"), &name("a/b"), &key("k")),
+            Scope::of(None, &name("a/b"), &key("k")),
+            Scope::of(Some(""), &name("a/b"), &key("k")),
+            Scope::of(Some("ann"), &name("a/c"), &key("k")),
+            Scope::of(Some("ann"), &name("a/b"), &key("l")),
+        ];
+        for (index, scope) in scopes.iter().enumerate() {
+            assert!(!scopes[..index].contains(scope), "{index}");
+        }
+        assert_eq!(scopes[0].downstream_key().len(), 32);
+        assert_ne!(scopes[0].downstream_key(), scopes[1].downstream_key());
+    }
+
+    #[test]
+    fn a_fingerprint_knows_the_input_and_not_its_order() {
+        let name: OperationName = "a/b".parse().unwrap();
+        let of = |input| Fingerprint::of(&name, &input);
+        assert_eq!(of(json!({"a": 1, "b": 2})), of(json!({"b": 2, "a": 1})));
+        assert_ne!(of(json!({"a": 1})), of(json!({"a": "1"})));
+        let other: OperationName = "a/c".parse().unwrap();
+        assert_ne!(of(json!({})), Fingerprint::of(&other, &json!({})));
+    }
+}

@@ -1,0 +1,60 @@
+//! What a call gave: a value, or the text of one that nobody has looked into yet.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// The output of a call.
+///
+/// An outcome out of the store stays the text it was kept as until somebody asks for the value.
+#[derive(Clone)]
+pub struct Output(Form);
+
+#[derive(Clone)]
+enum Form {
+    Value(Value),
+    Text(Arc<str>),
+}
+
+impl Output {
+    pub(crate) fn from_text(text: Arc<str>) -> Self {
+        Self(Form::Text(text))
+    }
+
+    /// The output as JSON, the same bytes each time it is replayed.
+    pub fn text(&self) -> Arc<str> {
+        match &self.0 {
+            Form::Value(value) => value.to_string().into(),
+            Form::Text(text) => text.clone(),
+        }
+    }
+
+    /// The output as a value.
+    ///
+    /// Fails only when a store gives back something else than was put into it.
+    pub fn into_value(self) -> Result<Value, serde_json::Error> {
+        match self.0 {
+            Form::Value(value) => Ok(value),
+            Form::Text(text) => serde_json::from_str(&text),
+        }
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text())
+    }
+}
+
+impl From<Value> for Output {
+    fn from(value: Value) -> Self {
+        Self(Form::Value(value))
+    }
+}
+
+impl PartialEq for Output {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}

@@ -1,0 +1,210 @@
+//! Which operations there are: each with its handler, all checked against each other.
+//!
+//! Refuses all problems at once. Schemas are compiled when they are first needed.
+
+mod builder;
+mod problem;
+mod registration;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
+
+use panpan_contract::operation::{OperationName, OperationSpec};
+use panpan_contract::redact::Markers;
+use panpan_contract::{Code, Kind};
+use serde_json::Value;
+
+use crate::credentials::Credentials;
+use crate::handler::{Handler, Reconcile, StreamHandler};
+use crate::retry::Upstream;
+use crate::schema::Schema;
+
+pub use builder::Builder;
+pub use problem::{Problem, Problems};
+pub use registration::Registration;
+pub(crate) use registration::{Composition, Work};
+
+/// The operations that can be called.
+#[derive(Debug, Default)]
+pub struct Registry {
+    by_name: HashMap<String, Arc<Operation>>,
+    /// In the order of their names.
+    sorted: Vec<Arc<Operation>>,
+}
+
+/// An operation with its handler.
+#[derive(Debug)]
+pub struct Operation {
+    spec: OperationSpec,
+    work: Work,
+    composition: Composition,
+    credentials: Credentials,
+    upstream: Option<Arc<Upstream>>,
+    reconcile: Option<Arc<dyn Reconcile>>,
+    pub(crate) speaks_for_gateway: bool,
+    declared: BTreeMap<Code, Declared>,
+    input: Lazy,
+    output: Lazy,
+    input_markers: Markers,
+    /// Calls that went well at the first attempt and were not counted elsewhere yet.
+    pub(crate) successes: AtomicU64,
+}
+
+/// A declared code: its facts, and the schema of its details.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) kind: Kind,
+    details: Lazy,
+    details_markers: Markers,
+}
+
+/// A schema that is compiled when it is first asked for.
+pub(crate) type Lazy = OnceLock<Result<Schema, String>>;
+
+impl Registry {
+    /// Starts collecting operations.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    fn of(operations: BTreeMap<String, Arc<Operation>>) -> Self {
+        Self {
+            sorted: operations.values().cloned().collect(),
+            by_name: operations.into_iter().collect(),
+        }
+    }
+
+    /// The operation of a name; a leading slash makes no difference.
+    pub fn get(&self, name: &str) -> Option<&Arc<Operation>> {
+        self.by_name.get(name.strip_prefix('/').unwrap_or(name))
+    }
+
+    /// Every operation, in the order of their names.
+    pub fn operations(&self) -> impl Iterator<Item = &Arc<Operation>> {
+        self.sorted.iter()
+    }
+
+    /// Compiles every schema now and says which do not compile.
+    ///
+    /// For authors and tests; a running gateway compiles a schema when it is first needed.
+    pub fn schema_problems(&self) -> Vec<Problem> {
+        self.operations()
+            .flat_map(|it| it.schema_problems())
+            .collect()
+    }
+}
+
+impl Operation {
+    /// The contract.
+    pub fn spec(&self) -> &OperationSpec {
+        &self.spec
+    }
+
+    /// The name.
+    pub fn name(&self) -> &OperationName {
+        &self.spec.name
+    }
+
+    /// What gives the one answer of a query or a mutation.
+    pub(crate) fn handler(&self) -> &dyn Handler {
+        match &self.work {
+            Work::Once(handler) => &**handler,
+            Work::Stream(_) => unreachable!("only subscriptions are registered with a stream"),
+        }
+    }
+
+    /// What gives the items of a subscription.
+    pub(crate) fn stream_handler(&self) -> &dyn StreamHandler {
+        match &self.work {
+            Work::Stream(handler) => &**handler,
+            Work::Once(_) => unreachable!("every subscription is registered with a stream"),
+        }
+    }
+
+    pub(crate) fn composition(&self) -> &Composition {
+        &self.composition
+    }
+
+    pub(crate) fn credentials(&self) -> &Credentials {
+        &self.credentials
+    }
+
+    pub(crate) fn upstream(&self) -> Option<&Upstream> {
+        self.upstream.as_deref()
+    }
+
+    pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {
+        self.reconcile.as_deref()
+    }
+
+    pub(crate) fn declared(&self, code: &Code) -> Option<&Declared> {
+        self.declared.get(code)
+    }
+
+    pub(crate) fn input_schema(&self) -> Result<&Schema, &str> {
+        compiled(&self.input, &self.spec.input_schema)
+    }
+
+    /// The schema of the output; `None` when none was declared.
+    pub(crate) fn output_schema(&self) -> Option<Result<&Schema, &str>> {
+        let schema = &self.spec.output_schema;
+        describes_something(schema).then(|| compiled(&self.output, schema))
+    }
+
+    /// What the input schema marks as sensitive.
+    pub(crate) fn input_markers(&self) -> &Markers {
+        &self.input_markers
+    }
+
+    /// What the schema of a declared code's details marks as sensitive.
+    pub(crate) fn details_markers(&self, code: &Code) -> Option<&Markers> {
+        self.declared
+            .get(code)
+            .map(|declared| &declared.details_markers)
+    }
+
+    /// The schema of a declared code's details; `None` when none was declared.
+    pub(crate) fn details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
+        let declared = self.declared.get(code)?;
+        let schema = &self.spec.definition(code.as_str())?.schema;
+        describes_something(schema).then(|| compiled(&declared.details, schema))
+    }
+
+    fn schema_problems(&self) -> Vec<Problem> {
+        let problem = |of: String, problem: &str| Problem::Schema {
+            operation: self.name().clone(),
+            of,
+            problem: problem.to_owned(),
+        };
+        let input = self
+            .input_schema()
+            .err()
+            .map(|broken| problem("the input".to_owned(), broken));
+        let output = self.output_schema().and_then(Result::err);
+        let output = output.map(|broken| problem("the output".to_owned(), broken));
+        let details = self.declared.keys().filter_map(|code| {
+            let broken = self.details_schema(code)?.err()?;
+            Some(problem(code.to_string(), broken))
+        });
+        input.into_iter().chain(output).chain(details).collect()
+    }
+}
+
+fn compiled<'a>(place: &'a Lazy, schema: &Value) -> Result<&'a Schema, &'a str> {
+    place
+        .get_or_init(|| Schema::compile(schema))
+        .as_ref()
+        .map_err(String::as_str)
+}
+
+/// Whether a schema says anything: `{}` and `true` take whatever comes, so nothing was declared.
+fn describes_something(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => !members.is_empty(),
+        Value::Bool(anything) => !anything,
+        _ => true,
+    }
+}

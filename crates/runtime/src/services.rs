@@ -1,0 +1,122 @@
+//! The registry tells about itself: `services/list` and `services/schema`.
+//!
+//! Both show only what the caller may call. An operation that exists and may not be called looks like
+//! one that does not exist.
+
+use std::sync::Arc;
+
+use panpan_contract::catalogue::nearest;
+use panpan_contract::failure::Alternative;
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::{Failure, codes};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::handler::untyped;
+use crate::registry::{Builder, Registration};
+
+impl Builder {
+    /// Adds `services/list` and `services/schema`.
+    pub fn with_services(self) -> Self {
+        self.add(Registration::new(list_spec(), list))
+            .add(Registration::new(schema_spec(), schema).speaking_for_the_gateway())
+    }
+}
+
+fn query(name: &str, title: &str, description: &str) -> OperationSpec {
+    let name = OperationName::new(name).expect("the names of services are well formed");
+    let mut spec = OperationSpec::new(name, OperationType::Query);
+    spec.title = Some(title.to_owned());
+    spec.description = Some(description.to_owned());
+    spec.idempotency.idempotent = true;
+    spec
+}
+
+fn list_spec() -> OperationSpec {
+    let mut spec = query(
+        "services/list",
+        "List operations",
+        "Lists the operations you may call, with their type and what they do.",
+    );
+    spec.input_schema = json!({"type": "object", "additionalProperties": false});
+    spec.output_schema = json!({
+        "type": "object",
+        "required": ["operations"],
+        "properties": {"operations": {"type": "array", "items": {
+            "type": "object",
+            "required": ["name", "namespace", "op_type"],
+            "properties": {
+                "name": {"type": "string"},
+                "namespace": {"type": "string"},
+                "op_type": {"enum": ["query", "mutation", "subscription"]},
+                "description": {"type": "string"},
+            },
+        }}},
+    });
+    spec
+}
+
+async fn list(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    let operations = context.callable();
+    let listed = operations.iter().map(|operation| {
+        let spec = operation.spec();
+        let mut line = json!({
+            "name": spec.name,
+            "namespace": spec.name.namespace(),
+            "op_type": spec.op_type,
+        });
+        if let Some(what) = spec.description.as_ref().or(spec.title.as_ref()) {
+            line["description"] = json!(what);
+        }
+        line
+    });
+    Ok(json!({"operations": listed.collect::<Vec<_>>()}))
+}
+
+fn schema_spec() -> OperationSpec {
+    let mut spec = query(
+        "services/schema",
+        "Describe an operation",
+        "Gives the whole contract of an operation you may call: what goes in, what comes out, and every \
+         failure it declares.",
+    );
+    spec.input_schema = json!({
+        "type": "object",
+        "required": ["name"],
+        "additionalProperties": false,
+        "properties": {"name": {
+            "type": "string",
+            "description": "The name of the operation, such as demo/echo.",
+        }},
+    });
+    spec.output_schema = json!({"type": "object", "required": ["name", "op_type"]});
+    spec
+}
+
+async fn schema(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let asked = input["name"].as_str().unwrap_or_default();
+    let name = asked.strip_prefix('/').unwrap_or(asked);
+    let callable = context.callable();
+    match callable.iter().find(|it| it.name().as_str() == name) {
+        Some(operation) => serde_json::to_value(operation.spec()).map_err(|error| untyped(&error)),
+        None => {
+            let names = callable.iter().map(|it| it.name().as_str());
+            Err(not_found(name, &nearest(name, names)))
+        }
+    }
+}
+
+fn not_found(name: &str, near: &[&str]) -> Failure {
+    let failure = Failure::new(codes::NOT_FOUND)
+        .with_message(format!("there is no operation {name}"))
+        .with_detail("operation", name);
+    if near.is_empty() {
+        return failure;
+    }
+    let instead = near
+        .iter()
+        .map(|name| Alternative::from(format!("ask for {name}").as_str()));
+    failure
+        .with_detail("nearest", near)
+        .with_alternatives(instead)
+}

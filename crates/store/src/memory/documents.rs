@@ -1,0 +1,103 @@
+//! Documents in memory.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use panpan_runtime::ports::{Applied, Change, Document};
+
+use crate::expected::fits;
+
+/// Collections of documents, and the last version that was given.
+#[derive(Debug, Default)]
+pub(super) struct Collections {
+    documents: BTreeMap<String, BTreeMap<String, Document>>,
+    last_version: u64,
+}
+
+/// What a change took the place of, to be put back.
+type Replaced = (String, String, Option<Document>);
+
+impl Collections {
+    pub(super) fn get(&self, collection: &str, id: &str) -> Option<Document> {
+        self.documents.get(collection)?.get(id).cloned()
+    }
+
+    pub(super) fn list(
+        &self,
+        collection: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Vec<Document> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let Some(documents) = self.documents.get(collection) else {
+            return Vec::new();
+        };
+        let behind = documents.range::<str, _>((from, Bound::Unbounded));
+        behind
+            .take(limit)
+            .map(|(_, document)| document.clone())
+            .collect()
+    }
+
+    pub(super) fn apply(&mut self, changes: Vec<Change>) -> Applied {
+        let first_version = self.last_version;
+        let mut replaced = Vec::with_capacity(changes.len());
+        let mut versions = Vec::with_capacity(changes.len());
+        for (number, change) in changes.into_iter().enumerate() {
+            let found = self.version(&change);
+            if !fits(change.expect, found) {
+                self.last_version = first_version;
+                self.put_back(replaced);
+                let change = number;
+                return Applied::Conflict { change, found };
+            }
+            let (version, before) = self.make(change);
+            versions.push(version);
+            replaced.push(before);
+        }
+        Applied::All(versions)
+    }
+
+    fn version(&self, change: &Change) -> Option<u64> {
+        let collection = self.documents.get(&change.collection)?;
+        collection.get(&change.id).map(|document| document.version)
+    }
+
+    fn make(&mut self, change: Change) -> (Option<u64>, Replaced) {
+        let Change {
+            collection,
+            id,
+            body,
+            ..
+        } = change;
+        let document = body.map(|body| {
+            self.last_version += 1;
+            Document {
+                id: id.clone(),
+                version: self.last_version,
+                body,
+            }
+        });
+        let version = document.as_ref().map(|document| document.version);
+        let before = self.put(&collection, &id, document);
+        (version, (collection, id, before))
+    }
+
+    fn put(&mut self, collection: &str, id: &str, document: Option<Document>) -> Option<Document> {
+        let documents = self.documents.entry(collection.to_owned()).or_default();
+        let before = match document {
+            Some(document) => documents.insert(id.to_owned(), document),
+            None => documents.remove(id),
+        };
+        if documents.is_empty() {
+            self.documents.remove(collection);
+        }
+        before
+    }
+
+    fn put_back(&mut self, replaced: Vec<Replaced>) {
+        for (collection, id, before) in replaced.into_iter().rev() {
+            self.put(&collection, &id, before);
+        }
+    }
+}

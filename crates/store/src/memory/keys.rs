@@ -1,0 +1,235 @@
+//! Keys in memory: who holds them, and what became of them.
+
+use std::collections::BTreeMap;
+
+use panpan_runtime::ports::{
+    Before, Claim, Claimed, Completed, Earlier, End, Fingerprint, Kept, KeptOutcome, Lease,
+    Reopened, Reopening, Scope,
+};
+use uuid::Uuid;
+
+use crate::SWEEP_LIMIT;
+use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
+
+#[derive(Debug, Default)]
+pub(super) struct Keys(BTreeMap<Scope, Key>);
+
+#[derive(Debug)]
+struct Key {
+    fingerprint: Fingerprint,
+    call: Uuid,
+    epoch: u64,
+    attempts: u32,
+    recoveries: u32,
+    generation: u32,
+    state: State,
+    earlier: Vec<Earlier>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody has held it; only while it is claimed for the first time.
+    New,
+    Held {
+        until_ms: i64,
+    },
+    Free {
+        expires_ms: i64,
+    },
+    Finished {
+        outcome: KeptOutcome,
+        expires_ms: i64,
+    },
+}
+
+impl Keys {
+    pub(super) fn claim(&mut self, claim: &Claim, now_ms: i64) -> Claimed {
+        let key = self
+            .0
+            .entry(claim.scope)
+            .or_insert_with(|| Key::new(claim, 0));
+        if key.is_forgotten(now_ms) {
+            *key = Key::new(claim, key.epoch);
+        }
+        if key.fingerprint != claim.fingerprint {
+            return Claimed::Reused;
+        }
+        let before = match &key.state {
+            State::Finished {
+                outcome,
+                expires_ms,
+            } => return Claimed::Replay(key.as_kept(outcome, *expires_ms)),
+            State::Held { until_ms } if now_ms < *until_ms => {
+                let remaining_ms = remaining_ms(*until_ms, now_ms);
+                return Claimed::InFlight { remaining_ms };
+            }
+            State::New => Before::Nothing,
+            State::Held { .. } => key.abandoned(),
+            State::Free { .. } => Before::Released {
+                attempts: key.attempts,
+            },
+        };
+        key.epoch = next_epoch(key.epoch, now_ms);
+        key.call = claim.call;
+        key.state = State::Held {
+            until_ms: later_ms(now_ms, claim.lease_ms),
+        };
+        let lease = Lease {
+            scope: claim.scope,
+            epoch: key.epoch,
+        };
+        Claimed::Held { lease, before }
+    }
+
+    pub(super) fn extend(&mut self, lease: Lease, lease_ms: u64, now_ms: i64) -> bool {
+        let held = self.held(lease);
+        let extended = held.is_some();
+        if let Some(key) = held {
+            key.state = State::Held {
+                until_ms: later_ms(now_ms, lease_ms),
+            };
+        }
+        extended
+    }
+
+    pub(super) fn complete(
+        &mut self,
+        lease: Lease,
+        attempts: u32,
+        end: End,
+        now_ms: i64,
+    ) -> Completed {
+        let Some(key) = self.held(lease) else {
+            let kept = self.kept(lease.scope, now_ms);
+            return Completed::Superseded { kept };
+        };
+        key.attempts = attempts;
+        key.recoveries = 0;
+        match end {
+            End::Keep { outcome, keep_ms } => {
+                let expires_ms = later_ms(now_ms, keep_ms);
+                key.state = State::Finished {
+                    outcome,
+                    expires_ms,
+                };
+                let expires_at = Some(timestamp(expires_ms));
+                Completed::Recorded { expires_at }
+            }
+            End::Release => {
+                let expires_ms = later_ms(now_ms, FREE_KEPT_MS);
+                key.state = State::Free { expires_ms };
+                Completed::Recorded { expires_at: None }
+            }
+        }
+    }
+
+    pub(super) fn kept(&self, scope: Scope, now_ms: i64) -> Option<Kept> {
+        let key = self.known(scope, now_ms)?;
+        match &key.state {
+            State::Finished {
+                outcome,
+                expires_ms,
+            } => Some(key.as_kept(outcome, *expires_ms)),
+            State::New | State::Held { .. } | State::Free { .. } => None,
+        }
+    }
+
+    pub(super) fn reopen(&mut self, reopening: Reopening, now_ms: i64) -> Reopened {
+        let kept = self.kept(reopening.scope, now_ms);
+        let Some(key) = self.0.get_mut(&reopening.scope) else {
+            return Reopened::NothingKept;
+        };
+        match (&key.state, kept) {
+            (State::Finished { expires_ms, .. }, Some(kept)) => {
+                // The earlier outcome is not forgotten before its time because it was reopened.
+                let expires_ms = (*expires_ms).max(later_ms(now_ms, FREE_KEPT_MS));
+                key.reopen(kept, reopening, expires_ms, now_ms);
+                let generation = key.generation;
+                Reopened::Free { generation }
+            }
+            (State::Held { until_ms }, _) if now_ms < *until_ms => Reopened::InFlight {
+                remaining_ms: remaining_ms(*until_ms, now_ms),
+            },
+            _ => Reopened::NothingKept,
+        }
+    }
+
+    pub(super) fn earlier(&self, scope: Scope, now_ms: i64) -> Vec<Earlier> {
+        let known = self.known(scope, now_ms);
+        known.map(|key| key.earlier.clone()).unwrap_or_default()
+    }
+
+    pub(super) fn sweep(&mut self, now_ms: i64) -> u64 {
+        let mut room = SWEEP_LIMIT;
+        self.0.retain(|_, key| {
+            let swept = room > 0 && key.is_forgotten(now_ms);
+            room -= usize::from(swept);
+            !swept
+        });
+        (SWEEP_LIMIT - room) as u64
+    }
+
+    fn known(&self, scope: Scope, now_ms: i64) -> Option<&Key> {
+        self.0.get(&scope).filter(|key| !key.is_forgotten(now_ms))
+    }
+
+    fn held(&mut self, lease: Lease) -> Option<&mut Key> {
+        let key = self.0.get_mut(&lease.scope)?;
+        let held = matches!(key.state, State::Held { .. }) && key.epoch == lease.epoch;
+        held.then_some(key)
+    }
+}
+
+impl Key {
+    fn new(claim: &Claim, epoch: u64) -> Self {
+        Self {
+            fingerprint: claim.fingerprint,
+            call: claim.call,
+            epoch,
+            attempts: 0,
+            recoveries: 0,
+            generation: 1,
+            state: State::New,
+            earlier: Vec::new(),
+        }
+    }
+
+    fn abandoned(&mut self) -> Before {
+        self.recoveries = self.recoveries.saturating_add(1);
+        Before::Abandoned {
+            attempts: self.attempts,
+            recoveries: self.recoveries,
+        }
+    }
+
+    fn reopen(&mut self, kept: Kept, reopening: Reopening, expires_ms: i64, now_ms: i64) {
+        self.earlier.push(Earlier {
+            kept,
+            at: timestamp(now_ms),
+            by: reopening.by,
+            reason: reopening.reason,
+        });
+        self.generation = self.generation.saturating_add(1);
+        self.attempts = 0;
+        self.state = State::Free { expires_ms };
+    }
+
+    /// A held key is never forgotten: nobody knows what became of its call.
+    fn is_forgotten(&self, now_ms: i64) -> bool {
+        match &self.state {
+            State::New | State::Held { .. } => false,
+            State::Free { expires_ms } | State::Finished { expires_ms, .. } => {
+                *expires_ms <= now_ms
+            }
+        }
+    }
+
+    fn as_kept(&self, outcome: &KeptOutcome, expires_ms: i64) -> Kept {
+        Kept {
+            call: self.call,
+            outcome: outcome.clone(),
+            expires_at: timestamp(expires_ms),
+            generation: self.generation,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A store in memory, for tests and for gateways that may forget: everything is gone when it is
+//! dropped.
+//!
+//! Every future is ready at once and every listing is ordered, so that two runs with the same clock
+//! give the same answers.
+
+mod documents;
+mod keys;
+mod recordings;
+
+use std::future::ready;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use panpan_contract::recording::Recording;
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::{
+    Applied, Change, Claim, Claimed, Clock, Completed, Completion, Count, Document, Documents,
+    Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, Swept,
+};
+use uuid::Uuid;
+
+use crate::counts::Counts;
+use crate::time::now_ms;
+
+pub use recordings::MEMORY_RECORDINGS_LIMIT;
+
+/// Keeps everything in memory.
+///
+/// Of recordings it keeps the newest [`MEMORY_RECORDINGS_LIMIT`]. Older ones are forgotten, which is
+/// what memory does: they do not count as dropped.
+#[derive(Debug)]
+pub struct MemoryStore {
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    keys: keys::Keys,
+    recordings: recordings::Recordings,
+    counts: Counts,
+    documents: documents::Collections,
+}
+
+impl MemoryStore {
+    /// An empty store that goes by this clock.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            state: Mutex::default(),
+        }
+    }
+
+    /// What a thread that panicked left behind is whole: it panics before it changes anything.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ms(&self) -> i64 {
+        now_ms(&*self.clock)
+    }
+}
+
+fn done<'a, T: Send + 'a>(answer: T) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(ready(Ok(answer)))
+}
+
+impl Outcomes for MemoryStore {
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        done(self.state().keys.claim(&claim, self.now_ms()))
+    }
+
+    fn extend(&self, lease: Lease, lease_ms: u64) -> BoxFuture<'_, Result<bool, StoreError>> {
+        done(self.state().keys.extend(lease, lease_ms, self.now_ms()))
+    }
+
+    fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
+        let mut state = self.state();
+        let Completion {
+            lease,
+            attempts,
+            end,
+            recording,
+        } = completion;
+        let completed = state.keys.complete(lease, attempts, end, self.now_ms());
+        if let (Completed::Recorded { .. }, Some(recording)) = (&completed, recording) {
+            state.recordings.note(recording);
+        }
+        done(completed)
+    }
+
+    fn kept(&self, scope: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>> {
+        done(self.state().keys.kept(scope, self.now_ms()))
+    }
+
+    fn reopen(&self, reopening: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>> {
+        done(self.state().keys.reopen(reopening, self.now_ms()))
+    }
+
+    fn earlier(&self, scope: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>> {
+        done(self.state().keys.earlier(scope, self.now_ms()))
+    }
+
+    fn note(&self, recording: Recording) {
+        self.state().recordings.note(recording);
+    }
+
+    fn count(&self, counts: Vec<Count>) {
+        let mut state = self.state();
+        counts.into_iter().for_each(|count| state.counts.add(count));
+    }
+
+    fn dropped(&self) -> u64 {
+        0
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        done(())
+    }
+
+    fn find(&self, call: Uuid) -> BoxFuture<'_, Result<Option<Recording>, StoreError>> {
+        done(self.state().recordings.find(call))
+    }
+
+    fn recent(
+        &self,
+        limit: usize,
+        failed_only: bool,
+    ) -> BoxFuture<'_, Result<Vec<Recording>, StoreError>> {
+        done(self.state().recordings.recent(limit, failed_only))
+    }
+
+    fn counts(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Count>, StoreError>> {
+        done(self.state().counts.since(since))
+    }
+
+    fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>> {
+        let mut state = self.state();
+        done(Swept {
+            keys: state.keys.sweep(self.now_ms()),
+            recordings: state.recordings.sweep(recordings_before),
+            counts: state.counts.sweep(recordings_before),
+        })
+    }
+}
+
+impl Documents for MemoryStore {
+    fn get<'a>(
+        &'a self,
+        collection: &'a str,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Document>, StoreError>> {
+        done(self.state().documents.get(collection, id))
+    }
+
+    fn list<'a>(
+        &'a self,
+        collection: &'a str,
+        after: Option<&'a str>,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Document>, StoreError>> {
+        done(self.state().documents.list(collection, after, limit))
+    }
+
+    fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>> {
+        done(self.state().documents.apply(changes))
+    }
+}

@@ -1,0 +1,126 @@
+//! Statements that read keys: what is kept of a call, and what was before.
+
+use jiff::Timestamp;
+use panpan_runtime::ports::{Claim, Claimed, Earlier, Kept, Scope};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::errors::Trouble;
+use super::outcome::Columns;
+use crate::time::timestamp;
+
+/// The state of a key somebody holds or held last.
+pub(super) const HELD: i64 = 1;
+/// The state of a key with an outcome.
+pub(super) const FINISHED: i64 = 3;
+
+const LOOK: &str = "
+    SELECT fingerprint, state, lease_until, call, generation, expires_at,
+           outcome_kind, outcome_digest, outcome_bytes, outcome_text
+    FROM keys WHERE scope = ?1";
+
+// Rows of generations to come are left from a key that was forgotten and used again.
+const EARLIER: &str = "
+    SELECT earlier.call, earlier.generation, earlier.expires_at, reopened_at, reopened_by, reason,
+           earlier.outcome_kind, earlier.outcome_digest, earlier.outcome_bytes, earlier.outcome_text
+    FROM keys JOIN earlier ON earlier.key = keys.id
+    WHERE keys.scope = ?1 AND earlier.generation < keys.generation
+      AND (keys.expires_at IS NULL OR keys.expires_at > ?2)
+    ORDER BY earlier.generation";
+
+/// What a claim can be told from a finished key, which nobody changes any more.
+pub(super) fn answered(
+    connection: &Connection,
+    claim: &Claim,
+    now_ms: i64,
+) -> Result<Option<Claimed>, Trouble> {
+    let found = look(connection, claim.scope)?;
+    let Some(found) = found.filter(|found| found.is_kept(now_ms)) else {
+        return Ok(None);
+    };
+    if found.fingerprint != claim.fingerprint.0 {
+        return Ok(Some(Claimed::Reused));
+    }
+    Ok(Some(Claimed::Replay(found.kept()?)))
+}
+
+/// The outcome of a key.
+pub(super) fn kept(
+    connection: &Connection,
+    scope: Scope,
+    now_ms: i64,
+) -> Result<Option<Kept>, Trouble> {
+    let found = look(connection, scope)?;
+    let kept = found.filter(|found| found.is_kept(now_ms));
+    kept.map(Found::kept).transpose()
+}
+
+/// The outcomes a key had before.
+pub(super) fn earlier(
+    connection: &Connection,
+    scope: Scope,
+    now_ms: i64,
+) -> Result<Vec<Earlier>, Trouble> {
+    let mut statement = connection.prepare_cached(EARLIER)?;
+    let mut rows = statement.query(params![scope.0, now_ms])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(Earlier {
+            kept: Kept {
+                call: uuid::Uuid::from_bytes(row.get(0)?),
+                generation: row.get(1)?,
+                expires_at: timestamp(row.get(2)?),
+                outcome: Columns::read(row, 6)?.outcome()?,
+            },
+            at: timestamp(row.get(3)?),
+            by: row.get(4)?,
+            reason: row.get(5)?,
+        });
+    }
+    Ok(found)
+}
+
+/// A key as it lies there.
+pub(super) struct Found {
+    pub(super) fingerprint: [u8; 32],
+    pub(super) state: i64,
+    pub(super) lease_until: i64,
+    call: [u8; 16],
+    generation: u32,
+    expires_at: Option<i64>,
+    outcome: Columns,
+}
+
+impl Found {
+    fn is_kept(&self, now_ms: i64) -> bool {
+        self.state == FINISHED
+            && self
+                .expires_at
+                .is_some_and(|expires_ms| now_ms < expires_ms)
+    }
+
+    pub(super) fn kept(self) -> Result<Kept, Trouble> {
+        Ok(Kept {
+            call: uuid::Uuid::from_bytes(self.call),
+            outcome: self.outcome.outcome()?,
+            expires_at: self.expires_at.map_or(Timestamp::MAX, timestamp),
+            generation: self.generation,
+        })
+    }
+}
+
+/// The key, whatever its state.
+pub(super) fn look(connection: &Connection, scope: Scope) -> Result<Option<Found>, Trouble> {
+    let mut statement = connection.prepare_cached(LOOK)?;
+    let found = statement.query_row([scope.0], |row| {
+        Ok(Found {
+            fingerprint: row.get(0)?,
+            state: row.get(1)?,
+            lease_until: row.get(2)?,
+            call: row.get(3)?,
+            generation: row.get(4)?,
+            expires_at: row.get(5)?,
+            outcome: Columns::read(row, 6)?,
+        })
+    });
+    Ok(found.optional()?)
+}

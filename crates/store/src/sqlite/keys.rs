@@ -1,0 +1,181 @@
+//! Statements that change keys: taking, extending, ending and reopening them. Reading is in `found`.
+//!
+//! Each change is one statement that compares and changes at once; what it did not change is looked
+//! at afterwards, only to say why.
+
+use panpan_runtime::ports::{
+    Before, Claim, Claimed, Completed, Completion, End, Lease, Reopened, Reopening, Scope,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::errors::Trouble;
+use super::found::{FINISHED, Found, HELD, kept, look};
+use super::outcome::Columns;
+use super::recordings;
+use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
+
+const FREE: i64 = 2;
+
+const CLAIM: &str = "
+    INSERT INTO keys (scope, fingerprint, state, epoch, lease_until, call, previously, attempts,
+                      recoveries, generation)
+    VALUES (?1, ?2, 1, ?3, ?4, ?5, 0, 0, 0, 1)
+    ON CONFLICT (scope) DO UPDATE SET
+        fingerprint = excluded.fingerprint,
+        state = 1,
+        epoch = max(epoch + 1, excluded.epoch),
+        lease_until = excluded.lease_until,
+        call = excluded.call,
+        previously = CASE WHEN expires_at <= ?6 THEN 0 WHEN state = 2 THEN 1 ELSE 2 END,
+        attempts = CASE WHEN expires_at <= ?6 THEN 0 ELSE attempts END,
+        recoveries = CASE WHEN expires_at IS NULL THEN recoveries + 1 ELSE 0 END,
+        generation = CASE WHEN expires_at <= ?6 THEN 1 ELSE generation END,
+        expires_at = NULL,
+        outcome_kind = NULL, outcome_digest = NULL, outcome_bytes = NULL, outcome_text = NULL
+    WHERE expires_at <= ?6
+       OR (fingerprint = excluded.fingerprint
+           AND (state = 2 OR (state = 1 AND lease_until <= ?6)))
+    RETURNING epoch, previously, attempts, recoveries";
+
+const EXTEND: &str = "
+    UPDATE keys SET lease_until = ?3 WHERE scope = ?1 AND epoch = ?2 AND state = 1";
+
+const COMPLETE: &str = "
+    UPDATE keys SET state = ?3, attempts = ?4, recoveries = 0, expires_at = ?5,
+        outcome_kind = ?6, outcome_digest = ?7, outcome_bytes = ?8, outcome_text = ?9
+    WHERE scope = ?1 AND epoch = ?2 AND state = 1";
+
+const SET_ASIDE: &str = "
+    INSERT OR REPLACE INTO earlier (key, generation, call, expires_at, reopened_at, reopened_by,
+        reason, outcome_kind, outcome_digest, outcome_bytes, outcome_text)
+    SELECT id, generation, call, expires_at, ?2, ?3, ?4,
+        outcome_kind, outcome_digest, outcome_bytes, outcome_text
+    FROM keys WHERE scope = ?1 AND state = 3 AND expires_at > ?2";
+
+// The earlier outcome is not forgotten before its time because it was reopened.
+const REOPEN: &str = "
+    UPDATE keys SET state = 2, attempts = 0, generation = generation + 1,
+        expires_at = max(expires_at, ?2),
+        outcome_kind = NULL, outcome_digest = NULL, outcome_bytes = NULL, outcome_text = NULL
+    WHERE scope = ?1
+    RETURNING generation";
+
+/// Takes the key, or says why not.
+pub(super) fn claim(
+    connection: &Connection,
+    claim: &Claim,
+    now_ms: i64,
+) -> Result<Claimed, Trouble> {
+    let mut statement = connection.prepare_cached(CLAIM)?;
+    let parameters = params![
+        claim.scope.0,
+        claim.fingerprint.0,
+        next_epoch(0, now_ms).cast_signed(),
+        later_ms(now_ms, claim.lease_ms),
+        claim.call.as_bytes(),
+        now_ms,
+    ];
+    let held = statement.query_row(parameters, |row| held(row, claim.scope));
+    if let Some(held) = held.optional()? {
+        return Ok(held);
+    }
+    let found = look(connection, claim.scope)?.ok_or(Trouble::Unreadable)?;
+    Ok(match found {
+        _ if found.fingerprint != claim.fingerprint.0 => Claimed::Reused,
+        Found {
+            state: FINISHED, ..
+        } => Claimed::Replay(found.kept()?),
+        _ => Claimed::InFlight {
+            remaining_ms: remaining_ms(found.lease_until, now_ms),
+        },
+    })
+}
+
+fn held(row: &Row<'_>, scope: Scope) -> rusqlite::Result<Claimed> {
+    let epoch = row.get::<_, i64>(0)?.cast_unsigned();
+    let (attempts, recoveries) = (row.get(2)?, row.get(3)?);
+    let before = match row.get(1)? {
+        0 => Before::Nothing,
+        1 => Before::Released { attempts },
+        other => {
+            debug_assert_eq!(other, 2);
+            Before::Abandoned {
+                attempts,
+                recoveries,
+            }
+        }
+    };
+    let lease = Lease { scope, epoch };
+    Ok(Claimed::Held { lease, before })
+}
+
+/// Makes the lease last longer.
+pub(super) fn extend(
+    connection: &Connection,
+    lease: Lease,
+    lease_ms: u64,
+    now_ms: i64,
+) -> Result<bool, Trouble> {
+    let mut statement = connection.prepare_cached(EXTEND)?;
+    let until_ms = later_ms(now_ms, lease_ms);
+    let changed = statement.execute(params![lease.scope.0, lease.epoch.cast_signed(), until_ms])?;
+    Ok(changed == 1)
+}
+
+/// Ends what is held, with its recording.
+pub(super) fn complete(
+    connection: &Connection,
+    completion: &Completion,
+    now_ms: i64,
+) -> Result<Completed, Trouble> {
+    let (state, expires_ms, columns) = match &completion.end {
+        End::Keep { outcome, keep_ms } => {
+            (FINISHED, later_ms(now_ms, *keep_ms), Columns::of(outcome))
+        }
+        End::Release => (FREE, later_ms(now_ms, FREE_KEPT_MS), Columns::default()),
+    };
+    let mut statement = connection.prepare_cached(COMPLETE)?;
+    let changed = statement.execute(params![
+        completion.lease.scope.0,
+        completion.lease.epoch.cast_signed(),
+        state,
+        completion.attempts,
+        expires_ms,
+        columns.kind,
+        columns.digest,
+        columns.bytes,
+        columns.text,
+    ])?;
+    if changed == 0 {
+        let kept = kept(connection, completion.lease.scope, now_ms)?;
+        return Ok(Completed::Superseded { kept });
+    }
+    if let Some(recording) = &completion.recording {
+        recordings::write(connection, recording)?;
+    }
+    let expires_at = (state == FINISHED).then(|| timestamp(expires_ms));
+    Ok(Completed::Recorded { expires_at })
+}
+
+/// Sets a finished key free.
+pub(super) fn reopen(
+    connection: &Connection,
+    reopening: &Reopening,
+    now_ms: i64,
+) -> Result<Reopened, Trouble> {
+    let scope = reopening.scope.0;
+    let mut set_aside = connection.prepare_cached(SET_ASIDE)?;
+    let moved = set_aside.execute(params![scope, now_ms, reopening.by, reopening.reason])?;
+    if moved == 1 {
+        let mut reopen = connection.prepare_cached(REOPEN)?;
+        let until_ms = later_ms(now_ms, FREE_KEPT_MS);
+        let generation = reopen.query_row(params![scope, until_ms], |row| row.get(0))?;
+        return Ok(Reopened::Free { generation });
+    }
+    Ok(match look(connection, reopening.scope)? {
+        Some(found) if found.state == HELD && now_ms < found.lease_until => Reopened::InFlight {
+            remaining_ms: remaining_ms(found.lease_until, now_ms),
+        },
+        _ => Reopened::NothingKept,
+    })
+}

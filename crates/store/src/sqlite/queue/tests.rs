@@ -1,0 +1,107 @@
+//! What is taken together, and who is told when nothing is taken any more.
+
+use panpan_contract::recording::RecordedOutcome;
+use panpan_contract::retry::{Terms, Waiting as WhoWaits};
+use uuid::Uuid;
+
+use super::super::job::Asked;
+use super::*;
+
+fn note() -> Recording {
+    Recording {
+        id: Uuid::nil(),
+        at: Timestamp::UNIX_EPOCH,
+        operation: "a/b".to_owned(),
+        caller: None,
+        input: None,
+        retry_seed: 0,
+        terms: Terms {
+            policy: None,
+            repeatable: false,
+            deadline: None,
+            waiting: WhoWaits::Inline,
+        },
+        earlier: Vec::new(),
+        steps: Vec::new(),
+        items: None,
+        outcome: RecordedOutcome::Succeeded {
+            output_digest: String::new(),
+        },
+    }
+}
+
+fn job() -> Box<dyn Job> {
+    Box::new(Asked::new(|_, _| Ok(())).0)
+}
+
+#[test]
+fn jobs_are_taken_up_to_the_limit_of_a_batch() {
+    let queue = Queue::default();
+    for _ in 0..=BATCH_LIMIT {
+        queue.push(job()).unwrap();
+    }
+    for expected in [BATCH_LIMIT, 1] {
+        assert_eq!(queue.take().unwrap().jobs.len(), expected);
+    }
+}
+
+#[test]
+fn a_flush_waits_for_the_notes_before_it_and_no_others() {
+    let queue = Queue::default();
+    let (reply, _answer) = oneshot::channel();
+    (0..=BATCH_LIMIT).for_each(|_| queue.note(note()));
+    queue.flush(reply).unwrap();
+    (0..BATCH_LIMIT).for_each(|_| queue.note(note()));
+    for (notes, flushes) in [(BATCH_LIMIT, 0), (BATCH_LIMIT, 1), (1, 0)] {
+        let batch = queue.take().unwrap();
+        assert_eq!((batch.notes.len(), batch.flushes.len()), (notes, flushes));
+    }
+}
+
+#[test]
+fn different_counts_wait_up_to_their_limit_and_known_ones_beyond() {
+    let queue = Queue::default();
+    let count = |operation: usize| Count {
+        operation: operation.to_string(),
+        code: None,
+        hour: Timestamp::UNIX_EPOCH,
+        calls: 1,
+        retried: 0,
+        replayed: 0,
+    };
+    queue.count((0..=COUNTS_LIMIT).map(count).collect());
+    queue.count(vec![count(0)]);
+    let counts = queue.take().unwrap().counts;
+    assert_eq!(counts.len(), COUNTS_LIMIT);
+    assert_eq!(counts[0].calls, 2);
+}
+
+#[test]
+fn notes_that_could_not_be_written_come_first_again() {
+    let queue = Queue::default();
+    let calls = |from: u128, to| (from..to).map(Uuid::from_u128);
+    let noted = |id| Recording { id, ..note() };
+    calls(0, 3).for_each(|call| queue.note(noted(call)));
+    let batch = queue.take().unwrap();
+    calls(3, 5).for_each(|call| queue.note(noted(call)));
+    queue.put_back(batch.notes, batch.counts, &StoreError::Full);
+    queue.push(job()).unwrap();
+    let notes = queue.take().unwrap().notes;
+    let found: Vec<Uuid> = notes.iter().map(|note| note.id).collect();
+    assert_eq!(found, calls(0, 5).collect::<Vec<_>>());
+    assert_eq!(queue.dropped(), 0);
+}
+
+#[test]
+fn without_a_writer_everyone_is_told_that_the_store_is_closed() {
+    let queue = Queue::default();
+    let (asked, mut answer) = Asked::new(|_, _| Ok(()));
+    queue.push(Box::new(asked)).unwrap();
+    queue.abandon();
+    assert_eq!(answer.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    assert_eq!(queue.push(job()), Err(StoreError::Closed));
+    assert_eq!(queue.flush(oneshot::channel().0), Err(StoreError::Closed));
+    queue.note(note());
+    assert_eq!(queue.dropped(), 1);
+    assert!(queue.take().is_none());
+}

@@ -1,0 +1,122 @@
+//! A store that is watched: it says when a key is taken over, and can be made to answer too early.
+
+use std::future::ready;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use panpan_contract::recording::Recording;
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::{
+    Before, Claim, Claimed, Completed, Completion, Count, Earlier, End, Kept, Lease, Outcomes,
+    Reopened, Reopening, Scope, StoreError, Swept,
+};
+use uuid::Uuid;
+
+use crate::line::Line;
+
+/// How much later than its answer an outcome is written by a store that answers too early.
+const LATE: Duration = Duration::from_millis(15);
+
+/// A store that is watched.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) inner: Arc<dyn Outcomes>,
+    /// The defect: what is answered is not written yet.
+    pub(crate) answers_early: bool,
+}
+
+impl Outcomes for Watched {
+    fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
+        Box::pin(async move {
+            let claimed = self.inner.claim(claim).await;
+            if let Ok(Claimed::Held {
+                before: Before::Abandoned { .. },
+                ..
+            }) = claimed
+            {
+                Line::TakenOver.send();
+            }
+            claimed
+        })
+    }
+
+    fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
+        if !self.answers_early {
+            return self.inner.complete(completion);
+        }
+        let expires_at = expiry(&completion.end);
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move {
+            tokio::time::sleep(LATE).await;
+            inner.complete(completion).await
+        });
+        Box::pin(ready(Ok(Completed::Recorded { expires_at })))
+    }
+
+    fn extend(&self, lease: Lease, lease_ms: u64) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.inner.extend(lease, lease_ms)
+    }
+
+    fn kept(&self, scope: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>> {
+        self.inner.kept(scope)
+    }
+
+    fn reopen(&self, reopening: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>> {
+        self.inner.reopen(reopening)
+    }
+
+    fn earlier(&self, scope: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>> {
+        self.inner.earlier(scope)
+    }
+
+    fn note(&self, recording: Recording) {
+        self.inner.note(recording);
+    }
+
+    fn count(&self, counts: Vec<Count>) {
+        self.inner.count(counts);
+    }
+
+    fn dropped(&self) -> u64 {
+        self.inner.dropped()
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.inner.flush()
+    }
+
+    fn find(&self, call: Uuid) -> BoxFuture<'_, Result<Option<Recording>, StoreError>> {
+        self.inner.find(call)
+    }
+
+    fn recent(
+        &self,
+        limit: usize,
+        failed_only: bool,
+    ) -> BoxFuture<'_, Result<Vec<Recording>, StoreError>> {
+        self.inner.recent(limit, failed_only)
+    }
+
+    fn counts(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Count>, StoreError>> {
+        self.inner.counts(since)
+    }
+
+    fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>> {
+        self.inner.sweep(recordings_before)
+    }
+}
+
+fn expiry(end: &End) -> Option<Timestamp> {
+    match end {
+        End::Keep { keep_ms, .. } => {
+            let kept = SignedDuration::from_millis(i64::try_from(*keep_ms).unwrap_or(i64::MAX));
+            Some(
+                Timestamp::now()
+                    .saturating_add(kept)
+                    .unwrap_or(Timestamp::MAX),
+            )
+        }
+        End::Release => None,
+    }
+}

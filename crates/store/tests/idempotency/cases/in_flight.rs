@@ -1,0 +1,120 @@
+//! What others are told while one of them works (behaviours 5 and 6).
+
+use panpan_runtime::{CallRequest, CancellationToken, InFlight};
+
+use crate::support::{Act, Bench, LEASE_MS, Work, detail, failure, harmful, order, told};
+
+fn waiting(timeout_ms: u64) -> CallRequest {
+    CallRequest {
+        in_flight: InFlight::Wait,
+        timeout_ms: Some(timeout_ms),
+        ..order("k")
+    }
+}
+
+pub(crate) async fn a_running_call_is_in_flight_for_what_is_left_of_its_lease(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    let first = house.begin(order("k"));
+    work.began(1).await;
+    house.clock.pass(700);
+    let told_so = failure(house.call("k").await);
+    assert_eq!(told_so.code().as_str(), "ERR_IDEMPOTENCY_IN_FLIGHT");
+    assert_eq!(told_so.kind().http_status(), 409);
+    assert_eq!(told_so.recovery().retry_after_ms, Some(LEASE_MS - 700));
+    assert!(told_so.retryable());
+    assert_eq!(detail(&told_so, "idempotency_key").unwrap(), "k");
+    work.let_go();
+    assert_eq!(told(&first.await.unwrap()), r#"{"run":1}"#);
+}
+
+pub(crate) async fn who_waits_gets_the_outcome_of_the_other(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    let first = house.begin(order("k"));
+    work.began(1).await;
+    let second = house.begin(waiting(60_000));
+    house.clock.pass_asleep(50).await;
+    house.clock.asleep(50).await;
+    assert!(!second.is_finished());
+    work.let_go();
+    let first = first.await.unwrap();
+    house.clock.pass_asleep(50).await;
+    let second = second.await.unwrap();
+    assert_eq!(second.outcome, first.outcome);
+    assert_eq!((first.replayed, second.replayed), (false, true));
+    assert_eq!(work.runs(), 1);
+}
+
+pub(crate) async fn who_waits_does_so_no_longer_than_it_said(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    let _first = house.begin(order("k"));
+    work.began(1).await;
+    let second = house.begin(waiting(120));
+    for step_ms in [50, 50, 20] {
+        house.clock.pass_asleep(step_ms).await;
+    }
+    let answer = second.await.unwrap();
+    assert_eq!(told(&answer), "ERR_IDEMPOTENCY_IN_FLIGHT");
+    assert_eq!(work.runs(), 1);
+}
+
+pub(crate) async fn who_waits_and_is_aborted_waits_no_more(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    let first = house.begin(order("k"));
+    work.began(1).await;
+    let abort = CancellationToken::new();
+    let second = house.begin(CallRequest {
+        abort: Some(abort.clone()),
+        ..waiting(60_000)
+    });
+    house.clock.asleep(50).await;
+    abort.cancel();
+    assert_eq!(told(&second.await.unwrap()), "ERR_CANCELLED");
+    work.let_go();
+    assert_eq!(told(&first.await.unwrap()), r#"{"run":1}"#);
+    assert_eq!(told(&house.call("k").await), r#"{"run":1}"#);
+}
+
+pub(crate) async fn who_waits_runs_it_when_the_other_set_the_key_free(bench: Bench) {
+    let abort = CancellationToken::new();
+    let work = Work::of([Act::Hang]);
+    let house = bench.house(crate::support::harmless(work.clone()));
+    let first = house.begin(CallRequest {
+        abort: Some(abort.clone()),
+        ..order("k")
+    });
+    work.began(1).await;
+    let second = house.begin(waiting(60_000));
+    house.clock.asleep(50).await;
+    abort.cancel();
+    assert_eq!(told(&first.await.unwrap()), "ERR_CANCELLED");
+    house.clock.pass_asleep(50).await;
+    let second = second.await.unwrap();
+    assert_eq!(
+        (told(&second).as_str(), second.replayed),
+        (r#"{"run":2}"#, false)
+    );
+}
+
+pub(crate) async fn of_many_callers_at_many_gateways_one_runs(bench: Bench) {
+    const CALLERS: usize = 32;
+    let work = Work::of([Act::Hold]);
+    let houses = [0, 1, 2].map(|_| bench.house(harmful(work.clone())));
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|caller| houses[caller % houses.len()].begin(order("k")))
+        .collect();
+    work.began(1).await;
+    work.let_go();
+    let mut ran = 0;
+    for caller in callers {
+        let answer = caller.await.unwrap();
+        match told(&answer).as_str() {
+            r#"{"run":1}"# => ran += usize::from(!answer.replayed),
+            other => assert_eq!(other, "ERR_IDEMPOTENCY_IN_FLIGHT"),
+        }
+    }
+    assert_eq!((ran, work.runs()), (1, 1));
+}

@@ -1,0 +1,161 @@
+//! Callers that go away, and callers that stop their work on purpose.
+
+use std::time::Duration;
+
+use panpan_contract::{Effect, Failure, codes};
+use panpan_runtime::{CallRequest, CancellationToken};
+
+use crate::support::{
+    Act, Bench, Fault, LEASE_MS, Work, failure, harmful, harmless, kinds, order, query, retried,
+    settings, told,
+};
+
+fn abortable(key: &str) -> (CallRequest, CancellationToken) {
+    let abort = CancellationToken::new();
+    let request = CallRequest {
+        abort: Some(abort.clone()),
+        ..order(key)
+    };
+    (request, abort)
+}
+
+pub(crate) async fn a_keyed_call_nobody_waits_for_still_reaches_its_record(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    let call = house.begin(order("k"));
+    work.began(1).await;
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    work.let_go();
+    assert_eq!(house.recorded("k").await, r#"{"run":1}"#);
+    assert!(house.call("k").await.replayed);
+    assert_eq!(work.dropped(), 0);
+}
+
+pub(crate) async fn a_call_without_a_key_stops_with_its_caller(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    let call = house.begin(CallRequest {
+        key: None,
+        ..order("k")
+    });
+    work.began(1).await;
+    call.abort();
+    work.ended_early(1).await;
+}
+
+pub(crate) async fn a_caller_that_leaves_while_it_claims_leaves_the_key_free(bench: Bench) {
+    let work = Work::plain();
+    let house = bench.house(harmful(work.clone()));
+    house.store.breaks(Fault::SlowClaims);
+    let call = house.begin(order("k"));
+    house.store.claimed(1).await;
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    house.store.recovers();
+    house.store.completed(1).await;
+    // The key is not in flight, and nobody takes the call that never began for a crashed one.
+    assert_eq!(told(&house.call_at_last("k").await), r#"{"run":1}"#);
+    assert_eq!(work.attempts(), [1]);
+}
+
+pub(crate) async fn a_crashed_key_is_not_set_free_by_a_caller_that_leaves(bench: Bench) {
+    let work = Work::plain();
+    let house = bench.house(harmful(work.clone()));
+    house.crash("k").await;
+    house.store.breaks(Fault::SlowClaims);
+    let call = house.begin(order("k"));
+    house.store.claimed(2).await;
+    call.abort();
+    assert!(call.await.unwrap_err().is_cancelled());
+    house.store.recovers();
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(told(&house.call("k").await), "ERR_IDEMPOTENCY_IN_FLIGHT");
+    }
+    house.clock.pass(LEASE_MS);
+    assert_eq!(told(&house.call("k").await), "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(work.runs(), 0);
+}
+
+pub(crate) async fn an_abort_is_kept_where_repeating_might_do_harm(bench: Bench) {
+    for (index, (_, is_harmless)) in kinds(Work::plain).into_iter().enumerate() {
+        let work = Work::of([Act::Hang]);
+        let operation = kinds(|| work.clone()).into_iter().nth(index).unwrap().0;
+        let house = bench.house(operation);
+        let key = format!("k{index}");
+        let (request, abort) = abortable(&key);
+        let call = house.begin(request);
+        work.began(1).await;
+        abort.cancel();
+        let first = call.await.unwrap();
+        assert_eq!(told(&first), "ERR_CANCELLED");
+        assert_eq!(first.expires_at.is_some(), !is_harmless);
+        assert_eq!(work.dropped(), 1);
+        let again = house.call(&key).await;
+        let expected = if is_harmless {
+            r#"{"run":2}"#
+        } else {
+            "ERR_CANCELLED"
+        };
+        assert_eq!(
+            (told(&again).as_str(), again.replayed),
+            (expected, !is_harmless)
+        );
+    }
+}
+
+pub(crate) async fn an_abort_says_what_it_knows_of_the_effect(bench: Bench) {
+    for (key, operation, effect) in [
+        ("harmful", harmful as fn(Work) -> _, Effect::Unknown),
+        ("harmless", harmless, Effect::Unknown),
+        ("query", query, Effect::None),
+    ] {
+        let work = Work::of([Act::Hang]);
+        let house = bench.house(operation(work.clone()));
+        let (request, abort) = abortable(key);
+        let call = house.begin(request);
+        work.began(1).await;
+        abort.cancel();
+        assert_eq!(failure(call.await.unwrap()).effect(), effect, "{key}");
+    }
+}
+
+pub(crate) async fn what_was_aborted_before_anything_happened_is_free_again(bench: Bench) {
+    // Before the work began, and while it waited after a failure without effect.
+    let work = Work::plain();
+    let house = bench.house(harmful(work.clone()));
+    let (request, abort) = abortable("early");
+    abort.cancel();
+    let early = house.ask(request).await;
+    assert_eq!((told(&early).as_str(), work.runs()), ("ERR_CANCELLED", 0));
+    assert_eq!(failure(early).effect(), Effect::None);
+    assert_eq!(told(&house.call("early").await), r#"{"run":1}"#);
+
+    let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_retry_after_ms(77);
+    let work = Work::of([Act::Fail(busy)]);
+    let patient = retried(harmful(work.clone()), 3).with(|spec| spec.retry = None);
+    let house = bench.house_with([patient], settings());
+    let (request, abort) = abortable("waiting");
+    let call = house.begin(CallRequest {
+        retry_seed: Some(42),
+        ..request
+    });
+    house.clock.asleep(965).await;
+    abort.cancel();
+    let waiting = call.await.unwrap();
+    assert_eq!(
+        (told(&waiting).as_str(), waiting.expires_at),
+        ("ERR_CANCELLED", None)
+    );
+    assert_eq!(told(&house.call("waiting").await), r#"{"run":2}"#);
+}
+
+pub(crate) async fn an_abort_after_the_end_changes_nothing(bench: Bench) {
+    let house = bench.house(harmful(Work::plain()));
+    let (request, abort) = abortable("k");
+    let first = house.ask(request.clone()).await;
+    abort.cancel();
+    let again = house.ask(request).await;
+    assert_eq!((again.outcome, again.replayed), (first.outcome, true));
+}

@@ -1,0 +1,64 @@
+//! How much of an outcome is kept (behaviour 16).
+
+use panpan_contract::{Effect, Failure, codes, digest, hex};
+use panpan_runtime::Settings;
+use serde_json::{Value, json};
+
+use crate::support::{Act, Bench, House, Work, detail, failure, harmful, settings, text, told};
+
+const LIMIT: usize = 4096;
+
+fn house(bench: &Bench, act: Act) -> House {
+    let settings = Settings {
+        kept_output_bytes_limit: LIMIT,
+        ..settings()
+    };
+    bench.house_with([harmful(Work::of([act]))], settings)
+}
+
+/// A JSON string of so many bytes, quotes included.
+fn output(bytes: usize) -> Value {
+    json!("x".repeat(bytes - 2))
+}
+
+pub(crate) async fn an_output_up_to_the_limit_is_replayed_whole(bench: Bench) {
+    let house = house(&bench, Act::Give(output(LIMIT)));
+    let first = house.call("k").await;
+    let again = house.call("k").await;
+    assert_eq!(told(&first).len(), LIMIT);
+    assert_eq!((again.outcome, again.replayed), (first.outcome, true));
+}
+
+pub(crate) async fn a_larger_output_is_given_once_and_then_only_described(bench: Bench) {
+    let house = house(&bench, Act::Give(output(LIMIT + 1)));
+    let first = house.call("k").await;
+    assert_eq!(told(&first), output(LIMIT + 1).to_string());
+    assert!(first.expires_at.is_some());
+    let again = house.call("k").await;
+    assert_eq!((again.replayed, again.expires_at), (true, first.expires_at));
+    let described = failure(again);
+    assert_eq!(described.code().as_str(), "ERR_OUTCOME_TOO_LARGE");
+    assert_eq!(described.effect(), Effect::Applied);
+    assert_eq!(detail(&described, "output_bytes").unwrap(), LIMIT + 1);
+    let expected = hex(&digest(&output(LIMIT + 1)));
+    assert_eq!(detail(&described, "output_sha256").unwrap(), &expected);
+}
+
+pub(crate) async fn a_larger_failure_keeps_its_code_and_says_what_is_missing(bench: Bench) {
+    let large = Failure::new(codes::INSUFFICIENT_FUNDS)
+        .with_message("no money")
+        .with_detail("ledger", "x".repeat(LIMIT))
+        .with_effect(Effect::None);
+    let house = house(&bench, Act::Fail(large));
+    let first = house.call("k").await;
+    let bytes = text(&first).len();
+    assert!(bytes > LIMIT);
+    assert!(house.kept("k").await.unwrap().len() <= LIMIT);
+    let again = house.call("k").await;
+    let (id, described) = (failure(first).id(), failure(again));
+    assert_eq!(described.code().as_str(), "INSUFFICIENT_FUNDS");
+    assert_eq!((described.effect(), described.id()), (Effect::None, id));
+    assert_eq!(detail(&described, "failure_bytes").unwrap(), bytes);
+    assert!(detail(&described, "failure_sha256").is_some());
+    assert_eq!(detail(&described, "ledger"), None);
+}

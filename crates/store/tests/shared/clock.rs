@@ -1,0 +1,110 @@
+//! A clock that stands still until it is moved, and whose sleepers wake when it has passed their time.
+//!
+//! Real time goes on beside it: a store may work in threads of its own, which no paused runtime knows
+//! of, so that nothing may happen merely because nothing else does.
+
+#![allow(dead_code, reason = "a test that never sleeps needs half of it")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use panpan_runtime::BoxFuture;
+use panpan_runtime::ports::Clock;
+use tokio::sync::watch;
+
+/// When the clock starts.
+pub(crate) const START_MS: i64 = 1_800_000_000_000;
+
+/// A clock that stands still until it is moved.
+#[derive(Debug)]
+pub(crate) struct HandClock {
+    now_ms: watch::Sender<i64>,
+    sleepers: Arc<Sleepers>,
+}
+
+impl HandClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            now_ms: watch::Sender::new(START_MS),
+            sleepers: Arc::default(),
+        })
+    }
+
+    /// Moves the time on and wakes who slept until then.
+    pub(crate) fn pass(&self, ms: u64) {
+        self.now_ms.send_modify(|now| *now += ms.cast_signed());
+    }
+
+    /// Waits until somebody sleeps for exactly so long from now.
+    pub(crate) async fn asleep(&self, ms: u64) {
+        let until_ms = self.now_ms() + ms.cast_signed();
+        while !self.sleepers.any(until_ms) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Moves the time on, once somebody sleeps for exactly so long.
+    pub(crate) async fn pass_asleep(&self, ms: u64) {
+        self.asleep(ms).await;
+        self.pass(ms);
+    }
+
+    fn now_ms(&self) -> i64 {
+        *self.now_ms.borrow()
+    }
+}
+
+impl Clock for HandClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.now_ms()).unwrap()
+    }
+
+    fn sleep(&self, duration_ms: u64) -> BoxFuture<'static, ()> {
+        let mut now_ms = self.now_ms.subscribe();
+        let until_ms = self.now_ms().saturating_add_unsigned(duration_ms);
+        let sleeping = self.sleepers.begin(until_ms);
+        Box::pin(async move {
+            let _sleeping = sleeping;
+            now_ms.wait_for(|now| *now >= until_ms).await.unwrap();
+        })
+    }
+}
+
+/// Who sleeps, counted by when they wake.
+#[derive(Debug, Default)]
+struct Sleepers(Mutex<BTreeMap<i64, usize>>);
+
+impl Sleepers {
+    fn begin(self: &Arc<Self>, until_ms: i64) -> Sleeping {
+        self.change(|counts| *counts.entry(until_ms).or_default() += 1);
+        Sleeping {
+            sleepers: self.clone(),
+            until_ms,
+        }
+    }
+
+    fn any(&self, until_ms: i64) -> bool {
+        self.change(|counts| counts.get(&until_ms).is_some_and(|count| *count > 0))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<i64, usize>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+struct Sleeping {
+    sleepers: Arc<Sleepers>,
+    until_ms: i64,
+}
+
+impl Drop for Sleeping {
+    fn drop(&mut self) {
+        self.sleepers.change(|counts| {
+            if let Some(count) = counts.get_mut(&self.until_ms) {
+                *count -= 1;
+            }
+        });
+    }
+}

@@ -1,0 +1,240 @@
+//! Documents: versioned, changed all together or not at all.
+
+use std::thread;
+
+use panpan_runtime::ports::{Applied, Change, Document, Expect};
+use serde_json::{Value, json};
+
+use crate::support::Bench;
+
+fn change(id: &str, expect: Expect, body: impl Into<Option<Value>>) -> Change {
+    Change {
+        collection: "files".to_owned(),
+        id: id.to_owned(),
+        expect,
+        body: body.into(),
+    }
+}
+
+async fn apply(bench: &Bench, changes: impl Into<Vec<Change>>) -> Applied {
+    bench.store.apply(changes.into()).await.unwrap()
+}
+
+/// Puts one document there, whatever there is.
+async fn put(bench: &Bench, id: &str, body: Value) -> u64 {
+    match apply(bench, [change(id, Expect::Anything, body)]).await {
+        Applied::All(versions) => versions[0].unwrap(),
+        conflict @ Applied::Conflict { .. } => panic!("{conflict:?}"),
+    }
+}
+
+async fn get(bench: &Bench, id: &str) -> Option<Document> {
+    bench.store.get("files", id).await.unwrap()
+}
+
+async fn ids(bench: &Bench, after: Option<&str>, limit: usize) -> Vec<String> {
+    let listed = bench.store.list("files", after, limit).await.unwrap();
+    listed.into_iter().map(|document| document.id).collect()
+}
+
+pub(crate) async fn a_document_is_there_once_it_was_made(bench: Bench) {
+    assert_eq!(get(&bench, "a").await, None);
+    let version = put(&bench, "a", json!({"text": "hello"})).await;
+    let document = Document {
+        id: "a".to_owned(),
+        version,
+        body: json!({"text": "hello"}),
+    };
+    assert_eq!(get(&bench, "a").await, Some(document.clone()));
+    let listed = bench.store.list("files", None, 9).await;
+    assert_eq!(listed, Ok(vec![document]));
+    let deleted = apply(&bench, [change("a", Expect::Version(version), None)]).await;
+    assert_eq!(deleted, Applied::All(vec![None]));
+    assert_eq!(get(&bench, "a").await, None);
+    assert_eq!(ids(&bench, None, 9).await, [""; 0]);
+}
+
+pub(crate) async fn a_body_comes_back_as_it_went_in(bench: Bench) {
+    let deep = (0..300).fold(json!(1), |body, _| json!([body]));
+    for (number, body) in [
+        json!(null),
+        json!("\u{0}\u{1f99c}'\""),
+        json!([1.5, -0.1, u64::MAX, i64::MIN, 1e300]),
+        json!({"z": 1, "a": {"": []}}),
+        json!("x".repeat(3_000_000)),
+        deep,
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = number.to_string();
+        put(&bench, &id, body.clone()).await;
+        let found = get(&bench, &id).await.unwrap();
+        assert!(found.body == body, "body {number}");
+    }
+}
+
+pub(crate) async fn a_change_finds_what_it_expects_or_conflicts(bench: Bench) {
+    let version = put(&bench, "there", json!(0)).await;
+    let wrong = Expect::Version(version + 1);
+    for (id, expect, found) in [
+        ("there", Expect::Absent, Some(version)),
+        ("there", wrong, Some(version)),
+        ("there", Expect::Version(u64::MAX), Some(version)),
+        ("nowhere", Expect::Version(version), None),
+        ("nowhere", Expect::Version(0), None),
+    ] {
+        for body in [Some(json!(1)), None] {
+            let applied = apply(&bench, [change(id, expect, body)]).await;
+            assert_eq!(applied, Applied::Conflict { change: 0, found }, "{id}");
+        }
+    }
+    for (id, expect) in [
+        ("there", Expect::Version(version)),
+        ("there", Expect::Anything),
+        ("nowhere", Expect::Anything),
+        ("elsewhere", Expect::Absent),
+    ] {
+        let applied = apply(&bench, [change(id, expect, json!(1))]).await;
+        assert!(matches!(applied, Applied::All(_)), "{id} {expect:?}");
+    }
+    for expect in [Expect::Anything, Expect::Absent] {
+        let applied = apply(&bench, [change("void", expect, None)]).await;
+        assert_eq!(applied, Applied::All(vec![None]));
+    }
+}
+
+pub(crate) async fn a_conflict_changes_nothing_and_names_the_change(bench: Bench) {
+    let kept = put(&bench, "kept", json!(0)).await;
+    let doomed = put(&bench, "doomed", json!(0)).await;
+    let applied = apply(
+        &bench,
+        [
+            change("new", Expect::Absent, json!(1)),
+            change("kept", Expect::Version(kept), json!(1)),
+            change("doomed", Expect::Version(doomed), None),
+            change("kept", Expect::Absent, json!(2)),
+            change("never", Expect::Absent, json!(3)),
+        ],
+    )
+    .await;
+    let Applied::Conflict { change, found } = applied else {
+        panic!("no conflict: {applied:?}");
+    };
+    assert_eq!(change, 3);
+    assert!(found > Some(kept));
+    assert_eq!(ids(&bench, None, 9).await, ["doomed", "kept"]);
+    for (id, version) in [("kept", kept), ("doomed", doomed)] {
+        let document = get(&bench, id).await.unwrap();
+        assert_eq!((document.version, document.body), (version, json!(0)));
+    }
+}
+
+pub(crate) async fn changes_see_those_before_them(bench: Bench) {
+    let applied = apply(
+        &bench,
+        [
+            change("a", Expect::Absent, json!(1)),
+            change("a", Expect::Anything, json!(2)),
+            change("a", Expect::Anything, None),
+            change("a", Expect::Absent, json!(3)),
+        ],
+    )
+    .await;
+    let Applied::All(versions) = applied else {
+        panic!("a conflict: {applied:?}");
+    };
+    let found = get(&bench, "a").await.unwrap();
+    assert_eq!((Some(found.version), found.body), (versions[3], json!(3)));
+    assert!(versions[0] < versions[1] && versions[1] < versions[3]);
+    assert_eq!(versions[2], None);
+}
+
+pub(crate) async fn versions_rise_and_are_never_given_twice(bench: Bench) {
+    let mut last = 0;
+    for round in 0..5 {
+        for id in ["a", "b"] {
+            let version = put(&bench, id, json!(round)).await;
+            assert!(version > last);
+            last = version;
+        }
+        apply(&bench, [change("b", Expect::Anything, None)]).await;
+        apply(&bench, [change("a", Expect::Anything, None)]).await;
+    }
+}
+
+pub(crate) async fn an_empty_batch_changes_nothing(bench: Bench) {
+    assert_eq!(apply(&bench, []).await, Applied::All(vec![]));
+}
+
+pub(crate) async fn a_collection_is_listed_by_the_bytes_of_its_ids(bench: Bench) {
+    let ordered = [
+        "",
+        "A",
+        "B",
+        "a",
+        "a\0",
+        "a ",
+        "aa",
+        "b",
+        "\u{e9}",
+        "\u{1f99c}",
+    ];
+    for id in ordered.iter().rev() {
+        put(&bench, id, json!(*id)).await;
+    }
+    assert_eq!(ids(&bench, None, 99).await, ordered);
+}
+
+pub(crate) async fn a_list_goes_on_behind_an_id(bench: Bench) {
+    for id in ["a", "b", "c"] {
+        put(&bench, id, json!(id)).await;
+    }
+    for (after, limit, expected) in [
+        (None, 0, &[][..]),
+        (None, 2, &["a", "b"]),
+        (None, usize::MAX, &["a", "b", "c"]),
+        (Some("b"), 2, &["c"]),
+        (Some("aa"), 1, &["b"]),
+        (Some(""), 1, &["a"]),
+        (Some("c"), 9, &[]),
+    ] {
+        assert_eq!(ids(&bench, after, limit).await, expected);
+    }
+}
+
+pub(crate) async fn collections_do_not_touch_each_other(bench: Bench) {
+    put(&bench, "a", json!("of files")).await;
+    let elsewhere = Change {
+        collection: "notes".to_owned(),
+        ..change("a", Expect::Absent, json!("of notes"))
+    };
+    apply(&bench, [elsewhere]).await;
+    apply(&bench, [change("a", Expect::Anything, None)]).await;
+    let left = bench.store.get("notes", "a").await.unwrap().unwrap();
+    assert_eq!(left.body, json!("of notes"));
+    assert_eq!(bench.store.list("nowhere", None, 9).await, Ok(vec![]));
+}
+
+/// Each thread changes the version it read; exactly one of them finds it.
+pub(crate) async fn of_many_threads_one_changes_a_version(bench: Bench) {
+    for _ in 0..10 {
+        let version = put(&bench, "a", json!(0)).await;
+        let changed = thread::scope(|threads| {
+            let changes: Vec<_> = (0..8)
+                .map(|_| threads.spawn(|| change_on_this_thread(&bench, version)))
+                .collect();
+            let changed = changes.into_iter().map(|one| one.join().unwrap());
+            changed.filter(|&changed| changed).count()
+        });
+        assert_eq!(changed, 1);
+    }
+}
+
+fn change_on_this_thread(bench: &Bench, version: u64) -> bool {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.unwrap();
+    let change = change("a", Expect::Version(version), json!(1));
+    let applied = runtime.block_on(bench.store.apply(vec![change]));
+    matches!(applied, Ok(Applied::All(_)))
+}

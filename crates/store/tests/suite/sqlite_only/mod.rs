@@ -1,0 +1,5 @@
+//! What only a file has: opening, sharing, and everything that can be wrong with it.
+
+mod opening;
+mod sharing;
+mod trouble;

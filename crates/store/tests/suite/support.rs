@@ -1,0 +1,225 @@
+//! A store on a bench: opened on a clock that is moved by hand, with short words for common steps.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_contract::catalogue::Entry;
+use panpan_contract::recording::{RecordedOutcome, Recording};
+use panpan_contract::retry::{Terms, Waiting};
+use panpan_contract::{Code, Failure};
+use panpan_runtime::ports::{
+    Before, Claim, Claimed, Clock, Completed, Completion, Count, End, Fingerprint, Kept,
+    KeptOutcome, Lease, Reopened, Reopening, Scope, Swept,
+};
+use uuid::Uuid;
+
+pub(crate) use crate::shared::clock::START_MS;
+pub(crate) use crate::shared::{Folder, HandClock, Open, Store, sqlite};
+
+/// How long keys are held in these tests.
+pub(crate) const LEASE_MS: u64 = 1000;
+/// How long outcomes are kept in these tests.
+pub(crate) const KEEP_MS: u64 = 60_000;
+/// How long a key that was set free is remembered.
+pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+/// A store that was just opened, and its clock. The store goes before its folder does.
+#[derive(Clone, Debug)]
+pub(crate) struct Bench {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<HandClock>,
+    pub(crate) folder: Arc<Folder>,
+}
+
+impl Bench {
+    pub(crate) fn new(open: Open) -> Self {
+        let (clock, folder) = (HandClock::new(), Arc::new(Folder::new()));
+        let store = open(&folder.file("store.db"), clock.clone());
+        Self {
+            store,
+            clock,
+            folder,
+        }
+    }
+
+    /// Another store over the same file and clock.
+    pub(crate) fn beside(&self, open: Open) -> Self {
+        let store = open(&self.file(), self.clock.clone());
+        Self {
+            store,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.file("store.db")
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) async fn claim(&self, key: u8, input: u8) -> Claimed {
+        self.store.claim(wish(key, input)).await.unwrap()
+    }
+
+    /// Claims with input 1, which has to succeed.
+    pub(crate) async fn hold(&self, key: u8) -> (Lease, Before) {
+        match self.claim(key, 1).await {
+            Claimed::Held { lease, before } => (lease, before),
+            other => panic!("key {key} is not held but {other:?}"),
+        }
+    }
+
+    pub(crate) async fn before(&self, key: u8) -> Before {
+        self.hold(key).await.1
+    }
+
+    pub(crate) async fn end(&self, lease: Lease, attempts: u32, end: End) -> Completed {
+        let completion = Completion {
+            lease,
+            attempts,
+            end,
+            recording: None,
+        };
+        self.store.complete(completion).await.unwrap()
+    }
+
+    /// Claims and completes with this output.
+    pub(crate) async fn finish(&self, key: u8, output: &str) {
+        let (lease, _) = self.hold(key).await;
+        let completed = self.end(lease, 1, keep(output)).await;
+        assert!(matches!(completed, Completed::Recorded { .. }));
+    }
+
+    /// Claims and sets free after so many attempts.
+    pub(crate) async fn release(&self, key: u8, attempts: u32) {
+        let (lease, _) = self.hold(key).await;
+        let expected = Completed::Recorded { expires_at: None };
+        assert_eq!(self.end(lease, attempts, End::Release).await, expected);
+    }
+
+    /// Claims and lets the lease run out.
+    pub(crate) async fn abandon(&self, key: u8) {
+        self.hold(key).await;
+        self.clock.pass(LEASE_MS);
+    }
+
+    pub(crate) async fn reopen(&self, key: u8) -> Reopened {
+        let reopening = Reopening {
+            scope: scope(key),
+            by: "ada".to_owned(),
+            reason: "paid twice".to_owned(),
+        };
+        self.store.reopen(reopening).await.unwrap()
+    }
+
+    pub(crate) async fn kept(&self, key: u8) -> Option<Kept> {
+        self.store.kept(scope(key)).await.unwrap()
+    }
+
+    /// The output kept under a key.
+    pub(crate) async fn output(&self, key: u8) -> Option<String> {
+        self.kept(key).await.map(|kept| text(&kept))
+    }
+
+    /// The outputs a key had before.
+    pub(crate) async fn earlier(&self, key: u8) -> Vec<String> {
+        let earlier = self.store.earlier(scope(key)).await.unwrap();
+        earlier.iter().map(|earlier| text(&earlier.kept)).collect()
+    }
+
+    pub(crate) async fn note(&self, recordings: impl IntoIterator<Item = Recording>) {
+        for recording in recordings {
+            self.store.note(recording);
+        }
+        self.store.flush().await.unwrap();
+    }
+
+    /// The calls of the newest recordings.
+    pub(crate) async fn recent(&self, limit: usize, failed_only: bool) -> Vec<u128> {
+        let recent = self.store.recent(limit, failed_only).await.unwrap();
+        recent.iter().map(|found| found.id.as_u128()).collect()
+    }
+
+    pub(crate) async fn sweep(&self) -> Swept {
+        self.store.sweep(self.now()).await.unwrap()
+    }
+
+    pub(crate) async fn count(&self, counts: Vec<Count>) {
+        self.store.count(counts);
+        self.store.flush().await.unwrap();
+    }
+}
+
+pub(crate) fn scope(key: u8) -> Scope {
+    Scope([key; 32])
+}
+
+/// The wish to hold a key with this input.
+pub(crate) fn wish(key: u8, input: u8) -> Claim {
+    Claim {
+        scope: scope(key),
+        fingerprint: Fingerprint([input; 32]),
+        call: Uuid::from_u128(u128::from(key)),
+        lease_ms: LEASE_MS,
+    }
+}
+
+pub(crate) fn keep(output: &str) -> End {
+    End::Keep {
+        outcome: KeptOutcome::Output(output.into()),
+        keep_ms: KEEP_MS,
+    }
+}
+
+pub(crate) fn text(kept: &Kept) -> String {
+    match &kept.outcome {
+        KeptOutcome::Output(text) => text.to_string(),
+        other => panic!("not an output: {other:?}"),
+    }
+}
+
+pub(crate) fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millisecond(ms).unwrap()
+}
+
+/// The recording of a call that came in at this time and failed with this code, if any.
+pub(crate) fn recording(call: u128, at_ms: i64, code: Option<&'static Entry>) -> Recording {
+    let outcome = match code {
+        Some(code) => RecordedOutcome::Failed(Failure::new(code).redacted()),
+        None => RecordedOutcome::Succeeded {
+            output_digest: "00".repeat(32),
+        },
+    };
+    Recording {
+        id: Uuid::from_u128(call),
+        at: at(at_ms),
+        operation: "orders/place".to_owned(),
+        caller: Some("ada".to_owned()),
+        input: Some(serde_json::json!({"items": [1, 2.5, "three"]})),
+        retry_seed: 42,
+        terms: Terms {
+            policy: None,
+            repeatable: false,
+            deadline: None,
+            waiting: Waiting::Inline,
+        },
+        earlier: Vec::new(),
+        steps: Vec::new(),
+        items: None,
+        outcome,
+    }
+}
+
+/// So many calls of an operation in the hour that begins at this time.
+pub(crate) fn count(operation: &str, code: Option<&'static Entry>, hour: i64, calls: u64) -> Count {
+    Count {
+        operation: operation.to_owned(),
+        code: code.map(Code::from),
+        hour: at(hour),
+        calls,
+        retried: calls / 2,
+        replayed: calls / 3,
+    }
+}

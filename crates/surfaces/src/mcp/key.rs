@@ -1,0 +1,86 @@
+//! The idempotency key and the retry seed of a tool call.
+//!
+//! A program puts them into `_meta`. A model can only fill in arguments, so tools that change something
+//! take the key as an argument too.
+
+use panpan_contract::failure::Violation;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT};
+use serde_json::{Map, Value, json};
+
+/// The key in a request's `_meta` that holds the idempotency key.
+pub const IDEMPOTENCY_META_KEY: &str = "dev.panpan/idempotency-key";
+/// The key in a request's `_meta` that holds the retry seed.
+pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
+/// The argument that holds the idempotency key.
+pub const KEY_ARGUMENT: &str = "idempotency_key";
+
+/// Adds the argument to a tool's schema, where the operation has none of that name itself.
+pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
+    if !takes_argument(spec) {
+        return;
+    }
+    let properties = schema.entry("properties").or_insert_with(|| json!({}));
+    if let Value::Object(properties) = properties {
+        let argument = json!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": KEY_LENGTH_LIMIT,
+            "description": "A name for this piece of work. Repeat the call with the same name and it \
+                is not done twice: you get the first outcome.",
+        });
+        properties.insert(KEY_ARGUMENT.to_owned(), argument);
+    }
+}
+
+/// Takes the key out of `_meta` or the arguments.
+pub(super) fn of(
+    spec: &OperationSpec,
+    meta: &Map<String, Value>,
+    input: &mut Value,
+) -> Result<Option<IdempotencyKey>, Failure> {
+    let argument = match input {
+        Value::Object(arguments) if takes_argument(spec) => arguments.remove(KEY_ARGUMENT),
+        _ => None,
+    };
+    let in_meta = meta.get(IDEMPOTENCY_META_KEY);
+    let stated = match (in_meta, &argument) {
+        (Some(meta), Some(argument)) if meta != argument => {
+            let reason = "the idempotency key in _meta is another one";
+            return Err(unusable(reason, argument));
+        }
+        (Some(key), _) | (None, Some(key)) => key,
+        (None, None) => return Ok(None),
+    };
+    let Value::String(text) = stated else {
+        return Err(unusable("the idempotency key is not a string", stated));
+    };
+    match IdempotencyKey::new(text) {
+        Ok(key) => Ok(Some(key)),
+        Err(error) => Err(unusable(&error.to_string(), stated)),
+    }
+}
+
+/// The seed in `_meta`; what is no whole number is ignored, as every unknown word there.
+pub(super) fn seed(meta: &Map<String, Value>) -> Option<i64> {
+    meta.get(SEED_META_KEY)?.as_i64()
+}
+
+fn takes_argument(spec: &OperationSpec) -> bool {
+    spec.op_type == OperationType::Mutation
+        && spec
+            .input_schema
+            .pointer("/properties/idempotency_key")
+            .is_none()
+}
+
+fn unusable(reason: &str, actual: &Value) -> Failure {
+    Failure::new(codes::INVALID_INPUT)
+        .with_message(reason)
+        .with_violation(
+            Violation::value(format!("/{KEY_ARGUMENT}"), reason)
+                .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"))
+                .actual(actual.clone()),
+        )
+}
