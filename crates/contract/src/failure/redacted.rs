@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Canonical, EXCERPT_CHARACTERS_LIMIT, Failure, Parts, Recovery, Violation};
+use crate::Effect;
 use crate::kind::Kind;
 use crate::redact::{Markers, Redactor};
 
@@ -52,6 +53,11 @@ impl Redacted {
     /// The same occurrence under the facts of another kind.
     pub fn restated(self, kind: Kind) -> Self {
         Self(self.0.restated(kind))
+    }
+
+    /// Says what is known about side effects.
+    pub fn with_effect(self, effect: Effect) -> Self {
+        Self(self.0.with_effect(effect))
     }
 
     /// Says how often it was tried before it was answered.

@@ -69,6 +69,11 @@ impl Reply {
         Self(Some(sender))
     }
 
+    /// Whether somebody still waits for the answer.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.0.as_ref().is_some_and(|sender| !sender.is_closed())
+    }
+
     pub(super) fn send(mut self, answer: Answer) {
         self.send_once(|| answer);
     }

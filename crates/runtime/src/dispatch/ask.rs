@@ -1,17 +1,18 @@
-//! How the store is asked for a key: as often as the caller waits, and so that no key stays with a
-//! caller who is gone.
+//! How the store is asked for a key: as often as the caller waits, and so that no key stays with a call
+//! that was told that it was not started.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 use futures_util::future::{Either, select};
-use tokio::sync::oneshot;
 
+use super::answer::Reply;
 use super::request::InFlight;
 use super::validate::Validated;
 use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
 use crate::handler::BoxFuture;
 use crate::ports::{Before, Claim, Claimed, Completion, End, StoreError};
+use crate::world::World;
 
 /// How long a caller that waits for another's outcome waits before it looks again.
 const LOOK_AGAIN_MS: u64 = 50;
@@ -21,13 +22,15 @@ pub(super) async fn ask(
     dispatcher: &Dispatcher,
     validated: &Validated,
     claim: Claim,
+    reply: &Reply,
 ) -> Result<Claimed, StoreError> {
     let clock = &dispatcher.world().clock;
     let call = &validated.call;
     loop {
         let claimed = ask_once(dispatcher, validated, claim).await?;
         let left_ms = milliseconds_between(clock.now(), validated.deadline);
-        let waits = call.in_flight == InFlight::Wait && left_ms > 0 && !call.is_aborted();
+        let in_time = left_ms > 0 && !call.is_aborted() && reply.is_awaited();
+        let waits = call.in_flight == InFlight::Wait && in_time;
         if !waits || !matches!(claimed, Claimed::InFlight { .. }) {
             return Ok(claimed);
         }
@@ -41,42 +44,51 @@ pub(super) async fn ask(
     }
 }
 
-/// Asks once. A store that does not answer at once is asked in a task of its own: it may grant the key
-/// after the caller has left, or has stopped waiting for it.
+/// Asks once, for as long as the caller waits. What the store grants afterwards is given back.
 async fn ask_once(
     dispatcher: &Dispatcher,
     validated: &Validated,
     claim: Claim,
 ) -> Result<Claimed, StoreError> {
-    if let Some(claimed) = dispatcher.held_back(&claim) {
-        return Ok(claimed);
+    let world = dispatcher.world();
+    if let Some(held_back) = dispatcher.held_back(&claim) {
+        // It may have been written after all, and only the word of it was lost.
+        let kept = world.outcomes.kept(claim.scope).await.ok().flatten();
+        return Ok(match (held_back, kept) {
+            (Claimed::InFlight { .. }, Some(kept)) => Claimed::Replay(kept),
+            (held_back, _) => held_back,
+        });
     }
-    let outcomes = dispatcher.world().outcomes.clone();
+    let outcomes = world.outcomes.clone();
     let mut asking: BoxFuture<'static, _> = Box::pin(async move { outcomes.claim(claim).await });
+    // Most stores answer a repeat at once, and need no timer.
     if let Poll::Ready(claimed) = poll_fn(|task| Poll::Ready(asking.as_mut().poll(task))).await {
         return claimed;
     }
-    let (answers, answer) = oneshot::channel();
-    let (takes, taken) = oneshot::channel();
-    let outcomes = dispatcher.world().outcomes.clone();
-    dispatcher.world().spawn.spawn(Box::pin(async move {
-        let claimed = asking.await;
-        let unused = claimed.as_ref().ok().and_then(set_free);
-        // A caller that is gone takes nothing.
-        let _ = answers.send(claimed);
-        if let (Err(_), Some(unused)) = (taken.await, unused) {
-            // If that fails too, the lease runs out.
-            let _ = outcomes.complete(unused).await;
+    let left_ms = milliseconds_between(world.clock.now(), validated.deadline);
+    let time_is_over = world.clock.sleep(left_ms.max(STORE_PATIENCE_MS));
+    match select(asking, time_is_over).await {
+        Either::Left((claimed, _)) => claimed,
+        Either::Right(((), asking)) => {
+            let world = world.clone();
+            let given_back = async move {
+                if let Some(unused) = asking.await.ok().as_ref().and_then(set_free) {
+                    give_back(&world, unused, claim.lease_ms).await;
+                }
+            };
+            dispatcher.world().spawn.spawn(Box::pin(given_back));
+            Err(StoreError::Slow)
         }
-    }));
-    let clock = &dispatcher.world().clock;
-    let left_ms = milliseconds_between(clock.now(), validated.deadline);
-    match select(answer, clock.sleep(left_ms.max(STORE_PATIENCE_MS))).await {
-        Either::Left((claimed, _)) => {
-            let _: Result<(), ()> = takes.send(());
-            claimed.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+/// Gives a key back for as long as nobody else can have taken it.
+async fn give_back(world: &World, unused: Completion, lease_ms: u64) {
+    for _ in 0..lease_ms.div_ceil(LOOK_AGAIN_MS) {
+        if world.outcomes.complete(unused.clone()).await.is_ok() {
+            return;
         }
-        Either::Right(_) => Err(StoreError::Slow),
+        world.clock.sleep(LOOK_AGAIN_MS).await;
     }
 }
 

@@ -12,6 +12,7 @@ use panpan_contract::failure::Alternative;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
 
+use super::answer::Reply;
 use super::attempt::cancelled;
 use super::raised::Raised;
 use super::request::Call;
@@ -102,6 +103,7 @@ pub(super) fn is_harmless(operation: &Operation, call: &Call) -> bool {
 pub(super) async fn claim(
     dispatcher: &Dispatcher,
     validated: Validated,
+    reply: &Reply,
 ) -> Result<Admission, Raised> {
     let Some(key) = validated.call.key.clone() else {
         let spec = validated.operation.spec();
@@ -110,7 +112,8 @@ pub(super) async fn claim(
         }
         return Ok(Admission::Run(Claimed::alone(validated)));
     };
-    match ask::ask(dispatcher, &validated, wish(dispatcher, &validated, &key)).await {
+    let wish = wish(dispatcher, &validated, &key);
+    match ask::ask(dispatcher, &validated, wish, reply).await {
         Ok(ports::Claimed::Held { lease, before }) => {
             let held = Some(HeldKey { lease, before });
             Ok(Admission::Run(Claimed::of(validated, held)))

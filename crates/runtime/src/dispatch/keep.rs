@@ -44,13 +44,11 @@ impl Dispatcher {
             match self.write(completion.clone(), &performed, &mut reply).await {
                 Ok(completed) => {
                     self.unwritten().remove(&held.lease.scope);
-                    return reply.send(self.answer_kept(completed, performed, text));
+                    let kept = completion.end != End::Release;
+                    return reply.send(self.answer_ended(completed, kept, performed, text));
                 }
                 Err(error) => {
                     self.not_written(&error, &performed, &mut reply);
-                    if error == StoreError::Closed {
-                        return;
-                    }
                     self.hold_back(held, &performed);
                 }
             }
@@ -59,9 +57,10 @@ impl Dispatcher {
         }
     }
 
-    fn answer_kept(
+    fn answer_ended(
         &self,
         completed: Completed,
+        is_kept: bool,
         performed: Performed,
         text: Option<Arc<str>>,
     ) -> Answer {
@@ -74,6 +73,9 @@ impl Dispatcher {
             Completed::Superseded { kept: Some(kept) } if kept.call == call.id => {
                 Some(kept.expires_at)
             }
+            // A failure nothing is kept of stays what it is, whoever holds the key now; it may be that
+            // the key was set free and only the word of it was lost.
+            Completed::Superseded { kept: None } if !is_kept => None,
             Completed::Superseded { kept } => return self.superseded(kept, operation, call),
         };
         self.count(&performed);

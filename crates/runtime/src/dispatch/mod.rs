@@ -20,6 +20,7 @@ mod attempt;
 mod authorize;
 mod claim;
 mod keep;
+mod keyed;
 mod perform;
 mod raised;
 mod record;
@@ -36,17 +37,14 @@ mod tests;
 mod validate;
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
-use futures_util::future::{Either, select};
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::retry::{Terms, Waiting};
-use panpan_contract::{Effect, Failure, Redacted, codes};
-use tokio::sync::oneshot;
+use panpan_contract::{Failure, Redacted};
 
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, lacking};
@@ -55,10 +53,8 @@ use crate::registry::{Operation, Registry};
 use crate::settings::Settings;
 use crate::tally::{Tally, Way};
 use crate::world::World;
-use answer::Reply;
-use claim::{Admission, Claimed, HeldKey};
+use claim::Claimed;
 use raised::Raised;
-use recover::Recovered;
 use validate::{Expected, Validated};
 
 pub use answer::{Answer, TaskTurn};
@@ -149,15 +145,7 @@ impl Dispatcher {
             let performed = perform::perform(self, Claimed::alone(validated)).await;
             return self.record(performed);
         }
-        let operation = validated.operation.clone();
-        match claim::claim(self, validated).await {
-            Err(raised) => self.refuse(raised, &call),
-            Ok(Admission::Replay(kept)) => self.replay(kept, &operation, &call),
-            Ok(Admission::Run(claimed)) => match claimed.held {
-                Some(held) => self.run_to_its_record(held, claimed).await,
-                None => self.record(perform::perform(self, claimed).await),
-            },
-        }
+        self.dispatch_keyed(validated).await
     }
 
     /// Serves one attempt of a task, whose owner holds the lease, waits and keeps the outcome.
@@ -243,61 +231,6 @@ impl Dispatcher {
         let resolved = resolve::resolve(&self.0.registry.load(), call)?;
         let authorized = authorize::authorize(resolved)?;
         validate::validate(authorized, expected)
-    }
-
-    /// Runs a call that holds a key in a task of its own, so that it ends even when nobody waits.
-    async fn run_to_its_record(&self, held: HeldKey, claimed: Claimed) -> Answer {
-        let call = claimed.call.clone();
-        let operation = claimed.operation.clone();
-        let (sender, receiver) = oneshot::channel();
-        let work = self.clone().perform_keyed(held, claimed, Reply::to(sender));
-        self.world().spawn.spawn(Box::pin(work));
-        match receiver.await {
-            Ok(answer) => answer,
-            // The task is gone: whatever runs tasks is shutting down.
-            Err(_) => {
-                let failure = Failure::new(codes::ERR_OUTCOME_UNKNOWN)
-                    .with_message("the gateway stopped before the outcome was known")
-                    .with_effect(Effect::Unknown);
-                self.refuse(Raised::by_gateway(failure, Some(operation)), &call)
-            }
-        }
-    }
-
-    async fn perform_keyed(self, held: HeldKey, claimed: Claimed, reply: Reply) {
-        let call = claimed.call.clone();
-        let operation = claimed.operation.clone();
-        let work = async {
-            match recover::recover(&self, claimed).await {
-                Recovered::Run(claimed) => Ok(perform::perform(&self, claimed).await),
-                Recovered::Known(performed) => Ok(performed),
-                Recovered::Unclear(performed) => Err(performed),
-            }
-        };
-        match self.while_held(held, work).await {
-            Some(Ok(performed)) => self.record_keyed(held, performed, reply).await,
-            // The lease is left to run out: the next call with the key asks again.
-            Some(Err(unclear)) => reply.send(self.record(unclear)),
-            None => reply.send(self.lost(held, &operation, &call).await),
-        }
-    }
-
-    /// Works as long as the key is held, and shows signs of life; `None` when the key was lost.
-    async fn while_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
-        let lease_ms = self.settings().lease_ms;
-        let signs_of_life = async {
-            loop {
-                self.world().clock.sleep((lease_ms / 3).max(1)).await;
-                // A store that does not answer may answer the next time.
-                if let Ok(false) = self.world().outcomes.extend(held.lease, lease_ms).await {
-                    return;
-                }
-            }
-        };
-        match select(pin!(work), pin!(signs_of_life)).await {
-            Either::Left((done, _)) => Some(done),
-            Either::Right(((), _)) => None,
-        }
     }
 
     /// A refusal: the call ends before its handler was ever called.

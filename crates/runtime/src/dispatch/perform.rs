@@ -231,17 +231,19 @@ impl<'a> Course<'a> {
             decided: Some(decided),
         });
         match decided.decision {
-            Decision::Answer(_) => Turn::Ended(Box::new(Err(self.told_how_often(failure)))),
+            Decision::Answer(_) => Turn::Ended(Box::new(Err(self.summed_up(failure)))),
             Decision::Later(at) => {
                 self.again_at = Some(at);
                 Turn::Ended(Box::new(Err(failure)))
             }
-            Decision::Again { delay_ms } => self.wait(delay_ms, failure).await,
+            Decision::Again { delay_ms } => self.wait(delay_ms).await,
         }
     }
 
-    /// A failure that was tried again says so, whoever tried it.
-    fn told_how_often(&self, failure: Redacted) -> Redacted {
+    /// The last failure as the outcome of all attempts: what an earlier one may have left behind is
+    /// still there, and a failure that was tried again says so, whoever tried it.
+    fn summed_up(&self, failure: Redacted) -> Redacted {
+        let failure = failure.with_effect(self.effect_so_far());
         match self.number() - 1 {
             attempts if attempts > 1 && !failure.was_repeated() => failure.with_attempts(attempts),
             _ => failure,
@@ -273,7 +275,7 @@ impl<'a> Course<'a> {
     }
 
     /// Waits; an abort in between is the end.
-    async fn wait(&self, delay_ms: u64, failure: Redacted) -> Turn {
+    async fn wait(&self, delay_ms: u64) -> Turn {
         let sleep = self.dispatcher.world().clock.sleep(delay_ms);
         let Some(abort) = &self.claimed.call.abort else {
             sleep.await;
@@ -283,7 +285,7 @@ impl<'a> Course<'a> {
             return Turn::Again;
         }
         let operation = &self.claimed.operation;
-        let cancelled = cancelled(operation, failure.effect());
+        let cancelled = cancelled(operation, self.effect_so_far());
         let raised = Raised::by_gateway(cancelled, Some(operation.clone()));
         Turn::Ended(Box::new(Err(self.finish(raised))))
     }
@@ -299,10 +301,11 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// What the attempts left behind, all together.
     fn effect_so_far(&self) -> Effect {
-        let mut effects = self.history.iter().rev().map(|attempt| attempt.effect);
-        let happened = effects.find(|effect| *effect != Effect::None);
-        happened.unwrap_or(Effect::None)
+        let left = |effect: &Effect| self.history.iter().any(|it| it.effect == *effect);
+        let worst = [Effect::Applied, Effect::Unknown].into_iter().find(left);
+        worst.unwrap_or(Effect::None)
     }
 
     /// The number of the attempt that is about to be made.

@@ -100,6 +100,35 @@ async fn each_failure_is_repeated_as_its_code_and_the_operation_allow() {
     }
 }
 
+/// Fails with each of these in turn.
+fn failing_with(failures: impl Into<Vec<Failure>>) -> impl Handler {
+    let failures = Mutex::new(failures.into().into_iter());
+    move |_: Context, _: Arc<Value>| {
+        let failure = failures.lock().unwrap().next();
+        std::future::ready(Err::<Value, _>(failure.unwrap()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_earlier_attempt_may_have_done_is_not_denied() {
+    let mut idempotent = spec(OperationType::Mutation);
+    idempotent.idempotency.idempotent = true;
+    let (none, unknown, applied) = (Effect::None, Effect::Unknown, Effect::Applied);
+    for (first, last, told) in [
+        (none, none, none),
+        (unknown, none, unknown),
+        (none, unknown, unknown),
+        (applied, none, applied),
+        (applied, unknown, applied),
+    ] {
+        let passing = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE).with_effect(first);
+        let lasting = Failure::new(codes::ERR_HTTP_404_NOT_FOUND).with_effect(last);
+        let house = House::of(idempotent.clone(), failing_with([passing, lasting]));
+        let failure = house.fails(json!({})).await;
+        assert_eq!(failure.effect(), told, "{first:?}, {last:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
     let house = House::of(query(), flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));

@@ -98,8 +98,8 @@ macro_rules! all {
             leaving: [
                 a_keyed_call_nobody_waits_for_still_reaches_its_record,
                 a_call_without_a_key_stops_with_its_caller,
-                a_caller_that_leaves_while_it_claims_leaves_the_key_free,
-                a_crashed_key_is_not_set_free_by_a_caller_that_leaves,
+                a_call_that_was_let_through_runs_even_if_its_caller_left_while_claiming,
+                a_crashed_key_is_recovered_even_if_the_caller_left_while_claiming,
                 an_abort_is_kept_where_repeating_might_do_harm,
                 an_abort_says_what_it_knows_of_the_effect,
                 what_was_aborted_before_anything_happened_is_free_again,

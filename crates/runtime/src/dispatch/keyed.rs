@@ -1,0 +1,96 @@
+//! Calls with a key, from the claim to the record, in a task that ends even when nobody waits.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use futures_util::future::{Either, select};
+use panpan_contract::{Effect, Failure, codes};
+use tokio::sync::oneshot;
+
+use super::Dispatcher;
+use super::answer::{Answer, Reply};
+use super::claim::{Admission, Claimed, HeldKey, claim};
+use super::perform::perform;
+use super::raised::Raised;
+use super::recover::{Recovered, recover};
+use super::validate::Validated;
+use crate::handler::BoxFuture;
+
+impl Dispatcher {
+    /// Serves a call that has a key, or should have one.
+    ///
+    /// A caller that leaves drops its end of a channel and nothing else: what was let through runs to
+    /// its record.
+    pub(super) async fn dispatch_keyed(&self, validated: Validated) -> Answer {
+        let call = validated.call.clone();
+        let operation = validated.operation.clone();
+        let (sender, receiver) = oneshot::channel();
+        let work = self.clone().serve_keyed(validated, Reply::to(sender));
+        let mut work: BoxFuture<'static, ()> = Box::pin(work);
+        // What is answered at once, as most replays are, needs no task.
+        let begun = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
+        if begun.is_pending() {
+            self.world().spawn.spawn(work);
+        }
+        match receiver.await {
+            Ok(answer) => answer,
+            // The task is gone: whatever runs tasks is shutting down.
+            Err(_) => {
+                let failure = Failure::new(codes::ERR_OUTCOME_UNKNOWN)
+                    .with_message("the gateway stopped before the outcome was known")
+                    .with_effect(Effect::Unknown);
+                self.refuse(Raised::by_gateway(failure, Some(operation)), &call)
+            }
+        }
+    }
+
+    async fn serve_keyed(self, validated: Validated, reply: Reply) {
+        let call = validated.call.clone();
+        let operation = validated.operation.clone();
+        match claim(&self, validated, &reply).await {
+            Err(raised) => reply.send(self.refuse(raised, &call)),
+            Ok(Admission::Replay(kept)) => reply.send(self.replay(kept, &operation, &call)),
+            Ok(Admission::Run(claimed)) => match claimed.held {
+                Some(held) => self.perform_keyed(held, claimed, reply).await,
+                None => reply.send(self.record(perform(&self, claimed).await)),
+            },
+        }
+    }
+
+    async fn perform_keyed(&self, held: HeldKey, claimed: Claimed, reply: Reply) {
+        let call = claimed.call.clone();
+        let operation = claimed.operation.clone();
+        let work = async {
+            match recover(self, claimed).await {
+                Recovered::Run(claimed) => Ok(perform(self, claimed).await),
+                Recovered::Known(performed) => Ok(performed),
+                Recovered::Unclear(performed) => Err(performed),
+            }
+        };
+        match self.while_held(held, work).await {
+            Some(Ok(performed)) => self.record_keyed(held, performed, reply).await,
+            // The lease is left to run out: the next call with the key asks again.
+            Some(Err(unclear)) => reply.send(self.record(unclear)),
+            None => reply.send(self.lost(held, &operation, &call).await),
+        }
+    }
+
+    /// Works as long as the key is held, and shows signs of life; `None` when the key was lost.
+    async fn while_held<T>(&self, held: HeldKey, work: impl Future<Output = T>) -> Option<T> {
+        let lease_ms = self.settings().lease_ms;
+        let signs_of_life = async {
+            loop {
+                self.world().clock.sleep((lease_ms / 3).max(1)).await;
+                // A store that does not answer may answer the next time.
+                if let Ok(false) = self.world().outcomes.extend(held.lease, lease_ms).await {
+                    return;
+                }
+            }
+        };
+        match select(pin!(work), pin!(signs_of_life)).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(((), _)) => None,
+        }
+    }
+}
