@@ -1,0 +1,172 @@
+//! Gateways that share one store and come back after a crash with nothing but what the store kept.
+//!
+//! Callers live outside of every process, and see only that no answer comes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use panpan_runtime::ports::{Clock as _, Outcomes, PrivateLog, Spawn as _};
+use panpan_runtime::testing::TestClock;
+use panpan_runtime::{
+    Answer, CallRequest, CancellationToken, Dispatcher, Record, Settings, World as Ports,
+};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::checks::Checks;
+use crate::defects::Defect;
+use crate::faults::{Fault, Faults, Point};
+use crate::journal::Journal;
+use crate::operations;
+use crate::process::{Life, Process, ProcessClock};
+use crate::store;
+
+/// How many gateways there are.
+pub(crate) const GATEWAYS: usize = 4;
+/// How long a key is held without a sign of life.
+pub(crate) const LEASE_MS: u64 = 3000;
+/// How long an outcome is kept.
+pub(crate) const KEEP_MS: u64 = 2 * 60 * 60 * 1000;
+
+/// How often a gateway counts and sweeps.
+const TEND_MS: u64 = 60_000;
+
+/// Everything there is.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) clock: TestClock,
+    pub(crate) faults: Faults,
+    pub(crate) journal: Arc<Journal>,
+    pub(crate) checks: Arc<Checks>,
+    /// What survives every crash.
+    pub(crate) medium: Arc<dyn Outcomes>,
+    pub(crate) defect: Option<Defect>,
+    gateways: [Mutex<Option<Gateway>>; GATEWAYS],
+}
+
+#[derive(Clone, Debug)]
+struct Gateway {
+    process: Arc<Process>,
+    dispatcher: Dispatcher,
+}
+
+impl World {
+    pub(crate) fn new(
+        clock: TestClock,
+        faults: Faults,
+        checks: Arc<Checks>,
+        medium: Arc<dyn Outcomes>,
+        defect: Option<Defect>,
+    ) -> Arc<Self> {
+        let world = Arc::new(Self {
+            clock,
+            faults,
+            journal: checks.journal.clone(),
+            checks,
+            medium,
+            defect,
+            gateways: [const { Mutex::new(None) }; GATEWAYS],
+        });
+        (0..GATEWAYS).for_each(|gateway| world.start(gateway));
+        world
+    }
+
+    /// Hands a call to a gateway; `None` when it is down.
+    ///
+    /// The call is dropped when `gone` fires, as a server does when the connection is closed.
+    pub(crate) fn call(
+        &self,
+        gateway: usize,
+        request: CallRequest,
+        gone: CancellationToken,
+    ) -> Option<(Arc<Life>, oneshot::Receiver<Answer>)> {
+        let Gateway {
+            process,
+            dispatcher,
+        } = self.gateway(gateway).clone()?;
+        let (sender, receiver) = oneshot::channel();
+        process.spawn(Box::pin(async move {
+            let answer = gone.run_until_cancelled(dispatcher.dispatch(request)).await;
+            answer.map(|answer| sender.send(answer));
+        }));
+        Some((process.life.clone(), receiver))
+    }
+
+    /// Crashes gateways and lets them stand still, whatever they are doing.
+    pub(crate) async fn strike(self: Arc<Self>) {
+        while !self.faults.are_over() {
+            self.clock.sleep(self.faults.random.between(100, 900)).await;
+            let gateway = self.gateway(self.faults.random.pick(&[0, 1, 2, 3])).clone();
+            let Some(Gateway { process, .. }) = gateway else {
+                continue;
+            };
+            if self.faults.strikes(Fault::Crash(Point::Anywhere)) {
+                process.crash(Point::Anywhere);
+            } else if self.faults.strikes(Fault::Stall(Point::Anywhere)) {
+                process.stall();
+            }
+        }
+    }
+
+    /// Stops everything for good.
+    pub(crate) fn stop(&self) {
+        for gateway in 0..GATEWAYS {
+            let stopped = self.gateway(gateway).take();
+            stopped.inspect(|it| it.process.end());
+        }
+    }
+
+    fn gateway(&self, gateway: usize) -> MutexGuard<'_, Option<Gateway>> {
+        let gateway = &self.gateways[gateway];
+        gateway.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts a gateway that crashed, some time later.
+    pub(crate) fn restart(self: &Arc<Self>, gateway: usize) {
+        *self.gateway(gateway) = None;
+        let world = self.clone();
+        tokio::spawn(async move {
+            let down_ms = world.faults.random.between(1, 2 * LEASE_MS);
+            world.clock.sleep(down_ms).await;
+            world.start(gateway);
+        });
+    }
+
+    fn start(self: &Arc<Self>, gateway: usize) {
+        let process = Process::new(self.clone(), gateway);
+        let ports = Ports {
+            clock: Arc::new(ProcessClock(process.clone())),
+            ids: self.faults.random.clone(),
+            spawn: process.clone(),
+            outcomes: store::reached_by(&process),
+            log: Arc::new(Silent),
+        };
+        let settings = Settings {
+            lease_ms: LEASE_MS,
+            keep_ms: KEEP_MS,
+            record: Record::All,
+            ..Settings::default()
+        };
+        let registry = operations::registry(&process);
+        let dispatcher = Dispatcher::with_settings(registry, ports, settings);
+        process.spawn(Box::pin(tend(self.clock, dispatcher.clone())));
+        self.journal.note(format_args!("gateway {gateway} starts"));
+        *self.gateway(gateway) = Some(Gateway {
+            process,
+            dispatcher,
+        });
+    }
+}
+
+async fn tend(clock: TestClock, dispatcher: Dispatcher) {
+    loop {
+        clock.sleep(TEND_MS).await;
+        dispatcher.tend().await.unwrap();
+    }
+}
+
+#[derive(Debug)]
+struct Silent;
+
+impl PrivateLog for Silent {
+    fn note(&self, _: Uuid, _: &str, _: &str) {}
+}
