@@ -1,18 +1,18 @@
 //! What a handler is told about the call it serves, and what it may do on its behalf.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
-use panpan_contract::Redacted;
 use panpan_contract::operation::OperationName;
 use panpan_contract::redact::Redactor;
+use panpan_contract::{Effect, Redacted};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::credentials::Credentials;
-use crate::dispatch::{Call, CallRequest, Dispatcher, Origin};
+use crate::dispatch::{Answer, Call, CallRequest, Dispatcher, Origin, is_harmless, worse};
 use crate::handler::Progress;
 use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
@@ -32,6 +32,8 @@ struct Inner {
     deadline: Timestamp,
     /// Made when somebody asks for it: most handlers never do.
     cancellation: OnceLock<CancellationToken>,
+    /// What the operations it called may have left behind.
+    calls: Mutex<Effect>,
 }
 
 /// Cancels what a handler started once its attempt is over, however it ended.
@@ -62,6 +64,7 @@ impl Context {
             attempt,
             deadline,
             cancellation: OnceLock::new(),
+            calls: Mutex::new(Effect::None),
         }))
     }
 
@@ -181,9 +184,11 @@ impl Context {
         key: Option<IdempotencyKey>,
     ) -> Result<Value, Redacted> {
         let composition = self.0.operation.composition();
+        let harmful = key.is_none() && self.may_do_harm(operation, &input);
         let request = CallRequest {
             origin: Origin::Operation {
                 reach: composition.reach.clone(),
+                depth: self.0.call.origin.depth() + 1,
             },
             caller: composition.authority.clone(),
             key,
@@ -193,8 +198,53 @@ impl Context {
             ..CallRequest::from_wire(operation, input)
         };
         // On the heap: an operation may call one that calls it again.
-        let answer = Box::pin(self.0.dispatcher.dispatch(request)).await;
+        let work = Box::pin(self.0.dispatcher.dispatch(request));
+        let answer = if harmful {
+            let told = ToldOfCall {
+                context: self,
+                effect: Effect::Unknown,
+            };
+            told.after(work.await)
+        } else {
+            work.await
+        };
         answer.into_value()
+    }
+
+    /// Whether a call without a key would do harm if it were repeated.
+    fn may_do_harm(&self, operation: &str, input: &Value) -> bool {
+        let registry = self.0.dispatcher.registry();
+        let callee = registry.get(operation);
+        callee.is_some_and(|callee| !is_harmless(callee, input))
+    }
+
+    /// What the operations it called may have left behind, all together.
+    pub(crate) fn effect_of_calls(&self) -> Effect {
+        *self.0.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells a context what a call left behind. A call that is given up half-way may have done anything.
+struct ToldOfCall<'a> {
+    context: &'a Context,
+    effect: Effect,
+}
+
+impl ToldOfCall<'_> {
+    fn after(mut self, answer: Answer) -> Answer {
+        self.effect = match &answer.outcome {
+            Ok(_) => Effect::Applied,
+            Err(failure) => failure.effect(),
+        };
+        answer
+    }
+}
+
+impl Drop for ToldOfCall<'_> {
+    fn drop(&mut self) {
+        let calls = self.context.0.calls.lock();
+        let mut calls = calls.unwrap_or_else(PoisonError::into_inner);
+        *calls = worse(*calls, self.effect);
     }
 }
 

@@ -28,8 +28,9 @@ mod world;
 pub use context::Context;
 pub use credentials::Credentials;
 pub use dispatch::{
-    Answer, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Held,
-    InFlight, Origin, PARAMETERS_BYTES_LIMIT, Subscription, TaskTurn, UNKNOWN_OPERATION,
+    Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Dispatcher,
+    GATEWAY, Held, InFlight, Origin, PARAMETERS_BYTES_LIMIT, Subscription, TaskTurn,
+    UNKNOWN_OPERATION,
 };
 pub use handler::{
     BoxFuture, BoxStream, Handler, Progress, Reconcile, Reconciled, ReportProgress, StreamHandler,

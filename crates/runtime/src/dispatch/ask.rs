@@ -2,6 +2,7 @@
 //! that was told that it was not started.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 
 use futures_util::future::{Either, select};
@@ -65,9 +66,7 @@ async fn ask_once(
     if let Poll::Ready(claimed) = poll_fn(|task| Poll::Ready(asking.as_mut().poll(task))).await {
         return claimed;
     }
-    let left_ms = milliseconds_between(world.clock.now(), validated.deadline);
-    let time_is_over = world.clock.sleep(left_ms.max(STORE_PATIENCE_MS));
-    match select(asking, time_is_over).await {
+    match select(asking, pin!(stops_waiting(dispatcher, validated))).await {
         Either::Left((claimed, _)) => claimed,
         Either::Right(((), asking)) => {
             let world = world.clone();
@@ -79,6 +78,24 @@ async fn ask_once(
             dispatcher.world().spawn.spawn(Box::pin(given_back));
             Err(StoreError::Slow)
         }
+    }
+}
+
+/// When the caller's time is over, or it aborts. One that had aborted before may ask for an outcome there
+/// is; it will not be let run.
+async fn stops_waiting(dispatcher: &Dispatcher, validated: &Validated) {
+    let clock = &dispatcher.world().clock;
+    // A call whose time is over may still have an outcome to replay.
+    let left_ms = match milliseconds_between(clock.now(), validated.deadline) {
+        0 => STORE_PATIENCE_MS,
+        left_ms => left_ms,
+    };
+    let time_is_over = clock.sleep(left_ms);
+    match &validated.call.abort {
+        Some(abort) if !abort.is_cancelled() => {
+            let _ = abort.run_until_cancelled(time_is_over).await;
+        }
+        _ => time_is_over.await,
     }
 }
 

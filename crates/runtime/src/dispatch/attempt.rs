@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
+use jiff::Timestamp;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
 use serde_json::Value;
@@ -24,7 +25,7 @@ use crate::context::Context;
 use crate::handler::BoxFuture;
 use crate::ports::{Clock, Scope};
 use crate::registry::Operation;
-use crate::retry::{Permit, Upstream};
+use crate::retry::{OpenFor, Permitted, Upstream};
 
 /// How a handler's run ended.
 pub(super) enum Ended<T> {
@@ -35,17 +36,18 @@ pub(super) enum Ended<T> {
 }
 
 /// Leave to call the handler once.
-pub(super) struct Leave {
+pub(super) struct Leave<'a> {
     timeout_ms: u64,
+    permitted: Option<Permitted<'a>>,
 }
 
 /// Asks whether the handler may be called. What is refused here has not begun, and has no effect
 /// beyond that of the attempts before it.
-pub(super) fn leave(
+pub(super) fn leave<'a>(
     dispatcher: &Dispatcher,
-    claimed: &Claimed,
+    claimed: &'a Claimed,
     effect_before: Effect,
-) -> Result<Leave, Raised> {
+) -> Result<Leave<'a>, Raised> {
     let Claimed {
         operation, call, ..
     } = claimed;
@@ -63,35 +65,52 @@ pub(super) fn leave(
         return Err(refused(out_of_time(operation)));
     }
     // Asked last: a trial that is granted has to take place.
-    if let Some(upstream) = operation.upstream()
-        && let Permit::Refused { retry_after_ms } = upstream.permit(now)
-    {
-        return Err(refused(circuit_open(upstream, retry_after_ms)));
-    }
-    Ok(Leave { timeout_ms })
+    let permitted = operation.upstream().map(|upstream| {
+        let permitted = upstream.permit(now);
+        permitted.map_err(|open| refused(circuit_open(upstream, open)))
+    });
+    Ok(Leave {
+        timeout_ms,
+        permitted: permitted.transpose()?,
+    })
 }
 
 pub(super) async fn attempt(
     dispatcher: &Dispatcher,
     claimed: &Claimed,
-    Leave { timeout_ms }: Leave,
+    leave: Leave<'_>,
     number: u32,
     scope: Option<Scope>,
 ) -> Result<Value, Raised> {
     let Claimed {
         operation, call, ..
     } = claimed;
+    let Leave {
+        timeout_ms,
+        permitted,
+    } = leave;
     let clock = &*dispatcher.world().clock;
     let deadline = later(clock.now(), timeout_ms);
     let context = Context::new(dispatcher, operation, call, scope, number, deadline);
     let ended = run(
         |context| operation.handler().call(context, call.input.clone()),
-        context,
+        context.clone(),
         timeout_ms,
         clock,
         call.abort.as_ref(),
     )
     .await;
+    if let Some(permitted) = permitted {
+        judge(permitted, &ended, clock.now());
+    }
+    let ended = match ended {
+        // What it called may have taken effect, whatever it says of itself.
+        Ended::Returned(Err(failure)) => {
+            let effect = worse(failure.effect(), context.effect_of_calls());
+            Ended::Returned(Err(failure.with_effect(effect)))
+        }
+        ended => ended,
+    };
     match ended {
         Ended::Returned(Ok(output)) => Ok(output),
         Ended::Returned(Err(failure)) if operation.speaks_for_gateway => {
@@ -107,6 +126,26 @@ pub(super) async fn attempt(
             let failure = cancelled(operation, effect_when_cut(operation));
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
+    }
+}
+
+/// What a run tells about the service behind the operation. One that was stopped on purpose, or by a
+/// defect of the handler, tells nothing.
+fn judge<T>(permitted: Permitted<'_>, ended: &Ended<T>, now: Timestamp) {
+    match ended {
+        Ended::Returned(Ok(_)) => permitted.answered(),
+        Ended::Returned(Err(failure)) => permitted.ended_with(failure, now),
+        Ended::TimedOut => permitted.failed(now),
+        Ended::Panicked(_) | Ended::Aborted => drop(permitted),
+    }
+}
+
+/// The effect of two things together.
+pub(crate) fn worse(one: Effect, other: Effect) -> Effect {
+    match (one, other) {
+        (Effect::Applied, _) | (_, Effect::Applied) => Effect::Applied,
+        (Effect::Unknown, _) | (_, Effect::Unknown) => Effect::Unknown,
+        (Effect::None, Effect::None) => Effect::None,
     }
 }
 
@@ -177,7 +216,7 @@ pub(super) fn stopped_by_a_defect(operation: &Operation) -> String {
     )
 }
 
-fn circuit_open(upstream: &Upstream, retry_after_ms: u64) -> Failure {
+fn circuit_open(upstream: &Upstream, OpenFor { retry_after_ms }: OpenFor) -> Failure {
     let name = upstream.name();
     Failure::new(codes::ERR_CIRCUIT_OPEN)
         .with_message(format!(

@@ -12,6 +12,8 @@ use panpan_contract::failure::Alternative;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
 
+use serde_json::Value;
+
 use super::answer::Reply;
 use super::attempt::cancelled;
 use super::raised::Raised;
@@ -78,7 +80,7 @@ impl Claimed {
     }
 
     pub(super) fn is_harmless(&self) -> bool {
-        is_harmless(&self.operation, &self.call)
+        is_harmless(&self.operation, &self.call.input)
     }
 
     /// Which keyed call this is, whether or not the store holds its key: what is handed on downstream
@@ -95,9 +97,9 @@ fn scope(operation: &Operation, call: &Call, key: &IdempotencyKey) -> Scope {
 }
 
 /// Whether the call can be repeated without harm even if it took effect.
-pub(super) fn is_harmless(operation: &Operation, call: &Call) -> bool {
+pub(crate) fn is_harmless(operation: &Operation, input: &Value) -> bool {
     let spec = operation.spec();
-    spec.op_type != OperationType::Mutation || spec.idempotency.is_idempotent_for(&call.input)
+    spec.op_type != OperationType::Mutation || spec.idempotency.is_idempotent_for(input)
 }
 
 pub(super) async fn claim(
@@ -127,9 +129,13 @@ pub(super) async fn claim(
             Err(refused(in_flight(&key, remaining_ms), &validated))
         }
         Ok(ports::Claimed::Reused) => Err(refused(reused(&key), &validated)),
+        Err(_) if validated.call.is_aborted() => {
+            let failure = cancelled(&validated.operation, Effect::None);
+            Err(refused(failure, &validated))
+        }
         Err(_)
             if dispatcher.settings().run_without_store
-                && is_harmless(&validated.operation, &validated.call) =>
+                && is_harmless(&validated.operation, &validated.call.input) =>
         {
             Ok(Admission::Run(Claimed::alone(validated)))
         }

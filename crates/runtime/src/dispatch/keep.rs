@@ -54,6 +54,10 @@ impl Dispatcher {
             }
             self.world().clock.sleep(wait_ms).await;
             wait_ms = (wait_ms * 2).min(TRY_AGAIN_MS_MAX);
+            // Other gateways have to know that somebody knows the outcome. If the store does not even
+            // take this, it is away for them too.
+            let lease_ms = self.settings().lease_ms;
+            let _ = self.world().outcomes.extend(held.lease, lease_ms).await;
         }
     }
 

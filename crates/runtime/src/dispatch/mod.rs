@@ -58,8 +58,10 @@ use raised::Raised;
 use validate::{Expected, Validated};
 
 pub use answer::{Answer, TaskTurn};
+pub(crate) use attempt::worse;
+pub(crate) use claim::is_harmless;
 pub(crate) use request::Call;
-pub use request::{CallRequest, Held, InFlight, Origin};
+pub use request::{CALL_DEPTH_LIMIT, CallRequest, Held, InFlight, Origin};
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
 pub use subscribe::Subscription;
 pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS};

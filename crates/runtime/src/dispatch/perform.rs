@@ -7,7 +7,7 @@ use panpan_contract::{Effect, Failure, Redacted, codes};
 use serde_json::Value;
 
 use super::Dispatcher;
-use super::attempt::{attempt, cancelled, effect_when_cut, leave, stopped_by_a_defect};
+use super::attempt::{attempt, cancelled, effect_when_cut, leave, stopped_by_a_defect, worse};
 use super::claim::Claimed;
 use super::raised::Raised;
 use super::request::Held;
@@ -179,7 +179,6 @@ impl<'a> Course<'a> {
         let result = attempt(self.dispatcher, self.claimed, leave, number, self.scope).await;
         match result.and_then(|output| self.held_against_its_schema(output)) {
             Ok(output) => {
-                self.note_upstream(None);
                 self.steps.push(Step {
                     started_at,
                     ended_at: self.now(),
@@ -190,7 +189,6 @@ impl<'a> Course<'a> {
             }
             Err(raised) => {
                 let failure = self.finish(raised);
-                self.note_upstream(Some(&failure));
                 self.failed(failure, started_at).await
             }
         }
@@ -290,22 +288,10 @@ impl<'a> Course<'a> {
         Turn::Ended(Box::new(Err(self.finish(raised))))
     }
 
-    /// An attempt that a circuit further down kept from taking place says nothing about this one.
-    fn note_upstream(&self, failed: Option<&Redacted>) {
-        let refused =
-            failed.is_some_and(|failed| failed.code().as_str() == codes::ERR_CIRCUIT_OPEN.code);
-        if let Some(upstream) = self.claimed.operation.upstream()
-            && !refused
-        {
-            upstream.ended(failed.map(|failed| failed.category()), self.now());
-        }
-    }
-
     /// What the attempts left behind, all together.
     fn effect_so_far(&self) -> Effect {
-        let left = |effect: &Effect| self.history.iter().any(|it| it.effect == *effect);
-        let worst = [Effect::Applied, Effect::Unknown].into_iter().find(left);
-        worst.unwrap_or(Effect::None)
+        let effects = self.history.iter().map(|attempt| attempt.effect);
+        effects.fold(Effect::None, worse)
     }
 
     /// The number of the attempt that is about to be made.

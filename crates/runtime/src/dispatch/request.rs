@@ -51,7 +51,22 @@ pub enum Origin {
     Operation {
         /// The operations it was registered to call.
         reach: Arc<BTreeSet<OperationName>>,
+        /// How many operations stand between it and whoever called first.
+        depth: u32,
     },
+}
+
+/// How deep operations may call each other.
+pub const CALL_DEPTH_LIMIT: u32 = 32;
+
+impl Origin {
+    /// How many operations stand between the call and whoever called first.
+    pub(crate) fn depth(&self) -> u32 {
+        match self {
+            Origin::Wire | Origin::House => 0,
+            Origin::Operation { depth, .. } => *depth,
+        }
+    }
 }
 
 /// What to do when the same piece of work is under way.

@@ -11,7 +11,7 @@ use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, codes};
 
 use super::raised::Raised;
-use super::request::{Call, Origin};
+use super::request::{CALL_DEPTH_LIMIT, Call, Origin};
 use super::stamp::asked_name;
 use crate::identity::lacking;
 use crate::registry::{Operation, Registry};
@@ -28,6 +28,10 @@ pub(super) fn resolve(registry: &Registry, call: Arc<Call>) -> Result<Resolved, 
         .get(&call.operation)
         .filter(|operation| is_visible(operation, &call.origin));
     match found {
+        Some(operation) if call.origin.depth() > CALL_DEPTH_LIMIT => {
+            let failure = too_deep(operation);
+            Err(Raised::by_gateway(failure, Some(operation.clone())))
+        }
         Some(operation) => Ok(Resolved {
             operation: operation.clone(),
             call,
@@ -41,8 +45,19 @@ pub(super) fn is_visible(operation: &Operation, origin: &Origin) -> bool {
     match origin {
         Origin::Wire => operation.spec().visibility == Visibility::External,
         Origin::House => true,
-        Origin::Operation { reach } => reach.contains(operation.name()),
+        Origin::Operation { reach, .. } => reach.contains(operation.name()),
     }
+}
+
+/// Operations that call each other in a circle would otherwise end only with the stack.
+fn too_deep(operation: &Operation) -> Failure {
+    Failure::new(codes::ERR_RESOURCE_EXHAUSTED)
+        .with_message(format!(
+            "operation {} is called by operations that call each other more than {CALL_DEPTH_LIMIT} deep",
+            operation.name()
+        ))
+        .with_detail("call_depth_limit", CALL_DEPTH_LIMIT)
+        .with_actions(["Have the operations not call each other in a circle"])
 }
 
 fn not_found(registry: &Registry, call: &Call) -> Failure {

@@ -104,6 +104,16 @@ impl Breaker {
         self.state = State::Closed { failures: 0 };
     }
 
+    /// Takes back a trial that told nothing; the next attempt may be one.
+    pub fn give_back(&mut self) {
+        if let State::Trying { since, open_ms } = self.state {
+            self.state = State::Open {
+                until: since,
+                open_ms,
+            };
+        }
+    }
+
     /// Notes an attempt that failed by the upstream's fault.
     pub fn failed(&mut self, now: Timestamp) {
         match self.state {

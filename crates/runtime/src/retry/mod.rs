@@ -14,3 +14,4 @@ pub use budget::{Budget, BudgetSettings};
 pub use decide::decide;
 pub use panpan_contract::retry::{Attempt, Decision, Terms, Waiting, Why};
 pub use upstream::Upstream;
+pub(crate) use upstream::{OpenFor, Permitted};

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use panpan_contract::Category;
+use panpan_contract::{Category, Failure, codes};
 
 use super::{Breaker, BreakerSettings, Budget, BudgetSettings, Permit};
 
@@ -12,6 +12,54 @@ use super::{Breaker, BreakerSettings, Budget, BudgetSettings, Permit};
 pub struct Upstream {
     name: String,
     state: Mutex<State>,
+}
+
+/// Leave for one attempt. Whoever has it says what the attempt tells about the service; an attempt that
+/// was given up half-way tells nothing.
+#[derive(Debug)]
+pub(crate) struct Permitted<'a>(Option<&'a Upstream>);
+
+/// The circuit is open, for so much longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OpenFor {
+    pub(crate) retry_after_ms: u64,
+}
+
+impl Permitted<'_> {
+    /// It answered, whatever the answer was.
+    pub(crate) fn answered(mut self) {
+        if let Some(upstream) = self.0.take() {
+            upstream.state().breaker.answered();
+        }
+    }
+
+    /// It did not answer, or not as a service that is well.
+    pub(crate) fn failed(mut self, now: Timestamp) {
+        if let Some(upstream) = self.0.take() {
+            upstream.state().breaker.failed(now);
+        }
+    }
+
+    /// It refused or failed in this way.
+    pub(crate) fn ended_with(self, failure: &Failure, now: Timestamp) {
+        // A circuit further down says nothing about this one.
+        if failure.code().as_str() == codes::ERR_CIRCUIT_OPEN.code {
+            return;
+        }
+        if is_its_fault(failure.category()) {
+            self.failed(now);
+        } else {
+            self.answered();
+        }
+    }
+}
+
+impl Drop for Permitted<'_> {
+    fn drop(&mut self) {
+        if let Some(upstream) = self.0.take() {
+            upstream.state().breaker.give_back();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -42,9 +90,12 @@ impl Upstream {
         &self.name
     }
 
-    /// Asks whether an attempt may take place; one that may not costs nothing.
-    pub(crate) fn permit(&self, now: Timestamp) -> Permit {
-        self.state().breaker.permit(now)
+    /// Asks for an attempt; one that may not take place costs nothing.
+    pub(crate) fn permit(&self, now: Timestamp) -> Result<Permitted<'_>, OpenFor> {
+        match self.state().breaker.permit(now) {
+            Permit::Granted | Permit::Trial => Ok(Permitted(Some(self))),
+            Permit::Refused { retry_after_ms } => Err(OpenFor { retry_after_ms }),
+        }
     }
 
     /// Notes a new call, which earns its share of a retry.
@@ -55,15 +106,6 @@ impl Upstream {
     /// Takes one retry from the budget, if there is one.
     pub(crate) fn take_retry(&self, now: Timestamp) -> bool {
         self.state().budget.take(now)
-    }
-
-    /// Notes how an attempt ended; `None` is success.
-    pub(crate) fn ended(&self, failed: Option<Category>, now: Timestamp) {
-        let breaker = &mut self.state().breaker;
-        match failed {
-            Some(category) if is_its_fault(category) => breaker.failed(now),
-            _ => breaker.answered(),
-        }
     }
 
     /// A thread that panicked in between leaves both whole: each change is a single step.
@@ -83,27 +125,48 @@ fn is_its_fault(category: Category) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use panpan_contract::catalogue::Entry;
+
     use super::*;
+
+    const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+    fn after_five(entry: &'static Entry) -> Upstream {
+        let upstream = Upstream::named("api");
+        for _ in 0..5 {
+            if let Ok(permitted) = upstream.permit(NOW) {
+                permitted.ended_with(&Failure::new(entry), NOW);
+            }
+        }
+        upstream
+    }
 
     #[test]
     fn only_failures_of_the_service_itself_open_its_circuit() {
-        for (category, opens) in [
-            (Category::Network, true),
-            (Category::Timeout, true),
-            (Category::ServerError, true),
-            (Category::Transient, true),
-            (Category::RateLimit, false),
-            (Category::ClientError, false),
-            (Category::Permanent, false),
+        for (entry, opens) in [
+            (codes::ERR_DNS_FAILURE, true),
+            (codes::ERR_TIMEOUT, true),
+            (codes::ERR_HTTP_500_SERVER_ERROR, true),
+            (codes::ERR_HTTP_503_UNAVAILABLE, true),
+            (codes::ERR_HTTP_429_RATE_LIMITED, false),
+            (codes::ERR_HTTP_404_NOT_FOUND, false),
+            (codes::TOOL_FAILED, false),
+            (codes::ERR_CIRCUIT_OPEN, false),
         ] {
-            let upstream = Upstream::named("api");
-            let now = Timestamp::UNIX_EPOCH;
-            (0..5).for_each(|_| upstream.ended(Some(category), now));
-            assert_eq!(
-                upstream.permit(now) != Permit::Granted,
-                opens,
-                "{category:?}"
-            );
+            let upstream = after_five(entry);
+            assert_eq!(upstream.permit(NOW).is_err(), opens, "{}", entry.code);
         }
+    }
+
+    #[test]
+    fn a_trial_that_was_given_up_can_be_made_again() {
+        let upstream = after_five(codes::ERR_DNS_FAILURE);
+        let later = Timestamp::from_second(60).unwrap();
+        let trial = upstream.permit(later).unwrap();
+        assert!(upstream.permit(later).is_err());
+        drop(trial);
+        let again = upstream.permit(later).unwrap();
+        again.answered();
+        assert!(upstream.permit(later).is_ok());
     }
 }

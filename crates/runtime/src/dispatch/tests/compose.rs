@@ -209,3 +209,54 @@ async fn operations_can_be_replaced_while_a_call_runs() {
     assert_eq!(counts.iter().map(|it| it.calls).sum::<u64>(), 2);
     assert!(house.dispatcher.0.retired.lock().unwrap().is_empty());
 }
+
+fn mutation(text: &str) -> OperationSpec {
+    OperationSpec::new(name(text), OperationType::Mutation)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_called_operation_did_is_part_of_the_effect() {
+    let harmless = {
+        let mut spec = mutation("test/charge");
+        spec.idempotency.idempotent = true;
+        spec
+    };
+    for (charge, effect) in [
+        (mutation("test/charge"), Effect::Applied),
+        (harmless, Effect::None),
+    ] {
+        let order = |context: Context, _: Arc<Value>| async move {
+            let charged = context.call("test/charge", json!({})).await;
+            charged.map_err(Redacted::into_failure)?;
+            Err::<Value, _>(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED))
+        };
+        let order = Registration::new(mutation("test/order"), order);
+        let builder = Registry::builder()
+            .add(order.calling([name("test/charge")]))
+            .register(charge, echo);
+        let house = House::over(builder, Settings::default());
+        let failure = house.call("test/order", json!({})).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_HTTP_429_RATE_LIMITED");
+        assert_eq!(failure.effect(), effect);
+        // What may have been charged is not charged again.
+        let attempts = house.store.recordings()[0].steps.len();
+        assert_eq!(attempts, if effect == Effect::None { 4 } else { 1 });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn operations_that_call_each_other_in_a_circle_are_stopped() {
+    let again = |context: Context, _: Arc<Value>| async move {
+        match context.call("test/run", json!({})).await {
+            Ok(depth) => Ok::<_, Failure>(json!(depth.as_u64().unwrap_or_default() + 1)),
+            Err(failure) => {
+                assert_eq!(failure.code().as_str(), "ERR_RESOURCE_EXHAUSTED");
+                Ok(json!(0))
+            }
+        }
+    };
+    let circle = Registration::new(query(), again).calling([name("test/run")]);
+    let house = House::over(Registry::builder().add(circle), Settings::default());
+    let depth = house.call("test/run", json!({})).await.unwrap();
+    assert_eq!(depth, json!(CALL_DEPTH_LIMIT));
+}

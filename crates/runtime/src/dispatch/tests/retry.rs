@@ -245,7 +245,7 @@ impl House {
     /// A circuit that stays open for longer than a call waits is the answer.
     async fn fails_with_open_circuit(&self, upstream: &Upstream) {
         let now = self.dispatcher.world().clock.now();
-        (0..2).for_each(|_| upstream.ended(Some(Category::Network), now));
+        (0..2).for_each(|_| upstream.permit(now).unwrap().failed(now));
         let request = CallRequest {
             timeout_ms: Some(500),
             ..CallRequest::from_wire("test/run", json!({}))
@@ -351,4 +351,23 @@ async fn strict_houses_take_no_output_and_no_details_that_break_their_schema() {
         let code = if strict { "INTERNAL" } else { "DISK_FULL" };
         assert_eq!(failure.code().as_str(), code);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upstream_that_hangs_opens_its_circuit_whatever_the_failure_is_called() {
+    let upstream = Arc::new(Upstream::named("api"));
+    let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
+    let registration =
+        Registration::new(spec(OperationType::Mutation), never).behind(upstream.clone());
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    for _ in 0..5 {
+        assert_eq!(
+            house.fails(json!({})).await.code().as_str(),
+            "ERR_OUTCOME_UNKNOWN"
+        );
+    }
+    assert_eq!(
+        house.fails(json!({})).await.code().as_str(),
+        "ERR_CIRCUIT_OPEN"
+    );
 }

@@ -2,7 +2,7 @@
 
 use panpan_contract::Effect;
 use panpan_runtime::ports::StoreError;
-use panpan_runtime::{Answer, CallRequest, Settings};
+use panpan_runtime::{Answer, CallRequest, CancellationToken, Settings};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -167,9 +167,27 @@ pub(crate) async fn a_call_does_not_wait_for_a_stuck_store_to_begin(bench: Bench
         ..order("k")
     });
     house.store.claimed(1).await;
-    house.clock.pass_asleep(LONGEST_PAUSE_MS).await;
+    house.clock.pass_asleep(700).await;
     let refused = failure(call.await.unwrap());
     assert_eq!(refused.code().as_str(), "ERR_STORE_UNAVAILABLE");
+    assert_eq!((refused.effect(), work.runs()), (Effect::None, 0));
+    house.store.recovers();
+    assert_eq!(told(&house.call_at_last("k").await), r#"{"run":1}"#);
+}
+
+pub(crate) async fn an_abort_does_not_wait_for_a_stuck_store(bench: Bench) {
+    let work = Work::plain();
+    let house = bench.house(harmful(work.clone()));
+    house.store.breaks(Fault::SlowClaims);
+    let abort = CancellationToken::new();
+    let call = house.begin(CallRequest {
+        abort: Some(abort.clone()),
+        ..order("k")
+    });
+    house.store.claimed(1).await;
+    abort.cancel();
+    let refused = failure(call.await.unwrap());
+    assert_eq!(refused.code().as_str(), "ERR_CANCELLED");
     assert_eq!((refused.effect(), work.runs()), (Effect::None, 0));
     house.store.recovers();
     assert_eq!(told(&house.call_at_last("k").await), r#"{"run":1}"#);
