@@ -24,6 +24,12 @@ impl PrivateLog for StderrLog {
     }
 }
 
+/// A line on stderr for whoever runs the program.
+pub(crate) fn tell(line: &str) {
+    // When stderr is gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "panpan: {line}");
+}
+
 /// Has panics told on stderr in one line and without secrets: a handler's panic may quote its input.
 pub(crate) fn keep_secrets_in_panics() {
     panic::set_hook(Box::new(|info| {

@@ -1,6 +1,7 @@
 //! `panpan mcp`: operations as MCP tools on stdin and stdout.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use panpan_runtime::{Dispatcher, Registry, World};
@@ -9,10 +10,13 @@ use panpan_surfaces::mcp::serve_stdio;
 use super::Done;
 use super::error::Hinted;
 use crate::store::StoreAddress;
-use crate::world::StderrLog;
+use crate::world::{StderrLog, tell};
 
 /// How often counts are handed to the store, and old outcomes are forgotten.
-const TEND_MS: u64 = 2000;
+const TEND: Duration = Duration::from_secs(2);
+
+/// How long calls that hold a key may go on after the client has left.
+const DRAIN: Duration = Duration::from_secs(30);
 
 /// Serves the demonstration.
 #[derive(Debug, clap::Args)]
@@ -41,9 +45,15 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     let served = runtime.block_on(async {
         let tending = tokio::spawn(tend(dispatcher.clone()));
         let served = serve_stdio(dispatcher.clone()).await;
+        // Calls that hold a key go on when the client has left.
+        let drained = tokio::time::timeout(DRAIN, dispatcher.drain()).await;
         tending.abort();
         // What was counted since the last time. Nobody is left to be told should that fail.
         let _ = dispatcher.tend().await;
+        if drained.is_err() {
+            let seconds = DRAIN.as_secs();
+            tell(&format!("calls with an idempotency key still ran after {seconds} s and were cut off; ask for them again with their keys"));
+        }
         served
     });
     // A read of stdin that is still waiting must not keep the process alive.
@@ -55,7 +65,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
 
 async fn tend(dispatcher: Dispatcher) {
     loop {
-        tokio::time::sleep(std::time::Duration::from_millis(TEND_MS)).await;
+        tokio::time::sleep(TEND).await;
         // A store that is away now is asked again the next time; calls are told about it themselves.
         let _ = dispatcher.tend().await;
     }

@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 
 use futures_util::future::{Either, select};
 use panpan_contract::{Effect, Failure, codes};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::Dispatcher;
 use super::answer::{Answer, Reply};
@@ -26,8 +27,12 @@ impl Dispatcher {
         let call = validated.call.clone();
         let operation = validated.operation.clone();
         let (sender, receiver) = oneshot::channel();
+        let running = self.running().begin();
         let work = self.clone().serve_keyed(validated, Reply::to(sender));
-        let mut work: BoxFuture<'static, ()> = Box::pin(work);
+        let mut work: BoxFuture<'static, ()> = Box::pin(async move {
+            work.await;
+            drop(running);
+        });
         // What is answered at once, as most replays are, needs no task.
         let begun = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
         if begun.is_pending() {
@@ -43,6 +48,13 @@ impl Dispatcher {
                 self.refuse(Raised::by_gateway(failure, Some(operation)), &call)
             }
         }
+    }
+
+    /// Waits until every call with a key that has begun is on record, or given up.
+    ///
+    /// For a process that ends: calls that hold a key go on when their callers have left.
+    pub async fn drain(&self) {
+        self.running().none().await;
     }
 
     async fn serve_keyed(self, validated: Validated, reply: Reply) {
@@ -92,5 +104,31 @@ impl Dispatcher {
             Either::Left((done, _)) => Some(done),
             Either::Right(((), _)) => None,
         }
+    }
+}
+
+/// How many calls with a key are under way.
+#[derive(Debug, Default)]
+pub(super) struct Running(Arc<watch::Sender<usize>>);
+
+/// One of them.
+struct Underway(Arc<watch::Sender<usize>>);
+
+impl Running {
+    fn begin(&self) -> Underway {
+        self.0.send_modify(|calls| *calls += 1);
+        Underway(self.0.clone())
+    }
+
+    async fn none(&self) {
+        let mut calls = self.0.subscribe();
+        // The sender is this one: it cannot be gone.
+        let _ = calls.wait_for(|calls| *calls == 0).await;
+    }
+}
+
+impl Drop for Underway {
+    fn drop(&mut self) {
+        self.0.send_modify(|calls| *calls -= 1);
     }
 }

@@ -54,6 +54,7 @@ use crate::settings::Settings;
 use crate::tally::{Tally, Way};
 use crate::world::World;
 use claim::Claimed;
+use keyed::Running;
 use raised::Raised;
 use validate::{Expected, Validated};
 
@@ -84,6 +85,7 @@ struct House {
     world: World,
     settings: Settings,
     tally: Tally,
+    running: Running,
     /// Keys whose outcome is known and waits for the store, with what was asked under them.
     unwritten: Mutex<BTreeMap<Scope, Fingerprint>>,
 }
@@ -102,6 +104,7 @@ impl Dispatcher {
             world,
             settings,
             tally: Tally::default(),
+            running: Running::default(),
             unwritten: Mutex::default(),
         }))
     }
@@ -218,6 +221,10 @@ impl Dispatcher {
 
     fn settings(&self) -> &Settings {
         &self.0.settings
+    }
+
+    fn running(&self) -> &Running {
+        &self.0.running
     }
 
     fn tally(&self) -> &Tally {

@@ -12,11 +12,12 @@ mod tests;
 mod tool;
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use panpan_contract::catalogue::nearest;
 use panpan_contract::operation::OperationType;
-use panpan_runtime::{CallRequest, Dispatcher, Operation};
+use panpan_runtime::{CallRequest, CancellationToken, Dispatcher, Operation};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
     CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
@@ -118,25 +119,38 @@ impl Server {
         let entry = self.tools.get(name).ok_or_else(|| self.unknown(name))?;
         let spec = entry.operation.spec();
         let key = key::of(spec, &context.meta, &mut input);
+        let abort = CancellationToken::new();
         let mut call = CallRequest {
             retry_seed: key::seed(&context.meta),
-            // A cancelled notice, and a client that leaves, stop the work.
-            abort: Some(context.ct.clone()),
+            abort: Some(abort.clone()),
             ..CallRequest::from_wire(spec.name.as_str(), input)
         };
-        let (key, answer) = match key {
+        let (key, work) = match key {
             Ok(stated) => {
                 let changes = spec.op_type == OperationType::Mutation;
                 let made = || changes.then(|| self.dispatcher.new_key());
                 call.key = stated.or_else(made);
-                (call.key.clone(), self.dispatcher.dispatch(call).await)
+                (call.key.clone(), self.dispatcher.dispatch(call))
             }
-            Err(failure) => (None, self.dispatcher.reject(call, failure)),
+            Err(failure) => {
+                let answer = self.dispatcher.reject(call, failure);
+                return answer::of_answer(answer, None);
+            }
         };
-        if context.ct.is_cancelled() {
-            // It is not sent.
-            return Err(ErrorData::internal_error("the call was cancelled", None));
-        }
+        let mut work = pin!(work);
+        let answer = tokio::select! {
+            answer = &mut work => answer,
+            () = context.ct.cancelled() => {
+                // A cancelled notice stops the work. A client that has left does not: what holds a key
+                // goes on to its record, and anything else is dropped here.
+                if !context.peer.is_transport_closed() {
+                    abort.cancel();
+                    work.await;
+                }
+                // It is not sent.
+                return Err(ErrorData::internal_error("the call was cancelled", None));
+            }
+        };
         answer::of_answer(answer, key.as_ref())
     }
 

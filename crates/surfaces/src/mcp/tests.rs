@@ -1,6 +1,7 @@
 //! The server in one process with a real client, where a pipe and a second process add nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
@@ -205,5 +206,50 @@ async fn a_key_that_is_none_is_refused_by_the_tool() {
             failure["violations"][0]["pointer"],
             json!("/idempotency_key")
         );
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_stops_reads_and_not_changes() {
+    for (op_type, goes_on) in [
+        (OperationType::Query, false),
+        (OperationType::Mutation, true),
+    ] {
+        let (began, mut has_begun) = mpsc::unbounded_channel();
+        let (finish, finished) = (
+            Arc::new(tokio::sync::Notify::new()),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let handler = {
+            let (finish, finished) = (finish.clone(), finished.clone());
+            move |_: Context, _: Arc<Value>| {
+                let (began, finish, finished) = (began.clone(), finish.clone(), finished.clone());
+                async move {
+                    let (sender, was_dropped) = oneshot::channel();
+                    let _guard = Dropped(Some(sender));
+                    began.send(was_dropped).unwrap();
+                    finish.notified().await;
+                    finished.store(true, Ordering::SeqCst);
+                    Ok::<_, Failure>(json!({}))
+                }
+            }
+        };
+        let spec = OperationSpec::new("test/work".parse().unwrap(), op_type);
+        let client = client_of(spec, handler).await;
+        let request = CallToolRequest::new(CallToolRequestParams::new("test__work"));
+        let _call = client
+            .send_cancellable_request(
+                ClientRequest::CallToolRequest(request),
+                PeerRequestOptions::no_options(),
+            )
+            .await
+            .unwrap();
+        let was_dropped = has_begun.recv().await.unwrap();
+        client.cancel().await.unwrap();
+        if goes_on {
+            finish.notify_one();
+        }
+        was_dropped.await.unwrap();
+        assert_eq!(finished.load(Ordering::SeqCst), goes_on);
     }
 }
