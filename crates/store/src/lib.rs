@@ -10,7 +10,7 @@ mod sqlite;
 mod time;
 mod world;
 
-pub use memory::{MEMORY_RECORDINGS_LIMIT, MemoryStore};
+pub use memory::{MEMORY_OUTCOMES_BYTES_LIMIT, MEMORY_RECORDINGS_LIMIT, MemoryStore};
 pub use sqlite::{
     BUSY_TIMEOUT_MS, NOTES_LIMIT, OLDEST_SQLITE, OpenError, SqliteStore, check_version,
 };

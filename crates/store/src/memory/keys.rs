@@ -1,6 +1,6 @@
 //! Keys in memory: who holds them, and what became of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_runtime::ports::{
     Before, Claim, Claimed, Completed, Earlier, End, Fingerprint, Kept, KeptOutcome, Lease,
@@ -11,8 +11,21 @@ use uuid::Uuid;
 use crate::SWEEP_LIMIT;
 use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
 
+/// How many bytes of outcomes a store in memory keeps. Beyond that the outcome that would be forgotten
+/// next is forgotten at once, which is what memory does; a file has no such limit.
+pub const MEMORY_OUTCOMES_BYTES_LIMIT: usize = 64 * 1024 * 1024;
+
+/// What a key takes besides the texts it holds.
+const KEY_BYTES: usize = 256;
+
 #[derive(Debug, Default)]
-pub(super) struct Keys(BTreeMap<Scope, Key>);
+pub(super) struct Keys {
+    keys: BTreeMap<Scope, Key>,
+    /// Keys nobody holds, by when they are forgotten.
+    ends: BTreeSet<(i64, Scope)>,
+    /// What those take.
+    bytes: usize,
+}
 
 #[derive(Debug)]
 struct Key {
@@ -44,8 +57,12 @@ enum State {
 
 impl Keys {
     pub(super) fn claim(&mut self, claim: &Claim, now_ms: i64) -> Claimed {
+        self.changing(claim.scope, |keys| keys.take(claim, now_ms))
+    }
+
+    fn take(&mut self, claim: &Claim, now_ms: i64) -> Claimed {
         let key = self
-            .0
+            .keys
             .entry(claim.scope)
             .or_insert_with(|| Key::new(claim, 0));
         if key.is_forgotten(now_ms) {
@@ -99,6 +116,14 @@ impl Keys {
         end: End,
         now_ms: i64,
     ) -> Completed {
+        let completed = self.changing(lease.scope, |keys| keys.end(lease, attempts, end, now_ms));
+        while self.bytes > MEMORY_OUTCOMES_BYTES_LIMIT && self.ends.len() > 1 {
+            self.forget_next();
+        }
+        completed
+    }
+
+    fn end(&mut self, lease: Lease, attempts: u32, end: End, now_ms: i64) -> Completed {
         let Some(key) = self.held(lease) else {
             let kept = self.kept(lease.scope, now_ms);
             return Completed::Superseded { kept };
@@ -135,8 +160,12 @@ impl Keys {
     }
 
     pub(super) fn reopen(&mut self, reopening: Reopening, now_ms: i64) -> Reopened {
+        self.changing(reopening.scope, |keys| keys.set_free(reopening, now_ms))
+    }
+
+    fn set_free(&mut self, reopening: Reopening, now_ms: i64) -> Reopened {
         let kept = self.kept(reopening.scope, now_ms);
-        let Some(key) = self.0.get_mut(&reopening.scope) else {
+        let Some(key) = self.keys.get_mut(&reopening.scope) else {
             return Reopened::NothingKept;
         };
         match (&key.state, kept) {
@@ -160,21 +189,43 @@ impl Keys {
     }
 
     pub(super) fn sweep(&mut self, now_ms: i64) -> u64 {
-        let mut room = SWEEP_LIMIT;
-        self.0.retain(|_, key| {
-            let swept = room > 0 && key.is_forgotten(now_ms);
-            room -= usize::from(swept);
-            !swept
-        });
-        (SWEEP_LIMIT - room) as u64
+        let mut swept = 0;
+        let is_over = |(expires_ms, _): &(i64, Scope)| *expires_ms <= now_ms;
+        while swept < SWEEP_LIMIT && self.ends.first().is_some_and(is_over) {
+            self.forget_next();
+            swept += 1;
+        }
+        swept as u64
+    }
+
+    /// Changes a key and keeps the list of ends in step.
+    fn changing<T>(&mut self, scope: Scope, change: impl FnOnce(&mut Self) -> T) -> T {
+        if let Some((end, bytes)) = self.keys.get(&scope).and_then(Key::end) {
+            self.ends.remove(&(end, scope));
+            self.bytes -= bytes;
+        }
+        let changed = change(self);
+        if let Some((end, bytes)) = self.keys.get(&scope).and_then(Key::end) {
+            self.ends.insert((end, scope));
+            self.bytes += bytes;
+        }
+        changed
+    }
+
+    fn forget_next(&mut self) {
+        if let Some((_, scope)) = self.ends.first().copied() {
+            self.changing(scope, |keys| keys.keys.remove(&scope));
+        }
     }
 
     fn known(&self, scope: Scope, now_ms: i64) -> Option<&Key> {
-        self.0.get(&scope).filter(|key| !key.is_forgotten(now_ms))
+        self.keys
+            .get(&scope)
+            .filter(|key| !key.is_forgotten(now_ms))
     }
 
     fn held(&mut self, lease: Lease) -> Option<&mut Key> {
-        let key = self.0.get_mut(&lease.scope)?;
+        let key = self.keys.get_mut(&lease.scope)?;
         let held = matches!(key.state, State::Held { .. }) && key.epoch == lease.epoch;
         held.then_some(key)
     }
@@ -216,12 +267,21 @@ impl Key {
 
     /// A held key is never forgotten: nobody knows what became of its call.
     fn is_forgotten(&self, now_ms: i64) -> bool {
-        match &self.state {
-            State::New | State::Held { .. } => false,
-            State::Free { expires_ms } | State::Finished { expires_ms, .. } => {
-                *expires_ms <= now_ms
-            }
-        }
+        self.end().is_some_and(|(end, _)| end <= now_ms)
+    }
+
+    /// When a key that nobody holds is forgotten, and what it takes until then.
+    fn end(&self) -> Option<(i64, usize)> {
+        let (end, outcome) = match &self.state {
+            State::New | State::Held { .. } => return None,
+            State::Free { expires_ms } => (*expires_ms, 0),
+            State::Finished {
+                outcome,
+                expires_ms,
+            } => (*expires_ms, size(outcome)),
+        };
+        let earlier = self.earlier.iter().map(|it| size(&it.kept.outcome));
+        Some((end, KEY_BYTES + outcome + earlier.sum::<usize>()))
     }
 
     fn as_kept(&self, outcome: &KeptOutcome, expires_ms: i64) -> Kept {
@@ -231,5 +291,12 @@ impl Key {
             expires_at: timestamp(expires_ms),
             generation: self.generation,
         }
+    }
+}
+
+fn size(outcome: &KeptOutcome) -> usize {
+    match outcome {
+        KeptOutcome::Output(text) | KeptOutcome::Failure(text) => text.len(),
+        KeptOutcome::LargeOutput { .. } => 0,
     }
 }

@@ -23,12 +23,15 @@ use uuid::Uuid;
 use crate::counts::Counts;
 use crate::time::now_ms;
 
+pub use keys::MEMORY_OUTCOMES_BYTES_LIMIT;
 pub use recordings::MEMORY_RECORDINGS_LIMIT;
 
 /// Keeps everything in memory.
 ///
-/// Of recordings it keeps the newest [`MEMORY_RECORDINGS_LIMIT`]. Older ones are forgotten, which is
-/// what memory does: they do not count as dropped.
+/// Of recordings it keeps the newest [`MEMORY_RECORDINGS_LIMIT`], of outcomes
+/// [`MEMORY_OUTCOMES_BYTES_LIMIT`]. Older ones are forgotten, which is what memory does: they do not
+/// count as dropped, and a key whose outcome is forgotten is as good as new. Who has to rely on keys
+/// uses a file.
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,

@@ -1,6 +1,6 @@
 //! What only memory does: it forgets.
 
-use panpan_store::MEMORY_RECORDINGS_LIMIT;
+use panpan_store::{MEMORY_OUTCOMES_BYTES_LIMIT, MEMORY_RECORDINGS_LIMIT};
 
 use crate::shared::memory;
 use crate::support::{Bench, START_MS, recording};
@@ -26,4 +26,19 @@ async fn every_future_is_ready_at_once() {
     let mut claim = bench.store.claim(crate::support::wish(1, 1));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(claim.as_mut().poll(&mut context).is_ready());
+}
+
+#[tokio::test]
+async fn the_outcomes_that_would_go_next_are_forgotten_when_there_are_too_many() {
+    let bench = Bench::new(memory);
+    let megabyte = format!("\"{}\"", "x".repeat(1 << 20));
+    let fitting = MEMORY_OUTCOMES_BYTES_LIMIT / megabyte.len();
+    let last = u8::try_from(fitting).unwrap();
+    for key in 0..=last {
+        bench.finish(key, &megabyte).await;
+        bench.clock.pass(1);
+    }
+    let is_kept = async |key: u8| bench.kept(key).await.is_some();
+    assert!(!is_kept(0).await);
+    assert!(is_kept(2).await && is_kept(last).await);
 }
