@@ -12,11 +12,12 @@ use tokio::sync::{oneshot, watch};
 use super::Dispatcher;
 use super::answer::{Answer, Reply};
 use super::claim::{Admission, Claimed, HeldKey, claim};
-use super::perform::perform;
+use super::perform::{Performed, perform};
 use super::raised::Raised;
 use super::recover::{Recovered, recover};
 use super::validate::Validated;
 use crate::handler::BoxFuture;
+use crate::ports::{Completion, End};
 
 impl Dispatcher {
     /// Serves a call that has a key, or should have one.
@@ -82,10 +83,22 @@ impl Dispatcher {
         };
         match self.while_held(held, work).await {
             Some(Ok(performed)) => self.record_keyed(held, performed, reply).await,
-            // The lease is left to run out: the next call with the key asks again.
-            Some(Err(unclear)) => reply.send(self.record(unclear)),
+            Some(Err(unclear)) => self.leave_unclear(held, unclear, reply).await,
             None => reply.send(self.lost(held, &operation, &call).await),
         }
+    }
+
+    /// Nobody could be asked what became of the call: the next one with the key asks again.
+    async fn leave_unclear(&self, held: HeldKey, unclear: Performed, reply: Reply) {
+        let abandoned = Completion {
+            lease: held.lease,
+            attempts: unclear.attempts(),
+            end: End::Abandon,
+            recording: None,
+        };
+        // Should the store not take it, the lease runs out.
+        let _ = self.world().outcomes.complete(abandoned).await;
+        reply.send(self.record(unclear));
     }
 
     /// Works as long as the key is held, and shows signs of life; `None` when the key was lost.

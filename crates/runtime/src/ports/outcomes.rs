@@ -185,6 +185,9 @@ pub enum End {
     },
     /// Nothing: the key is free, and the next call with the same input goes on.
     Release,
+    /// That nobody knows: the key is as it was found, abandoned, and can be taken over at once. Having
+    /// taken it over this time does not count as a recovery.
+    Abandon,
 }
 
 /// What became of a completion.

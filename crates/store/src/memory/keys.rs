@@ -129,7 +129,7 @@ impl Keys {
             return Completed::Superseded { kept };
         };
         key.attempts = attempts;
-        key.recoveries = 0;
+        let recoveries = std::mem::take(&mut key.recoveries);
         match end {
             End::Keep { outcome, keep_ms } => {
                 let expires_ms = later_ms(now_ms, keep_ms);
@@ -143,6 +143,11 @@ impl Keys {
             End::Release => {
                 let expires_ms = later_ms(now_ms, FREE_KEPT_MS);
                 key.state = State::Free { expires_ms };
+                Completed::Recorded { expires_at: None }
+            }
+            End::Abandon => {
+                key.recoveries = recoveries.saturating_sub(1);
+                key.state = State::Held { until_ms: now_ms };
                 Completed::Recorded { expires_at: None }
             }
         }

@@ -37,6 +37,10 @@ const CLAIM: &str = "
            AND (state = 2 OR (state = 1 AND lease_until <= ?6)))
     RETURNING epoch, previously, attempts, recoveries";
 
+const ABANDON: &str = "
+    UPDATE keys SET attempts = ?3, lease_until = ?4, recoveries = max(recoveries - 1, 0)
+    WHERE scope = ?1 AND epoch = ?2 AND state = 1";
+
 const EXTEND: &str = "
     UPDATE keys SET lease_until = ?3 WHERE scope = ?1 AND epoch = ?2 AND state = 1";
 
@@ -128,14 +132,45 @@ pub(super) fn complete(
     completion: &Completion,
     now_ms: i64,
 ) -> Result<Completed, Trouble> {
-    let (state, expires_ms, columns) = match &completion.end {
+    let (changed, expires_at) = match &completion.end {
         End::Keep { outcome, keep_ms } => {
-            (FINISHED, later_ms(now_ms, *keep_ms), Columns::of(outcome))
+            let expires_ms = later_ms(now_ms, *keep_ms);
+            let columns = Columns::of(outcome);
+            let changed = end(connection, completion, FINISHED, expires_ms, &columns)?;
+            (changed, Some(timestamp(expires_ms)))
         }
-        End::Release => (FREE, later_ms(now_ms, FREE_KEPT_MS), Columns::default()),
+        End::Release => {
+            let expires_ms = later_ms(now_ms, FREE_KEPT_MS);
+            let changed = end(
+                connection,
+                completion,
+                FREE,
+                expires_ms,
+                &Columns::default(),
+            )?;
+            (changed, None)
+        }
+        End::Abandon => (abandon(connection, completion, now_ms)?, None),
     };
+    if changed == 0 {
+        let kept = kept(connection, completion.lease.scope, now_ms)?;
+        return Ok(Completed::Superseded { kept });
+    }
+    if let Some(recording) = &completion.recording {
+        recordings::write(connection, recording)?;
+    }
+    Ok(Completed::Recorded { expires_at })
+}
+
+fn end(
+    connection: &Connection,
+    completion: &Completion,
+    state: i64,
+    expires_ms: i64,
+    columns: &Columns,
+) -> Result<usize, Trouble> {
     let mut statement = connection.prepare_cached(COMPLETE)?;
-    let changed = statement.execute(params![
+    Ok(statement.execute(params![
         completion.lease.scope.0,
         completion.lease.epoch.cast_signed(),
         state,
@@ -145,16 +180,21 @@ pub(super) fn complete(
         columns.digest,
         columns.bytes,
         columns.text,
-    ])?;
-    if changed == 0 {
-        let kept = kept(connection, completion.lease.scope, now_ms)?;
-        return Ok(Completed::Superseded { kept });
-    }
-    if let Some(recording) = &completion.recording {
-        recordings::write(connection, recording)?;
-    }
-    let expires_at = (state == FINISHED).then(|| timestamp(expires_ms));
-    Ok(Completed::Recorded { expires_at })
+    ])?)
+}
+
+fn abandon(
+    connection: &Connection,
+    completion: &Completion,
+    now_ms: i64,
+) -> Result<usize, Trouble> {
+    let mut statement = connection.prepare_cached(ABANDON)?;
+    Ok(statement.execute(params![
+        completion.lease.scope.0,
+        completion.lease.epoch.cast_signed(),
+        completion.attempts,
+        now_ms,
+    ])?)
 }
 
 /// Sets a finished key free.

@@ -142,6 +142,7 @@ impl Checks {
         let end = match end {
             End::Keep { outcome, .. } => kept_text(outcome),
             End::Release => "release".to_owned(),
+            End::Abandon => "nothing known".to_owned(),
         };
         let event = format!("ends {} with {end}: {completed:?}", lease.epoch);
         self.report(&event, lease.scope, found);

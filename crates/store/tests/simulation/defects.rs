@@ -140,7 +140,7 @@ impl Outcomes for Hasty {
                 let keep = SignedDuration::from_millis(keep_ms.cast_signed());
                 Some(now.saturating_add(keep).unwrap())
             }
-            End::Release => None,
+            End::Release | End::Abandon => None,
         };
         let (store, clock) = (store.clone(), process.world.clock);
         process.spawn(Box::pin(async move {

@@ -132,6 +132,21 @@ pub(crate) async fn an_epoch_does_not_come_back_with_a_forgotten_key(bench: Benc
     }
 }
 
+pub(crate) async fn what_stays_unclear_is_abandoned_at_once_and_not_counted(bench: Bench) {
+    bench.abandon(1).await;
+    for _ in 0..5 {
+        let (lease, before) = bench.hold(1).await;
+        let abandoned = Before::Abandoned {
+            attempts: 0,
+            recoveries: 1,
+        };
+        assert_eq!(before, abandoned);
+        let recorded = Completed::Recorded { expires_at: None };
+        assert_eq!(bench.end(lease, 0, End::Abandon).await, recorded);
+        assert_eq!(bench.kept(1).await, None);
+    }
+}
+
 pub(crate) async fn a_lease_may_be_of_any_length(bench: Bench) {
     for (key, lease_ms) in [(1, 0), (2, u64::MAX)] {
         let claim = Claim {

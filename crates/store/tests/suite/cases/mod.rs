@@ -40,6 +40,7 @@ macro_rules! all {
                 a_lost_lease_is_not_extended,
                 epochs_rise_and_begin_at_the_time,
                 an_epoch_does_not_come_back_with_a_forgotten_key,
+                what_stays_unclear_is_abandoned_at_once_and_not_counted,
                 a_lease_may_be_of_any_length,
             ]
             endings: [
