@@ -13,7 +13,7 @@ use super::glyphs::ends_escape;
 use super::names::is_nothing;
 use super::prose::is_everyday_word;
 use super::spans::Spans;
-use super::{LEARNED_LIMIT, REPLACEMENT};
+use super::{LEARNED_BYTES_LIMIT, LEARNED_LIMIT, REPLACEMENT};
 
 /// Shorter values are not learned even when the runtime says so: they would blank innocent text.
 pub(super) const SHORTEST_LITERAL: usize = 4;
@@ -24,6 +24,9 @@ pub(super) struct Literals {
     told: Arc<Set>,
     learned: Set,
     learned_count: usize,
+    learned_bytes: usize,
+    /// How long the shortest secret is that there was no room for.
+    shortest_unlearned: Option<usize>,
 }
 
 impl Literals {
@@ -37,8 +40,15 @@ impl Literals {
     /// Adds a secret that goes where it stands as a word of its own, unless it could as well be
     /// an everyday word or so many were learned already.
     pub(super) fn learn(&mut self, secret: &str) {
-        if self.learned_count < LEARNED_LIMIT && is_telling(secret) {
-            self.learned_count += usize::from(self.learned.add(secret));
+        if self.learned_count == LEARNED_LIMIT || !is_telling(secret) {
+            return;
+        }
+        if self.learned_bytes + secret.len() > LEARNED_BYTES_LIMIT {
+            let shortest = self.shortest_unlearned.unwrap_or(usize::MAX);
+            self.shortest_unlearned = Some(shortest.min(secret.len()));
+        } else if self.learned.add(secret) {
+            self.learned_count += 1;
+            self.learned_bytes += secret.len();
         }
     }
 
@@ -51,10 +61,19 @@ impl Literals {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.told.texts.is_empty() && self.learned.texts.is_empty()
+        self.told.texts.is_empty()
+            && self.learned.texts.is_empty()
+            && self.shortest_unlearned.is_none()
     }
 
     pub(super) fn find(&self, text: &str, spans: &mut Spans) {
+        if self
+            .shortest_unlearned
+            .is_some_and(|length| text.len() >= length)
+        {
+            spans.push(0..text.len());
+            return;
+        }
         let number = |start, end| is_inside_number(text.as_bytes(), start, end);
         self.told
             .find(text, spans, |_| true, |start, end| !number(start, end));
@@ -284,5 +303,19 @@ mod tests {
         check(&literals, &last, Some("[REDACTED]"));
         let beyond = format!("secret-number-{LEARNED_LIMIT}");
         check(&literals, &beyond, None);
+    }
+
+    #[test]
+    fn a_text_that_may_hold_a_secret_there_was_no_room_for_goes_whole() {
+        let long = |bytes: usize| "s3cret+".chars().cycle().take(bytes).collect::<String>();
+        for (bytes, expected) in [
+            (LEARNED_BYTES_LIMIT, "x [REDACTED]"),
+            (LEARNED_BYTES_LIMIT + 1, "[REDACTED]"),
+        ] {
+            let mut literals = Literals::default();
+            literals.learn(&long(bytes));
+            check(&literals, &format!("x {}", long(bytes)), Some(expected));
+            check(&literals, "x is innocent", None);
+        }
     }
 }

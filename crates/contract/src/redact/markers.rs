@@ -40,18 +40,18 @@ impl Markers {
     }
 
     /// Calls back with every marked place of a value, outermost only.
-    pub(super) fn visit(&self, value: &mut Value, callback: &mut dyn FnMut(&mut Value)) {
+    pub(super) fn visit<V: Tree>(&self, value: V, callback: &mut dyn FnMut(V)) {
         if !self.is_empty() {
             self.walk(&self.closed([0]), value, 1, callback);
         }
     }
 
-    fn walk(
+    fn walk<V: Tree>(
         &self,
         active: &BTreeSet<usize>,
-        value: &mut Value,
+        value: V,
         depth: usize,
-        callback: &mut dyn FnMut(&mut Value),
+        callback: &mut dyn FnMut(V),
     ) {
         if active.iter().any(|index| self.nodes[*index].sensitive) {
             callback(value);
@@ -60,21 +60,13 @@ impl Markers {
         if active.is_empty() || depth > DEPTH_LIMIT {
             return;
         }
-        match value {
-            Value::Array(items) => {
-                for (place, item) in items.iter_mut().enumerate() {
-                    let inner = self.inner(active, |node| node.items_at(place));
-                    self.walk(&inner, item, depth + 1, callback);
-                }
-            }
-            Value::Object(members) => {
-                for (name, member) in members.iter_mut() {
-                    let inner = self.inner(active, |node| node.members_named(name));
-                    self.walk(&inner, member, depth + 1, callback);
-                }
-            }
-            _ => {}
-        }
+        value.each_inner(&mut |step, value| {
+            let inner = self.inner(active, |node| match step {
+                Step::Item(place) => node.items_at(place),
+                Step::Member(name) => node.members_named(name),
+            });
+            self.walk(&inner, value, depth + 1, callback);
+        });
     }
 
     fn inner(
@@ -95,6 +87,51 @@ impl Markers {
             }
         }
         closed
+    }
+}
+
+/// A value that is walked through, to be read or to be changed.
+pub(super) trait Tree: Sized {
+    /// Calls back with every value directly inside.
+    fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self));
+}
+
+/// The way from a value to one inside.
+#[derive(Clone, Copy)]
+pub(super) enum Step<'a> {
+    Item(usize),
+    Member(&'a str),
+}
+
+impl Tree for &Value {
+    fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self)) {
+        match self {
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                items.for_each(|(place, item)| callback(Step::Item(place), item));
+            }
+            Value::Object(members) => {
+                let members = members.iter();
+                members.for_each(|(name, member)| callback(Step::Member(name), member));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Tree for &mut Value {
+    fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self)) {
+        match self {
+            Value::Array(items) => {
+                let items = items.iter_mut().enumerate();
+                items.for_each(|(place, item)| callback(Step::Item(place), item));
+            }
+            Value::Object(members) => {
+                let members = members.iter_mut();
+                members.for_each(|(name, member)| callback(Step::Member(name), member));
+            }
+            _ => {}
+        }
     }
 }
 

@@ -41,6 +41,10 @@ pub const DEPTH_LIMIT: usize = 112;
 /// No more values than this are learned from one failure; the rest go only where they are found.
 pub const LEARNED_LIMIT: usize = 1000;
 
+/// All values learned from one failure are no longer than this together. A text that is long enough
+/// to hold one that found no room is replaced whole.
+pub const LEARNED_BYTES_LIMIT: usize = 256 * 1024;
+
 /// Removes secrets from values and texts; redacting twice changes nothing more.
 ///
 /// Names, schema markers and value shapes are known from the start; literals are learned. Its
@@ -66,12 +70,24 @@ impl Redactor {
     /// Learns every string and number that sits under a sensitive name or in a marked place, so
     /// that prose loses the same values, as long as they are unlike an everyday word.
     pub fn learn(&mut self, object: &Map<String, Value>, markers: Option<&Markers>) {
-        let mut found = Vec::new();
-        tree::secrets(object, &mut found);
-        if let Some(markers) = markers.filter(|markers| !markers.is_empty()) {
-            let mut copy = Value::Object(object.clone());
-            markers.visit(&mut copy, &mut |marked| tree::leaves(marked, 1, &mut found));
+        if markers.is_some_and(|markers| !markers.is_empty()) {
+            // Markers may mark the whole object, and know it only as a value.
+            self.learn_value(&Value::Object(object.clone()), markers);
+            return;
         }
+        let mut found = Vec::new();
+        tree::secrets_of_members(object, &mut found);
+        self.learn_all(&found);
+    }
+
+    /// Learns the same from a value of any type, without a copy of it.
+    pub fn learn_value(&mut self, value: &Value, markers: Option<&Markers>) {
+        let mut found = Vec::new();
+        if let Some(markers) = markers {
+            // First, since what a schema says is sure and names are a guess.
+            markers.visit(value, &mut |marked| tree::leaves(marked, 1, &mut found));
+        }
+        tree::secrets(value, &mut found);
         self.learn_all(&found);
     }
 
@@ -133,7 +149,7 @@ impl Redactor {
     /// tells whether there was anything.
     pub fn marked(&self, markers: &Markers, value: &mut Value) -> bool {
         let mut changed = false;
-        markers.visit(value, &mut |marked| {
+        markers.visit(&mut *value, &mut |marked: &mut Value| {
             changed |= !marked.is_null() && tree::replace(marked);
         });
         self.value(value) || changed

@@ -46,7 +46,12 @@ pub(super) fn replace(value: &mut Value) -> bool {
 }
 
 /// Collects the strings and numbers that sit in secret places of a value.
-pub(super) fn secrets(object: &Map<String, Value>, found: &mut Vec<String>) {
+pub(super) fn secrets(value: &Value, found: &mut Vec<String>) {
+    collect(value, Place::outermost(), 0, found);
+}
+
+/// Collects the same from the members of an object.
+pub(super) fn secrets_of_members(object: &Map<String, Value>, found: &mut Vec<String>) {
     collect_members(object, Place::outermost(), 0, found);
 }
 
