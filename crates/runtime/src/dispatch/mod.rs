@@ -262,7 +262,7 @@ impl Dispatcher {
     fn finish(&self, raised: Raised, call: &Call) -> Redacted {
         let world = self.world();
         let stamped = stamp::stamp(raised, call, &*world.ids, &*world.clock);
-        let settled = settle::settle(redact::redact(stamped), self.settings().strict);
+        let settled = settle::settle(redact::redact(stamped, call), self.settings().strict);
         if let (Some(id), Some(cause)) = (settled.failure.id(), &settled.private_cause) {
             let operation = settled.failure.operation().unwrap_or_default();
             world.log.note(id, operation, cause);

@@ -9,6 +9,7 @@ use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, Redacted, codes};
 
 use super::raised::{Raised, Speaker};
+use super::request::Call;
 use super::stamp::Stamped;
 use crate::registry::Operation;
 
@@ -21,7 +22,8 @@ pub(super) struct Cleaned {
     _made_here: (),
 }
 
-pub(super) fn redact(stamped: Stamped) -> Cleaned {
+pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
+    let shows_input = stamped.shows_input;
     let Raised {
         failure,
         speaker,
@@ -34,9 +36,15 @@ pub(super) fn redact(stamped: Stamped) -> Cleaned {
             parameters: Some(operation.input_markers()),
             details: operation.details_markers(failure.code()),
         });
-    let private_cause = private_cause.map(|cause| cleaned_like(&failure, cause, marked));
+    let mut redactor = Redactor::new();
+    // Parameters that are the input teach its secrets themselves.
+    if !shows_input {
+        redactor.learn_value(&call.input, marked.parameters);
+    }
+    let private_cause =
+        private_cause.map(|cause| cleaned_like(&failure, cause, redactor.clone(), marked));
     Cleaned {
-        failure: failure.redacted_by(Redactor::new(), marked),
+        failure: failure.redacted_by(redactor, marked),
         speaker,
         operation,
         private_cause,
@@ -46,13 +54,10 @@ pub(super) fn redact(stamped: Stamped) -> Cleaned {
 
 /// A text cleaned as if it were this failure's message: what is secret among the parameters is
 /// secret in it too.
-fn cleaned_like(failure: &Failure, text: String, marked: Marked<'_>) -> String {
+fn cleaned_like(failure: &Failure, text: String, redactor: Redactor, marked: Marked<'_>) -> String {
     let mut carrier = Failure::new(codes::INTERNAL).with_message(text);
     if let Some(parameters) = failure.parameters() {
         carrier = carrier.with_parameters(parameters.clone());
     }
-    carrier
-        .redacted_by(Redactor::new(), marked)
-        .message()
-        .to_owned()
+    carrier.redacted_by(redactor, marked).message().to_owned()
 }

@@ -27,6 +27,8 @@ pub(super) fn asked_name(name: &str) -> String {
 /// A failure that says where it comes from.
 pub(super) struct Stamped {
     pub(super) raised: Raised,
+    /// Whether its parameters are the whole input of the call.
+    pub(super) shows_input: bool,
     _made_here: (),
 }
 
@@ -49,8 +51,10 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
     if failure.operation().is_none() {
         failure = failure.with_operation(operation);
     }
+    let mut shows_input = false;
     if let (None, Some(parameters)) = (failure.parameters(), parameters(call)) {
         failure = failure.with_parameters(parameters);
+        shows_input = true;
     }
     // Asking again with the key gives what is known then. A key of a call further down says nothing
     // to this caller, and a caller whose key was made for it learns it here.
@@ -62,6 +66,7 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
     raised.failure = failure;
     Stamped {
         raised,
+        shows_input,
         _made_here: (),
     }
 }

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 mod compose;
 mod retry;
+mod secrets;
 mod services;
 mod streams;
 

@@ -1,0 +1,54 @@
+//! What an operation's schema marks leaves the house nowhere, whatever else the call is like.
+
+use super::*;
+
+const PIN: &str = "swordfish99";
+
+/// An operation whose input has a marked member.
+fn marking(op_type: OperationType) -> OperationSpec {
+    let mut marking = spec(op_type);
+    marking.input_schema = json!({"properties": {"pin": {"x-sensitive": true}}});
+    marking
+}
+
+/// An input that is too large to be shown.
+fn large() -> Value {
+    json!({"pin": PIN, "pad": "z ".repeat(PARAMETERS_BYTES_LIMIT)})
+}
+
+/// A failure that says it cannot take the pin, with what else it shows of the call.
+fn quoting(parameters: Option<&Value>) -> Failure {
+    let failure = Failure::new(codes::INVALID_INPUT_ERROR).with_message(format!("bad pin {PIN}"));
+    match parameters.and_then(Value::as_object) {
+        Some(parameters) => failure.with_parameters(parameters.clone()),
+        None => failure,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_marked_value_leaves_the_message_whatever_is_shown_of_the_input() {
+    for (input, parameters) in [
+        (json!({"pin": PIN}), None),
+        (large(), None),
+        (json!({"pin": PIN}), Some(json!({"other": 1}))),
+    ] {
+        let house = House::of(
+            marking(OperationType::Query),
+            failing(quoting(parameters.as_ref())),
+        );
+        let failure = house.fails(input).await;
+        assert_eq!(failure.message(), "bad pin [REDACTED]");
+        let recorded = serde_json::to_string(&house.store.recordings()).unwrap();
+        assert!(!recorded.contains(PIN), "{recorded}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_marked_value_of_a_large_input_does_not_reach_the_log() {
+    let panics = |_: Context, input: Arc<Value>| async move {
+        panic!("cannot read {}", input["pin"].as_str().unwrap()) as Result<Value, Failure>
+    };
+    let house = House::of(marking(OperationType::Query), panics);
+    house.fails(large()).await;
+    assert_eq!(house.private(), ["panic: cannot read [REDACTED]"]);
+}
