@@ -72,6 +72,13 @@ impl Redacted {
     }
 }
 
+/// What an operation that was called has failed with is what its caller fails with.
+impl From<Redacted> for Failure {
+    fn from(redacted: Redacted) -> Self {
+        redacted.into_failure()
+    }
+}
+
 impl Deref for Redacted {
     type Target = Failure;
 

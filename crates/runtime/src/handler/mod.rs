@@ -117,17 +117,19 @@ pub enum Reconciled {
     Unknown,
 }
 
-impl<F, Run> Reconcile for F
+impl<F, Run, E> Reconcile for F
 where
     F: Fn(Context, Arc<Value>) -> Run + Send + Sync + 'static,
-    Run: Future<Output = Result<Reconciled, Failure>> + Send + 'static,
+    Run: Future<Output = Result<Reconciled, E>> + Send + 'static,
+    E: Into<Failure>,
 {
     fn reconcile(
         &self,
         context: Context,
         input: Arc<Value>,
     ) -> BoxFuture<'_, Result<Reconciled, Failure>> {
-        Box::pin(self(context, input))
+        let run = self(context, input);
+        Box::pin(async move { run.await.map_err(Into::into) })
     }
 }
 

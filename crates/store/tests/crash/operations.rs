@@ -68,7 +68,7 @@ impl Stage {
         let stage = Arc::clone(self);
         registration.reconciled_by(move |_: Context, input: Arc<Value>| {
             let found = stage.became(number(&input));
-            async move { Ok(found) }
+            async move { Ok::<_, Failure>(found) }
         })
     }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::credentials::Credentials;
 use crate::handler::Progress;
+use crate::handler::{Reconcile, Reconciled};
 use crate::identity::Identity;
 use crate::registry::Registration;
 use panpan_contract::Secret;
@@ -114,8 +115,7 @@ async fn a_called_operation_ends_when_its_caller_does() {
     parent.timeout_ms = Some(1000);
     let calling = |context: Context, _: Arc<Value>| async move {
         context.sleep(400).await;
-        let answer = context.call("test/child", json!({})).await;
-        answer.map_err(Redacted::into_failure)
+        Ok::<_, Failure>(context.call("test/child", json!({})).await?)
     };
     let builder = Registry::builder()
         .add(Registration::new(parent, calling).calling([name("test/child")]))
@@ -259,4 +259,15 @@ async fn operations_that_call_each_other_in_a_circle_are_stopped() {
     let house = House::over(Registry::builder().add(circle), Settings::default());
     let depth = house.call("test/run", json!({})).await.unwrap();
     assert_eq!(depth, json!(CALL_DEPTH_LIMIT));
+}
+
+#[test]
+fn what_another_operation_failed_with_is_what_handlers_and_reconcilers_may_fail_with() {
+    fn handles(_: impl Handler) {}
+    fn reconciles(_: impl Reconcile) {}
+    handles(|context: Context, input: Arc<Value>| async move { context.call("a/b", input).await });
+    reconciles(|context: Context, input: Arc<Value>| async move {
+        let happened = context.call("a/b", input).await?;
+        Ok::<_, Redacted>(Reconciled::Happened(happened))
+    });
 }

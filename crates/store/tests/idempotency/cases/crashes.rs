@@ -137,7 +137,7 @@ pub(crate) async fn a_key_stays_held_while_somebody_is_asked_for_long(bench: Ben
         async move {
             asked.notify_one();
             answers.notified().await;
-            Ok(Reconciled::DidNotHappen)
+            Ok::<_, Failure>(Reconciled::DidNotHappen)
         }
     };
     let work = Work::plain();
