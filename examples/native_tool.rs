@@ -27,12 +27,13 @@ async fn order(context: Context, order: Order) -> Result<Placed, OrderError> {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let operation = Registration::typed("shop/order", Mutation, order)?;
-    let registry = Registry::builder().add(operation).build()?;
-    let dispatcher = Dispatcher::new(registry, panpan_store::memory_world());
+    let registry = Registry::builder().add(Registration::typed("shop/order", Mutation, order)?);
+    let dispatcher = Dispatcher::new(registry.build()?, panpan_store::memory_world());
     let input = serde_json::json!({"item": "widget"});
     let call = CallRequest::from_wire("shop/order", input).keyed(IdempotencyKey::new("order-1")?);
-    println!("{:#?}", dispatcher.dispatch(call.clone()).await);
-    println!("{:#?}", dispatcher.dispatch(call).await);
+    let first = dispatcher.dispatch(call.clone()).await;
+    let again = dispatcher.dispatch(call).await;
+    println!("attempts {}, replayed {}", first.attempts, again.replayed);
+    println!("{}", again.into_value().map_err(Failure::from)?);
     Ok(())
 }

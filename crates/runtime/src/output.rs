@@ -7,7 +7,8 @@ use serde_json::Value;
 
 /// The output of a call.
 ///
-/// An outcome out of the store stays the text it was kept as until somebody asks for the value.
+/// An outcome out of the store stays the text it was kept as until somebody asks for the value. Its
+/// debug form tells how long it is and never what it says.
 #[derive(Clone)]
 pub struct Output(Form);
 
@@ -43,7 +44,7 @@ impl Output {
 
 impl fmt::Debug for Output {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.text())
+        write!(formatter, "Output({} bytes)", self.text().len())
     }
 }
 
@@ -56,5 +57,22 @@ impl From<Value> for Output {
 impl PartialEq for Output {
     fn eq(&self, other: &Self) -> bool {
         self.text() == other.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_debug_form_tells_the_length_only() {
+        for output in [
+            Output::from(json!("hunter22")),
+            Output::from_text("\"hunter22\"".into()),
+        ] {
+            assert_eq!(format!("{output:?}"), "Output(10 bytes)");
+        }
     }
 }

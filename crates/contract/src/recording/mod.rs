@@ -10,6 +10,7 @@ mod divergence;
 mod lines;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -18,7 +19,7 @@ use uuid::Uuid;
 
 use crate::code::Code;
 use crate::failure::{Failure, Redacted};
-use crate::redact::Redactor;
+use crate::redact::{Opaque, Redactor};
 use crate::retry::{Attempt, Decision, Terms};
 
 pub use compare::{compare, compare_decisions};
@@ -29,7 +30,9 @@ pub use lines::{
 };
 
 /// One call from its start to its outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// Its debug form tells which call it was and how it ended, and nothing of what was asked.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
     /// Which call.
     pub id: Uuid,
@@ -108,6 +111,22 @@ pub enum RecordedOutcome {
     /// It failed.
     #[serde(deserialize_with = "read_failure")]
     Failed(Redacted),
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Recording")
+            .field("id", &self.id)
+            .field("at", &self.at)
+            .field("operation", &self.operation)
+            .field("caller", &self.caller)
+            .field("input", &self.input.as_ref().map(Opaque))
+            .field("attempts", &self.steps.len())
+            .field("items", &self.items)
+            .field("code", &self.code())
+            .finish_non_exhaustive()
+    }
 }
 
 /// What was read may have been written by anyone: it is redacted anew.

@@ -8,6 +8,7 @@ mod layouts;
 mod literals;
 mod markers;
 mod names;
+mod opaque;
 mod pairs;
 mod prefilter;
 mod prose;
@@ -29,6 +30,7 @@ use serde_json::{Map, Value};
 use literals::Literals;
 pub use markers::Markers;
 pub use names::is_sensitive_name;
+pub use opaque::Opaque;
 pub use prefilter::scan;
 
 /// What stands where a secret was.

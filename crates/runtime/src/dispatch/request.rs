@@ -1,10 +1,12 @@
 //! A call as it is handed in, and what it carries through the rooms.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
+use panpan_contract::redact::Opaque;
 use panpan_contract::retry::Attempt;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -15,8 +17,8 @@ use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
 
-/// A call as a protocol hands it in.
-#[derive(Clone, Debug)]
+/// A call as a protocol hands it in. Its debug form does not show the input.
+#[derive(Clone)]
 pub struct CallRequest {
     /// The name of the operation, as the caller wrote it.
     pub operation: String,
@@ -114,8 +116,20 @@ impl CallRequest {
     }
 }
 
+impl fmt::Debug for CallRequest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CallRequest")
+            .field("operation", &self.operation)
+            .field("input", &Opaque(&self.input))
+            .field("origin", &self.origin)
+            .field("caller", &self.caller)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A call on its way through the rooms.
-#[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) id: Uuid,
     pub(crate) at: Timestamp,

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_util::StreamExt as _;
+use panpan_contract::redact::Opaque;
 use panpan_contract::{Failure, codes};
 use serde_json::Value;
 
@@ -106,8 +107,8 @@ pub trait Reconcile: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Reconciled, Failure>>;
 }
 
-/// What became of a lost call.
-#[derive(Clone, Debug, PartialEq)]
+/// What became of a lost call. Its debug form does not show the output.
+#[derive(Clone, PartialEq)]
 pub enum Reconciled {
     /// It took effect; this is the output it would have given.
     Happened(Value),
@@ -115,6 +116,16 @@ pub enum Reconciled {
     DidNotHappen,
     /// It cannot be found out.
     Unknown,
+}
+
+impl fmt::Debug for Reconciled {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Happened(output) => write!(formatter, "Happened({:?})", Opaque(output)),
+            Self::DidNotHappen => formatter.write_str("DidNotHappen"),
+            Self::Unknown => formatter.write_str("Unknown"),
+        }
+    }
 }
 
 impl<F, Run, E> Reconcile for F

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use panpan_contract::redact::Opaque;
 use serde_json::Value;
 
 use super::StoreError;
@@ -31,8 +32,8 @@ pub trait Documents: Send + Sync + fmt::Debug {
     fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>>;
 }
 
-/// A document as it lies in the store.
-#[derive(Clone, Debug, PartialEq)]
+/// A document as it lies in the store. Its debug form does not show what it says.
+#[derive(Clone, PartialEq)]
 pub struct Document {
     /// Its id within the collection.
     pub id: String,
@@ -43,8 +44,8 @@ pub struct Document {
     pub body: Value,
 }
 
-/// One change of a batch.
-#[derive(Clone, Debug, PartialEq)]
+/// One change of a batch. Its debug form does not show what the document says.
+#[derive(Clone, PartialEq)]
 pub struct Change {
     /// The collection.
     pub collection: String,
@@ -54,6 +55,29 @@ pub struct Change {
     pub expect: Expect,
     /// What is to be there then; `None` deletes.
     pub body: Option<Value>,
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Document")
+            .field("id", &self.id)
+            .field("version", &self.version)
+            .field("body", &Opaque(&self.body))
+            .finish()
+    }
+}
+
+impl fmt::Debug for Change {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Change")
+            .field("collection", &self.collection)
+            .field("id", &self.id)
+            .field("expect", &self.expect)
+            .field("body", &self.body.as_ref().map(Opaque))
+            .finish()
+    }
 }
 
 /// What a change expects to find.

@@ -219,7 +219,9 @@ pub struct Kept {
 }
 
 /// The outcome of a keyed call, as the text it is replayed from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its debug form tells how long the text is and never what it says.
+#[derive(Clone, PartialEq, Eq)]
 pub enum KeptOutcome {
     /// It succeeded; the output as JSON.
     Output(Arc<str>),
@@ -232,6 +234,16 @@ pub enum KeptOutcome {
     },
     /// It failed for good; the failure as canonical JSON.
     Failure(Arc<str>),
+}
+
+impl fmt::Debug for KeptOutcome {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Output(text) => write!(formatter, "Output({} bytes)", text.len()),
+            Self::LargeOutput { bytes, .. } => write!(formatter, "LargeOutput({bytes} bytes)"),
+            Self::Failure(text) => write!(formatter, "Failure({} bytes)", text.len()),
+        }
+    }
 }
 
 /// A person's wish to run a finished key again.

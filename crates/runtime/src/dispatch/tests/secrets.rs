@@ -1,6 +1,7 @@
 //! What an operation's schema marks leaves the house nowhere, whatever else the call is like.
 
 use super::*;
+use crate::handler::Reconciled;
 
 const PIN: &str = "swordfish99";
 
@@ -51,4 +52,17 @@ async fn a_marked_value_of_a_large_input_does_not_reach_the_log() {
     let house = House::of(marking(OperationType::Query), panics);
     house.fails(large()).await;
     assert_eq!(house.private(), ["panic: cannot read [REDACTED]"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_debug_form_shows_what_is_asked_or_given() {
+    let house = House::of(spec(OperationType::Query), echo);
+    let request = CallRequest::from_wire("test/run", json!({"said": PIN}));
+    let asked = format!("{request:?}");
+    assert!(asked.contains("test/run"), "{asked}");
+    let answer = house.dispatcher.dispatch(request).await;
+    let happened = Reconciled::Happened(json!(PIN));
+    for shown in [asked, format!("{answer:?} {happened:?}")] {
+        assert!(!shown.contains(PIN), "{shown}");
+    }
 }

@@ -29,6 +29,7 @@ macro_rules! all {
                 an_outcome_is_there_until_it_expires,
                 an_expired_outcome_is_absent_everywhere,
                 the_longest_keeping_ends_with_time_itself,
+                no_debug_form_shows_what_is_stored,
             ]
             leases: [
                 a_lease_that_ran_out_is_taken_over,

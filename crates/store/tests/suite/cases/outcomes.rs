@@ -2,11 +2,12 @@
 
 use jiff::Timestamp;
 use panpan_runtime::ports::{
-    Before, Claimed, Completed, Completion, End, Kept, KeptOutcome, Lease, Reopened,
+    Before, Change, Claimed, Completed, Completion, End, Expect, Kept, KeptOutcome, Lease, Reopened,
 };
+use serde_json::json;
 use uuid::Uuid;
 
-use crate::support::{Bench, KEEP_MS, LEASE_MS, START_MS, at, keep, scope};
+use crate::support::{Bench, KEEP_MS, LEASE_MS, START_MS, at, keep, recording, scope};
 
 async fn keep_outcome(bench: &Bench, key: u8, outcome: KeptOutcome, keep_ms: u64) -> Completed {
     let (lease, _) = bench.hold(key).await;
@@ -126,4 +127,32 @@ pub(crate) async fn the_longest_keeping_ends_with_time_itself(bench: Bench) {
     let superseded = Completed::Superseded { kept: None };
     assert_eq!(bench.store.complete(completion).await, Ok(superseded));
     assert_eq!(bench.store.extend(stranger, LEASE_MS).await, Ok(false));
+}
+
+pub(crate) async fn no_debug_form_shows_what_is_stored(bench: Bench) {
+    const PRIVATE: &str = "hunter22";
+    for _ in 0..2 {
+        bench.finish(1, PRIVATE).await;
+        bench.reopen(1).await;
+    }
+    bench.finish(1, PRIVATE).await;
+    let mut recording = recording(7, START_MS, None);
+    recording.input = Some(json!({"said": PRIVATE}));
+    bench.note([recording.clone()]).await;
+    let change = Change {
+        collection: "files".to_owned(),
+        id: "a".to_owned(),
+        expect: Expect::Anything,
+        body: Some(json!(PRIVATE)),
+    };
+    let changes = vec![change.clone()];
+    bench.store.apply(changes).await.unwrap();
+    let kept = bench.kept(1).await.unwrap();
+    for shown in [
+        format!("{bench:?} {:?}", bench.claim(1, 1).await),
+        format!("{kept:?} {recording:?} {change:?}"),
+        format!("{:#?}", keep(PRIVATE)),
+    ] {
+        assert!(!shown.contains(PRIVATE), "{shown}");
+    }
 }
