@@ -67,7 +67,11 @@ impl Dispatcher {
             at: claimed.call.at,
             operation: claimed.operation.name().to_string(),
             caller: claimed.call.caller.as_ref().map(|it| it.id.clone()),
-            input: shown_input(&claimed.operation, &claimed.call, &performed.outcome),
+            input: shown_input(
+                &claimed.operation,
+                &claimed.call,
+                performed.outcome.as_ref().err(),
+            ),
             retry_seed: performed.seed.unwrap_or_default(),
             terms: performed.terms,
             earlier: performed.earlier.clone(),
@@ -98,20 +102,18 @@ pub(super) fn recorded(outcome: &Result<Value, Redacted>) -> RecordedOutcome {
     }
 }
 
-/// The input without its secrets. A failure shows it already.
-fn shown_input(
+/// The input without its secrets, unless it is large or the failure shows it already.
+pub(super) fn shown_input(
     operation: &Operation,
     call: &Call,
-    outcome: &Result<Value, Redacted>,
+    failure: Option<&Redacted>,
 ) -> Option<Value> {
-    if outcome.is_err() {
+    if failure.is_some_and(|failure| failure.parameters().is_some()) {
         return None;
     }
     fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| {
         let mut input = Value::clone(&call.input);
-        let redactor = Redactor::new();
-        redactor.marked(operation.input_markers(), &mut input);
-        redactor.value(&mut input);
+        Redactor::new().marked(operation.input_markers(), &mut input);
         input
     })
 }

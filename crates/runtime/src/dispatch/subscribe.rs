@@ -11,7 +11,6 @@ use std::task::{Context as Task, Poll};
 use futures_core::Stream;
 use jiff::Timestamp;
 use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::redact::Redactor;
 use panpan_contract::retry::{Terms, Waiting};
 use panpan_contract::{Effect, Failure, Redacted, hex};
 use serde_json::Value;
@@ -21,6 +20,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use super::Dispatcher;
 use super::attempt::{cancelled, panicked, said};
 use super::raised::Raised;
+use super::record::shown_input;
 use super::request::Call;
 use super::validate::Validated;
 use crate::context::{CancelOnDrop, Context};
@@ -91,16 +91,16 @@ impl Subscription {
     }
 
     fn recording(&self, outcome: RecordedOutcome) -> Recording {
-        let mut input = Value::clone(&self.call.input);
-        let redactor = Redactor::new();
-        redactor.marked(self.operation.input_markers(), &mut input);
-        redactor.value(&mut input);
+        let failure = match &outcome {
+            RecordedOutcome::Succeeded { .. } => None,
+            RecordedOutcome::Failed(failure) => Some(failure),
+        };
         Recording {
             id: self.call.id,
             at: self.call.at,
             operation: self.operation.name().to_string(),
             caller: self.call.caller.as_ref().map(|it| it.id.clone()),
-            input: Some(input),
+            input: shown_input(&self.operation, &self.call, failure),
             retry_seed: self.call.retry_seed.unwrap_or_default(),
             terms: Terms {
                 policy: None,

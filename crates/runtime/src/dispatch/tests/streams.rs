@@ -126,3 +126,30 @@ async fn answers_are_called_and_streams_are_subscribed_to() {
     assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
     assert_eq!(failure.details().unwrap()["op_type"], json!("query"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_input_of_a_stream_is_recorded_up_to_its_limit_and_without_its_secrets() {
+    let text = |bytes: usize| json!({"t": "x".repeat(bytes - r#"{"t":""}"#.len())});
+    let redacted = json!({"password": "[REDACTED]"});
+    for (input, expected) in [
+        (json!({"password": "hunter22"}), Some(redacted.clone())),
+        (json!([{"password": "hunter22"}]), Some(json!([redacted]))),
+        (
+            text(PARAMETERS_BYTES_LIMIT),
+            Some(text(PARAMETERS_BYTES_LIMIT)),
+        ),
+        (text(PARAMETERS_BYTES_LIMIT + 1), None),
+    ] {
+        for leaves in [true, false] {
+            let house = house(Vec::new);
+            let request = CallRequest::from_wire("test/run", input.clone());
+            let mut items = house.dispatcher.subscribe(request).unwrap();
+            if !leaves {
+                assert!(items.next().await.is_none());
+            }
+            drop(items);
+            let recording = &house.store.recordings()[0];
+            assert_eq!(recording.shown_input().as_deref(), expected.as_ref());
+        }
+    }
+}
