@@ -40,7 +40,7 @@ pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::Identity;
 pub use output::Output;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry};
-pub use schema::VIOLATIONS_LIMIT;
+pub use schema::{SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, shown};
 pub use settings::{Freeze, RECOVERIES_LIMIT, Record, Settings};
 pub use tokio_util::sync::CancellationToken;
 pub use world::World;

@@ -15,7 +15,7 @@ use serde_json::Value;
 /// The most violations that are listed for one value.
 pub const VIOLATIONS_LIMIT: usize = 100;
 /// The longest text shown as expected or found, in characters.
-const SHOWN_CHARACTERS_LIMIT: usize = 200;
+pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
 
 /// A compiled schema.
 pub(crate) struct Schema(Validator);
@@ -149,9 +149,11 @@ fn expected(kind: &ValidationErrorKind) -> String {
     }
 }
 
+/// What a violation shows of the value it found.
+///
 /// Scalars as they are, without secrets and then cut, since half a key is no longer recognised as
 /// one. What has members may be large and is not shown.
-fn shown(value: &Value) -> Option<Value> {
+pub fn shown(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) => Some(cut(&Redactor::new().text(text)).into()),
         Value::Array(_) | Value::Object(_) => None,

@@ -6,7 +6,7 @@
 use panpan_contract::failure::Violation;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::{Failure, codes};
-use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT};
+use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
 
 /// The key in a request's `_meta` that holds the idempotency key.
@@ -76,11 +76,39 @@ fn takes_argument(spec: &OperationSpec) -> bool {
 }
 
 fn unusable(reason: &str, actual: &Value) -> Failure {
+    let violation = Violation::value(format!("/{KEY_ARGUMENT}"), reason)
+        .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"));
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
-        .with_violation(
-            Violation::value(format!("/{KEY_ARGUMENT}"), reason)
-                .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"))
-                .actual(actual.clone()),
-        )
+        .with_violation(Violation {
+            actual: shown(actual),
+            ..violation
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_runtime::SHOWN_CHARACTERS_LIMIT;
+
+    use super::*;
+
+    #[test]
+    fn an_unusable_key_is_shown_as_far_as_any_value() {
+        let spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Mutation);
+        let blank = |length: usize| " ".repeat(length);
+        let cut = format!("{}…", blank(SHOWN_CHARACTERS_LIMIT));
+        for (key, expected) in [
+            (
+                json!(blank(SHOWN_CHARACTERS_LIMIT)),
+                Some(json!(blank(SHOWN_CHARACTERS_LIMIT))),
+            ),
+            (json!(blank(SHOWN_CHARACTERS_LIMIT + 1)), Some(json!(cut))),
+            (json!(7), Some(json!(7))),
+            (json!([blank(1)]), None),
+        ] {
+            let mut input = json!({KEY_ARGUMENT: key});
+            let failure = of(&spec, &Map::new(), &mut input).unwrap_err();
+            assert_eq!(failure.violations()[0].actual, expected, "{key}");
+        }
+    }
 }
