@@ -34,6 +34,8 @@ struct Inner {
     cancellation: OnceLock<CancellationToken>,
     /// What the operations it called may have left behind.
     calls: Mutex<Effect>,
+    /// Knows the secrets of the input; made with the first message.
+    redactor: OnceLock<Redactor>,
 }
 
 /// Cancels what a handler started once its attempt is over, however it ended.
@@ -65,6 +67,7 @@ impl Context {
             deadline,
             cancellation: OnceLock::new(),
             calls: Mutex::new(Effect::None),
+            redactor: OnceLock::new(),
         }))
     }
 
@@ -124,15 +127,24 @@ impl Context {
             })
     }
 
-    /// Tells whoever waits how far the work is. What is secret in the message is removed.
+    /// Tells whoever waits how far the work is. What is secret in the message is removed, and so is what
+    /// is secret in the input.
     pub fn report(&self, mut progress: Progress) {
         let Some(sink) = &self.0.call.progress else {
             return;
         };
         if let Some(message) = &mut progress.message {
-            *message = Redactor::new().text(message).into_owned();
+            *message = self.redactor().text(message).into_owned();
         }
         sink.report(progress);
+    }
+
+    fn redactor(&self) -> &Redactor {
+        self.0.redactor.get_or_init(|| {
+            let mut redactor = Redactor::new();
+            redactor.learn_value(&self.0.call.input, Some(self.0.operation.input_markers()));
+            redactor
+        })
     }
 
     /// The idempotency key to hand on to whoever does the work, if the call carries one. It is the same

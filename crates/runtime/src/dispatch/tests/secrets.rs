@@ -1,7 +1,7 @@
 //! What an operation's schema marks leaves the house nowhere, whatever else the call is like.
 
 use super::*;
-use crate::handler::Reconciled;
+use crate::handler::{Progress, Reconciled, ReportProgress};
 
 const PIN: &str = "swordfish99";
 
@@ -64,5 +64,36 @@ async fn no_debug_form_shows_what_is_asked_or_given() {
     let happened = Reconciled::Happened(json!(PIN));
     for shown in [asked, format!("{answer:?} {happened:?}")] {
         assert!(!shown.contains(PIN), "{shown}");
+    }
+}
+
+#[derive(Debug, Default)]
+struct Messages(Mutex<Vec<String>>);
+
+impl ReportProgress for Messages {
+    fn report(&self, progress: Progress) {
+        self.0.lock().unwrap().extend(progress.message);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_marked_value_leaves_the_messages_of_progress() {
+    let telling = |context: Context, input: Arc<Value>| async move {
+        let message = Some(format!("checking {}", input["pin"].as_str().unwrap()));
+        context.report(Progress {
+            message,
+            ..Progress::default()
+        });
+        Ok::<_, Failure>(json!(1))
+    };
+    for input in [json!({"pin": PIN}), large()] {
+        let house = House::of(marking(OperationType::Mutation), telling);
+        let messages = Arc::new(Messages::default());
+        let request = CallRequest {
+            progress: Some(messages.clone()),
+            ..CallRequest::from_wire("test/run", input)
+        };
+        house.dispatcher.dispatch(request).await.outcome.unwrap();
+        assert_eq!(*messages.0.lock().unwrap(), ["checking [REDACTED]"]);
     }
 }
