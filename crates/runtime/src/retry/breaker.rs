@@ -83,11 +83,18 @@ impl Breaker {
                 };
                 Permit::Trial
             }
-            State::Open { until, .. } => refused(now, until),
+            State::Open { until, open_ms } => {
+                // A clock that was set back must not keep the circuit open for longer than it was opened.
+                let until = until.min(later(now, open_ms));
+                self.state = State::Open { until, open_ms };
+                refused(now, until)
+            }
             State::Trying { since, open_ms } => {
                 // A trial whose end nobody reported must not keep the circuit open for ever.
+                let since = since.min(now);
                 let lost_at = later(since, open_ms);
                 if now < lost_at {
+                    self.state = State::Trying { since, open_ms };
                     return refused(now, lost_at);
                 }
                 self.state = State::Trying {
@@ -231,5 +238,19 @@ mod tests {
             }
         );
         assert_eq!(breaker.permit(at(120)), Permit::Trial);
+    }
+
+    #[test]
+    fn a_clock_set_back_does_not_keep_it_open_for_longer() {
+        const DAY: i64 = 86_400;
+        let whole = Permit::Refused {
+            retry_after_ms: 60_000,
+        };
+        let mut breaker = opened();
+        assert_eq!(breaker.permit(at(-DAY)), whole);
+        assert_eq!(breaker.permit(at(60 - DAY)), Permit::Trial);
+        // The same for a trial that nobody reports back from.
+        assert_eq!(breaker.permit(at(-2 * DAY)), whole);
+        assert_eq!(breaker.permit(at(60 - 2 * DAY)), Permit::Trial);
     }
 }
