@@ -11,6 +11,7 @@ mod dispatch;
 mod handler;
 mod idempotency;
 mod identity;
+pub mod json;
 mod output;
 pub mod ports;
 mod registry;

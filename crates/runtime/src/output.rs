@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::json;
+
 /// The output of a call.
 ///
 /// An outcome out of the store stays the text it was kept as until somebody asks for the value. Its
@@ -33,11 +35,12 @@ impl Output {
 
     /// The output as a value.
     ///
-    /// Fails only when a store gives back something else than was put into it.
+    /// Fails only when a store gives back something else than was put into it, or what is nested deeper
+    /// than [`json::DEPTH_LIMIT`].
     pub fn into_value(self) -> Result<Value, serde_json::Error> {
         match self.0 {
             Form::Value(value) => Ok(value),
-            Form::Text(text) => serde_json::from_str(&text),
+            Form::Text(text) => json::read(&text),
         }
     }
 }

@@ -1,76 +1,10 @@
-//! Reading back the JSON a store wrote.
-//!
-//! A value that was taken in may be nested deeper than readers of JSON go by default; it has to come
-//! back all the same. A file somebody else wrote must still not exhaust the stack.
+//! Reading back the JSON a store wrote; what cannot be read is the store's trouble.
 
 use serde::de::DeserializeOwned;
 
 use super::errors::Trouble;
 
-/// How deep values may be nested.
-const DEPTH_LIMIT: usize = 1000;
-
 /// Reads what was written.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Trouble> {
-    if depth(text) > DEPTH_LIMIT {
-        return Err(Trouble::Unreadable);
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    reader.disable_recursion_limit();
-    T::deserialize(&mut reader).map_err(|_| Trouble::Unreadable)
-}
-
-/// At least how deep the values of a text are nested; brackets in strings do not count.
-fn depth(text: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_string,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'[' | b'{' => {
-                depth += 1;
-                deepest = deepest.max(depth);
-            }
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-    }
-    deepest
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::*;
-
-    fn nested(depth: usize) -> String {
-        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
-    }
-
-    #[test]
-    fn values_are_read_up_to_the_depth_limit() {
-        for (depth, readable) in [
-            (1, true),
-            (DEPTH_LIMIT, true),
-            (DEPTH_LIMIT + 1, false),
-            (1_000_000, false),
-        ] {
-            assert_eq!(read::<Value>(&nested(depth)).is_ok(), readable, "{depth}");
-        }
-    }
-
-    #[test]
-    fn brackets_in_strings_are_not_depth() {
-        for (text, expected) in [
-            (r#""[[[""#, 0),
-            (r#"{"a": "\"[[", "b": [1]}"#, 2),
-            (r#"["\\", [], {}]"#, 2),
-            ("]]][", 1),
-        ] {
-            assert_eq!(depth(text), expected, "{text}");
-        }
-    }
+    panpan_runtime::json::read(text).map_err(|_| Trouble::Unreadable)
 }

@@ -90,6 +90,7 @@ macro_rules! all {
                 an_output_up_to_the_limit_is_replayed_whole,
                 a_larger_output_is_given_once_and_then_only_described,
                 a_larger_failure_keeps_its_code_and_says_what_is_missing,
+                a_deep_output_is_given_each_time_as_a_value,
             ]
             reopening: [
                 a_reopened_key_runs_once_more_as_a_new_generation,

@@ -1,7 +1,7 @@
 //! How much of an outcome is kept (behaviour 16).
 
 use panpan_contract::{Effect, Failure, codes, digest, hex};
-use panpan_runtime::Settings;
+use panpan_runtime::{Settings, json};
 use serde_json::{Value, json};
 
 use crate::support::{Act, Bench, House, Work, detail, failure, harmful, settings, text, told};
@@ -61,4 +61,15 @@ pub(crate) async fn a_larger_failure_keeps_its_code_and_says_what_is_missing(ben
     assert_eq!(detail(&described, "failure_bytes").unwrap(), bytes);
     assert!(detail(&described, "failure_sha256").is_some());
     assert_eq!(detail(&described, "ledger"), None);
+}
+
+pub(crate) async fn a_deep_output_is_given_each_time_as_a_value(bench: Bench) {
+    let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
+    let output = deep(json::DEPTH_LIMIT);
+    let house = house(&bench, Act::Give(output.clone()));
+    for replayed in [false, true] {
+        let answer = house.call("k").await;
+        assert_eq!(answer.replayed, replayed);
+        assert_eq!(answer.into_value().unwrap(), output);
+    }
 }
