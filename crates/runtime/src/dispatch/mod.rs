@@ -208,11 +208,13 @@ impl Dispatcher {
         if !counts.is_empty() {
             outcomes.count(counts);
         }
-        outcomes.flush().await?;
+        // A store that cannot write at the moment may still have something to forget.
+        let flushed = outcomes.flush().await;
         let kept_ms = self.settings().recordings_keep_ms;
         let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
         let before = self.world().clock.now().saturating_sub(kept);
-        outcomes.sweep(before.unwrap_or(Timestamp::MIN)).await
+        let swept = outcomes.sweep(before.unwrap_or(Timestamp::MIN)).await;
+        flushed.and(swept)
     }
 
     pub(crate) fn world(&self) -> &World {

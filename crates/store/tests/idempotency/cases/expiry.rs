@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use panpan_contract::{Failure, codes};
+use panpan_runtime::ports::StoreError;
 use panpan_runtime::{CallRequest, Settings};
 use serde_json::json;
 
-use crate::support::{Act, Bench, KEEP_MS, Work, harmful, order, told};
+use crate::support::{Act, Bench, Fault, KEEP_MS, Work, harmful, order, told};
 
 pub(crate) async fn an_outcome_is_kept_for_a_day_from_its_completion(bench: Bench) {
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -67,4 +68,14 @@ pub(crate) async fn a_key_that_is_held_never_expires(bench: Bench) {
     house.dispatcher.tend().await.unwrap();
     assert_eq!(told(&house.call("k").await), "ERR_OUTCOME_UNKNOWN");
     assert_eq!(work.runs(), 0);
+}
+
+pub(crate) async fn what_expired_is_swept_even_while_nothing_can_be_flushed(bench: Bench) {
+    let house = bench.house(harmful(Work::plain()));
+    house.call("k").await;
+    house.clock.pass(KEEP_MS);
+    house.store.breaks(Fault::Away(StoreError::Full));
+    assert_eq!(house.dispatcher.tend().await, Err(StoreError::Full));
+    house.store.recovers();
+    assert_eq!(house.dispatcher.tend().await.unwrap().keys, 0);
 }

@@ -62,6 +62,7 @@ macro_rules! all {
                 an_outcome_is_kept_for_a_day_from_its_completion,
                 first_answer_and_replay_say_the_same_about_themselves,
                 an_expired_key_is_new_though_nobody_swept_it,
+                what_expired_is_swept_even_while_nothing_can_be_flushed,
                 a_key_that_is_held_never_expires,
             ]
             replays: [

@@ -18,7 +18,7 @@ use crate::shared::Store;
 /// What is wrong with a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing can be claimed, extended or completed.
+    /// Nothing can be claimed, extended, completed or flushed.
     Away(StoreError),
     /// Completions are written, and the word that they are is lost.
     Unconfirmed,
@@ -145,7 +145,10 @@ impl Outcomes for Faulty {
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.flush()
+        Box::pin(async move {
+            self.reached()?;
+            self.inner.flush().await
+        })
     }
 
     fn find(&self, call: Uuid) -> BoxFuture<'_, Result<Option<Recording>, StoreError>> {
