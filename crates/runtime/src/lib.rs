@@ -42,6 +42,8 @@ pub use identity::Identity;
 pub use output::Output;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry};
 pub use schema::{SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, shown};
-pub use settings::{Freeze, RECOVERIES_LIMIT, Record, Settings};
+pub use settings::{
+    Freeze, RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings,
+};
 pub use tokio_util::sync::CancellationToken;
 pub use world::World;

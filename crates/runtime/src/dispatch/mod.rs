@@ -96,13 +96,13 @@ impl Dispatcher {
         Self::with_settings(registry, world, Settings::default())
     }
 
-    /// A dispatcher that works in other than the usual ways.
+    /// A dispatcher that works in other than the usual ways; settings that would defeat keys are raised.
     pub fn with_settings(registry: Registry, world: World, settings: Settings) -> Self {
         Self(Arc::new(House {
             registry: ArcSwap::from_pointee(registry),
             retired: Mutex::default(),
             world,
-            settings,
+            settings: settings.corrected(),
             tally: Tally::default(),
             running: Running::default(),
             unwritten: Mutex::default(),

@@ -7,7 +7,7 @@ use panpan_runtime::ports::StoreError;
 use panpan_runtime::{CallRequest, Settings};
 use serde_json::json;
 
-use crate::support::{Act, Bench, Fault, KEEP_MS, Work, harmful, order, told};
+use crate::support::{Act, Bench, Fault, KEEP_MS, Work, harmful, order, settings, told};
 
 pub(crate) async fn an_outcome_is_kept_for_a_day_from_its_completion(bench: Bench) {
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -78,4 +78,21 @@ pub(crate) async fn what_expired_is_swept_even_while_nothing_can_be_flushed(benc
     assert_eq!(house.dispatcher.tend().await, Err(StoreError::Full));
     house.store.recovers();
     assert_eq!(house.dispatcher.tend().await.unwrap().keys, 0);
+}
+
+pub(crate) async fn settings_of_nothing_do_not_defeat_a_key(bench: Bench) {
+    let nothing = Settings {
+        lease_ms: 0,
+        keep_ms: 0,
+        ..settings()
+    };
+    let work = Work::of([Act::Hold]);
+    let house = bench.house_with([harmful(work.clone())], nothing);
+    let first = house.begin(order("k"));
+    work.began(1).await;
+    assert_eq!(told(&house.call("k").await), "ERR_IDEMPOTENCY_IN_FLIGHT");
+    work.let_go();
+    first.await.unwrap();
+    assert!(house.call("k").await.replayed);
+    assert_eq!(work.attempts(), [1]);
 }

@@ -63,6 +63,7 @@ macro_rules! all {
                 first_answer_and_replay_say_the_same_about_themselves,
                 an_expired_key_is_new_though_nobody_swept_it,
                 what_expired_is_swept_even_while_nothing_can_be_flushed,
+                settings_of_nothing_do_not_defeat_a_key,
                 a_key_that_is_held_never_expires,
             ]
             replays: [
