@@ -117,6 +117,6 @@ fn expiry(end: &End) -> Option<Timestamp> {
                     .unwrap_or(Timestamp::MAX),
             )
         }
-        End::Release => None,
+        End::Release | End::Abandon => None,
     }
 }
