@@ -35,7 +35,7 @@ struct Inner {
     /// What the operations it called may have left behind.
     calls: Mutex<Effect>,
     /// Knows the secrets of the input; made with the first message.
-    redactor: OnceLock<Redactor>,
+    redactor: OnceLock<Box<Redactor>>,
 }
 
 /// Cancels what a handler started once its attempt is over, however it ended.
@@ -143,7 +143,7 @@ impl Context {
         self.0.redactor.get_or_init(|| {
             let mut redactor = Redactor::new();
             redactor.learn_value(&self.0.call.input, Some(self.0.operation.input_markers()));
-            redactor
+            Box::new(redactor)
         })
     }
 

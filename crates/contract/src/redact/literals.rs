@@ -54,9 +54,13 @@ impl Literals {
 
     /// The same without what was learned: for texts that name things and never quote a value.
     pub(super) fn told_only(&self) -> Self {
+        // Written out, since a default would make a set only to drop it, and this is called often.
         Self {
             told: Arc::clone(&self.told),
-            ..Self::default()
+            learned: Set::default(),
+            learned_count: 0,
+            learned_bytes: 0,
+            shortest_unlearned: None,
         }
     }
 
