@@ -37,17 +37,18 @@ pub(super) enum Ended<T> {
 
 /// Leave to call the handler once.
 pub(super) struct Leave<'a> {
+    now: Timestamp,
     timeout_ms: u64,
     permitted: Option<Permitted<'a>>,
 }
 
 /// Asks whether the handler may be called. What is refused here has not begun, and has no effect
 /// beyond that of the attempts before it.
-pub(super) fn leave<'a>(
-    dispatcher: &Dispatcher,
-    claimed: &'a Claimed,
+pub(super) fn leave(
+    claimed: &Claimed,
     effect_before: Effect,
-) -> Result<Leave<'a>, Raised> {
+    now: Timestamp,
+) -> Result<Leave<'_>, Raised> {
     let Claimed {
         operation, call, ..
     } = claimed;
@@ -58,7 +59,6 @@ pub(super) fn leave<'a>(
     if call.is_aborted() {
         return Err(refused(cancelled(operation, effect_before)));
     }
-    let now = dispatcher.world().clock.now();
     let allowed_ms = attempt_timeout_ms(operation);
     let timeout_ms = allowed_ms.min(milliseconds_between(now, claimed.deadline));
     if timeout_ms == 0 {
@@ -70,6 +70,7 @@ pub(super) fn leave<'a>(
         permitted.map_err(|open| refused(circuit_open(upstream, open)))
     });
     Ok(Leave {
+        now,
         timeout_ms,
         permitted: permitted.transpose()?,
     })
@@ -86,11 +87,12 @@ pub(super) async fn attempt(
         operation, call, ..
     } = claimed;
     let Leave {
+        now,
         timeout_ms,
         permitted,
     } = leave;
     let clock = &*dispatcher.world().clock;
-    let deadline = later(clock.now(), timeout_ms);
+    let deadline = later(now, timeout_ms);
     let context = Context::new(dispatcher, operation, call, scope, number, deadline);
     let ended = run(
         |context| operation.handler().call(context, call.input.clone()),

@@ -167,7 +167,7 @@ impl<'a> Course<'a> {
 
     async fn step(&mut self) -> Turn {
         let started_at = self.now();
-        let leave = match leave(self.dispatcher, self.claimed, self.effect_so_far()) {
+        let leave = match leave(self.claimed, self.effect_so_far(), started_at) {
             Ok(leave) => leave,
             Err(raised) => {
                 let failure = self.finish(raised);

@@ -52,14 +52,14 @@ impl Dispatcher {
 
     pub(super) fn recording(&self, performed: &Performed) -> Option<Recording> {
         let claimed = &performed.claimed;
-        let seen = &claimed.operation.successes;
+        let looked_at = &claimed.operation.looked_at;
         let wanted = performed.outcome.is_err()
             || match self.settings().record {
                 Record::All => true,
                 Record::Failures => false,
                 Record::Sample { every } => {
                     performed.steps.len() > 1
-                        || seen.load(Ordering::Relaxed).checked_rem(every) == Some(0)
+                        || looked_at.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0)
                 }
             };
         wanted.then(|| Recording {

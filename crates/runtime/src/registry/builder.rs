@@ -193,5 +193,6 @@ fn operation(registration: Registration, declared: BTreeMap<Code, Declared>) -> 
         input: Lazy::new(),
         output: Lazy::new(),
         successes: Default::default(),
+        looked_at: Default::default(),
     }
 }

@@ -51,6 +51,8 @@ pub struct Operation {
     input_markers: Markers,
     /// Calls that went well at the first attempt and were not counted elsewhere yet.
     pub(crate) successes: AtomicU64,
+    /// How many calls were looked at to pick samples of them.
+    pub(crate) looked_at: AtomicU64,
 }
 
 /// A declared code: its facts, and the schema of its details.
