@@ -16,25 +16,28 @@ use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
 
 const FREE: i64 = 2;
 
-const CLAIM: &str = "
+const CLAIM_NEW: &str = "
     INSERT INTO keys (scope, fingerprint, state, epoch, lease_until, call, previously, attempts,
                       recoveries, generation)
     VALUES (?1, ?2, 1, ?3, ?4, ?5, 0, 0, 0, 1)
-    ON CONFLICT (scope) DO UPDATE SET
-        fingerprint = excluded.fingerprint,
+    ON CONFLICT (scope) DO NOTHING";
+
+const CLAIM_KNOWN: &str = "
+    UPDATE keys SET
+        fingerprint = ?2,
         state = 1,
-        epoch = max(epoch + 1, excluded.epoch),
-        lease_until = excluded.lease_until,
-        call = excluded.call,
+        epoch = max(epoch + 1, ?3),
+        lease_until = ?4,
+        call = ?5,
         previously = CASE WHEN expires_at <= ?6 THEN 0 WHEN state = 2 THEN 1 ELSE 2 END,
         attempts = CASE WHEN expires_at <= ?6 THEN 0 ELSE attempts END,
         recoveries = CASE WHEN expires_at IS NULL THEN recoveries + 1 ELSE 0 END,
         generation = CASE WHEN expires_at <= ?6 THEN 1 ELSE generation END,
         expires_at = NULL,
         outcome_kind = NULL, outcome_digest = NULL, outcome_bytes = NULL, outcome_text = NULL
-    WHERE expires_at <= ?6
-       OR (fingerprint = excluded.fingerprint
-           AND (state = 2 OR (state = 1 AND lease_until <= ?6)))
+    WHERE scope = ?1
+      AND (expires_at <= ?6
+           OR (fingerprint = ?2 AND (state = 2 OR (state = 1 AND lease_until <= ?6))))
     RETURNING epoch, previously, attempts, recoveries";
 
 const ABANDON: &str = "
@@ -70,16 +73,34 @@ pub(super) fn claim(
     claim: &Claim,
     now_ms: i64,
 ) -> Result<Claimed, Trouble> {
-    let mut statement = connection.prepare_cached(CLAIM)?;
-    let parameters = params![
-        claim.scope.0,
-        claim.fingerprint.0,
-        next_epoch(0, now_ms).cast_signed(),
-        later_ms(now_ms, claim.lease_ms),
-        claim.call.as_bytes(),
-        now_ms,
+    let epoch = next_epoch(0, now_ms);
+    let (first, until_ms) = (epoch.cast_signed(), later_ms(now_ms, claim.lease_ms));
+    let Claim {
+        scope,
+        fingerprint,
+        call,
+        ..
+    } = claim;
+    let new = params![scope.0, fingerprint.0, first, until_ms, call.as_bytes()];
+    if connection.prepare_cached(CLAIM_NEW)?.execute(new)? == 1 {
+        return Ok(Claimed::Held {
+            lease: Lease {
+                scope: *scope,
+                epoch,
+            },
+            before: Before::Nothing,
+        });
+    }
+    let known = params![
+        scope.0,
+        fingerprint.0,
+        first,
+        until_ms,
+        call.as_bytes(),
+        now_ms
     ];
-    let held = statement.query_row(parameters, |row| held(row, claim.scope));
+    let mut statement = connection.prepare_cached(CLAIM_KNOWN)?;
+    let held = statement.query_row(known, |row| held(row, *scope));
     if let Some(held) = held.optional()? {
         return Ok(held);
     }

@@ -5,6 +5,7 @@
 
 mod documents;
 mod errors;
+mod foresight;
 mod found;
 mod job;
 mod json;

@@ -25,6 +25,15 @@ const COUNTS_LIMIT: usize = 4096;
 /// How many jobs, and how many notes, are committed together.
 const BATCH_LIMIT: usize = 512;
 
+/// Which part of the last commit's time a batch waits at most for callers that were just answered.
+const PART_OF_COMMIT: u32 = 2;
+
+/// But never longer than this: other processes wait for the file meanwhile.
+const COMPANY_WAIT_MAX: Duration = Duration::from_millis(5);
+
+/// With how many jobs it pays to wake the writer while it waits for more.
+const HANDFUL: usize = 16;
+
 /// How long notes wait for company, so that each does not cost a write of its own.
 const LINGER: Duration = Duration::from_millis(20);
 
@@ -44,9 +53,21 @@ struct Waiting {
     notes: VecDeque<Recording>,
     counts: Counts,
     flushes: Vec<Flush>,
+    /// With how many jobs the writer wants to be woken; `None` while it is awake.
+    wanted: Option<usize>,
+    company: Company,
     dropped: u64,
     failing: bool,
     closed: bool,
+}
+
+/// Who may come again, as far as the last batch tells.
+#[derive(Clone, Copy, Default)]
+struct Company {
+    /// Callers that were answered, and those that waited meanwhile.
+    callers: usize,
+    /// How long it pays to wait for them: a commit costs much the same with any number of jobs.
+    patience: Duration,
 }
 
 /// Somebody waits until so many of the waiting notes, and all counts, are written.
@@ -83,7 +104,12 @@ impl Queue {
             return Err(StoreError::Closed);
         }
         waiting.jobs.push_back(job);
-        self.arrived.notify_one();
+        if waiting
+            .wanted
+            .is_some_and(|wanted| wanted <= waiting.jobs.len())
+        {
+            self.arrived.notify_one();
+        }
         Ok(())
     }
 
@@ -93,8 +119,12 @@ impl Queue {
             waiting.dropped += 1;
             return;
         }
+        // The first begins the time notes wait for company; a full batch ends it.
+        let first = !waiting.has_notes();
         waiting.notes.push_back(recording);
-        self.arrived.notify_one();
+        if first || waiting.notes.len() == BATCH_LIMIT {
+            self.arrived.notify_one();
+        }
     }
 
     pub(super) fn count(&self, counts: Vec<Count>) {
@@ -144,7 +174,7 @@ impl Queue {
                 return None;
             }
             if !waiting.has_notes() {
-                waiting = self.wait(waiting, None);
+                waiting = self.wait(waiting, 1, None);
                 continue;
             }
             let begun = *behind_since.get_or_insert_with(Instant::now);
@@ -152,8 +182,23 @@ impl Queue {
             if left.is_zero() {
                 return Some(waiting.take());
             }
-            waiting = self.wait(waiting, Some(left));
+            waiting = self.wait(waiting, 1, Some(left));
         }
+    }
+
+    /// Adds jobs that came while those of the batch were being done, so that one commit serves them
+    /// all. Callers that were answered a moment ago are waited for until their time is over.
+    pub(super) fn join(&self, batch: &mut Batch, begun: Instant) {
+        let mut waiting = self.lock();
+        let taken = batch.jobs.len();
+        let Company { callers, patience } = waiting.company;
+        let missing = callers.min(BATCH_LIMIT).saturating_sub(taken).min(HANDFUL);
+        let left = patience.saturating_sub(begun.elapsed());
+        if waiting.jobs.len() < missing && !left.is_zero() && !waiting.closed {
+            waiting = self.wait(waiting, missing, Some(left));
+        }
+        let more = waiting.jobs.len().min(BATCH_LIMIT.saturating_sub(taken));
+        batch.jobs.extend(waiting.jobs.drain(..more));
     }
 
     /// Keeps notes and counts of a batch that could not be written, and tells those who wait for them.
@@ -177,16 +222,24 @@ impl Queue {
         self.lock().dropped += notes;
     }
 
-    pub(super) fn written(&self) {
-        self.lock().failing = false;
+    /// Takes note of a batch that was written, before its callers know.
+    pub(super) fn written(&self, batch: &Batch, commit: Duration) {
+        let mut waiting = self.lock();
+        waiting.failing = false;
+        waiting.company = Company {
+            callers: batch.jobs.len() + waiting.jobs.len(),
+            patience: (commit / PART_OF_COMMIT).min(COMPANY_WAIT_MAX),
+        };
     }
 
     fn wait<'a>(
         &self,
-        waiting: MutexGuard<'a, Waiting>,
+        mut waiting: MutexGuard<'a, Waiting>,
+        jobs: usize,
         longest: Option<Duration>,
     ) -> MutexGuard<'a, Waiting> {
-        match longest {
+        waiting.wanted = Some(jobs);
+        let mut waiting = match longest {
             None => self
                 .arrived
                 .wait(waiting)
@@ -195,7 +248,9 @@ impl Queue {
                 let woken = self.arrived.wait_timeout(waiting, longest);
                 woken.unwrap_or_else(PoisonError::into_inner).0
             }
-        }
+        };
+        waiting.wanted = None;
+        waiting
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {

@@ -1,6 +1,5 @@
 //! A few connections that read, on the thread of whoever asks: what is kept is told without a detour.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use panpan_runtime::ports::StoreError;
@@ -16,7 +15,6 @@ const READERS: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     slots: [Mutex<Option<Reader>>; READERS],
-    next: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -58,16 +56,16 @@ impl Readers {
         }
     }
 
+    /// The first that is free: what one has in its memory, another would have to read again.
     fn slot(&self) -> MutexGuard<'_, Option<Reader>> {
-        let first = self.next.fetch_add(1, Ordering::Relaxed);
-        for number in 0..READERS {
-            match self.slots[first.wrapping_add(number) % READERS].try_lock() {
+        for slot in &self.slots {
+            match slot.try_lock() {
                 Ok(slot) => return slot,
                 Err(TryLockError::Poisoned(slot)) => return slot.into_inner(),
                 Err(TryLockError::WouldBlock) => {}
             }
         }
-        let slot = self.slots[first % READERS].lock();
+        let slot = self.slots[0].lock();
         slot.unwrap_or_else(PoisonError::into_inner)
     }
 }

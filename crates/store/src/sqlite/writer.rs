@@ -6,6 +6,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use panpan_runtime::ports::{Clock, StoreError};
 use rusqlite::Connection;
@@ -95,9 +96,10 @@ impl Writer<'_> {
         let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&mut batch)));
         let committed = committed.unwrap_or_else(|_| Err(self.after_panic(&mut batch)));
         match &committed {
-            Ok(()) => self.shared.queue.written(),
+            Ok(took) => self.shared.queue.written(&batch, *took),
             Err(error) => self.after_error(error, &mut batch),
         }
+        let committed = committed.map(drop);
         for job in batch.jobs {
             job.answer(committed.clone());
         }
@@ -106,10 +108,11 @@ impl Writer<'_> {
         }
     }
 
-    fn commit(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
-        let clock = Arc::clone(&self.shared.clock);
+    /// How long the disk took for it.
+    fn commit(&mut self, batch: &mut Batch) -> Result<Duration, StoreError> {
+        let shared = self.shared;
         let connection = self.connection()?;
-        let written = write_all(connection, batch, &*clock);
+        let written = write_all(connection, batch, shared);
         if written.is_err() && !connection.is_autocommit() {
             // What cannot be rolled back goes with its connection.
             if connection.execute_batch("ROLLBACK").is_err() {
@@ -161,21 +164,38 @@ impl Writer<'_> {
     }
 }
 
-/// Runs everything in one transaction. Time is read when the lock is held: waiting for it may take
-/// long, and leases are compared with the time.
-fn write_all(connection: &Connection, batch: &mut Batch, clock: &dyn Clock) -> Result<(), Trouble> {
+/// Runs everything in one transaction, and what comes meanwhile; how long the commit took.
+fn write_all(
+    connection: &Connection,
+    batch: &mut Batch,
+    shared: &Shared,
+) -> Result<Duration, Trouble> {
     let run = |sql: &str| connection.prepare_cached(sql)?.execute([]);
     run("BEGIN IMMEDIATE")?;
-    let now_ms = now_ms(clock);
-    for job in &mut batch.jobs {
-        job.run(connection, now_ms)?;
-    }
+    run_jobs(connection, batch, shared)?;
     for note in &batch.notes {
         recordings::write(connection, note)?;
     }
     for count in &batch.counts {
         recordings::add(connection, count)?;
     }
+    let begun = Instant::now();
     run("COMMIT")?;
+    Ok(begun.elapsed())
+}
+
+/// Time is read when the lock is held: waiting for it may take long, and leases are compared with the
+/// time.
+fn run_jobs(connection: &Connection, batch: &mut Batch, shared: &Shared) -> Result<(), Trouble> {
+    let begun = Instant::now();
+    let mut done = 0;
+    while done < batch.jobs.len() {
+        let now_ms = now_ms(&*shared.clock);
+        for job in &mut batch.jobs[done..] {
+            job.run(connection, now_ms)?;
+        }
+        done = batch.jobs.len();
+        shared.queue.join(batch, begun);
+    }
     Ok(())
 }

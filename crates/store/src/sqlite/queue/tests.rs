@@ -46,6 +46,54 @@ fn jobs_are_taken_up_to_the_limit_of_a_batch() {
 }
 
 #[test]
+fn a_batch_is_joined_by_what_came_meanwhile_up_to_its_limit() {
+    let queue = Queue::default();
+    for (waiting, expected, left) in [(0, 1, 0), (3, 4, 0), (BATCH_LIMIT, BATCH_LIMIT, 1)] {
+        queue.push(job()).unwrap();
+        let mut batch = queue.take().unwrap();
+        (0..waiting).for_each(|_| queue.push(job()).unwrap());
+        queue.join(&mut batch, Instant::now());
+        assert_eq!(batch.jobs.len(), expected);
+        assert_eq!(queue.lock().jobs.drain(..).count(), left);
+    }
+}
+
+#[test]
+fn callers_that_were_answered_are_waited_for_and_nobody_else() {
+    let queue = Queue::default();
+    for (answered, come_again) in [(0, 1), (1, 1), (1, 2), (2, 1), (5, 1)] {
+        queue.lock().company = Company {
+            callers: answered,
+            patience: Duration::from_secs(600),
+        };
+        (0..come_again).for_each(|_| queue.push(job()).unwrap());
+        let mut batch = queue.take().unwrap();
+        std::thread::scope(|scope| {
+            let missing = come_again..answered;
+            scope.spawn(|| missing.for_each(|_| queue.push(job()).unwrap()));
+            queue.join(&mut batch, Instant::now());
+        });
+        assert_eq!(batch.jobs.len(), answered.max(come_again), "{answered}");
+    }
+}
+
+#[test]
+fn the_wait_for_callers_is_a_part_of_the_commit_and_never_long() {
+    let queue = Queue::default();
+    queue.push(job()).unwrap();
+    let mut batch = queue.take().unwrap();
+    queue.push(job()).unwrap();
+    for (commit_ms, patience_ms) in [(0, 0), (2, 1), (10, 5), (11, 5), (100_000, 5)] {
+        queue.written(&batch, Duration::from_millis(commit_ms));
+        let Company { callers, patience } = queue.lock().company;
+        assert_eq!((callers, patience.as_millis()), (2, patience_ms));
+    }
+    queue.lock().jobs.clear();
+    queue.join(&mut batch, Instant::now());
+    assert_eq!(batch.jobs.len(), 1);
+}
+
+#[test]
 fn a_flush_waits_for_the_notes_before_it_and_no_others() {
     let queue = Queue::default();
     let (reply, _answer) = oneshot::channel();
