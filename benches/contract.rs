@@ -8,9 +8,8 @@ mod goal;
 
 use std::hint::black_box;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
-use goal::{BATCH, Goal};
+use goal::{BATCH, Cost, Goal, Watch, timed};
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::failure::{Upstream, Violation};
 use panpan_contract::retry::{RetryPolicy, delay_ms};
@@ -34,7 +33,7 @@ fn rendering(dialect: Dialect, failure: &Failure) -> Goal {
     let failure = failure.clone();
     let bytes = dialect.write_failure(&failure.clone().redacted(), Envelope::default());
     let value: Value = serde_json::from_slice(&bytes).expect("it was just written");
-    Goal {
+    Goal::Ratio {
         name: format!("redact and render {dialect}"),
         limit: 2.0,
         work: Box::new(move || {
@@ -58,7 +57,7 @@ fn rendering(dialect: Dialect, failure: &Failure) -> Goal {
 fn parsing(dialect: Dialect, failure: &Failure) -> Goal {
     let bytes = dialect.write_failure(&failure.clone().redacted(), Envelope::default());
     let same = bytes.clone();
-    Goal {
+    Goal::Ratio {
         name: format!("parse {dialect}"),
         limit: 3.0,
         work: Box::new(move || timed(0..BATCH, |_| dialect.parse(black_box(&bytes)))),
@@ -73,7 +72,7 @@ fn parsing(dialect: Dialect, failure: &Failure) -> Goal {
 /// A delay, against one digest of as many bytes.
 fn delaying() -> Goal {
     let policy = RetryPolicy::DEFAULT;
-    Goal {
+    Goal::Ratio {
         name: "retry delay".to_owned(),
         limit: 3.0,
         work: Box::new(move || {
@@ -88,30 +87,20 @@ fn delaying() -> Goal {
 /// Redacting hostile text, against twice the time of half the text: it must cost linear time.
 fn hostile() -> Goal {
     const SEEDS: [&str; 8] = ["a", "{", "eyJ", "4111 ", "://", "password=", "\\\"", "%22"];
-    fn time(bytes: usize) -> Duration {
+    fn cost(bytes: usize, times: usize) -> Cost {
         let texts = SEEDS.map(|seed| seed.repeat(bytes / seed.len()));
-        let start = Instant::now();
-        for text in &texts {
+        let watch = Watch::start();
+        for text in (0..times).flat_map(|_| &texts) {
             black_box(redact::Redactor::new().text(text));
         }
-        start.elapsed()
+        watch.stop(1)
     }
-    Goal {
+    Goal::Ratio {
         name: "redact hostile text".to_owned(),
         limit: 1.5,
-        work: Box::new(|| time(64 * 1024)),
-        baseline: Box::new(|| time(32 * 1024) * 2),
+        work: Box::new(|| cost(64 * 1024, 1)),
+        baseline: Box::new(|| cost(32 * 1024, 2)),
     }
-}
-
-/// The time one item takes, over a batch.
-fn timed<I: IntoIterator, T>(items: I, work: impl Fn(I::Item) -> T) -> Duration {
-    let items = items.into_iter();
-    let start = Instant::now();
-    for item in items {
-        black_box(work(item));
-    }
-    start.elapsed() / BATCH as u32
 }
 
 /// Ten parameters, about one kilobyte.

@@ -9,9 +9,8 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use goal::{BATCH, Goal};
+use goal::{BATCH, Cost, Goal, Watch};
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::{Failure, codes};
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
 fn dispatching() -> Goal {
     let (runtime, house) = (runtime(), house(10));
     let (other, by_hand) = (self::runtime(), ByHand::new(10));
-    Goal {
+    Goal::Ratio {
         name: "dispatch, against the same by hand".to_owned(),
         limit: 2.0,
         work: Box::new(move || {
@@ -56,7 +55,7 @@ fn among_many() -> Goal {
     let few_names: Vec<String> = (0..BATCH)
         .map(|index| format!("bench/noop_{}", index % 10))
         .collect();
-    Goal {
+    Goal::Ratio {
         name: "dispatch among 10,000, against among 10".to_owned(),
         limit: 1.25,
         work: Box::new(move || {
@@ -86,7 +85,7 @@ fn failing() -> Goal {
         .block_on(call(&same, "bench/fail"))
         .expect_err("it fails");
     let failure = failure.into_failure();
-    Goal {
+    Goal::Ratio {
         name: "a failing call, against success and render".to_owned(),
         limit: 1.0,
         work: Box::new(move || {
@@ -201,13 +200,13 @@ fn runtime() -> Runtime {
         .expect("a runtime can be built")
 }
 
-/// The time one call takes, over a batch.
-fn per_call(runtime: &Runtime, mut call: impl AsyncFnMut()) -> Duration {
-    let start = Instant::now();
+/// What one call costs, over a batch.
+fn per_call(runtime: &Runtime, mut call: impl AsyncFnMut()) -> Cost {
+    let watch = Watch::start();
     runtime.block_on(async {
         for _ in 0..BATCH {
             call().await;
         }
     });
-    start.elapsed() / BATCH as u32
+    watch.stop(BATCH)
 }
