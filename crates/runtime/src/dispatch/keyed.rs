@@ -3,11 +3,12 @@
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use futures_util::future::{Either, select};
 use panpan_contract::{Effect, Failure, codes};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot};
 
 use super::Dispatcher;
 use super::answer::{Answer, Reply};
@@ -121,27 +122,41 @@ impl Dispatcher {
 }
 
 /// How many calls with a key are under way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Running(Arc<Underway>);
+
 #[derive(Debug, Default)]
-pub(super) struct Running(Arc<watch::Sender<usize>>);
+struct Underway {
+    calls: AtomicUsize,
+    none: Notify,
+}
 
 /// One of them.
-struct Underway(Arc<watch::Sender<usize>>);
+struct Begun(Running);
 
 impl Running {
-    fn begin(&self) -> Underway {
-        self.0.send_modify(|calls| *calls += 1);
-        Underway(self.0.clone())
+    fn begin(&self) -> Begun {
+        self.0.calls.fetch_add(1, Ordering::AcqRel);
+        Begun(self.clone())
     }
 
     async fn none(&self) {
-        let mut calls = self.0.subscribe();
-        // The sender is this one: it cannot be gone.
-        let _ = calls.wait_for(|calls| *calls == 0).await;
+        loop {
+            // Asked to be told before looking: what ends in between is not missed.
+            let none = self.0.none.notified();
+            if self.0.calls.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            none.await;
+        }
     }
 }
 
-impl Drop for Underway {
+impl Drop for Begun {
     fn drop(&mut self) {
-        self.0.send_modify(|calls| *calls -= 1);
+        let Running(underway) = &self.0;
+        if underway.calls.fetch_sub(1, Ordering::AcqRel) == 1 {
+            underway.none.notify_waiters();
+        }
     }
 }

@@ -32,12 +32,12 @@ mod resolve;
 mod settle;
 mod stamp;
 mod subscribe;
+mod tend;
 #[cfg(test)]
 mod tests;
 mod validate;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -48,7 +48,7 @@ use panpan_contract::{Failure, Redacted};
 
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, lacking};
-use crate::ports::{Fingerprint, Scope, StoreError, Swept};
+use crate::ports::{Fingerprint, Scope};
 use crate::registry::{Operation, Registry};
 use crate::settings::Settings;
 use crate::tally::{Tally, Way};
@@ -199,24 +199,6 @@ impl Dispatcher {
         IdempotencyKey::new(&key).expect("an id is made of visible characters")
     }
 
-    /// What has to be done from time to time: hands counts to the store and has it forget what nobody
-    /// can ask for any more. Call it every few seconds, and once before the end.
-    pub async fn tend(&self) -> Result<Swept, StoreError> {
-        self.collect_successes();
-        let outcomes = &self.world().outcomes;
-        let counts = self.tally().empty();
-        if !counts.is_empty() {
-            outcomes.count(counts);
-        }
-        // A store that cannot write at the moment may still have something to forget.
-        let flushed = outcomes.flush().await;
-        let kept_ms = self.settings().recordings_keep_ms;
-        let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
-        let before = self.world().clock.now().saturating_sub(kept);
-        let swept = outcomes.sweep(before.unwrap_or(Timestamp::MIN)).await;
-        flushed.and(swept)
-    }
-
     pub(crate) fn world(&self) -> &World {
         &self.0.world
     }
@@ -271,35 +253,6 @@ impl Dispatcher {
         }
         settled.failure
     }
-
-    /// Moves what operations have counted themselves to the tally.
-    fn collect_successes(&self) {
-        let now = self.world().clock.now();
-        let collect = |registry: &Registry| {
-            for operation in registry.operations() {
-                let calls = operation.successes.swap(0, Ordering::Relaxed);
-                if calls > 0 {
-                    let name = operation.name().as_str();
-                    self.tally().add(name, None, now, Way::default(), calls);
-                }
-            }
-        };
-        collect(&self.0.registry.load());
-        let mut retired = self
-            .0
-            .retired
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        retired.iter().for_each(|registry| collect(registry));
-        retired.retain(is_still_used);
-    }
-}
-
-/// Whether a call that began under this registry may still run.
-fn is_still_used(registry: &Arc<Registry>) -> bool {
-    registry
-        .operations()
-        .any(|operation| Arc::strong_count(operation) > 2)
 }
 
 fn needs_key(validated: &Validated) -> bool {

@@ -140,6 +140,23 @@ pub(super) enum Trouble {
     Unreadable,
 }
 
+impl Trouble {
+    /// Whether it is about what one row holds, and not about the file.
+    pub(super) fn is_of_one_row(&self) -> bool {
+        use rusqlite::Error;
+        matches!(
+            self,
+            Trouble::Unreadable
+                | Trouble::Sqlite(
+                    Error::FromSqlConversionFailure(..)
+                        | Error::IntegralValueOutOfRange(..)
+                        | Error::InvalidColumnType(..)
+                        | Error::Utf8Error(..)
+                )
+        )
+    }
+}
+
 impl From<Trouble> for StoreError {
     fn from(trouble: Trouble) -> Self {
         match trouble {

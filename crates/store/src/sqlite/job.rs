@@ -18,7 +18,7 @@ pub(super) trait Job: Send {
 /// Work whose result goes back over a channel.
 pub(super) struct Asked<W, T> {
     work: W,
-    found: Option<T>,
+    found: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
@@ -41,12 +41,17 @@ where
     T: Send,
 {
     fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), Trouble> {
-        self.found = Some((self.work)(connection, now_ms)?);
+        self.found = Some(match (self.work)(connection, now_ms) {
+            Ok(found) => Ok(found),
+            // What one row holds is no fault of the others in the batch.
+            Err(trouble) if trouble.is_of_one_row() => Err(trouble.into()),
+            Err(trouble) => return Err(trouble),
+        });
         Ok(())
     }
 
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
-        let found = self.found.ok_or(StoreError::Closed);
+        let found = self.found.unwrap_or(Err(StoreError::Closed));
         // Whoever asked may have gone; then nobody is told.
         let _ = self.reply.send(committed.and(found));
     }

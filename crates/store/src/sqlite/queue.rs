@@ -208,7 +208,10 @@ impl Queue {
         for flush in mem::take(&mut waiting.flushes) {
             let _ = flush.reply.send(Err(error.clone()));
         }
-        waiting.add(counts);
+        // What cannot be written while the store is being closed cannot be kept either.
+        if !waiting.closed {
+            waiting.add(counts);
+        }
         for note in notes.into_iter().rev() {
             if waiting.closed || waiting.notes.len() >= NOTES_LIMIT {
                 waiting.dropped += 1;

@@ -93,19 +93,29 @@ impl Drop for Ending<'_> {
 
 impl Writer<'_> {
     fn write(&mut self, mut batch: Batch) {
-        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(&mut batch)));
-        let committed = committed.unwrap_or_else(|_| Err(self.after_panic(&mut batch)));
-        match &committed {
-            Ok(took) => self.shared.queue.written(&batch, *took),
-            Err(error) => self.after_error(error, &mut batch),
+        let mut committed = self.try_to_commit(&mut batch);
+        // Nobody waits for notes: where there is no room for them, there may be some for what is
+        // waited for.
+        if committed == Err(StoreError::Full) && !batch.jobs.is_empty() {
+            committed = self.try_to_commit(&mut batch);
         }
-        let committed = committed.map(drop);
+        let committed = committed.map(|took| self.shared.queue.written(&batch, took));
         for job in batch.jobs {
             job.answer(committed.clone());
         }
         for reply in batch.flushes {
             let _ = reply.send(committed.clone());
         }
+    }
+
+    /// Commits a batch; when that fails, its notes and counts are put back.
+    fn try_to_commit(&mut self, batch: &mut Batch) -> Result<Duration, StoreError> {
+        let committed = catch_unwind(AssertUnwindSafe(|| self.commit(batch)));
+        let committed = committed.unwrap_or_else(|_| Err(self.after_panic(batch)));
+        if let Err(error) = &committed {
+            self.after_error(error, batch);
+        }
+        committed
     }
 
     /// How long the disk took for it.
@@ -126,7 +136,11 @@ impl Writer<'_> {
     fn connection(&mut self) -> Result<&Connection, StoreError> {
         let place = &self.shared.place;
         let (incarnation, identity) = (self.shared.incarnation(), place.identity());
-        let same = |open: &Open| open.incarnation == incarnation && open.identity == identity;
+        let same = |open: &Open| {
+            open.incarnation == incarnation
+                && open.identity == identity
+                && (identity.is_some() || !cfg!(unix))
+        };
         if !self.open.as_ref().is_some_and(same) {
             self.open = None;
             let connection = place.open_writer(self.may_create);

@@ -1,5 +1,6 @@
 //! What only a file has: opening, sharing, and everything that can be wrong with it.
 
+mod neighbours;
 mod opening;
 mod sharing;
 mod trouble;

@@ -1,0 +1,78 @@
+//! What has to be done from time to time, beside the calls.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::Dispatcher;
+use crate::ports::{StoreError, Swept};
+use crate::registry::Registry;
+use crate::tally::Way;
+
+/// How often the store is asked to forget before calls that came meanwhile are looked after again.
+const SWEEPS_LIMIT: u32 = 100;
+
+impl Dispatcher {
+    /// What has to be done from time to time: hands counts to the store and has it forget what nobody
+    /// can ask for any more. Call it every few seconds, and once before the end.
+    pub async fn tend(&self) -> Result<Swept, StoreError> {
+        self.collect_successes();
+        let outcomes = &self.world().outcomes;
+        let counts = self.tally().empty();
+        if !counts.is_empty() {
+            outcomes.count(counts);
+        }
+        // A store that cannot write at the moment may still have something to forget.
+        let flushed = outcomes.flush().await;
+        let kept_ms = self.settings().recordings_keep_ms;
+        let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
+        let before = self.world().clock.now().saturating_sub(kept);
+        let swept = self.sweep(before.unwrap_or(Timestamp::MIN)).await;
+        flushed.and(swept)
+    }
+
+    /// Sweeps as long as there is something to sweep: a store forgets only so much at once.
+    async fn sweep(&self, recordings_before: Timestamp) -> Result<Swept, StoreError> {
+        let mut all = Swept::default();
+        for _ in 0..SWEEPS_LIMIT {
+            let swept = self.world().outcomes.sweep(recordings_before).await?;
+            if swept == Swept::default() {
+                break;
+            }
+            all.keys += swept.keys;
+            all.recordings += swept.recordings;
+            all.counts += swept.counts;
+        }
+        Ok(all)
+    }
+
+    /// Moves what operations have counted themselves to the tally.
+    fn collect_successes(&self) {
+        let now = self.world().clock.now();
+        let collect = |registry: &Registry| {
+            for operation in registry.operations() {
+                let calls = operation.successes.swap(0, Ordering::Relaxed);
+                if calls > 0 {
+                    let name = operation.name().as_str();
+                    self.tally().add(name, None, now, Way::default(), calls);
+                }
+            }
+        };
+        collect(&self.0.registry.load());
+        let mut retired = self
+            .0
+            .retired
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        retired.iter().for_each(|registry| collect(registry));
+        retired.retain(is_still_used);
+    }
+}
+
+/// Whether a call that began under this registry may still run.
+fn is_still_used(registry: &Arc<Registry>) -> bool {
+    registry
+        .operations()
+        .any(|operation| Arc::strong_count(operation) > 2)
+}

@@ -1,0 +1,63 @@
+//! What goes wrong with one thing does not stop another.
+
+use std::fs;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use panpan_contract::codes;
+use panpan_runtime::ports::{Claimed, Outcomes as _, StoreError};
+use panpan_store::SqliteStore;
+use rusqlite::Connection;
+
+use crate::support::{Bench, Folder, HandClock, START_MS, count, recording, sqlite, wish};
+
+#[tokio::test]
+async fn notes_nobody_waits_for_do_not_take_the_room_of_keys() {
+    let folder = Folder::new();
+    let store = SqliteStore::open(folder.file("store.db"), HandClock::new()).unwrap();
+    store.limit_pages(60).await.unwrap();
+    for call in 0..64 {
+        let mut note = recording(call, START_MS, Some(codes::ERR_TIMEOUT));
+        note.operation = "x".repeat(15_000);
+        store.note(note);
+    }
+    let claimed = store.claim(wish(1, 1)).await;
+    assert!(matches!(claimed, Ok(Claimed::Held { .. })), "{claimed:?}");
+}
+
+#[tokio::test]
+async fn one_row_that_cannot_be_read_fails_only_those_who_ask_for_it() {
+    let bench = Bench::new(sqlite);
+    bench.finish(1, "1").await;
+    let other = Connection::open(bench.file()).unwrap();
+    let spoilt = other.execute("UPDATE keys SET outcome_kind = 9", []);
+    assert_eq!(spoilt.unwrap(), 1);
+    let claims = (1..20).map(|key| {
+        let store = bench.store.clone();
+        tokio::spawn(async move { (key, store.claim(wish(key, 1)).await) })
+    });
+    for claim in claims.collect::<Vec<_>>() {
+        let (key, claimed) = claim.await.unwrap();
+        match key {
+            1 => assert_eq!(claimed, Err(StoreError::Damaged)),
+            _ => assert!(matches!(claimed, Ok(Claimed::Held { .. })), "{claimed:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_store_whose_file_is_gone_can_be_dropped() {
+    let folder = Folder::new();
+    let store = SqliteStore::open(folder.file("store.db"), HandClock::new()).unwrap();
+    for name in ["store.db", "store.db-wal", "store.db-shm"] {
+        fs::remove_file(folder.file(name)).unwrap();
+    }
+    store.count(vec![count("a/b", None, 0, 1)]);
+    store.note(recording(1, START_MS, None));
+    let (ends, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        drop(store);
+        ends.send(()).unwrap();
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(()));
+}
