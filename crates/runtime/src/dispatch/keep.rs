@@ -37,7 +37,7 @@ impl Dispatcher {
             lease: held.lease,
             attempts: performed.attempts(),
             end,
-            recording: self.recording(&performed),
+            recording: self.recording(&performed).map(Box::new),
         };
         let mut wait_ms = TRY_AGAIN_MS;
         loop {

@@ -29,15 +29,14 @@ impl Dispatcher {
         let call = validated.call.clone();
         let operation = validated.operation.clone();
         let (sender, receiver) = oneshot::channel();
-        let running = self.running().begin();
-        let work = self.clone().serve_keyed(validated, Reply::to(sender));
-        let mut work: BoxFuture<'static, ()> = Box::pin(async move {
-            work.await;
-            drop(running);
-        });
+        let begun = self.running().begin();
+        let work = self
+            .clone()
+            .serve_keyed(validated, Reply::to(sender), begun);
+        let mut work: BoxFuture<'static, ()> = Box::pin(work);
         // What is answered at once, as most replays are, needs no task.
-        let begun = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
-        if begun.is_pending() {
+        let first = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
+        if first.is_pending() {
             self.world().spawn.spawn(work);
         }
         match receiver.await {
@@ -59,14 +58,15 @@ impl Dispatcher {
         self.running().none().await;
     }
 
-    async fn serve_keyed(self, validated: Validated, reply: Reply) {
+    async fn serve_keyed(self, validated: Validated, reply: Reply, _begun: Begun) {
         let call = validated.call.clone();
         let operation = validated.operation.clone();
         match claim(&self, validated, &reply).await {
             Err(raised) => reply.send(self.refuse(raised, &call)),
             Ok(Admission::Replay(kept)) => reply.send(self.replay(kept, &operation, &call)),
             Ok(Admission::Run(claimed)) => match claimed.held {
-                Some(held) => self.perform_keyed(held, claimed, reply).await,
+                // On the heap, so that a replay does not carry the room a run takes.
+                Some(held) => Box::pin(self.perform_keyed(held, claimed, reply)).await,
                 None => reply.send(self.record(perform(&self, claimed).await)),
             },
         }

@@ -169,8 +169,9 @@ pub struct Completion {
     pub attempts: u32,
     /// What is to be kept.
     pub end: End,
-    /// What is to be recorded with it, in the same step.
-    pub recording: Option<Recording>,
+    /// What is to be recorded with it, in the same step. Few calls are, and a completion goes through
+    /// several hands: the recording stays where it is.
+    pub recording: Option<Box<Recording>>,
 }
 
 /// What is left of a keyed call.

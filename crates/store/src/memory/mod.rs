@@ -88,7 +88,7 @@ impl Outcomes for MemoryStore {
         } = completion;
         let completed = state.keys.complete(lease, attempts, end, self.now_ms());
         if let (Completed::Recorded { .. }, Some(recording)) = (&completed, recording) {
-            state.recordings.note(recording);
+            state.recordings.note(*recording);
         }
         done(completed)
     }

@@ -30,6 +30,22 @@ pub(crate) async fn a_keyed_call_nobody_waits_for_still_reaches_its_record(bench
     assert_eq!(work.dropped(), 0);
 }
 
+pub(crate) async fn a_drained_house_has_recorded_what_it_began(bench: Bench) {
+    let work = Work::of([Act::Hold]);
+    let house = bench.house(harmful(work.clone()));
+    house.dispatcher.drain().await;
+    let call = house.begin(order("k"));
+    work.began(1).await;
+    call.abort();
+    let dispatcher = house.dispatcher.clone();
+    let drained = tokio::spawn(async move { dispatcher.drain().await });
+    tokio::task::yield_now().await;
+    assert!(!drained.is_finished());
+    work.let_go();
+    drained.await.unwrap();
+    assert!(house.kept("k").await.is_some());
+}
+
 pub(crate) async fn a_call_without_a_key_stops_with_its_caller(bench: Bench) {
     let work = Work::of([Act::Hold]);
     let house = bench.house(harmful(work.clone()));

@@ -101,6 +101,7 @@ macro_rules! all {
             ]
             leaving: [
                 a_keyed_call_nobody_waits_for_still_reaches_its_record,
+                a_drained_house_has_recorded_what_it_began,
                 a_call_without_a_key_stops_with_its_caller,
                 a_call_that_was_let_through_runs_even_if_its_caller_left_while_claiming,
                 a_crashed_key_is_recovered_even_if_the_caller_left_while_claiming,

@@ -45,7 +45,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
         lease,
         attempts: 1,
         end: keep(&large),
-        recording: Some(recording(8, START_MS, None)),
+        recording: Some(Box::new(recording(8, START_MS, None))),
     };
     for _ in 0..3 {
         let completed = complete(&bench, &completion).await;
