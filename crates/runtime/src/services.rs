@@ -5,13 +5,12 @@
 
 use std::sync::Arc;
 
-use panpan_contract::catalogue::nearest;
-use panpan_contract::failure::Alternative;
+use panpan_contract::Failure;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::dispatch::absent;
 use crate::handler::untyped;
 use crate::registry::{Builder, Registration};
 
@@ -101,22 +100,7 @@ async fn schema(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
         Some(operation) => serde_json::to_value(operation.spec()).map_err(|error| untyped(&error)),
         None => {
             let names = callable.iter().map(|it| it.name().as_str());
-            Err(not_found(name, &nearest(name, names)))
+            Err(absent(name, names, "ask for"))
         }
     }
-}
-
-fn not_found(name: &str, near: &[&str]) -> Failure {
-    let failure = Failure::new(codes::NOT_FOUND)
-        .with_message(format!("there is no operation {name}"))
-        .with_detail("operation", name);
-    if near.is_empty() {
-        return failure;
-    }
-    let instead = near
-        .iter()
-        .map(|name| Alternative::from(format!("ask for {name}").as_str()));
-    failure
-        .with_detail("nearest", near)
-        .with_alternatives(instead)
 }

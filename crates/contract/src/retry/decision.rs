@@ -60,6 +60,16 @@ pub struct Terms {
     pub waiting: Waiting,
 }
 
+impl Terms {
+    /// Of a call that is never attempted again.
+    pub const NONE: Self = Self {
+        policy: None,
+        repeatable: false,
+        deadline: None,
+        waiting: Waiting::Inline,
+    };
+}
+
 /// Who waits between two attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

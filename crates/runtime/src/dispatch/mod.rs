@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::retry::{Terms, Waiting};
+use panpan_contract::retry::Terms;
 use panpan_contract::{Failure, Redacted};
 
 use crate::idempotency::IdempotencyKey;
@@ -63,6 +63,7 @@ pub(crate) use attempt::worse;
 pub(crate) use claim::is_harmless;
 pub(crate) use request::Call;
 pub use request::{CALL_DEPTH_LIMIT, CallRequest, Held, InFlight, Origin};
+pub(crate) use resolve::absent;
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
 pub use subscribe::Subscription;
 pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS};
@@ -268,12 +269,7 @@ fn refusal(failure: &Redacted, call: &Call) -> Recording {
         caller: call.caller.as_ref().map(|it| it.id.clone()),
         input: None,
         retry_seed: call.retry_seed.unwrap_or_default(),
-        terms: Terms {
-            policy: None,
-            repeatable: false,
-            deadline: None,
-            waiting: Waiting::Inline,
-        },
+        terms: Terms::NONE,
         earlier: Vec::new(),
         steps: Vec::new(),
         items: None,

@@ -70,18 +70,28 @@ fn not_found(registry: &Registry, call: &Call) -> Failure {
             lacking(control, call.caller.as_deref()).is_none()
         })
         .map(|operation| operation.name().as_str());
-    let near = nearest(&call.operation, callable);
-    let asked = asked_name(&call.operation);
+    absent(&call.operation, callable, "call")
+}
+
+/// The failure for a name nothing answers to, with the nearest of those that could be meant and what
+/// to do with them.
+pub(crate) fn absent<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    instead: &str,
+) -> Failure {
+    let near = nearest(name, known);
+    let asked = asked_name(name);
     let failure = Failure::new(codes::NOT_FOUND)
         .with_message(format!("there is no operation {asked}"))
         .with_detail("operation", asked);
     if near.is_empty() {
         return failure;
     }
-    let instead = near
+    let others = near
         .iter()
-        .map(|name| Alternative::from(format!("call {name}").as_str()));
+        .map(|name| Alternative::from(format!("{instead} {name}").as_str()));
     failure
         .with_detail("nearest", near.clone())
-        .with_alternatives(instead)
+        .with_alternatives(others)
 }

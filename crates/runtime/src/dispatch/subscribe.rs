@@ -11,7 +11,7 @@ use std::task::{Context as Task, Poll};
 use futures_core::Stream;
 use jiff::Timestamp;
 use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::retry::{Terms, Waiting};
+use panpan_contract::retry::Terms;
 use panpan_contract::{Effect, Failure, Redacted, hex};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -102,12 +102,7 @@ impl Subscription {
             caller: self.call.caller.as_ref().map(|it| it.id.clone()),
             input: shown_input(&self.operation, &self.call, failure),
             retry_seed: self.call.retry_seed.unwrap_or_default(),
-            terms: Terms {
-                policy: None,
-                repeatable: false,
-                deadline: None,
-                waiting: Waiting::Inline,
-            },
+            terms: Terms::NONE,
             earlier: Vec::new(),
             steps: Vec::new(),
             items: Some(self.count),

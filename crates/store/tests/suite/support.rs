@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use panpan_contract::catalogue::Entry;
 use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::retry::{Terms, Waiting};
+use panpan_contract::retry::Terms;
 use panpan_contract::{Code, Failure};
 use panpan_runtime::ports::{
     Before, Claim, Claimed, Clock, Completed, Completion, Count, End, Fingerprint, Kept,
@@ -199,12 +199,7 @@ pub(crate) fn recording(call: u128, at_ms: i64, code: Option<&'static Entry>) ->
         caller: Some("ada".to_owned()),
         input: Some(serde_json::json!({"items": [1, 2.5, "three"]})),
         retry_seed: 42,
-        terms: Terms {
-            policy: None,
-            repeatable: false,
-            deadline: None,
-            waiting: Waiting::Inline,
-        },
+        terms: Terms::NONE,
         earlier: Vec::new(),
         steps: Vec::new(),
         items: None,
