@@ -73,6 +73,21 @@ impl Scope {
         Self(digest.finalize().into())
     }
 
+    /// The keyed call after it was reopened: what runs again on purpose is another piece of work to
+    /// whoever does it.
+    pub fn of_generation(self, generation: u32) -> Self {
+        if generation <= 1 {
+            return self;
+        }
+        let digest = Sha256::new_with_prefix(self.0);
+        Self(
+            digest
+                .chain_update(generation.to_be_bytes())
+                .finalize()
+                .into(),
+        )
+    }
+
     /// The key to hand on to whoever does the work, the same over all attempts.
     pub fn downstream_key(&self) -> String {
         hex(&Sha256::digest(self.0)[..16])

@@ -112,7 +112,7 @@ async fn give_back(world: &World, unused: Completion, lease_ms: u64) {
 /// Sets a key free that was granted to nobody. After a crash it is left as it is: free is what cannot
 /// have left an effect.
 fn set_free(claimed: &Claimed) -> Option<Completion> {
-    let Claimed::Held { lease, before } = claimed else {
+    let Claimed::Held { lease, before, .. } = claimed else {
         return None;
     };
     let attempts = match before {

@@ -39,6 +39,7 @@ pub(super) struct Claimed {
 pub(super) struct HeldKey {
     pub(super) lease: Lease,
     pub(super) before: Before,
+    pub(super) generation: u32,
 }
 
 /// What becomes of a call that was let in.
@@ -86,7 +87,9 @@ impl Claimed {
     /// Which keyed call this is, whether or not the store holds its key: what is handed on downstream
     /// must not depend on that.
     pub(super) fn scope(&self) -> Option<Scope> {
-        let held = self.held.map(|held| held.lease.scope);
+        let held = self
+            .held
+            .map(|held| held.lease.scope.of_generation(held.generation));
         held.or_else(|| Some(scope(&self.operation, &self.call, self.call.key.as_ref()?)))
     }
 }
@@ -116,8 +119,16 @@ pub(super) async fn claim(
     };
     let wish = wish(dispatcher, &validated, &key);
     match ask::ask(dispatcher, &validated, wish, reply).await {
-        Ok(ports::Claimed::Held { lease, before }) => {
-            let held = Some(HeldKey { lease, before });
+        Ok(ports::Claimed::Held {
+            lease,
+            before,
+            generation,
+        }) => {
+            let held = Some(HeldKey {
+                lease,
+                before,
+                generation,
+            });
             Ok(Admission::Run(Claimed::of(validated, held)))
         }
         Ok(ports::Claimed::Replay(kept)) => Ok(Admission::Replay(kept)),

@@ -119,6 +119,8 @@ pub enum Claimed {
         lease: Lease,
         /// What happened under this key before.
         before: Before,
+        /// 1, and one more each time the key was reopened.
+        generation: u32,
     },
     /// There is an outcome already.
     Replay(Kept),

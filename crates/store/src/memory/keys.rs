@@ -95,7 +95,11 @@ impl Keys {
             scope: claim.scope,
             epoch: key.epoch,
         };
-        Claimed::Held { lease, before }
+        Claimed::Held {
+            lease,
+            before,
+            generation: key.generation,
+        }
     }
 
     pub(super) fn extend(&mut self, lease: Lease, lease_ms: u64, now_ms: i64) -> bool {

@@ -38,7 +38,7 @@ const CLAIM_KNOWN: &str = "
     WHERE scope = ?1
       AND (expires_at <= ?6
            OR (fingerprint = ?2 AND (state = 2 OR (state = 1 AND lease_until <= ?6))))
-    RETURNING epoch, previously, attempts, recoveries";
+    RETURNING epoch, previously, attempts, recoveries, generation";
 
 const ABANDON: &str = "
     UPDATE keys SET attempts = ?3, lease_until = ?4, recoveries = max(recoveries - 1, 0)
@@ -89,6 +89,7 @@ pub(super) fn claim(
                 epoch,
             },
             before: Before::Nothing,
+            generation: 1,
         });
     }
     let known = params![
@@ -131,7 +132,11 @@ fn held(row: &Row<'_>, scope: Scope) -> rusqlite::Result<Claimed> {
         }
     };
     let lease = Lease { scope, epoch };
-    Ok(Claimed::Held { lease, before })
+    Ok(Claimed::Held {
+        lease,
+        before,
+        generation: row.get(4)?,
+    })
 }
 
 /// Makes the lease last longer.

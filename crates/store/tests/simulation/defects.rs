@@ -110,6 +110,7 @@ impl Outcomes for Careless {
                 (Claimed::InFlight { .. }, Some(lease)) if looked_free => Ok(Claimed::Held {
                     lease,
                     before: Before::Nothing,
+                    generation: 1,
                 }),
                 (claimed, _) => Ok(claimed),
             }

@@ -66,7 +66,7 @@ impl Bench {
     /// Claims with input 1, which has to succeed.
     pub(crate) async fn hold(&self, key: u8) -> (Lease, Before) {
         match self.claim(key, 1).await {
-            Claimed::Held { lease, before } => (lease, before),
+            Claimed::Held { lease, before, .. } => (lease, before),
             other => panic!("key {key} is not held but {other:?}"),
         }
     }

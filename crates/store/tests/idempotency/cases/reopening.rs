@@ -31,6 +31,13 @@ pub(crate) async fn a_reopened_key_runs_once_more_as_a_new_generation(bench: Ben
     let third = house.call("k").await;
     assert_eq!((third.outcome, third.replayed), (second.outcome, true));
     assert_eq!(work.attempts(), [1, 1]);
+    // Whoever does the work must not take it for a repeat.
+    let handed_on: Vec<_> = work
+        .seen()
+        .into_iter()
+        .map(|run| run.downstream_key)
+        .collect();
+    assert_ne!(handed_on[0], handed_on[1]);
 }
 
 pub(crate) async fn who_reopened_a_key_and_what_it_gave_before_can_be_read(bench: Bench) {
