@@ -115,7 +115,7 @@ pub(super) async fn attempt(
     };
     match ended {
         Ended::Returned(Ok(output)) => Ok(output),
-        Ended::Returned(Err(failure)) if operation.speaks_for_gateway => {
+        Ended::Returned(Err(failure)) if operation.speaks_for_gateway() => {
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation.clone())),

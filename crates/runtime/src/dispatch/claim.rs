@@ -1,7 +1,7 @@
 //! Is this piece of work new, or is there an outcome of it already.
 //!
-//! Passes calls without a key on. For a key it asks the store, which lets one of any number of callers
-//! through. Refuses with ERR_MISSING_IDEMPOTENCY_KEY, ERR_IDEMPOTENCY_KEY_REUSED,
+//! A call without a key passes at once, unless it has to have one. For a key the store is asked, which
+//! lets one of any number of callers through. Refuses with ERR_MISSING_IDEMPOTENCY_KEY, ERR_IDEMPOTENCY_KEY_REUSED,
 //! ERR_IDEMPOTENCY_IN_FLIGHT and, when the store cannot say, ERR_STORE_UNAVAILABLE. Nothing is kept of
 //! a refusal.
 
@@ -11,7 +11,6 @@ use jiff::Timestamp;
 use panpan_contract::failure::Alternative;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
-
 use serde_json::Value;
 
 use super::answer::Reply;
@@ -42,6 +41,20 @@ pub(super) struct HeldKey {
     pub(super) generation: u32,
 }
 
+/// A call by whether it has a key.
+pub(super) enum Keys {
+    /// It has none and needs none: it runs.
+    Without(Claimed),
+    /// The store has to be asked.
+    With(Keyed),
+}
+
+/// A call with a key nobody has asked the store for yet.
+pub(super) struct Keyed {
+    pub(super) validated: Validated,
+    key: IdempotencyKey,
+}
+
 /// What becomes of a call that was let in.
 pub(super) enum Admission {
     /// It runs.
@@ -51,8 +64,8 @@ pub(super) enum Admission {
 }
 
 impl Claimed {
-    /// A call nobody else can be running: it has no key, or whoever sent it holds the lease.
-    pub(super) fn alone(validated: Validated) -> Self {
+    /// A call whose owner holds the lease, as tasks do.
+    pub(super) fn brought(validated: Validated) -> Self {
         Self::of(validated, None)
     }
 
@@ -105,18 +118,23 @@ pub(crate) fn is_harmless(operation: &Operation, input: &Value) -> bool {
     spec.op_type != OperationType::Mutation || spec.idempotency.is_idempotent_for(input)
 }
 
+/// Looks whether there is a key, before anyone is asked.
+pub(super) fn look_for_key(validated: Validated) -> Result<Keys, Raised> {
+    if let Some(key) = validated.call.key.clone() {
+        return Ok(Keys::With(Keyed { validated, key }));
+    }
+    let rule = &validated.operation.spec().idempotency;
+    if rule.needs_key_for(&validated.call.input) {
+        return Err(refused(missing(&validated.operation), &validated));
+    }
+    Ok(Keys::Without(Claimed::of(validated, None)))
+}
+
 pub(super) async fn claim(
     dispatcher: &Dispatcher,
-    validated: Validated,
+    Keyed { validated, key }: Keyed,
     reply: &Reply,
 ) -> Result<Admission, Raised> {
-    let Some(key) = validated.call.key.clone() else {
-        let spec = validated.operation.spec();
-        if spec.idempotency.needs_key_for(&validated.call.input) {
-            return Err(refused(missing(&validated.operation), &validated));
-        }
-        return Ok(Admission::Run(Claimed::alone(validated)));
-    };
     let wish = wish(dispatcher, &validated, &key);
     match ask::ask(dispatcher, &validated, wish, reply).await {
         Ok(ports::Claimed::Held {
@@ -148,7 +166,7 @@ pub(super) async fn claim(
             if dispatcher.settings().run_without_store
                 && is_harmless(&validated.operation, &validated.call.input) =>
         {
-            Ok(Admission::Run(Claimed::alone(validated)))
+            Ok(Admission::Run(Claimed::of(validated, None)))
         }
         Err(error) => {
             let cause = format!("the key could not be claimed: {error}");

@@ -12,27 +12,24 @@ use tokio::sync::{Notify, oneshot};
 
 use super::Dispatcher;
 use super::answer::{Answer, Reply};
-use super::claim::{Admission, Claimed, HeldKey, claim};
+use super::claim::{Admission, Claimed, HeldKey, Keyed, claim};
 use super::perform::{Performed, perform};
 use super::raised::Raised;
 use super::recover::{Recovered, recover};
-use super::validate::Validated;
 use crate::handler::BoxFuture;
 use crate::ports::{Completion, End};
 
 impl Dispatcher {
-    /// Serves a call that has a key, or should have one.
+    /// Serves a call that has a key.
     ///
     /// A caller that leaves drops its end of a channel and nothing else: what was let through runs to
     /// its record.
-    pub(super) async fn dispatch_keyed(&self, validated: Validated) -> Answer {
-        let call = validated.call.clone();
-        let operation = validated.operation.clone();
+    pub(super) async fn dispatch_keyed(&self, keyed: Keyed) -> Answer {
+        let call = keyed.validated.call.clone();
+        let operation = keyed.validated.operation.clone();
         let (sender, receiver) = oneshot::channel();
         let begun = self.running().begin();
-        let work = self
-            .clone()
-            .serve_keyed(validated, Reply::to(sender), begun);
+        let work = self.clone().serve_keyed(keyed, Reply::to(sender), begun);
         let mut work: BoxFuture<'static, ()> = Box::pin(work);
         // What is answered at once, as most replays are, needs no task.
         let first = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
@@ -58,10 +55,10 @@ impl Dispatcher {
         self.running().none().await;
     }
 
-    async fn serve_keyed(self, validated: Validated, reply: Reply, _begun: Begun) {
-        let call = validated.call.clone();
-        let operation = validated.operation.clone();
-        match claim(&self, validated, &reply).await {
+    async fn serve_keyed(self, keyed: Keyed, reply: Reply, _begun: Begun) {
+        let call = keyed.validated.call.clone();
+        let operation = keyed.validated.operation.clone();
+        match claim(&self, keyed, &reply).await {
             Err(raised) => reply.send(self.refuse(raised, &call)),
             Ok(Admission::Replay(kept)) => reply.send(self.replay(kept, &operation, &call)),
             Ok(Admission::Run(claimed)) => match claimed.held {

@@ -53,7 +53,7 @@ use crate::registry::{Operation, Registry};
 use crate::settings::Settings;
 use crate::tally::{Tally, Way};
 use crate::world::World;
-use claim::Claimed;
+use claim::{Claimed, Keys, look_for_key};
 use keyed::Running;
 use raised::Raised;
 use validate::{Expected, Validated};
@@ -147,11 +147,11 @@ impl Dispatcher {
             Ok(validated) => validated,
             Err(raised) => return self.refuse(raised, &call),
         };
-        if validated.call.key.is_none() && !needs_key(&validated) {
-            let performed = perform::perform(self, Claimed::alone(validated)).await;
-            return self.record(performed);
+        match look_for_key(validated) {
+            Ok(Keys::Without(claimed)) => self.record(perform::perform(self, claimed).await),
+            Ok(Keys::With(keyed)) => self.dispatch_keyed(keyed).await,
+            Err(raised) => self.refuse(raised, &call),
         }
-        self.dispatch_keyed(validated).await
     }
 
     /// Serves one attempt of a task, whose owner holds the lease, waits and keeps the outcome.
@@ -167,7 +167,7 @@ impl Dispatcher {
                 };
             }
         };
-        let performed = perform::perform_once(self, Claimed::alone(validated), held).await;
+        let performed = perform::perform_once(self, Claimed::brought(validated), held).await;
         let last = performed.steps.last();
         TaskTurn {
             attempt: last.and_then(|step| step.failed.clone()),
@@ -254,11 +254,6 @@ impl Dispatcher {
         }
         settled.failure
     }
-}
-
-fn needs_key(validated: &Validated) -> bool {
-    let rule = &validated.operation.spec().idempotency;
-    rule.needs_key_for(&validated.call.input)
 }
 
 fn refusal(failure: &Redacted, call: &Call) -> Recording {

@@ -17,6 +17,17 @@ use crate::registry::Operation;
 pub(super) struct Settled {
     pub(super) failure: Redacted,
     pub(super) private_cause: Option<String>,
+    _made_here: (),
+}
+
+impl Settled {
+    fn of(failure: Redacted, private_cause: Option<String>) -> Self {
+        Self {
+            failure,
+            private_cause,
+            _made_here: (),
+        }
+    }
 }
 
 pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
@@ -28,10 +39,7 @@ pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
         ..
     } = cleaned;
     let (Speaker::Handler, Some(operation)) = (speaker, &operation) else {
-        return Settled {
-            failure,
-            private_cause,
-        };
+        return Settled::of(failure, private_cause);
     };
     match meant(&failure, operation) {
         // Neither the facts of a code nor whether its details were checked is the handler's to say.
@@ -75,17 +83,11 @@ fn checked(
     strict: bool,
 ) -> Settled {
     let Some(schema) = operation.details_schema(failure.code()) else {
-        return Settled {
-            failure,
-            private_cause: cause,
-        };
+        return Settled::of(failure, cause);
     };
     let broken = match schema {
         Ok(schema) if schema.accepts(&details(&failure)) => {
-            return Settled {
-                failure: failure.with_details_checked(),
-                private_cause: cause,
-            };
+            return Settled::of(failure.with_details_checked(), cause);
         }
         Ok(_) => format!(
             "the details of {} do not fit their declared schema",
@@ -103,10 +105,7 @@ fn checked(
             ..settled
         };
     }
-    Settled {
-        failure,
-        private_cause: cause.or(Some(broken)),
-    }
+    Settled::of(failure, cause.or(Some(broken)))
 }
 
 fn details(failure: &Failure) -> Value {
@@ -134,8 +133,5 @@ fn undeclared(said: &Redacted, operation: &Operation) -> Settled {
         cause.push_str("; caused by: ");
         cause.push_str(&step.message);
     }
-    Settled {
-        failure: origin_of(failure, said).redacted(),
-        private_cause: Some(cause),
-    }
+    Settled::of(origin_of(failure, said).redacted(), Some(cause))
 }

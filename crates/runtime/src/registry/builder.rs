@@ -170,25 +170,10 @@ impl Builder {
     }
 }
 
-fn operation(registration: Registration, declared: BTreeMap<Code, Declared>) -> Operation {
-    let Registration {
-        spec,
-        work,
-        composition,
-        credentials,
-        upstream,
-        reconcile,
-        speaks_for_gateway,
-    } = registration;
+fn operation(given: Registration, declared: BTreeMap<Code, Declared>) -> Operation {
     Operation {
-        input_markers: Markers::from_schema(&spec.input_schema),
-        spec,
-        work,
-        composition,
-        credentials,
-        upstream,
-        reconcile,
-        speaks_for_gateway,
+        input_markers: Markers::from_schema(&given.spec.input_schema),
+        given,
         declared,
         input: Lazy::new(),
         output: Lazy::new(),

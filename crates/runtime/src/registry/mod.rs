@@ -38,13 +38,7 @@ pub struct Registry {
 /// An operation with its handler.
 #[derive(Debug)]
 pub struct Operation {
-    spec: OperationSpec,
-    work: Work,
-    composition: Composition,
-    credentials: Credentials,
-    upstream: Option<Arc<Upstream>>,
-    reconcile: Option<Arc<dyn Reconcile>>,
-    pub(crate) speaks_for_gateway: bool,
+    given: Registration,
     declared: BTreeMap<Code, Declared>,
     input: Lazy,
     output: Lazy,
@@ -102,17 +96,17 @@ impl Registry {
 impl Operation {
     /// The contract.
     pub fn spec(&self) -> &OperationSpec {
-        &self.spec
+        &self.given.spec
     }
 
     /// The name.
     pub fn name(&self) -> &OperationName {
-        &self.spec.name
+        &self.given.spec.name
     }
 
     /// What gives the one answer of a query or a mutation.
     pub(crate) fn handler(&self) -> &dyn Handler {
-        match &self.work {
+        match &self.given.work {
             Work::Once(handler) => &**handler,
             Work::Stream(_) => unreachable!("only subscriptions are registered with a stream"),
         }
@@ -120,26 +114,31 @@ impl Operation {
 
     /// What gives the items of a subscription.
     pub(crate) fn stream_handler(&self) -> &dyn StreamHandler {
-        match &self.work {
+        match &self.given.work {
             Work::Stream(handler) => &**handler,
             Work::Once(_) => unreachable!("every subscription is registered with a stream"),
         }
     }
 
     pub(crate) fn composition(&self) -> &Composition {
-        &self.composition
+        &self.given.composition
     }
 
     pub(crate) fn credentials(&self) -> &Credentials {
-        &self.credentials
+        &self.given.credentials
     }
 
     pub(crate) fn upstream(&self) -> Option<&Upstream> {
-        self.upstream.as_deref()
+        self.given.upstream.as_deref()
     }
 
     pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {
-        self.reconcile.as_deref()
+        self.given.reconcile.as_deref()
+    }
+
+    /// Whether it may answer codes of the protocol.
+    pub(crate) fn speaks_for_gateway(&self) -> bool {
+        self.given.speaks_for_gateway
     }
 
     pub(crate) fn declared(&self, code: &Code) -> Option<&Declared> {
@@ -147,12 +146,12 @@ impl Operation {
     }
 
     pub(crate) fn input_schema(&self) -> Result<&Schema, &str> {
-        compiled(&self.input, &self.spec.input_schema)
+        compiled(&self.input, &self.given.spec.input_schema)
     }
 
     /// The schema of the output; `None` when none was declared.
     pub(crate) fn output_schema(&self) -> Option<Result<&Schema, &str>> {
-        let schema = &self.spec.output_schema;
+        let schema = &self.given.spec.output_schema;
         describes_something(schema).then(|| compiled(&self.output, schema))
     }
 
@@ -171,7 +170,7 @@ impl Operation {
     /// The schema of a declared code's details; `None` when none was declared.
     pub(crate) fn details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
         let declared = self.declared.get(code)?;
-        let schema = &self.spec.definition(code.as_str())?.schema;
+        let schema = &self.given.spec.definition(code.as_str())?.schema;
         describes_something(schema).then(|| compiled(&declared.details, schema))
     }
 

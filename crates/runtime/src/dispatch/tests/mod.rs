@@ -18,6 +18,7 @@ mod streams;
 use super::*;
 use crate::context::Context;
 use crate::handler::{Handler, untyped};
+use crate::identity::Identity;
 use crate::registry::Builder;
 use crate::settings::Record;
 use crate::testing::{Forgetful, Notes, TestClock, TestWorld};
@@ -140,6 +141,44 @@ async fn a_restricted_operation_is_forbidden_while_nobody_has_an_identity() {
         failure.details().unwrap()["required_scopes"],
         json!(["files:read"])
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_names_what_the_caller_lacks() {
+    let mut restricted = query();
+    restricted.access_control.required_scopes = vec!["a".to_owned()];
+    restricted.access_control.required_scopes_any = Some(vec!["b".to_owned(), "c".to_owned()]);
+    restricted.access_control.resource_type = Some("file".to_owned());
+    restricted.access_control.resource_action = Some("read".to_owned());
+    let house = House::of(restricted, echo);
+    let nobody = Identity::new("ann");
+    let scoped = nobody.clone().with_scope("a");
+    let any = scoped.clone().with_scope("c");
+    let writing = any.clone().with_resource("file", "write");
+    let reading = any.clone().with_resource("file", "read");
+    for (caller, lacks) in [
+        (None, Some("needs an identity")),
+        (Some(nobody), Some("needs the scope a")),
+        (Some(scoped), Some("one of the scopes b, c")),
+        (Some(any), Some("a grant for read on file")),
+        (Some(writing), Some("a grant for read on file")),
+        (Some(reading), None),
+    ] {
+        let known = caller.is_some();
+        let request = CallRequest {
+            caller: caller.map(Arc::new),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let answer = house.dispatcher.dispatch(request).await.into_value();
+        let Some(lacks) = lacks else {
+            assert_eq!(answer.unwrap(), json!({}));
+            continue;
+        };
+        let failure = answer.unwrap_err();
+        assert_eq!(failure.code().as_str(), "FORBIDDEN");
+        assert!(failure.message().contains(lacks), "{}", failure.message());
+        assert_eq!(failure.details().unwrap()["authenticated"], json!(known));
+    }
 }
 
 #[tokio::test(start_paused = true)]
