@@ -4,6 +4,7 @@
 //! None of it is open to everyone: watching needs one scope, operating another.
 
 mod get;
+mod recent;
 mod reopen;
 mod statistics;
 #[cfg(test)]
@@ -14,8 +15,9 @@ use std::sync::Arc;
 use panpan_contract::failure::Alternative;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Failure, codes};
-use panpan_runtime::Builder;
 use panpan_runtime::ports::{Outcomes, StoreError};
+use panpan_runtime::{Builder, Context, Handler};
+use serde_json::Value;
 
 /// The scope that lets a caller see recordings and counts.
 pub const WATCH_SCOPE: &str = "panpan:watch";
@@ -24,9 +26,23 @@ pub const OPERATE_SCOPE: &str = "panpan:operate";
 
 /// Adds `calls/get`, `calls/recent`, `calls/statistics` and `calls/reopen` over a store.
 pub fn calls(builder: Builder, outcomes: &Arc<dyn Outcomes>) -> Builder {
-    let builder = get::add(builder, outcomes);
-    let builder = statistics::add(builder, outcomes);
-    reopen::add(builder, outcomes)
+    builder
+        .register(get::spec(), on_store(outcomes, get::run))
+        .register(recent::spec(), on_store(outcomes, recent::run))
+        .register(statistics::spec(), on_store(outcomes, statistics::run))
+        .register(reopen::spec(), on_store(outcomes, reopen::run))
+}
+
+/// A handler that works on the store.
+fn on_store<Run>(
+    outcomes: &Arc<dyn Outcomes>,
+    run: fn(Context, Arc<dyn Outcomes>, Arc<Value>) -> Run,
+) -> impl Handler
+where
+    Run: Future<Output = Result<Value, Failure>> + Send + 'static,
+{
+    let outcomes = outcomes.clone();
+    move |context: Context, input: Arc<Value>| run(context, outcomes.clone(), input)
 }
 
 fn operation(name: &str, op_type: OperationType, scope: &str, description: &str) -> OperationSpec {

@@ -7,7 +7,7 @@ use panpan_contract::failure::Violation;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::ports::{Outcomes, Reopened, Reopening, Scope};
-use panpan_runtime::{Builder, Context, IdempotencyKey, KEY_LENGTH_LIMIT, untyped};
+use panpan_runtime::{Context, IdempotencyKey, KEY_LENGTH_LIMIT, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -21,13 +21,7 @@ struct Input {
     reason: String,
 }
 
-pub(super) fn add(builder: Builder, outcomes: &Arc<dyn Outcomes>) -> Builder {
-    let store = outcomes.clone();
-    let run = move |context: Context, input: Arc<Value>| run(context, store.clone(), input);
-    builder.register(spec(), run)
-}
-
-fn spec() -> OperationSpec {
+pub(super) fn spec() -> OperationSpec {
     let mut spec = operation(
         "calls/reopen",
         OperationType::Mutation,
@@ -49,7 +43,7 @@ fn spec() -> OperationSpec {
     spec
 }
 
-async fn run(
+pub(super) async fn run(
     context: Context,
     store: Arc<dyn Outcomes>,
     input: Arc<Value>,

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_runtime::ports::{Count, Outcomes};
-use panpan_runtime::{Builder, Context, untyped};
+use panpan_runtime::{Context, untyped};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -37,13 +37,7 @@ struct Statistics {
     codes: BTreeMap<String, u64>,
 }
 
-pub(super) fn add(builder: Builder, outcomes: &Arc<dyn Outcomes>) -> Builder {
-    let store = outcomes.clone();
-    let run = move |context: Context, input: Arc<Value>| run(context, store.clone(), input);
-    builder.register(spec(), run)
-}
-
-fn spec() -> OperationSpec {
+pub(super) fn spec() -> OperationSpec {
     let mut spec = operation(
         "calls/statistics",
         OperationType::Query,
@@ -62,7 +56,7 @@ fn spec() -> OperationSpec {
     spec
 }
 
-async fn run(
+pub(super) async fn run(
     context: Context,
     store: Arc<dyn Outcomes>,
     input: Arc<Value>,

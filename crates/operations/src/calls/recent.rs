@@ -1,0 +1,57 @@
+//! `calls/recent`: the newest recordings.
+
+use std::sync::Arc;
+
+use panpan_contract::Failure;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_runtime::ports::Outcomes;
+use panpan_runtime::{Context, untyped};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{WATCH_SCOPE, operation, unavailable};
+
+/// The most recordings given at once.
+const RECENT_LIMIT: usize = 100;
+
+#[derive(Deserialize)]
+struct Input {
+    #[serde(default = "few")]
+    limit: usize,
+    #[serde(default)]
+    failed_only: bool,
+}
+
+fn few() -> usize {
+    20
+}
+
+pub(super) fn spec() -> OperationSpec {
+    let mut spec = operation(
+        "calls/recent",
+        OperationType::Query,
+        WATCH_SCOPE,
+        "Gives the newest recordings of calls, without anything secret.",
+    );
+    spec.input_schema = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "limit": {"type": "integer", "minimum": 1, "maximum": RECENT_LIMIT},
+            "failed_only": {"type": "boolean"},
+        },
+    });
+    spec
+}
+
+pub(super) async fn run(
+    _: Context,
+    store: Arc<dyn Outcomes>,
+    input: Arc<Value>,
+) -> Result<Value, Failure> {
+    let Input { limit, failed_only } =
+        Input::deserialize(&*input).map_err(|error| untyped(&error))?;
+    let calls = store.recent(limit, failed_only).await;
+    let calls = calls.map_err(|error| unavailable(&error))?;
+    Ok(json!({"calls": calls}))
+}
