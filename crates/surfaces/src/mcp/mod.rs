@@ -38,7 +38,8 @@ pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY};
 const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object: read error.code \
 for what happened and error.recovery for what to do next. Repeat the identical call only when \
 error.recovery.retry_strategy.suggested_delay is given, after that many milliseconds; and where \
-error.panpan.effect is not none, only if the tool is idempotent. Otherwise change something first.";
+error.panpan.effect is not none, only if the tool is idempotent. Otherwise change something first. To \
+ask again what became of a change, repeat it with the idempotency_key it had: it is not done twice.";
 
 /// Why MCP could not be served.
 #[derive(Debug, thiserror::Error)]
