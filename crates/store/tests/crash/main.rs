@@ -14,6 +14,8 @@
 
 mod call;
 mod child;
+#[path = "../shared/handed_on.rs"]
+mod handed_on;
 mod ledger;
 mod line;
 mod operations;

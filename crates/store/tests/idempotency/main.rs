@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod cases;
+#[path = "../shared/handed_on.rs"]
+mod handed_on;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod support;

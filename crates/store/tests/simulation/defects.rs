@@ -89,6 +89,8 @@ impl Outcomes for Trusting {
     }
 
     handed_on! {
+        0:
+        flush() -> ();
         extend(lease: Lease, lease_ms: u64) -> bool;
         reopen(reopening: Reopening) -> Reopened;
     }
@@ -122,6 +124,8 @@ impl Outcomes for Careless {
     }
 
     handed_on! {
+        0:
+        flush() -> ();
         extend(lease: Lease, lease_ms: u64) -> bool;
         complete(completion: Completion) -> Completed;
         reopen(reopening: Reopening) -> Reopened;
@@ -156,6 +160,8 @@ impl Outcomes for Hasty {
     }
 
     handed_on! {
+        0:
+        flush() -> ();
         claim(claim: Claim) -> Claimed;
         extend(lease: Lease, lease_ms: u64) -> bool;
         reopen(reopening: Reopening) -> Reopened;

@@ -16,6 +16,7 @@ mod callers;
 mod checks;
 mod defects;
 mod faults;
+#[path = "../shared/handed_on.rs"]
 mod handed_on;
 mod journal;
 mod keys;

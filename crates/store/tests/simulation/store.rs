@@ -122,6 +122,8 @@ impl Outcomes for Reached {
     }
 
     handed_on! {
+        0:
+        flush() -> ();
         reopen(reopening: Reopening) -> Reopened;
     }
 }
@@ -169,5 +171,8 @@ impl Outcomes for Observed {
         self.0.note(recording);
     }
 
-    handed_on! {}
+    handed_on! {
+        0:
+        flush() -> ();
+    }
 }

@@ -13,6 +13,8 @@ use panpan_runtime::ports::{
 };
 use uuid::Uuid;
 
+use crate::handed_on::handed_on;
+
 use crate::shared::Store;
 
 /// What is wrong with a store.
@@ -120,28 +122,8 @@ impl Outcomes for Faulty {
         })
     }
 
-    fn kept(&self, scope: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>> {
-        self.inner.kept(scope)
-    }
-
-    fn reopen(&self, reopening: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>> {
-        self.inner.reopen(reopening)
-    }
-
-    fn earlier(&self, scope: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>> {
-        self.inner.earlier(scope)
-    }
-
     fn note(&self, recording: Recording) {
         self.inner.note(recording);
-    }
-
-    fn count(&self, counts: Vec<Count>) {
-        self.inner.count(counts);
-    }
-
-    fn dropped(&self) -> u64 {
-        self.inner.dropped()
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -151,23 +133,8 @@ impl Outcomes for Faulty {
         })
     }
 
-    fn find(&self, call: Uuid) -> BoxFuture<'_, Result<Option<Recording>, StoreError>> {
-        self.inner.find(call)
-    }
-
-    fn recent(
-        &self,
-        limit: usize,
-        failed_only: bool,
-    ) -> BoxFuture<'_, Result<Vec<Recording>, StoreError>> {
-        self.inner.recent(limit, failed_only)
-    }
-
-    fn counts(&self, since: Timestamp) -> BoxFuture<'_, Result<Vec<Count>, StoreError>> {
-        self.inner.counts(since)
-    }
-
-    fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>> {
-        self.inner.sweep(recordings_before)
+    handed_on! {
+        inner:
+        reopen(reopening: Reopening) -> Reopened;
     }
 }
