@@ -71,7 +71,7 @@ async fn ask_once(
         Either::Right(((), asking)) => {
             let world = world.clone();
             let given_back = async move {
-                if let Some(unused) = asking.await.ok().as_ref().and_then(set_free) {
+                if let Some(unused) = asking.await.ok().as_ref().and_then(as_it_was) {
                     give_back(&world, unused, claim.lease_ms).await;
                 }
             };
@@ -109,21 +109,21 @@ async fn give_back(world: &World, unused: Completion, lease_ms: u64) {
     }
 }
 
-/// Sets a key free that was granted to nobody. After a crash it is left as it is: free is what cannot
-/// have left an effect.
-fn set_free(claimed: &Claimed) -> Option<Completion> {
+/// Leaves a key that was granted to nobody as it was found. That its holder stopped without a word has
+/// to stay known.
+fn as_it_was(claimed: &Claimed) -> Option<Completion> {
     let Claimed::Held { lease, before, .. } = claimed else {
         return None;
     };
-    let attempts = match before {
-        Before::Nothing => 0,
-        Before::Released { attempts } => *attempts,
-        Before::Abandoned { .. } => return None,
+    let (attempts, end) = match before {
+        Before::Nothing => (0, End::Release),
+        Before::Released { attempts } => (*attempts, End::Release),
+        Before::Abandoned { attempts, .. } => (*attempts, End::Abandon),
     };
     Some(Completion {
         lease: *lease,
         attempts,
-        end: End::Release,
+        end,
         recording: None,
     })
 }

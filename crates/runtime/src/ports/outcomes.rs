@@ -189,7 +189,7 @@ pub enum End {
     /// Nothing: the key is free, and the next call with the same input goes on.
     Release,
     /// That nobody knows: the key is as it was found, abandoned, and can be taken over at once. Having
-    /// taken it over this time does not count as a recovery.
+    /// taken it over this time does not count as a recovery, and the lease is over for good.
     Abandon,
 }
 

@@ -151,6 +151,8 @@ impl Keys {
             }
             End::Abandon => {
                 key.recoveries = recoveries.saturating_sub(1);
+                // Whoever held it has let go of it for good.
+                key.epoch = next_epoch(key.epoch, now_ms);
                 key.state = State::Held { until_ms: now_ms };
                 Completed::Recorded { expires_at: None }
             }

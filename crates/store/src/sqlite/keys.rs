@@ -41,7 +41,8 @@ const CLAIM_KNOWN: &str = "
     RETURNING epoch, previously, attempts, recoveries, generation";
 
 const ABANDON: &str = "
-    UPDATE keys SET attempts = ?3, lease_until = ?4, recoveries = max(recoveries - 1, 0)
+    UPDATE keys SET attempts = ?3, lease_until = ?4, recoveries = max(recoveries - 1, 0),
+        epoch = epoch + 1
     WHERE scope = ?1 AND epoch = ?2 AND state = 1";
 
 const EXTEND: &str = "

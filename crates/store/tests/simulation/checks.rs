@@ -198,13 +198,7 @@ impl Checks {
     /// A caller hears an answer to what it asked then.
     pub(crate) fn answered(&self, scope: Option<Scope>, answer: &Answer, asked_ms: i64) {
         let mut found = Vec::new();
-        let mut state = self.state();
-        // It was told that it cannot reach the store; what the store grants it now, it does not hear of.
-        if let Some(key) = scope.and_then(|scope| state.keys.get_mut(&scope))
-            && has_code(answer, codes::ERR_STORE_UNAVAILABLE)
-        {
-            key.disturbed(Holder::Call(answer.call));
-        }
+        let state = self.state();
         if let Err(failure) = &answer.outcome
             && failure.effect() == Effect::None
             && !has_code(answer, codes::ERR_IDEMPOTENCY_IN_FLIGHT)

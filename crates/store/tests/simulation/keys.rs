@@ -32,6 +32,8 @@ pub(crate) struct Key {
     lease: Option<Held>,
     /// Who held it until when.
     holders: Vec<(Uuid, i64)>,
+    /// Leases that are over without their holders having heard of it: they are still at work.
+    unheard: BTreeSet<u64>,
     /// The eras in which somebody lost the key without having crashed, and may still be at work.
     haunted: BTreeSet<u32>,
     outcomes: BTreeMap<u32, Recorded>,
@@ -63,6 +65,7 @@ impl Key {
             fingerprint: None,
             lease: None,
             holders: Vec::new(),
+            unheard: BTreeSet::new(),
             haunted: BTreeSet::new(),
             outcomes: BTreeMap::new(),
             effects: BTreeMap::new(),
@@ -86,7 +89,12 @@ impl Key {
     }
 
     pub(crate) fn disturbed(&mut self, holder: Holder) {
-        let Some(held) = &mut self.lease else { return };
+        let Some(held) = &mut self.lease else {
+            if let Holder::Lease(lease) = holder {
+                self.unheard.insert(lease.epoch);
+            }
+            return;
+        };
         held.disturbed |= match holder {
             Holder::Call(call) => call == held.call,
             Holder::Lease(lease) => lease == held.lease,
@@ -107,6 +115,7 @@ impl Key {
         }
         let mut found: Found = self.contradicts(claim, claimed).into_iter().collect();
         if let Claimed::Held { lease, .. } = claimed {
+            self.unheard.clear();
             found.extend(self.taken(life, now_ms));
             found.extend(self.rises(*lease));
             self.lease = Some(Held {
@@ -189,6 +198,7 @@ impl Key {
         completed: &Completed,
         now_ms: i64,
     ) -> Found {
+        self.unheard.remove(&lease.epoch);
         let is_holder = self.lease.as_ref().is_some_and(|held| held.lease == lease);
         let Completed::Recorded { expires_at } = completed else {
             let refused =
@@ -270,9 +280,8 @@ impl Key {
     fn was_held_by_others(&self, call: Uuid, since_ms: i64) -> bool {
         let holders = self.holders.iter().copied();
         let holders = holders.chain(self.holder().map(|call| (call, i64::MAX)));
-        holders
-            .into_iter()
-            .any(|(holder, until_ms)| holder != call && until_ms >= since_ms)
+        let held = |(holder, until_ms)| holder != call && until_ms >= since_ms;
+        !self.unheard.is_empty() || holders.into_iter().any(held)
     }
 
     fn begin_era(&mut self) {

@@ -85,6 +85,7 @@ macro_rules! all {
                 a_caller_does_not_wait_for_a_stuck_store_beyond_its_time,
                 a_call_does_not_wait_for_a_stuck_store_to_begin,
                 an_abort_does_not_wait_for_a_stuck_store,
+                a_crashed_key_granted_too_late_is_left_as_it_was,
                 an_outcome_whose_confirmation_was_lost_is_still_the_answer,
                 a_store_that_closed_for_good_is_told_at_once,
             ]

@@ -193,6 +193,26 @@ pub(crate) async fn an_abort_does_not_wait_for_a_stuck_store(bench: Bench) {
     assert_eq!(told(&house.call_at_last("k").await), r#"{"run":1}"#);
 }
 
+pub(crate) async fn a_crashed_key_granted_too_late_is_left_as_it_was(bench: Bench) {
+    let work = Work::plain();
+    let house = bench.house(harmful(work.clone()));
+    house.crash("k").await;
+    house.store.breaks(Fault::SlowClaims);
+    let abort = CancellationToken::new();
+    let call = house.begin(CallRequest {
+        abort: Some(abort.clone()),
+        ..order("k")
+    });
+    house.store.claimed(2).await;
+    abort.cancel();
+    let refused = failure(call.await.unwrap());
+    assert_eq!(refused.code().as_str(), "ERR_CANCELLED");
+    house.store.recovers();
+    // Without a lease having to run out first.
+    assert_eq!(told(&house.call_at_last("k").await), "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(work.runs(), 0);
+}
+
 pub(crate) async fn an_outcome_whose_confirmation_was_lost_is_still_the_answer(bench: Bench) {
     let large = json!("x".repeat(1024));
     let work = Work::of([Act::Give(large.clone())]);

@@ -143,6 +143,12 @@ pub(crate) async fn what_stays_unclear_is_abandoned_at_once_and_not_counted(benc
         assert_eq!(before, abandoned);
         let recorded = Completed::Recorded { expires_at: None };
         assert_eq!(bench.end(lease, 0, End::Abandon).await, recorded);
+        // It is let go of for good: saying so twice changes nothing, and nothing can be said after it.
+        for late in [End::Abandon, keep("late")] {
+            let superseded = Completed::Superseded { kept: None };
+            assert_eq!(bench.end(lease, 0, late).await, superseded);
+        }
+        assert_eq!(bench.store.extend(lease, LEASE_MS).await, Ok(false));
         assert_eq!(bench.kept(1).await, None);
     }
 }
