@@ -10,6 +10,7 @@ mod context;
 pub mod contract_file;
 mod declare;
 pub mod dialect;
+pub mod explained;
 pub mod factories;
 pub mod failure;
 mod kind;

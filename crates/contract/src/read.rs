@@ -2,8 +2,10 @@
 //!
 //! Knows limits and types of JSON. Does not know what any member means.
 
+use std::marker::PhantomData;
 use std::num::NonZeroU32;
 
+use serde::de::DeserializeSeed;
 use serde_json::{Map, Value};
 
 use crate::pointer::joined;
@@ -87,13 +89,25 @@ pub fn document(bytes: &[u8]) -> Result<Value, ReadError> {
 
 /// Parses a document of at most so many bytes.
 pub fn document_within(bytes: &[u8], limit: usize) -> Result<Value, ReadError> {
+    document_as(bytes, limit, PhantomData::<Value>)
+}
+
+/// Parses a document of at most so many bytes into what the seed makes of it, which may borrow from it.
+pub fn document_as<'a, S: DeserializeSeed<'a>>(
+    bytes: &'a [u8],
+    limit: usize,
+    seed: S,
+) -> Result<S::Value, ReadError> {
     if bytes.len() > limit {
         let bytes = bytes.len();
         return Err(ReadError::TooLarge { bytes, limit });
     }
     // Checked once for the whole text, which is quicker than string by string.
     let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
-    serde_json::from_str(text).map_err(|error| syntax(&error))
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let made = seed.deserialize(&mut reader);
+    made.and_then(|made| reader.end().map(|()| made))
+        .map_err(|error| syntax(&error))
 }
 
 fn not_utf8(bytes: &[u8], offset: usize) -> ReadError {

@@ -6,7 +6,7 @@ mod common;
 
 use common::native;
 use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{Alternative, RetryAdvice};
+use panpan_contract::failure::{Alternative, RetryAdvice, Violation};
 use panpan_contract::{Failure, Kind, catalogue, codes};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -280,6 +280,33 @@ fn the_text_an_agent_sees_over_mcp_is_short_and_complete() {
     assert_eq!(read.details(), failure.details());
     assert_eq!(read.recovery(), failure.recovery());
     assert_eq!((read.id(), read.effect()), (failure.id(), failure.effect()));
+}
+
+/// A model that gets one field wrong in every item of a list needs to see it a few times, not a hundred.
+#[test]
+fn the_text_shows_the_first_violations_and_the_beginning_of_their_pointers() {
+    let shown = |count: usize, length: usize| {
+        let pointer = format!("/{}", "ä".repeat(length - 1));
+        let failure = (0..count).fold(Failure::new(codes::INVALID_INPUT), |failure, _| {
+            failure.with_violation(Violation::value(pointer.as_str(), "no"))
+        });
+        let document =
+            Dialect::Mcp.render_failure(&failure.clone().redacted(), Envelope::default());
+        let text = document["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        let violations = text["error"]["panpan"]["violations"].as_array().unwrap();
+        let pointer = violations[0]["pointer"].as_str().unwrap().to_owned();
+        let whole = Dialect::Mcp.read(document).unwrap().outcome.unwrap_err();
+        assert_eq!(whole.violations(), failure.violations());
+        (
+            violations.len(),
+            pointer.chars().count(),
+            pointer.ends_with('…'),
+        )
+    };
+    assert_eq!(shown(10, 200), (10, 200, false));
+    assert_eq!(shown(11, 201), (10, 201, true));
+    assert_eq!(shown(100, 50_000), (10, 201, true));
 }
 
 /// An agent that reads "tried 4 times" does not start its own round of the same.

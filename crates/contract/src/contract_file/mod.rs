@@ -23,7 +23,7 @@ use layout::Layout;
 use path::Path;
 use problem::Problems;
 pub use problem::{PROBLEMS_LIMIT, Problem};
-pub use schemas::PATTERN_BYTES_LIMIT;
+pub use schemas::{PATTERN_BYTES_LIMIT, each_mut as each_schema_mut};
 
 /// The most operations a file may hold.
 pub const OPERATIONS_LIMIT: usize = 10_000;
@@ -99,6 +99,13 @@ impl ContractFile {
             definitions: Map::new(),
             extensions: Extensions::default(),
         }
+    }
+
+    /// The file as text for people and programs, with a line break at its end.
+    pub fn to_text(&self) -> String {
+        let text = serde_json::to_string_pretty(self)
+            .expect("names are strings, and writing to memory does not fail");
+        text + "\n"
     }
 
     /// One of the file's schemas together with every shared definition it needs, so that it can be

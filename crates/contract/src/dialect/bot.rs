@@ -46,8 +46,8 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
     )
 }
 
-/// The failure for a reader with little room: no parameters, no excerpt, no causes, and no fact that
-/// the catalogue fixes anyway.
+/// The failure for a reader with little room: no parameters, no excerpt, no causes, no fact that the
+/// catalogue fixes anyway, and of many violations the first.
 pub(super) struct Compact<'a>(pub(super) &'a Failure);
 
 impl Serialize for Compact<'_> {
@@ -106,7 +106,9 @@ impl Serialize for BotError<'_> {
         if failure.id().is_some() || failure.at().is_some() {
             map.serialize_entry("debug", &Debug(failure))?;
         }
-        map.serialize_entry(RESIDUAL, &Canonical::without(failure, self.carried()))?;
+        let left = Canonical::without(failure, self.carried());
+        let left = if self.compact { left.in_short() } else { left };
+        map.serialize_entry(RESIDUAL, &left)?;
         map.end()
     }
 }

@@ -1,7 +1,7 @@
 //! `call`: `{code, message, retryable, details?}`, the payload of a `call.error` event.
 
-use serde::ser::{SerializeMap, Serializer};
-use serde_json::{Value, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
 
 use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields};
@@ -26,8 +26,16 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
     map.end()
 }
 
-pub(super) fn success(output: &Value, envelope: Envelope<'_>) -> Value {
-    json!({"request_id": envelope.request_id, "result": "ok", "output": output})
+pub(super) fn success<S: Serializer>(
+    output: &impl Serialize,
+    envelope: Envelope<'_>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(3))?;
+    map.serialize_entry("request_id", &envelope.request_id)?;
+    map.serialize_entry("result", "ok")?;
+    map.serialize_entry("output", output)?;
+    map.end()
 }
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {

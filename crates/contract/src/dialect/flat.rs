@@ -79,16 +79,16 @@ fn missing_fields(failure: &Failure) -> Value {
 }
 
 /// An object is spread beside the flag, unless it has members that would be mistaken for ours.
-pub(super) fn success(output: &Value) -> Value {
+pub(super) fn success(output: Value) -> Value {
     let mut map = Map::from_iter([("success".to_owned(), true.into())]);
     match output {
         Value::Object(output)
             if !output.contains_key("success") && !output.contains_key("result") =>
         {
-            map.extend(output.clone());
+            map.extend(output);
         }
         output => {
-            map.insert("result".to_owned(), output.clone());
+            map.insert("result".to_owned(), output);
         }
     }
     map.into()

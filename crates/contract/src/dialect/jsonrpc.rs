@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use panpan_catalogue::{for_jsonrpc, jsonrpc_name};
 use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{Envelope, RESIDUAL, Reply, leads_back};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, ViolationKind};
@@ -120,8 +120,16 @@ fn unnamed(number: i64, message: String) -> String {
     rest.unwrap_or(message)
 }
 
-pub(super) fn success(output: &Value, envelope: Envelope<'_>) -> Value {
-    json!({"jsonrpc": "2.0", "result": output, "id": envelope.request_id})
+pub(super) fn success<S: Serializer>(
+    output: &impl Serialize,
+    envelope: Envelope<'_>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(3))?;
+    map.serialize_entry("jsonrpc", "2.0")?;
+    map.serialize_entry("result", output)?;
+    map.serialize_entry("id", &envelope.request_id)?;
+    map.end()
 }
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {

@@ -43,8 +43,8 @@ impl Serialize for Meta<'_> {
 }
 
 /// Text for clients that read text, structured content for those that read that.
-pub(super) fn success(output: &Value) -> Value {
-    let text = match output {
+pub(super) fn success(output: Value) -> Value {
+    let text = match &output {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };

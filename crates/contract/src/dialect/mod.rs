@@ -19,6 +19,7 @@ mod problem;
 use std::fmt;
 
 use panpan_catalogue::Known;
+use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -61,6 +62,8 @@ pub struct Envelope<'a> {
     pub request_id: Option<&'a Value>,
     /// What stands before the code in a problem's `type`; relative to the server unless it names one.
     pub errors_base: &'a str,
+    /// The status a problem is sent with, where it is not the one of its code.
+    pub http_status: Option<u16>,
 }
 
 impl Default for Envelope<'_> {
@@ -68,6 +71,7 @@ impl Default for Envelope<'_> {
         Self {
             request_id: None,
             errors_base: "/errors/",
+            http_status: None,
         }
     }
 }
@@ -134,17 +138,23 @@ impl Dialect {
             .expect("names are strings, and building a value does not fail")
     }
 
+    /// A success in this dialect, to be serialised. The output is written from where it stands.
+    pub fn success<'a, T: Serialize>(
+        self,
+        output: &'a T,
+        envelope: Envelope<'a>,
+    ) -> SuccessView<'a, T> {
+        SuccessView {
+            dialect: self,
+            output,
+            envelope,
+        }
+    }
+
     /// A success as a JSON value.
     pub fn render_success(self, output: &Value, envelope: Envelope<'_>) -> Value {
-        match self {
-            Dialect::Flat => flat::success(output),
-            Dialect::Bot | Dialect::Problem => output.clone(),
-            Dialect::Outcome => outcome::success(output, envelope),
-            Dialect::JsonRpc => jsonrpc::success(output, envelope),
-            Dialect::Call => call::success(output, envelope),
-            Dialect::Mcp => mcp::success(output),
-            Dialect::Grpc => grpc::success(output),
-        }
+        serde_json::to_value(self.success(output, envelope))
+            .expect("names are strings, and building a value does not fail")
     }
 
     /// Reads a document that was written in this dialect, by us or by anyone.
@@ -219,6 +229,33 @@ impl Serialize for FailureView<'_> {
             Dialect::Problem => problem::write(failure, *envelope, serializer),
             Dialect::Mcp => mcp::write(failure, serializer),
             Dialect::Grpc => grpc::write(failure, serializer),
+        }
+    }
+}
+
+/// A success in a dialect; see [`Dialect::success`].
+#[derive(Clone, Copy, Debug)]
+pub struct SuccessView<'a, T> {
+    dialect: Dialect,
+    output: &'a T,
+    envelope: Envelope<'a>,
+}
+
+impl<T: Serialize> Serialize for SuccessView<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            output, envelope, ..
+        } = self;
+        // These three have to look into the output to know how to write it.
+        let value = || serde_json::to_value(output).map_err(S::Error::custom);
+        match self.dialect {
+            Dialect::Flat => flat::success(value()?).serialize(serializer),
+            Dialect::Mcp => mcp::success(value()?).serialize(serializer),
+            Dialect::Grpc => grpc::success(&value()?).serialize(serializer),
+            Dialect::Bot | Dialect::Problem => output.serialize(serializer),
+            Dialect::Outcome => outcome::success(output, *envelope, serializer),
+            Dialect::JsonRpc => jsonrpc::success(output, *envelope, serializer),
+            Dialect::Call => call::success(output, *envelope, serializer),
         }
     }
 }

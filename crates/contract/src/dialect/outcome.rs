@@ -64,15 +64,19 @@ impl Serialize for ErrorInfo<'_> {
     }
 }
 
-pub(super) fn success(output: &Value, envelope: Envelope<'_>) -> Value {
-    let mut map = Map::new();
+pub(super) fn success<S: Serializer>(
+    output: &impl Serialize,
+    envelope: Envelope<'_>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(None)?;
     if let Some(id) = envelope.request_id {
-        map.insert("id".to_owned(), id.clone());
+        map.serialize_entry("id", id)?;
     }
-    map.insert("ok".to_owned(), true.into());
-    map.insert("result".to_owned(), output.clone());
-    map.insert("meta".to_owned(), Map::new().into());
-    map.into()
+    map.serialize_entry("ok", &true)?;
+    map.serialize_entry("result", output)?;
+    map.serialize_entry("meta", &Map::new())?;
+    map.end()
 }
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {

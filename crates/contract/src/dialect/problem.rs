@@ -35,7 +35,8 @@ pub(super) fn write<S: Serializer>(
         &Text(format_args!("{}{}", envelope.errors_base, failure.code())),
     )?;
     map.serialize_entry("title", &failure.kind().title())?;
-    map.serialize_entry("status", &failure.kind().http_status())?;
+    let status = envelope.http_status;
+    map.serialize_entry("status", &status.unwrap_or(failure.kind().http_status()))?;
     map.serialize_entry("detail", failure.message())?;
     if let Some(id) = failure.id() {
         map.serialize_entry("instance", &Text(id.urn()))?;

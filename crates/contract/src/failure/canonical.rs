@@ -69,7 +69,14 @@ pub(crate) struct Canonical<'a> {
     carried: Fields,
     /// Which members of the details were *not* carried, where only some were.
     kept_details: Option<DetailFilter<'a>>,
+    /// Whether only the first violations are written, and of each pointer only the beginning.
+    short: bool,
 }
+
+/// How many violations a reader with little room is shown: the message says how many more there are.
+const SHORT_VIOLATIONS_LIMIT: usize = 10;
+/// How many characters of a pointer a reader with little room is shown.
+const SHORT_POINTER_LIMIT: usize = 200;
 
 impl<'a> Canonical<'a> {
     /// The whole failure.
@@ -78,6 +85,7 @@ impl<'a> Canonical<'a> {
             failure,
             carried: Fields::default(),
             kept_details: None,
+            short: false,
         }
     }
 
@@ -92,6 +100,15 @@ impl<'a> Canonical<'a> {
             failure,
             carried,
             kept_details: None,
+            short: false,
+        }
+    }
+
+    /// For a reader with little room, who is told where to find the rest.
+    pub(crate) fn in_short(self) -> Self {
+        Self {
+            short: true,
+            ..self
         }
     }
 
@@ -116,6 +133,25 @@ impl<'a> Canonical<'a> {
         }
         Ok(())
     }
+}
+
+/// Names in an input may be as long as the input, and pointers are made of them.
+fn shortened(violations: &[Violation]) -> Vec<Violation> {
+    let short = |violation: &Violation| {
+        let (pointer, rest) = match violation.pointer.char_indices().nth(SHORT_POINTER_LIMIT) {
+            Some((at, _)) => (&violation.pointer[..at], "…"),
+            None => (&*violation.pointer, ""),
+        };
+        Violation {
+            pointer: format!("{pointer}{rest}"),
+            kind: violation.kind,
+            expected: violation.expected.clone(),
+            actual: violation.actual.clone(),
+            reason: violation.reason.clone(),
+        }
+    };
+    let first = violations.iter().take(SHORT_VIOLATIONS_LIMIT);
+    first.map(short).collect()
 }
 
 impl Serialize for Canonical<'_> {
@@ -149,7 +185,10 @@ impl Serialize for Canonical<'_> {
             map.serialize_entry("defined", &true)?;
         }
         if !self.carried.has(Field::Violations) && !failure.violations.is_empty() {
-            map.serialize_entry("violations", &failure.violations)?;
+            match self.short {
+                true => map.serialize_entry("violations", &shortened(&failure.violations))?,
+                false => map.serialize_entry("violations", &failure.violations)?,
+            }
         }
         let recovery = RecoveryLeft {
             recovery: &failure.recovery,

@@ -76,7 +76,13 @@ const fn rule(
 
 /// Name, anchors, pattern, sample, innocent.
 #[rustfmt::skip]
-pub(super) static PROVIDERS: [Rule; 62] = [
+pub(super) static PROVIDERS: [Rule; 63] = [
+    key(
+        "panpan token", "^panpan_",
+        r"panpan_[0-9a-f]{12}_[0-9a-f]{16,}",
+        concat!("panpan", "_0123456789ab_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
+        "panpan_core_utils, panpan_simulation_journal, panpan_0123456789ab_",
+    ),
     random_key(
         "OpenAI key", "^sk-",
         r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{16,}",

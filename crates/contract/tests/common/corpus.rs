@@ -26,6 +26,7 @@ macro_rules! secret {
 /// The secrets: name, what stands before, the secret in parts, what stands after.
 #[rustfmt::skip]
 pub const SECRETS: &[Secret] = &[
+    secret!("panpan token", [], ["panpan", "_0123456789ab_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"], []),
     secret!("openai project key", [], ["sk-", "proj-", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8"], []),
     secret!("openai key", [], ["sk-", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9"], []),
     secret!("anthropic key", [], ["sk-", "ant-", "api03-", "Ab1Cd2Ef3Gh4Ij5Kl6"], []),
@@ -238,6 +239,7 @@ pub const INNOCENTS: &[&str] = &[
     "error code: 482913",
     "sessionid=5",
     "tskey-auth-docs",
+    "panpan_core_utils",
     "password: String should have at least 8 characters",
     "{\"errors\":{\"password\":[\"is too short (minimum is 8 characters)\"]}}",
     "{\"password\":{\"type\":\"string\",\"minLength\":8}}",

@@ -1,6 +1,6 @@
 //! Which keywords of JSON Schema hold schemas, over all drafts from 4 to 2020-12.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::is_schema;
 use crate::contract_file::path::Step;
@@ -21,6 +21,24 @@ pub(super) struct Subschema<'a> {
 pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = Subschema<'_>> {
     let members = schema.as_object().into_iter().flatten();
     members.flat_map(|(keyword, value)| held(keyword, value))
+}
+
+/// Visits a schema and all schemas in it, however deep, to change them. What is inside a schema is
+/// left out where the visitor says so by giving `false`.
+pub fn each_mut(schema: &mut Value, mut visit: impl FnMut(&mut Map<String, Value>) -> bool) {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let Some(members) = schema.as_object_mut() else {
+            continue;
+        };
+        if visit(members) {
+            open.extend(
+                members
+                    .iter_mut()
+                    .flat_map(|(name, held)| held_mut(name, held)),
+            );
+        }
+    }
 }
 
 /// Visits a schema and all schemas in it, however deep.
@@ -73,6 +91,16 @@ fn held<'a>(keyword: &'a str, value: &'a Value) -> Vec<Subschema<'a>> {
         .collect()
 }
 
+fn held_mut<'a>(keyword: &str, value: &'a mut Value) -> Vec<&'a mut Value> {
+    let form = applicator(keyword).map(|(form, _)| form);
+    match (form, value) {
+        (Some(Form::Named), Value::Object(members)) => members.values_mut().collect(),
+        (Some(Form::Several | Form::One), Value::Array(items)) => items.iter_mut().collect(),
+        (Some(Form::One), schema) => vec![schema],
+        _ => Vec::new(),
+    }
+}
+
 /// The form of a keyword, and whether what it holds is applied in place.
 fn applicator(keyword: &str) -> Option<(Form, bool)> {
     Some(match keyword {
@@ -91,4 +119,34 @@ fn applicator(keyword: &str) -> Option<(Form, bool)> {
         "properties" | "patternProperties" | "$defs" | "definitions" => (Form::Named, false),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_looks_like_a_schema_but_is_a_value_is_not_changed() {
+        let mut schema = json!({
+            "properties": {"a": {}, "items": {"items": [{}, {"const": {"not": {}}}]}},
+            "not": {"enum": [{"not": {}}]}, "default": {"not": {}}, "oneOf": {"not": {}},
+            "$defs": {"stop": {"not": {}}, "any": true},
+        });
+        each_mut(&mut schema, |members| {
+            members.insert("seen".to_owned(), json!(1));
+            !members.contains_key("not") || members.contains_key("$defs")
+        });
+        let expected = json!({
+            "properties": {
+                "a": {"seen": 1},
+                "items": {"seen": 1, "items": [{"seen": 1}, {"seen": 1, "const": {"not": {}}}]},
+            },
+            "not": {"seen": 1, "enum": [{"not": {}}]},
+            "default": {"not": {}}, "oneOf": {"not": {}}, "seen": 1,
+            "$defs": {"stop": {"seen": 1, "not": {}}, "any": true},
+        });
+        assert_eq!(schema, expected);
+    }
 }

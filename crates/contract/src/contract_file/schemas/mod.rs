@@ -19,6 +19,7 @@ use super::path::Path;
 use super::problem::Problems;
 use super::{rule, sentence};
 use endless::Graph;
+pub use keywords::each_mut;
 use keywords::{each, subschemas};
 use references::Root;
 pub(super) use references::self_contained;
