@@ -18,6 +18,7 @@ use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
 use crate::registry::Operation;
+use crate::trace::Trace;
 
 /// The call as its handler sees it. Clones are the same call.
 #[derive(Clone)]
@@ -93,6 +94,11 @@ impl Context {
     /// Who calls; for a call by another operation, the authority that operation acts with.
     pub fn caller(&self) -> Option<&Identity> {
         self.0.call.caller.as_deref()
+    }
+
+    /// The trace the call belongs to, to be handed on to whoever does the work.
+    pub fn trace(&self) -> Option<Trace> {
+        self.0.call.trace
     }
 
     /// The time now.
@@ -207,6 +213,8 @@ impl Context {
             retry_seed: self.0.call.retry_seed,
             timeout_ms: Some(self.remaining_ms()),
             abort: Some(self.cancellation().clone()),
+            trace: self.trace(),
+            place: self.0.call.place.clone(),
             ..CallRequest::from_wire(operation, input)
         };
         // On the heap: an operation may call one that calls it again.

@@ -24,6 +24,7 @@ pub mod system;
 mod tally;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod trace;
 mod world;
 
 pub use context::Context;
@@ -31,7 +32,7 @@ pub use credentials::Credentials;
 pub use dispatch::{
     Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Dispatcher,
     GATEWAY, Held, InFlight, Origin, PARAMETERS_BYTES_LIMIT, Subscription, TaskTurn,
-    UNKNOWN_OPERATION,
+    UNKNOWN_OPERATION, absent,
 };
 pub use handler::{
     BoxFuture, BoxStream, Handler, Progress, Reconcile, Reconciled, ReportProgress, StreamHandler,
@@ -46,4 +47,5 @@ pub use settings::{
     Freeze, RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings,
 };
 pub use tokio_util::sync::CancellationToken;
+pub use trace::Trace;
 pub use world::World;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::ser::{Error as _, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::json;
 
@@ -16,7 +18,7 @@ pub struct Output(Form);
 
 #[derive(Clone)]
 enum Form {
-    Value(Value),
+    Value(Arc<Value>),
     Text(Arc<str>),
 }
 
@@ -39,7 +41,7 @@ impl Output {
     /// than [`json::DEPTH_LIMIT`].
     pub fn into_value(self) -> Result<Value, serde_json::Error> {
         match self.0 {
-            Form::Value(value) => Ok(value),
+            Form::Value(value) => Ok(Arc::unwrap_or_clone(value)),
             Form::Text(text) => json::read(&text),
         }
     }
@@ -53,7 +55,25 @@ impl fmt::Debug for Output {
 
 impl From<Value> for Output {
     fn from(value: Value) -> Self {
+        Arc::new(value).into()
+    }
+}
+
+impl From<Arc<Value>> for Output {
+    fn from(value: Arc<Value>) -> Self {
         Self(Form::Value(value))
+    }
+}
+
+impl Serialize for Output {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Form::Value(value) => value.serialize(serializer),
+            Form::Text(text) => {
+                let kept: &RawValue = serde_json::from_str(text).map_err(S::Error::custom)?;
+                kept.serialize(serializer)
+            }
+        }
     }
 }
 

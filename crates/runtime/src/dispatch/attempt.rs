@@ -82,7 +82,7 @@ pub(super) async fn attempt(
     leave: Leave<'_>,
     number: u32,
     scope: Option<Scope>,
-) -> Result<Value, Raised> {
+) -> Result<Arc<Value>, Raised> {
     let Claimed {
         operation, call, ..
     } = claimed;

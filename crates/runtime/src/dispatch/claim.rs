@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::failure::Alternative;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
 use serde_json::Value;
@@ -217,8 +216,6 @@ pub(super) fn in_flight(key: &IdempotencyKey, remaining_ms: u64) -> Failure {
 
 /// What the caller is told when the store does not answer.
 pub(super) fn store_failed(error: &StoreError) -> Failure {
-    Failure::new(codes::ERR_STORE_UNAVAILABLE)
-        .with_message(format!("{error}, so that the call was not started"))
-        .with_detail("reason", error.word())
-        .with_alternatives([Alternative::from(error.advice())])
+    let failure = error.failure();
+    failure.with_message(format!("{error}, so that the call was not started"))
 }

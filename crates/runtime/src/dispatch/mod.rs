@@ -45,6 +45,7 @@ use jiff::{SignedDuration, Timestamp};
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::retry::Terms;
 use panpan_contract::{Failure, Redacted};
+use tokio::sync::watch;
 
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, lacking};
@@ -63,7 +64,7 @@ pub(crate) use attempt::worse;
 pub(crate) use claim::is_harmless;
 pub(crate) use request::Call;
 pub use request::{CALL_DEPTH_LIMIT, CallRequest, Held, InFlight, Origin};
-pub(crate) use resolve::absent;
+pub use resolve::absent;
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
 pub use subscribe::Subscription;
 pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS};
@@ -81,6 +82,8 @@ pub struct Dispatcher(Arc<House>);
 #[derive(Debug)]
 struct House {
     registry: ArcSwap<Registry>,
+    /// Tells that there are other operations now.
+    changed: watch::Sender<()>,
     /// Registries that were replaced while calls were still running in them.
     retired: Mutex<Vec<Arc<Registry>>>,
     world: World,
@@ -101,6 +104,7 @@ impl Dispatcher {
     pub fn with_settings(registry: Registry, world: World, settings: Settings) -> Self {
         Self(Arc::new(House {
             registry: ArcSwap::from_pointee(registry),
+            changed: watch::Sender::new(()),
             retired: Mutex::default(),
             world,
             settings: settings.corrected(),
@@ -124,6 +128,12 @@ impl Dispatcher {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         retired.push(before);
+        self.0.changed.send_replace(());
+    }
+
+    /// Tells each time there are other operations.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.0.changed.subscribe()
     }
 
     /// The operations this caller may call from outside, in the order of their names.
@@ -185,12 +195,14 @@ impl Dispatcher {
         }
     }
 
-    /// Answers a call that its protocol could not read as one: the failure is stamped, redacted and
-    /// recorded like that of any other call.
+    /// Answers a call before it is one, because its protocol could not read it or there is no room for
+    /// it: the failure is stamped, redacted and recorded like that of any other call.
     pub fn reject(&self, request: CallRequest, failure: Failure) -> Answer {
         let call = self.admit(request);
-        let operation = self.0.registry.load().get(&call.operation).cloned();
-        self.refuse(Raised::by_gateway(failure, operation), &call)
+        let registry = self.0.registry.load();
+        let operation = registry.get(&call.operation);
+        let operation = operation.filter(|it| resolve::is_visible(it, &call.origin));
+        self.refuse(Raised::by_gateway(failure, operation.cloned()), &call)
     }
 
     /// A key for a piece of work that came without one. Should nobody know how it ended, the failure

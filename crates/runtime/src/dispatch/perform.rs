@@ -1,5 +1,7 @@
 //! The only loop of the house: attempt, stamp, redact, settle, decide, and perhaps again.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
@@ -18,7 +20,7 @@ use crate::retry::decide;
 /// A call whose last attempt is over.
 pub(super) struct Performed {
     pub(super) claimed: Claimed,
-    pub(super) outcome: Result<Value, Redacted>,
+    pub(super) outcome: Result<Arc<Value>, Redacted>,
     /// Attempts its owner brought along.
     pub(super) earlier: Vec<Attempt>,
     pub(super) steps: Vec<Step>,
@@ -90,9 +92,9 @@ impl Performed {
     pub(super) fn without_attempt(
         claimed: Claimed,
         terms: Terms,
-        outcome: Result<Value, Redacted>,
+        outcome: Result<Arc<Value>, Redacted>,
     ) -> Self {
-        let broken = |output| schema_broken_by(&claimed.operation, output).is_some();
+        let broken = |output: &Arc<Value>| schema_broken_by(&claimed.operation, output).is_some();
         Self {
             as_declared: !outcome.as_ref().is_ok_and(broken),
             claimed,
@@ -125,7 +127,7 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
 }
 
 enum Turn {
-    Ended(Box<Result<Value, Redacted>>),
+    Ended(Box<Result<Arc<Value>, Redacted>>),
     Again,
 }
 
@@ -195,7 +197,7 @@ impl<'a> Course<'a> {
     }
 
     /// An output that breaks its schema is still the best there is, unless somebody wants it strict.
-    fn held_against_its_schema(&mut self, output: Value) -> Result<Value, Raised> {
+    fn held_against_its_schema(&mut self, output: Arc<Value>) -> Result<Arc<Value>, Raised> {
         let Claimed {
             operation, call, ..
         } = self.claimed;

@@ -2,6 +2,7 @@
 //!
 //! The outcome of a key is kept in `keep`, together with the recording.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use panpan_contract::recording::{RecordedOutcome, Recording};
@@ -93,7 +94,7 @@ pub(super) fn answer(performed: Performed) -> Answer {
     }
 }
 
-pub(super) fn recorded(outcome: &Result<Value, Redacted>) -> RecordedOutcome {
+pub(super) fn recorded(outcome: &Result<Arc<Value>, Redacted>) -> RecordedOutcome {
     match outcome {
         Ok(output) => RecordedOutcome::Succeeded {
             output_digest: hex(&digest(output)),

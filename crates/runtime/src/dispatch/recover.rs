@@ -46,7 +46,11 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
     match ask(dispatcher, &claimed, reconcile).await {
         Ok(Reconciled::Happened(output)) => {
             let terms = terms(&claimed, Waiting::Inline);
-            Recovered::Known(Performed::without_attempt(claimed, terms, Ok(output)))
+            Recovered::Known(Performed::without_attempt(
+                claimed,
+                terms,
+                Ok(output.into()),
+            ))
         }
         Ok(Reconciled::DidNotHappen) => Recovered::Run(claimed),
         Ok(Reconciled::Unknown) => {

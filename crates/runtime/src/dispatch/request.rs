@@ -1,5 +1,6 @@
 //! A call as it is handed in, and what it carries through the rooms.
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::handler::ReportProgress;
 use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
+use crate::trace::Trace;
 
 /// A call as a protocol hands it in. Its debug form does not show the input.
 #[derive(Clone)]
@@ -40,6 +42,11 @@ pub struct CallRequest {
     pub abort: Option<CancellationToken>,
     /// Where to tell how far the work is.
     pub progress: Option<Arc<dyn ReportProgress>>,
+    /// The trace the call belongs to.
+    pub trace: Option<Trace>,
+    /// The place the call takes up, given back by dropping it when the work has ended: work with a key
+    /// keeps its place after its caller has left.
+    pub place: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Where a call comes from.
@@ -106,6 +113,8 @@ impl CallRequest {
             timeout_ms: None,
             abort: None,
             progress: None,
+            trace: None,
+            place: None,
         }
     }
 
@@ -143,6 +152,8 @@ pub(crate) struct Call {
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) abort: Option<CancellationToken>,
     pub(crate) progress: Option<Arc<dyn ReportProgress>>,
+    pub(crate) trace: Option<Trace>,
+    pub(crate) place: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Call {
@@ -167,6 +178,8 @@ impl Call {
             timeout_ms: request.timeout_ms,
             abort: request.abort,
             progress: request.progress,
+            trace: request.trace,
+            place: request.place,
         }
     }
 }

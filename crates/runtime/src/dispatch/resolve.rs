@@ -75,11 +75,7 @@ fn not_found(registry: &Registry, call: &Call) -> Failure {
 
 /// The failure for a name nothing answers to, with the nearest of those that could be meant and what
 /// to do with them.
-pub(crate) fn absent<'a>(
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-    instead: &str,
-) -> Failure {
+pub fn absent<'a>(name: &str, known: impl Iterator<Item = &'a str>, instead: &str) -> Failure {
     let near = nearest(name, known);
     let asked = asked_name(name);
     let failure = Failure::new(codes::NOT_FOUND)

@@ -48,7 +48,8 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
             Speaker::Handler => operation,
         });
     }
-    if failure.operation().is_none() {
+    // What could not be read as a call asked for nothing in particular.
+    if failure.operation().is_none() && !operation.is_empty() {
         failure = failure.with_operation(operation);
     }
     let mut shows_input = false;

@@ -16,6 +16,7 @@ use panpan_contract::{Effect, Failure, Redacted, hex};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::WaitForCancellationFutureOwned;
+use uuid::Uuid;
 
 use super::Dispatcher;
 use super::attempt::{cancelled, panicked, said};
@@ -66,6 +67,11 @@ impl Subscription {
             count: 0,
             _cancelled_afterwards: cancelled_afterwards,
         }
+    }
+
+    /// The id of the call.
+    pub fn call_id(&self) -> Uuid {
+        self.call.id
     }
 
     /// How many items there were so far.

@@ -40,26 +40,35 @@ pub type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 /// use panpan_runtime::{Context, Handler};
 /// use serde_json::Value;
 ///
-/// async fn echo(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
-///     Ok(Value::clone(&input))
+/// async fn echo(_: Context, input: Arc<Value>) -> Result<Arc<Value>, Failure> {
+///     Ok(input)
 /// }
 /// let handler: Box<dyn Handler> = Box::new(echo);
 /// # drop(handler);
 /// ```
 pub trait Handler: Send + Sync + 'static {
-    /// Runs the operation once.
-    fn call(&self, context: Context, input: Arc<Value>) -> BoxFuture<'_, Result<Value, Failure>>;
+    /// Runs the operation once. The output may be shared with whoever has it already.
+    fn call(
+        &self,
+        context: Context,
+        input: Arc<Value>,
+    ) -> BoxFuture<'_, Result<Arc<Value>, Failure>>;
 }
 
-impl<F, Run, E> Handler for F
+impl<F, Run, O, E> Handler for F
 where
     F: Fn(Context, Arc<Value>) -> Run + Send + Sync + 'static,
-    Run: Future<Output = Result<Value, E>> + Send + 'static,
+    Run: Future<Output = Result<O, E>> + Send + 'static,
+    O: Into<Arc<Value>>,
     E: Into<Failure>,
 {
-    fn call(&self, context: Context, input: Arc<Value>) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn call(
+        &self,
+        context: Context,
+        input: Arc<Value>,
+    ) -> BoxFuture<'_, Result<Arc<Value>, Failure>> {
         let run = self(context, input);
-        Box::pin(async move { run.await.map_err(Into::into) })
+        Box::pin(async move { run.await.map(Into::into).map_err(Into::into) })
     }
 }
 

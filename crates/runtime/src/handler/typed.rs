@@ -55,7 +55,11 @@ where
     O: Serialize + JsonSchema + 'static,
     E: DeclareFailures + 'static,
 {
-    fn call(&self, context: Context, input: Arc<Value>) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn call(
+        &self,
+        context: Context,
+        input: Arc<Value>,
+    ) -> BoxFuture<'_, Result<Arc<Value>, Failure>> {
         let run = match I::deserialize(&*input) {
             Ok(input) => (self.run)(context, input),
             Err(error) => {
@@ -65,7 +69,8 @@ where
         };
         Box::pin(async move {
             let output = run.await.map_err(Into::into)?;
-            serde_json::to_value(output).map_err(|error| untyped(&error))
+            let output = serde_json::to_value(output);
+            output.map(Arc::new).map_err(|error| untyped(&error))
         })
     }
 }

@@ -1,5 +1,8 @@
 //! Why a store did not do what it was asked.
 
+use panpan_contract::failure::Alternative;
+use panpan_contract::{Failure, codes};
+
 /// A store did not do what it was asked; nothing of the request was kept.
 ///
 /// Every reason can pass by itself or by a person's hand, and the store goes on when it has.
@@ -50,5 +53,13 @@ impl StoreError {
             StoreError::Slow => "Wait longer, or find out what keeps the store busy",
             StoreError::Closed => "Call again when the gateway has started anew",
         }
+    }
+
+    /// What a caller is told whose request needed the store.
+    pub fn failure(&self) -> Failure {
+        Failure::new(codes::ERR_STORE_UNAVAILABLE)
+            .with_message(self.to_string())
+            .with_detail("reason", self.word())
+            .with_alternatives([Alternative::from(self.advice())])
     }
 }

@@ -2,6 +2,7 @@
 //! where it was.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -114,7 +115,7 @@ impl Place {
             return Ok(());
         }
         let made: Vec<&Path> = folder.ancestors().take_while(|it| !it.exists()).collect();
-        fs::create_dir_all(folder).map_err(|source| OpenError::Folder {
+        make_private(folder).map_err(|source| OpenError::Folder {
             path: self.path.clone(),
             source,
         })?;
@@ -163,6 +164,15 @@ fn set_up_reader(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "query_only", true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(())
+}
+
+/// Makes a folder, and those above it that are missing, into which nobody else may look.
+fn make_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// Makes what was made in a folder durable. SQLite does so for the file's own folder and no further;

@@ -122,9 +122,10 @@ impl Work {
 }
 
 impl Handler for Work {
-    fn call(&self, context: Context, _: Arc<Value>) -> BoxFuture<'_, Result<Value, Failure>> {
+    fn call(&self, context: Context, _: Arc<Value>) -> BoxFuture<'_, Result<Arc<Value>, Failure>> {
         let (number, act) = self.begin(&context);
-        Box::pin(self.clone().act(number, act))
+        let work = self.clone().act(number, act);
+        Box::pin(async move { work.await.map(Arc::new) })
     }
 }
 
