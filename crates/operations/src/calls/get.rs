@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{WATCH_SCOPE, operation, unavailable};
+use super::{WATCH_SCOPE, operation};
 
 #[derive(Debug, Failure)]
 enum GetError {
@@ -49,7 +49,7 @@ pub(super) async fn run(
     input: Arc<Value>,
 ) -> Result<Value, Failure> {
     let id = Uuid::deserialize(&input["id"]).map_err(|error| untyped(&error))?;
-    let found = store.find(id).await.map_err(|error| unavailable(&error))?;
+    let found = store.find(id).await.map_err(|error| error.failure())?;
     let recording = found.ok_or_else(|| GetError::NotRecorded { id: id.to_string() })?;
     serde_json::to_value(recording).map_err(|error| untyped(&error))
 }

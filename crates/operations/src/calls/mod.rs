@@ -12,10 +12,9 @@ mod tests;
 
 use std::sync::Arc;
 
-use panpan_contract::failure::Alternative;
+use panpan_contract::Failure;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
-use panpan_runtime::ports::{Outcomes, StoreError};
+use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Builder, Context, Handler};
 use serde_json::Value;
 
@@ -52,12 +51,4 @@ fn operation(name: &str, op_type: OperationType, scope: &str, description: &str)
     spec.access_control.required_scopes = vec![scope.to_owned()];
     spec.idempotency.idempotent = op_type == OperationType::Query;
     spec
-}
-
-/// The store did not answer.
-fn unavailable(error: &StoreError) -> Failure {
-    Failure::new(codes::ERR_STORE_UNAVAILABLE)
-        .with_message(error.to_string())
-        .with_detail("reason", error.word())
-        .with_alternatives([Alternative::from(error.advice())])
 }

@@ -9,7 +9,7 @@ use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{WATCH_SCOPE, operation, unavailable};
+use super::{WATCH_SCOPE, operation};
 
 /// The most recordings given at once.
 const RECENT_LIMIT: usize = 100;
@@ -52,6 +52,6 @@ pub(super) async fn run(
     let Input { limit, failed_only } =
         Input::deserialize(&*input).map_err(|error| untyped(&error))?;
     let calls = store.recent(limit, failed_only).await;
-    let calls = calls.map_err(|error| unavailable(&error))?;
+    let calls = calls.map_err(|error| error.failure())?;
     Ok(json!({"calls": calls}))
 }

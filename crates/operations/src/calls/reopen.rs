@@ -11,7 +11,7 @@ use panpan_runtime::{Context, IdempotencyKey, KEY_LENGTH_LIMIT, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{OPERATE_SCOPE, operation, unavailable};
+use super::{OPERATE_SCOPE, operation};
 
 #[derive(Deserialize)]
 struct Input {
@@ -61,7 +61,7 @@ pub(super) async fn run(
         reason: input.reason,
     };
     let reopened = store.reopen(reopening).await;
-    match reopened.map_err(|error| unavailable(&error))? {
+    match reopened.map_err(|error| error.failure())? {
         Reopened::Free { generation } => Ok(json!({"generation": generation})),
         Reopened::NothingKept => Err(unusable(
             "/idempotency_key",

@@ -11,7 +11,7 @@ use panpan_runtime::{Context, untyped};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{WATCH_SCOPE, operation, unavailable};
+use super::{WATCH_SCOPE, operation};
 
 #[derive(Deserialize)]
 struct Input {
@@ -67,7 +67,7 @@ pub(super) async fn run(
         .now()
         .saturating_sub(SignedDuration::from_hours(hours));
     let counts = store.counts(since.unwrap_or(Timestamp::MIN)).await;
-    let counts = counts.map_err(|error| unavailable(&error))?;
+    let counts = counts.map_err(|error| error.failure())?;
     let wanted = counts.into_iter().filter(|count| {
         operation
             .as_ref()

@@ -1,6 +1,8 @@
 //! The demonstration: `demo/echo` always succeeds, `demo/fail` fails on request, `demo/divide` fails
-//! with codes of its own, `demo/flaky` fails for a while, `demo/order` must not happen twice.
+//! with codes of its own, `demo/flaky` fails for a while, `demo/order` must not happen twice, `demo/wait`
+//! takes time and `demo/count` gives items.
 
+mod count;
 mod divide;
 mod echo;
 mod fail;
@@ -8,9 +10,10 @@ mod flaky;
 mod order;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_runtime::Builder;
+use panpan_runtime::{Builder, Registration};
 
 /// Adds the demonstration to a registry.
 ///
@@ -25,6 +28,8 @@ pub fn demo(builder: Builder) -> Builder {
         .register(divide::spec(), divide::run)
         .register(flaky::spec(), flaky::run)
         .register(order::spec(), order::run)
+        .register(wait::spec(), wait::run)
+        .add(Registration::streaming(count::spec(), count::open))
 }
 
 /// A query of the demonstration that gives the same answer every time.

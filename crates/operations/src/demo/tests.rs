@@ -2,19 +2,24 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
 use panpan_contract::Redacted;
-use panpan_runtime::testing::{TestClock, TestWorld};
+use panpan_runtime::testing::{Notes, TestClock, TestWorld};
 use panpan_runtime::{Answer, CallRequest, Dispatcher, IdempotencyKey, Registry};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
 
-async fn answers(requests: impl IntoIterator<Item = CallRequest>) -> Vec<Answer> {
+fn dispatcher() -> (Dispatcher, Arc<Notes>) {
     let registry = super::demo(Registry::builder()).build().unwrap();
     assert_eq!(registry.schema_problems(), []);
     let clock = Arc::new(TestClock::start());
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let TestWorld { world, notes } = TestWorld::around(store, clock);
-    let dispatcher = Dispatcher::new(registry, world);
+    (Dispatcher::new(registry, world), notes)
+}
+
+async fn answers(requests: impl IntoIterator<Item = CallRequest>) -> Vec<Answer> {
+    let (dispatcher, notes) = dispatcher();
     let mut answers = Vec::new();
     for request in requests {
         answers.push(dispatcher.dispatch(request).await);
@@ -144,4 +149,31 @@ async fn an_order_is_placed_once_per_key() {
         .collect();
     assert_ne!(orders[0], orders[1]);
     assert_eq!(orders[2], orders[3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_count_gives_every_number_and_fails_where_it_is_asked_to() {
+    for (input, numbers, fails) in [
+        (json!({"to": 3}), 3, false),
+        (json!({"to": 0}), 0, false),
+        (json!({"to": 3, "every_ms": 100}), 3, false),
+        (json!({"to": 3, "fail_after": 1}), 1, true),
+        (json!({"to": 3, "fail_after": 3}), 3, true),
+        (json!({"to": 3, "fail_after": 4}), 3, false),
+    ] {
+        let request = CallRequest::from_wire("demo/count", input.clone());
+        let items = dispatcher().0.subscribe(request).unwrap();
+        let items: Vec<_> = items.collect().await;
+        let given = items.iter().filter(|item| item.is_ok()).count();
+        assert_eq!(given, numbers, "{input}");
+        assert_eq!(items.iter().any(Result::is_err), fails, "{input}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_takes_as_long_as_it_says() {
+    let began = tokio::time::Instant::now();
+    let answer = call("demo/wait", json!({"ms": 1234})).await;
+    assert_eq!(answer.unwrap(), json!({"waited_ms": 1234}));
+    assert_eq!(began.elapsed().as_millis(), 1234);
 }
