@@ -1,0 +1,358 @@
+//! What a failing answer looks like, for failures an operation declares and for those the server
+//! itself gives.
+//!
+//! Every failure is told in two shapes, by what the caller accepts: the `call` dialect, told apart
+//! by `code`, and problem details, told apart by `type`.
+
+use std::collections::BTreeMap;
+
+use panpan_contract::catalogue::Entry;
+use panpan_contract::codes;
+use panpan_contract::dialect::{Envelope, RESIDUAL};
+use panpan_contract::operation::ErrorDefinition;
+use serde_json::{Map, Value, json};
+
+use super::components::Components;
+use super::{ERROR_ID, header_references};
+
+/// What decides which failures the server itself may answer with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Circumstances {
+    /// Something is asked of the caller.
+    pub(super) is_guarded: bool,
+    /// A call may carry a key.
+    pub(super) takes_key: bool,
+}
+
+/// The status of FORBIDDEN for callers nobody knows, also those with a token that is not valid,
+/// whatever they ask for; the catalogue has the status for all others.
+const UNKNOWN_CALLER_STATUS: u16 = 401;
+
+const ALWAYS: &[&Entry] = &[
+    codes::PARSE_ERROR,
+    codes::INVALID_REQUEST,
+    codes::INVALID_OPERATION_TYPE,
+    codes::NOT_FOUND,
+    codes::INVALID_INPUT,
+    codes::ERR_RATE_LIMITED,
+    codes::INTERNAL,
+    codes::ERR_OVERLOADED,
+    codes::ERR_CIRCUIT_OPEN,
+    codes::TIMEOUT,
+];
+const WITH_KEY: &[&Entry] = &[
+    codes::ERR_MISSING_IDEMPOTENCY_KEY,
+    codes::ERR_IDEMPOTENCY_KEY_REUSED,
+    codes::ERR_IDEMPOTENCY_IN_FLIGHT,
+    codes::ERR_OUTCOME_UNKNOWN,
+    codes::ERR_OUTCOME_TOO_LARGE,
+    codes::ERR_STORE_UNAVAILABLE,
+    codes::ERR_RECOVERY_EXHAUSTED,
+];
+
+/// A shape failures are written in.
+struct Shape {
+    media_type: &'static str,
+    /// The component that every failure of this shape fits.
+    base: &'static str,
+    /// What the names of the components end with.
+    suffix: &'static str,
+    /// The member that tells failures apart.
+    member: &'static str,
+}
+
+const SHAPES: [Shape; 2] = [
+    Shape {
+        media_type: "application/json",
+        base: "Failure",
+        suffix: "",
+        member: "code",
+    },
+    Shape {
+        media_type: "application/problem+json",
+        base: "Problem",
+        suffix: ".problem",
+        member: "type",
+    },
+];
+
+impl Shape {
+    /// What stands in the member that tells failures apart.
+    fn mark(&self, code: &str) -> String {
+        match self.member {
+            "type" => format!("{}{code}", Envelope::default().errors_base),
+            _ => code.to_owned(),
+        }
+    }
+}
+
+/// References to what a failure looks like in each shape.
+type Bodies = [Value; SHAPES.len()];
+
+/// A failure among the answers of one operation.
+struct Told {
+    code: String,
+    description: String,
+    bodies: Bodies,
+}
+
+/// The failing answers, those that are shared and what they are made of.
+pub(super) struct Failures {
+    bases: Bodies,
+    /// Bodies of codes whose details may be anything, which are the same wherever they are given.
+    plain: BTreeMap<String, Bodies>,
+    responses: Map<String, Value>,
+}
+
+impl Failures {
+    pub(super) fn new(components: &mut Components) -> Self {
+        let [call, problem] = &SHAPES;
+        Self {
+            bases: [
+                components.add(call.base, call_schema()),
+                components.add(problem.base, problem_schema()),
+            ],
+            plain: BTreeMap::new(),
+            responses: Map::new(),
+        }
+    }
+
+    pub(super) fn into_responses(self) -> Map<String, Value> {
+        self.responses
+    }
+
+    /// The failing answers of an operation, by status.
+    pub(super) fn responses(
+        &mut self,
+        owner: &str,
+        declared: &[ErrorDefinition],
+        circumstances: Circumstances,
+        components: &mut Components,
+    ) -> Map<String, Value> {
+        let mut by_status: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+        for definition in declared {
+            let group = by_status.entry(status(definition)).or_default();
+            if group
+                .iter()
+                .all(|told| told.code != definition.code.as_str())
+            {
+                group.push(self.declared(owner, definition, components));
+            }
+        }
+        let mut responses = Map::new();
+        for (status, own) in own(circumstances) {
+            let name = status.to_string();
+            let response = match by_status.remove(&name) {
+                Some(declared) => response(&name, &self.joined(declared, &own, components)),
+                None => self.shared(&name, &own, components),
+            };
+            responses.insert(name, response);
+        }
+        let others = by_status.into_iter();
+        responses.extend(others.map(|(status, told)| {
+            let written = response(&status, &told);
+            (status, written)
+        }));
+        responses
+    }
+
+    /// Declared failures with those of the server that have the same status.
+    fn joined(
+        &mut self,
+        mut told: Vec<Told>,
+        own: &[&'static Entry],
+        components: &mut Components,
+    ) -> Vec<Told> {
+        for entry in own {
+            if told.iter().all(|it| it.code != entry.code) {
+                told.push(self.own(entry, components));
+            }
+        }
+        told
+    }
+
+    /// A reference to an answer that many operations give.
+    fn shared(
+        &mut self,
+        status: &str,
+        own: &[&'static Entry],
+        components: &mut Components,
+    ) -> Value {
+        let is_keyed = own.iter().any(|entry| WITH_KEY.contains(entry));
+        let name = format!("Status{status}{}", if is_keyed { "Keyed" } else { "" });
+        if !self.responses.contains_key(&name) {
+            let told: Vec<_> = own
+                .iter()
+                .map(|entry| self.own(entry, components))
+                .collect();
+            self.responses.insert(name.clone(), response(status, &told));
+        }
+        json!({"$ref": format!("#/components/responses/{name}")})
+    }
+
+    fn own(&mut self, entry: &Entry, components: &mut Components) -> Told {
+        Told {
+            code: entry.code.to_owned(),
+            description: format!("{}.", entry.title),
+            bodies: self.plain_bodies(entry.code, components),
+        }
+    }
+
+    fn declared(
+        &mut self,
+        owner: &str,
+        definition: &ErrorDefinition,
+        components: &mut Components,
+    ) -> Told {
+        let code = definition.code.as_str();
+        let is_plain = matches!(&definition.schema, Value::Object(it) if it.is_empty());
+        let bodies = if is_plain || definition.schema == true {
+            self.plain_bodies(code, components)
+        } else {
+            let name = format!("{owner}.{code}");
+            let details = components.adopt(&format!("{name}.details"), &definition.schema);
+            self.bodies(&name, code, Some(&details), components)
+        };
+        Told {
+            code: code.to_owned(),
+            description: definition.description.clone(),
+            bodies,
+        }
+    }
+
+    fn plain_bodies(&mut self, code: &str, components: &mut Components) -> Bodies {
+        if let Some(bodies) = self.plain.get(code) {
+            return bodies.clone();
+        }
+        let bodies = self.bodies(code, code, None, components);
+        self.plain.insert(code.to_owned(), bodies.clone());
+        bodies
+    }
+
+    fn bodies(
+        &self,
+        name: &str,
+        code: &str,
+        details: Option<&Value>,
+        components: &mut Components,
+    ) -> Bodies {
+        std::array::from_fn(|index| {
+            let (shape, base) = (&SHAPES[index], &self.bases[index]);
+            let mut schema = json!({
+                "allOf": [base],
+                "properties": {shape.member: {"const": shape.mark(code)}},
+                "required": [shape.member],
+            });
+            if let Some(details) = details {
+                schema["properties"]["details"] = details.clone();
+            }
+            components.add(&format!("{name}{}", shape.suffix), schema)
+        })
+    }
+}
+
+/// The status a declared failure is answered with, or the statuses it was imported from.
+fn status(definition: &ErrorDefinition) -> String {
+    match (definition.http_status, definition.kind()) {
+        (Some(pattern), _) => pattern.to_string(),
+        (None, Ok(kind)) => kind.http_status().to_string(),
+        (None, Err(_)) => codes::INTERNAL.http.to_string(),
+    }
+}
+
+/// What the server itself may answer, by status.
+fn own(circumstances: Circumstances) -> BTreeMap<u16, Vec<&'static Entry>> {
+    let mut by_status: BTreeMap<u16, Vec<_>> = BTreeMap::new();
+    let keyed = WITH_KEY.iter().filter(|_| circumstances.takes_key);
+    for entry in ALWAYS.iter().chain(keyed) {
+        by_status.entry(entry.http).or_default().push(*entry);
+    }
+    let forbidden = circumstances.is_guarded.then_some(codes::FORBIDDEN.http);
+    for status in [UNKNOWN_CALLER_STATUS].into_iter().chain(forbidden) {
+        by_status.entry(status).or_default().push(codes::FORBIDDEN);
+    }
+    by_status
+}
+
+fn response(status: &str, told: &[Told]) -> Value {
+    let lines = told
+        .iter()
+        .map(|it| format!("`{}`: {}", it.code, it.description));
+    let content = SHAPES.iter().enumerate().map(|(index, shape)| {
+        let media = json!({"schema": choice(shape, index, told)});
+        (shape.media_type.to_owned(), media)
+    });
+    let headers: &[&str] = match status {
+        "401" => &[ERROR_ID, "WWW-Authenticate"],
+        "429" | "503" => &[ERROR_ID, "Retry-After"],
+        _ => &[ERROR_ID],
+    };
+    json!({
+        "description": lines.collect::<Vec<_>>().join("\n\n"),
+        "headers": header_references(headers),
+        "content": content.collect::<Map<_, _>>(),
+    })
+}
+
+/// One of several failures, told apart by their mark; or the only one.
+fn choice(shape: &Shape, index: usize, told: &[Told]) -> Value {
+    if let [only] = told {
+        return only.bodies[index].clone();
+    }
+    let mapping = told.iter().map(|it| {
+        let reference = it.bodies[index]["$ref"].clone();
+        (shape.mark(&it.code), reference)
+    });
+    json!({
+        "oneOf": told.iter().map(|it| &it.bodies[index]).collect::<Vec<_>>(),
+        "discriminator": {
+            "propertyName": shape.member,
+            "mapping": mapping.collect::<Map<_, _>>(),
+        },
+    })
+}
+
+fn call_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["code", "message", "retryable"],
+        "properties": {
+            "code": {"type": "string", "description": "What failed; its page is at /errors/{code}."},
+            "message": {"type": "string"},
+            "retryable": {
+                "type": "boolean",
+                "description": "Whether the identical call may succeed later.",
+            },
+            "details": {"type": "object"},
+            RESIDUAL: {"type": "object", "description": "Everything else that is known."},
+        },
+    })
+}
+
+fn problem_schema() -> Value {
+    let violation = json!({
+        "type": "object",
+        "required": ["pointer", "detail"],
+        "properties": {
+            "pointer": {"type": "string"}, "detail": {"type": "string"},
+            "kind": {"type": "string"}, "expected": {"type": "string"}, "actual": true,
+        },
+    });
+    json!({
+        "type": "object",
+        "description": "Problem details, RFC 9457.",
+        "required": ["type", "title", "status", "detail", "retryable"],
+        "properties": {
+            "type": {"type": "string", "format": "uri-reference"},
+            "title": {"type": "string"},
+            "status": {"type": "integer", "minimum": 400, "maximum": 599},
+            "detail": {"type": "string"},
+            "instance": {"type": "string", "format": "uri"},
+            "retryable": {"type": "boolean"},
+            "retry_after_ms": {"type": "integer", "minimum": 0},
+            "details": {"type": "object"},
+            "errors": {"type": "array", "items": violation},
+            RESIDUAL: {"type": "object", "description": "Everything else that is known."},
+        },
+    })
+}

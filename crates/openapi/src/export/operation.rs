@@ -1,0 +1,122 @@
+//! One operation as `POST /operations/{namespace}/{operation}`.
+
+use panpan_contract::operation::{AccessControl, KeyRule, OperationSpec, OperationType};
+use serde_json::{Map, Value, json};
+
+use super::components::Components;
+use super::failures::{Circumstances, Failures};
+use super::{BEARER, header_references};
+
+/// What a stream of items looks like.
+pub(super) const STREAM: &str =
+    "The items, each the data of one event, until the end or an event `error`.";
+
+/// The operation, with everything it may answer.
+pub(super) fn written(
+    spec: &OperationSpec,
+    failures: &mut Failures,
+    components: &mut Components,
+) -> Value {
+    let name = spec.name.as_str();
+    let input = components.adopt(&format!("{name}.input"), &spec.input_schema);
+    let output = components.adopt(&format!("{name}.output"), &spec.output_schema);
+    let circumstances = Circumstances {
+        is_guarded: is_guarded(&spec.access_control),
+        takes_key: spec.op_type == OperationType::Mutation,
+    };
+    let mut responses = failures.responses(name, &spec.error_schemas, circumstances, components);
+    responses.insert("200".to_owned(), success(spec.op_type, &output));
+    let mut operation = json!({
+        "operationId": name,
+        "tags": [spec.name.namespace()],
+        "x-panpan-op-type": spec.op_type,
+        "requestBody": {"required": true, "content": {"application/json": {"schema": input}}},
+        "responses": responses,
+        "security": security(&spec.access_control),
+    });
+    if let Some(title) = &spec.title {
+        operation["summary"] = title.as_str().into();
+    }
+    if let Some(description) = &spec.description {
+        operation["description"] = description.as_str().into();
+    }
+    let mut parameters = call_headers();
+    if circumstances.takes_key {
+        parameters.push(key_header(is_key_required(spec)));
+    }
+    operation["parameters"] = parameters.into();
+    operation
+}
+
+/// The headers every call may carry.
+fn call_headers() -> Vec<Value> {
+    let optional = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "description": description, "schema": schema});
+    vec![
+        optional(
+            "Panpan-Retry-Seed",
+            "Makes the waits between attempts the same each time.",
+            json!({"type": "integer"}),
+        ),
+        optional(
+            "Panpan-Timeout-Ms",
+            "How long the call may take.",
+            json!({"type": "integer", "minimum": 1}),
+        ),
+    ]
+}
+
+/// The header that carries an idempotency key.
+pub(super) fn key_header(is_required: bool) -> Value {
+    json!({
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": is_required,
+        "description": "One for each thing that is to happen, and the same for every repetition of \
+                        it: what was recorded under it is answered again.",
+        "schema": {"type": "string", "minLength": 1},
+    })
+}
+
+/// Where some inputs need no key, the header cannot be demanded of all.
+fn is_key_required(spec: &OperationSpec) -> bool {
+    let rule = &spec.idempotency;
+    rule.key == KeyRule::Required && !rule.idempotent && rule.by_input.is_none()
+}
+
+fn is_guarded(access: &AccessControl) -> bool {
+    *access != AccessControl::default()
+}
+
+/// Who may call: with a token that carries all the scopes, or anyone, known or not.
+fn security(access: &AccessControl) -> Value {
+    if !is_guarded(access) {
+        return json!([{}, {BEARER: []}]);
+    }
+    let all = &access.required_scopes;
+    let ways: Vec<_> = match access.required_scopes_any.as_deref() {
+        Some(any) if !any.is_empty() => any
+            .iter()
+            .map(|one| json!({BEARER: all.iter().chain([one]).collect::<Vec<_>>()}))
+            .collect(),
+        _ => vec![json!({BEARER: all})],
+    };
+    ways.into()
+}
+
+fn success(op_type: OperationType, output: &Value) -> Value {
+    let (media_type, description) = match op_type {
+        OperationType::Subscription => (
+            "text/event-stream",
+            format!("What `POST /subscribe` gives for it; it cannot be called here. {STREAM}"),
+        ),
+        OperationType::Query | OperationType::Mutation => {
+            ("application/json", "The output.".to_owned())
+        }
+    };
+    let content = Map::from_iter([(media_type.to_owned(), json!({"schema": output}))]);
+    let mut success = json!({"description": description, "content": content});
+    if op_type == OperationType::Mutation {
+        success["headers"] = header_references(&["Idempotent-Replayed"]);
+    }
+    success
+}

@@ -1,0 +1,353 @@
+//! What is exported, judged by a walk over the document that knows nothing of how it was made.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+use panpan_contract::operation::OperationSpec;
+use panpan_openapi::{About, export};
+use serde_json::{Map, Value, json};
+
+const ABOUT: About<'_> = About {
+    title: "files",
+    version: "2.1.0",
+    server: Some("http://127.0.0.1:7077"),
+};
+
+fn specs() -> Vec<OperationSpec> {
+    let schema = "https://json-schema.org/draft/2020-12/schema";
+    let written = json!([
+        {
+            "name": "fs/read", "op_type": "query", "title": "Read", "description": "Gives the text.",
+            "input_schema": {
+                "$schema": schema, "$id": "urn:example:input",
+                "type": "object", "required": ["path"], "properties": {"path": {"$ref": "#/$defs/Path"}},
+                "$defs": {"Path": {"type": "string", "pattern": "^/"}},
+            },
+            "output_schema": {"type": "string"},
+            "error_schemas": [
+                {"code": "NO_FILE", "description": "None there.", "http_status": 404,
+                 "schema": {"type": "object", "required": ["at"], "properties": {"at": {"$ref": "#/$defs/At"}},
+                            "$defs": {"At": {"type": "string", "maxLength": 3}}}},
+                {"code": "NO_FOLDER", "description": "No folder.", "http_status": 404},
+                {"code": "HTTP_429", "description": "Too many."},
+                {"code": "ODD", "description": "Odd.", "http_status": "4XX"},
+                {"code": "OTHER", "description": "Anything.", "http_status": "default"},
+            ],
+            "access_control": {"required_scopes": ["fs"], "required_scopes_any": ["a", "b"]},
+        },
+        {
+            "name": "fs/write", "op_type": "mutation", "idempotency": {"key": "required"},
+            "input_schema": {
+                "$ref": "#/$defs/Path",
+                "$defs": {"Path": {"$anchor": "path", "properties": {"inner": {"$ref": "#path"}}}},
+            },
+            "output_schema": {"properties": {"children": {"items": {"$ref": "#"}}, "name": {"type": "string"}}},
+            "error_schemas": [{"code": "NO_FOLDER", "description": "No folder.", "http_status": 404}],
+        },
+        {
+            "name": "fs/write.all", "op_type": "mutation",
+            "idempotency": {"key": "required", "by_input": {"pointer": "/a", "idempotent_values": [1]}},
+            "input_schema": {"$dynamicAnchor": "node", "type": "object",
+                             "properties": {"next": {"$dynamicRef": "#node"}}},
+        },
+        {"name": "fs.write/all", "op_type": "query", "input_schema": false},
+        {"name": "fs/watch", "op_type": "subscription", "output_schema": {"type": "integer"}},
+        {"name": "fs/hidden", "op_type": "query", "visibility": "internal"},
+    ]);
+    serde_json::from_value(written).unwrap()
+}
+
+fn document() -> Value {
+    export(specs().iter(), &ABOUT)
+}
+
+/// Every object of the document.
+fn objects(value: &Value) -> Vec<&Map<String, Value>> {
+    let mut found = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                found.push(members);
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The schema a reference leads to, as a schema that stands alone.
+fn extracted(document: &Value, reference: &str) -> Value {
+    let text = document["components"]["schemas"].to_string();
+    let definitions = text.replace("#/components/schemas/", "#/$defs/");
+    let definitions: Value = serde_json::from_str(&definitions).unwrap();
+    let reference = reference.replace("#/components/schemas/", "#/$defs/");
+    json!({"$ref": reference, "$defs": definitions})
+}
+
+fn operation<'a>(document: &'a Value, name: &str) -> &'a Value {
+    &document["paths"][format!("/operations/{name}")]["post"]
+}
+
+/// An answer, with what it refers to put in its place.
+fn answer<'a>(document: &'a Value, name: &str, status: &str) -> &'a Value {
+    let written = &operation(document, name)["responses"][status];
+    match written["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).unwrap(),
+        None => written,
+    }
+}
+
+/// The codes an answer may carry.
+fn codes(document: &Value, name: &str, status: &str) -> Vec<String> {
+    let schema = &answer(document, name, status)["content"]["application/json"]["schema"];
+    let one_of = schema["oneOf"].as_array().cloned();
+    let choices = one_of.unwrap_or_else(|| vec![schema.clone()]);
+    let code = |choice: &Value| {
+        let body = document
+            .pointer(&choice["$ref"].as_str().unwrap()[1..])
+            .unwrap();
+        body["properties"]["code"]["const"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    choices.iter().map(code).collect()
+}
+
+#[test]
+fn every_reference_leads_somewhere() {
+    let document = document();
+    let mut found = 0;
+    for object in objects(&document) {
+        let Some(reference) = object.get("$ref").and_then(Value::as_str) else {
+            continue;
+        };
+        found += 1;
+        let fragment = reference.strip_prefix('#').unwrap();
+        let is_anchor = |object: &Map<_, _>| object.get("$anchor").is_some_and(|it| it == fragment);
+        let is_there = document.pointer(fragment).is_some();
+        assert!(
+            is_there || objects(&document).into_iter().any(is_anchor),
+            "{reference}"
+        );
+    }
+    assert!(found > 50, "{found}");
+}
+
+#[test]
+fn every_schema_can_be_used() {
+    let document = document();
+    for name in document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .keys()
+    {
+        let schema = extracted(&document, &format!("#/components/schemas/{name}"));
+        let built = jsonschema::draft202012::options().build(&schema);
+        assert!(built.is_ok(), "{name}: {}", built.unwrap_err());
+    }
+}
+
+#[test]
+fn a_moved_schema_accepts_what_it_accepted_alone() {
+    let document = document();
+    for spec in specs() {
+        let operation = operation(&document, spec.name.as_str());
+        let request = &operation["requestBody"]["content"]["application/json"]["schema"];
+        for instance in [
+            json!({"path": "/etc"}),
+            json!({"path": "etc"}),
+            json!({"inner": {"inner": 5}}),
+            json!({"next": {"next": 5}}),
+            json!({"next": {"next": {}}}),
+            json!(5),
+        ] {
+            let Some(reference) = request["$ref"].as_str() else {
+                assert_eq!(spec.name.as_str(), "fs/hidden");
+                continue;
+            };
+            assert_eq!(
+                jsonschema::is_valid(&extracted(&document, reference), &instance),
+                jsonschema::is_valid(&spec.input_schema, &instance),
+                "{} {instance}",
+                spec.name
+            );
+        }
+    }
+}
+
+#[test]
+fn every_operation_is_there_once_and_internal_ones_are_not() {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    let mut ids: Vec<_> = paths
+        .values()
+        .flat_map(|item| item.as_object().unwrap().values())
+        .map(|operation| operation["operationId"].as_str().unwrap())
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(
+        ids,
+        [
+            "batch",
+            "call",
+            "fs.write/all",
+            "fs/read",
+            "fs/watch",
+            "fs/write",
+            "fs/write.all",
+            "schema",
+            "search",
+            "subscribe"
+        ]
+    );
+}
+
+#[test]
+fn the_members_openapi_demands_are_there() {
+    let document = document();
+    assert_eq!(document["openapi"], "3.1.0");
+    assert_eq!(
+        document["info"],
+        json!({"title": "files", "version": "2.1.0"})
+    );
+    assert_eq!(document["servers"][0]["url"], "http://127.0.0.1:7077");
+    let is_name = |name: &str| {
+        let mut bytes = name.bytes();
+        !name.is_empty() && bytes.all(|it| it.is_ascii_alphanumeric() || b"._-".contains(&it))
+    };
+    for (kind, members) in document["components"].as_object().unwrap() {
+        for name in members.as_object().unwrap().keys() {
+            assert!(is_name(name), "{kind}/{name}");
+        }
+    }
+    for (path, item) in document["paths"].as_object().unwrap() {
+        assert!(path.starts_with('/'), "{path}");
+        for operation in item.as_object().unwrap().values() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let told = response.get("$ref").or_else(|| response.get("description"));
+                assert!(told.is_some_and(Value::is_string), "{path} {status}");
+            }
+            for requirement in operation["security"].as_array().unwrap() {
+                let schemes = requirement.as_object().unwrap().keys();
+                let known = &document["components"]["securitySchemes"];
+                assert!(
+                    schemes.into_iter().all(|it| known.get(it).is_some()),
+                    "{path}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn every_failure_stands_under_its_status() {
+    let document = document();
+    for (name, status, expected) in [
+        ("fs/read", "404", &["NO_FILE", "NO_FOLDER", "NOT_FOUND"][..]),
+        ("fs/read", "429", &["HTTP_429", "ERR_RATE_LIMITED"]),
+        ("fs/read", "4XX", &["ODD"]),
+        ("fs/read", "default", &["OTHER"]),
+        ("fs/read", "401", &["FORBIDDEN"]),
+        ("fs/read", "403", &["FORBIDDEN"]),
+        ("fs/read", "422", &["INVALID_INPUT"]),
+        ("fs/read", "500", &["INTERNAL"]),
+        ("fs/read", "503", &["ERR_OVERLOADED", "ERR_CIRCUIT_OPEN"]),
+        ("fs/read", "504", &["TIMEOUT"]),
+        ("fs/write", "404", &["NO_FOLDER", "NOT_FOUND"]),
+        (
+            "fs/write",
+            "409",
+            &["ERR_IDEMPOTENCY_IN_FLIGHT", "ERR_OUTCOME_UNKNOWN"],
+        ),
+        (
+            "fs/write",
+            "422",
+            &["INVALID_INPUT", "ERR_IDEMPOTENCY_KEY_REUSED"],
+        ),
+        ("fs/watch", "404", &["NOT_FOUND"]),
+        ("fs/watch", "401", &["FORBIDDEN"]),
+    ] {
+        assert_eq!(codes(&document, name, status), expected, "{name} {status}");
+    }
+    let open = operation(&document, "fs/write")["responses"]
+        .as_object()
+        .unwrap();
+    assert!(open.contains_key("401") && !open.contains_key("403"));
+}
+
+#[test]
+fn failures_of_one_status_are_told_apart_by_their_mark() {
+    let document = document();
+    let content = &answer(&document, "fs/read", "404")["content"];
+    for (media_type, member, mark) in [
+        ("application/json", "code", "NO_FILE"),
+        ("application/problem+json", "type", "/errors/NO_FILE"),
+    ] {
+        let discriminator = &content[media_type]["schema"]["discriminator"];
+        assert_eq!(discriminator["propertyName"], member);
+        let reference = discriminator["mapping"][mark].as_str().unwrap();
+        let schema = extracted(&document, reference);
+        let body = |at: &str, mark: &str| {
+            let mut body = json!({
+                "code": "", "message": "m", "retryable": false, "details": {"at": at},
+                "type": "", "title": "t", "status": 404, "detail": "d",
+            });
+            body[member] = mark.into();
+            body
+        };
+        assert!(jsonschema::is_valid(&schema, &body("a/b", mark)));
+        assert!(!jsonschema::is_valid(&schema, &body("a/b/c", mark)));
+        assert!(!jsonschema::is_valid(&schema, &body("a/b", "OTHER")));
+    }
+}
+
+#[test]
+fn keys_tokens_and_streams_are_told() {
+    let document = document();
+    let key = |name: &str| {
+        let parameters = operation(&document, name)["parameters"].as_array().unwrap();
+        let key = parameters.iter().find(|it| it["name"] == "Idempotency-Key");
+        key.map(|it| it["required"] == true)
+    };
+    assert_eq!(key("fs/write"), Some(true));
+    assert_eq!(key("fs/write.all"), Some(false));
+    assert_eq!(key("fs/read"), None);
+    let security = |name: &str| operation(&document, name)["security"].clone();
+    assert_eq!(
+        security("fs/read"),
+        json!([{"bearer": ["fs", "a"]}, {"bearer": ["fs", "b"]}])
+    );
+    assert_eq!(security("fs/write"), json!([{}, {"bearer": []}]));
+    let watch = operation(&document, "fs/watch");
+    assert_eq!(watch["x-panpan-op-type"], "subscription");
+    let items = &watch["responses"]["200"]["content"]["text/event-stream"]["schema"];
+    let schema = extracted(&document, items["$ref"].as_str().unwrap());
+    assert!(jsonschema::is_valid(&schema, &json!(1)) && !jsonschema::is_valid(&schema, &json!("")));
+}
+
+#[test]
+fn a_small_operation_is_written_as_it_always_was() {
+    let spec: OperationSpec = serde_json::from_value(json!({
+        "name": "demo/divide", "op_type": "query", "title": "Divide",
+        "input_schema": {"type": "object"}, "output_schema": {"type": "number"},
+        "error_schemas": [{"code": "DIVISION_BY_ZERO", "description": "Divided by zero.", "http_status": 422,
+                           "schema": {"type": "object", "properties": {"dividend": {"type": "number"}}}}],
+    }))
+    .unwrap();
+    let about = About {
+        server: None,
+        ..ABOUT
+    };
+    let document = export([&spec].into_iter(), &about);
+    let small = json!({
+        "operation": document["paths"]["/operations/demo/divide"]["post"],
+        "failure": document["components"]["schemas"]["demo.divide.DIVISION_BY_ZERO"],
+        "problem": document["components"]["schemas"]["demo.divide.DIVISION_BY_ZERO.problem"],
+        "details": document["components"]["schemas"]["demo.divide.DIVISION_BY_ZERO.details"],
+        "shared": document["components"]["responses"]["Status404"],
+    });
+    let written = serde_json::to_string_pretty(&small).unwrap() + "\n";
+    assert_eq!(written, include_str!("export.golden.json"), "{written}");
+}
