@@ -1,8 +1,9 @@
-//! The services behind the tools: what their answers mean.
+//! The services behind the tools: what their answers mean, and how a running panpan is asked.
 //!
-//! So far the classifier only, a pure function. The guarded client that opens sockets, and the
-//! handlers of imported operations, will live here and nowhere else.
+//! The only crate that opens sockets outwards. The guarded client of other services, and the handlers
+//! of imported operations, will live here too.
 
 mod classify;
+pub mod remote;
 
 pub use classify::{Answer, classify};

@@ -1,0 +1,181 @@
+//! A running panpan, asked over HTTP: for one answer, or for the items of a subscription.
+//!
+//! Nothing is ever asked twice here: whoever calls decides about that, by the failure. What an answer
+//! means is in `answer`, what trouble on the way means in `trouble`.
+
+mod answer;
+mod client;
+mod events;
+mod items;
+mod trouble;
+
+use std::fmt;
+use std::time::Duration;
+
+use panpan_contract::operation::OperationType;
+use panpan_contract::redact::Opaque;
+use panpan_contract::{Failure, Secret};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
+use reqwest::{Client, RequestBuilder, Url};
+use serde::Serialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+pub use answer::ANSWER_BYTES_LIMIT;
+use answer::Heard;
+pub use client::RemoteError;
+pub use events::EVENT_BYTES_LIMIT;
+pub use items::RemoteItems;
+use trouble::Trouble;
+
+/// How much longer than a call's own time its answer is waited for: a server that runs out of time
+/// says so itself, and knows more about it.
+pub const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Where a panpan runs, and what to present there.
+#[derive(Clone, Debug)]
+pub struct RemoteSettings {
+    /// Its address, such as `http://127.0.0.1:7077`.
+    pub url: String,
+    /// The token that says who calls.
+    pub token: Option<Secret<String>>,
+    /// Certificates to trust besides those of the system, as PEM.
+    pub ca: Option<Vec<u8>>,
+    /// How long an answer is waited for when the call does not say.
+    pub timeout: Duration,
+}
+
+/// What to ask for. Its debug form does not show the input.
+#[derive(Clone)]
+pub struct RemoteCall {
+    /// The name of the operation.
+    pub operation: String,
+    /// The input.
+    pub input: Value,
+    /// The idempotency key.
+    pub key: Option<String>,
+    /// What to jitter delays with.
+    pub retry_seed: Option<i64>,
+    /// How long the call may take.
+    pub timeout_ms: Option<u64>,
+    /// What kind of operation it is, if that is known: a lost answer means something else for each.
+    pub op_type: Option<OperationType>,
+}
+
+/// What a panpan answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteAnswer {
+    /// The call that brought the outcome about, where the answer names it.
+    pub call: Option<Uuid>,
+    /// The output, or the failure.
+    pub outcome: Result<Value, Failure>,
+    /// Whether the outcome was there already.
+    pub replayed: bool,
+}
+
+/// A running panpan.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    client: Client,
+    url: Url,
+    authorization: Option<HeaderValue>,
+    timeout: Duration,
+}
+
+impl Remote {
+    /// Makes ready to ask; nothing is sent yet.
+    pub fn new(settings: &RemoteSettings) -> Result<Self, RemoteError> {
+        let url = client::base(&settings.url)?;
+        let authorization = settings.token.as_ref().map(client::bearer).transpose()?;
+        Ok(Self {
+            client: client::build(&url, settings.ca.as_deref(), settings.timeout)?,
+            url,
+            authorization,
+            timeout: settings.timeout,
+        })
+    }
+
+    /// Asks for one answer.
+    ///
+    /// The failure of the operation is an outcome. The outer failure says that there is no answer: what
+    /// happened on the way, and what is known about side effects.
+    pub async fn call(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
+        let patience = self.patience(call);
+        let request = self.request("call", call, "application/json");
+        let trouble = Trouble::new(&self.url, call, patience);
+        let sent = request.timeout(patience).send().await;
+        let response = sent.map_err(|error| trouble.of(&error))?;
+        let heard = Heard::of(response).await;
+        heard.map_err(|error| trouble.of(&error))?.read(&self.url)
+    }
+
+    /// Asks for the items of a subscription. That it is refused is told by the first item.
+    pub async fn subscribe(&self, call: &RemoteCall) -> Result<RemoteItems, Failure> {
+        let patience = self.patience(call);
+        let trouble = Trouble::new(&self.url, call, patience);
+        // The items take as long as they take; only that they begin is waited for.
+        let sending = self.request("subscribe", call, "text/event-stream").send();
+        let sent = tokio::time::timeout(patience, sending).await;
+        let response = sent
+            .map_err(|_| trouble.silence())?
+            .map_err(|error| trouble.of(&error))?;
+        RemoteItems::of(response, trouble).await
+    }
+
+    fn patience(&self, call: &RemoteCall) -> Duration {
+        call.timeout_ms.map_or(self.timeout, |timeout_ms| {
+            Duration::from_millis(timeout_ms).saturating_add(PATIENCE)
+        })
+    }
+
+    fn request(&self, path: &str, call: &RemoteCall, accept: &'static str) -> RequestBuilder {
+        let url = client::below(&self.url, path);
+        let body = serde_json::to_vec(&Body::of(call))
+            .expect("names are strings, and writing to memory does not fail");
+        let request = self
+            .client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, accept)
+            .body(body);
+        match &self.authorization {
+            Some(authorization) => request.header(AUTHORIZATION, authorization),
+            None => request,
+        }
+    }
+}
+
+impl fmt::Debug for RemoteCall {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("RemoteCall")
+            .field("operation", &self.operation)
+            .field("input", &Opaque(&self.input))
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    operation: &'a str,
+    input: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_seed: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+}
+
+impl<'a> Body<'a> {
+    fn of(call: &'a RemoteCall) -> Self {
+        Self {
+            operation: &call.operation,
+            input: &call.input,
+            idempotency_key: call.key.as_deref(),
+            retry_seed: call.retry_seed,
+            timeout_ms: call.timeout_ms,
+        }
+    }
+}
