@@ -1,6 +1,25 @@
-//! The protocols callers speak: each decodes a request, hands it to the dispatcher, encodes the answer.
+//! The protocols callers speak, and the door in front of them. The only crate that listens.
 //!
-//! So far MCP on stdio. Nothing here decides anything about a call: that is the runtime's, and how a
-//! failure is written is the contract's.
+//! Each protocol decodes a request, hands it to the [`Desk`], and encodes the answer. The desk knows who
+//! calls, whether there is room for one more call, and what to count; every protocol goes past it.
+//! Nothing here decides anything about a call: that is the runtime's, and how a failure is written is
+//! the contract's.
 
+mod caller;
+mod desk;
+pub mod http;
+pub mod identity;
+mod json;
+mod jsonrpc;
+pub mod limits;
+pub mod listen;
 pub mod mcp;
+mod meta;
+mod metrics;
+mod search;
+mod ws;
+
+pub use panpan_runtime::CancellationToken;
+
+pub use caller::{Caller, Principal};
+pub use desk::{Anonymous, Desk, Items, Surface};

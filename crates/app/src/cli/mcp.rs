@@ -5,7 +5,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use panpan_runtime::{Dispatcher, Registry, World};
+use panpan_runtime::system::SystemClock;
+use panpan_store::MemoryStore;
+use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::serve_stdio;
+use panpan_surfaces::{Anonymous, Caller, Desk};
 
 use super::Done;
 use super::error::Hinted;
@@ -44,7 +49,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
         .context("cannot start the threads that serve calls")?;
     let served = runtime.block_on(async {
         let tending = tokio::spawn(tend(dispatcher.clone()));
-        let served = serve_stdio(dispatcher.clone()).await;
+        let served = serve_stdio(desk(&dispatcher), Caller::anonymous(None)).await;
         // Calls that hold a key go on when the client has left.
         let drained = tokio::time::timeout(DRAIN, dispatcher.drain()).await;
         tending.abort();
@@ -61,6 +66,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
     served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))?;
     Ok(Done::Yes)
+}
+
+/// Callers on a pipe have no tokens.
+fn desk(dispatcher: &Dispatcher) -> Desk {
+    let clock = Arc::new(SystemClock);
+    let tokens = Tokens::new(Arc::new(MemoryStore::new(clock.clone())), clock);
+    Desk::new(dispatcher.clone(), tokens, Anonymous::Served, Limits::default())
 }
 
 async fn tend(dispatcher: Dispatcher) {

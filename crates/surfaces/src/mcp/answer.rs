@@ -1,36 +1,45 @@
 //! From an outcome to a tool's result.
+//!
+//! A success is built from where it stands: its value is moved into the result and written once as text.
 
 use panpan_contract::Redacted;
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_runtime::{Answer, IdempotencyKey};
-use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, MetaObject, ResultType};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
+
+use super::content;
 
 /// The key in a result's `_meta` that says whether and how long asking again gives the same outcome.
 pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
 
-/// The result of a tool for an answer.
-pub(super) fn of_answer(
+/// The result of a tool for an answer; `gives_blocks` when the output is a list of content blocks.
+pub(super) fn of(
     answer: Answer,
     key: Option<&IdempotencyKey>,
-) -> Result<CallToolResult, ErrorData> {
+    gives_blocks: bool,
+) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
     let as_declared = answer.as_declared;
-    let mut result = of(&answer.into_value())?;
+    let mut result = match answer.into_value() {
+        Ok(output) if gives_blocks => content::result(output),
+        Ok(output) => success(output),
+        Err(failure) => failed(&failure),
+    };
     if !as_declared {
         // Clients hold structured content against the tool's schema and refuse what does not fit.
         result.structured_content = None;
     }
     if let Some(idempotency) = idempotency {
         let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
-        meta.0
-            .insert(IDEMPOTENCY_RESULT_META_KEY.to_owned(), idempotency);
+        let name = IDEMPOTENCY_RESULT_META_KEY.to_owned();
+        meta.0.insert(name, idempotency);
     }
-    Ok(result)
+    result
 }
 
-fn idempotency(answer: &Answer, key: &IdempotencyKey) -> Value {
+/// Whether and how long asking again with a key gives the same outcome.
+pub(super) fn idempotency(answer: &Answer, key: &IdempotencyKey) -> Value {
     let mut idempotency = json!({"key": key.as_str(), "replayed": answer.replayed});
     if let Some(at) = answer.expires_at {
         idempotency["expires_at"] = json!(at);
@@ -38,69 +47,84 @@ fn idempotency(answer: &Answer, key: &IdempotencyKey) -> Value {
     idempotency
 }
 
-/// The result of a tool for an outcome, the same for every version of the protocol.
-pub(super) fn of(outcome: &Result<Value, Redacted>) -> Result<CallToolResult, ErrorData> {
-    let envelope = Envelope::default();
-    let rendered = match outcome {
-        Ok(output) => Dialect::Mcp.render_success(output, envelope),
-        Err(failure) => Dialect::Mcp.render_failure(failure, envelope),
+/// The result for an output: as text for clients that read text, structured for those that read that.
+pub(super) fn success(output: Value) -> CallToolResult {
+    let (text, structured) = match output {
+        Value::String(text) => (text, None),
+        // Clients of older versions take nothing but an object there; the text block says the same.
+        object @ Value::Object(_) => (object.to_string(), Some(object)),
+        other => (other.to_string(), None),
     };
-    let mut result: CallToolResult = serde_json::from_value(rendered).map_err(|_| unwritable())?;
-    // Clients of older versions take nothing but an object there; the text block says the same.
-    result.structured_content = result.structured_content.filter(Value::is_object);
-    // Required since 2026-07-28; the library drops it for older peers.
-    result.result_type = Some(ResultType::COMPLETE);
-    Ok(result)
+    let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
+    result.structured_content = structured;
+    result
 }
 
-/// The answer when there is none that could be written.
-pub(super) fn unwritable() -> ErrorData {
-    ErrorData::internal_error("the answer could not be written", None)
+/// The result for a failure, the same for every version of the protocol.
+pub(super) fn failed(failure: &Redacted) -> CallToolResult {
+    let mut written = Dialect::Mcp.render_failure(failure, Envelope::default());
+    let text = written.pointer_mut("/content/0/text").map(Value::take);
+    let meta = written.get_mut("_meta").map(Value::take);
+    let blocks = match text {
+        Some(Value::String(text)) => vec![ContentBlock::text(text)],
+        _ => Vec::new(),
+    };
+    let mut result = CallToolResult::error(blocks);
+    if let Some(Value::Object(meta)) = meta {
+        result.meta = Some(MetaObject(meta));
+    }
+    result
 }
 
 #[cfg(test)]
 mod tests {
     use panpan_contract::dialect::MCP_META_KEY;
     use panpan_contract::{Failure, codes};
-    use serde_json::json;
 
     use super::*;
 
-    fn written(outcome: &Result<Value, Redacted>) -> Value {
-        serde_json::to_value(of(outcome).unwrap()).unwrap()
+    fn written(result: CallToolResult) -> Value {
+        serde_json::to_value(result).unwrap()
     }
 
     #[test]
     fn structured_content_is_an_object_or_not_there() {
-        for (output, structured) in [
-            (json!({"a": 1}), Some(json!({"a": 1}))),
-            (json!([1]), None),
-            (json!("text"), None),
-            (json!(null), None),
+        for (output, structured, text) in [
+            (json!({"a": 1}), Some(json!({"a": 1})), r#"{"a":1}"#),
+            (json!([1]), None, "[1]"),
+            (json!("text"), None, "text"),
+            (json!(null), None, "null"),
         ] {
-            let result = written(&Ok(output.clone()));
+            let result = written(success(output.clone()));
             assert_eq!(
                 result.get("structuredContent"),
                 structured.as_ref(),
                 "{output}"
             );
             assert_eq!(result["isError"], json!(false));
+            assert_eq!(result["content"][0]["text"], json!(text));
         }
-        assert_eq!(written(&Ok(json!([1])))["content"][0]["text"], json!("[1]"));
+    }
+
+    #[test]
+    fn a_success_is_what_the_dialect_says() {
+        let output = json!({"a": [1, 2.5, null], "b": "c"});
+        let mut result = written(success(output.clone()));
+        assert_eq!(result["resultType"].take(), json!("complete"));
+        result.as_object_mut().unwrap().remove("resultType");
+        let said = Dialect::Mcp.render_success(&output, Envelope::default());
+        assert_eq!(result, said);
     }
 
     #[test]
     fn the_first_text_block_of_a_failure_says_it_all() {
         let failure = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_retry_after_ms(7000);
-        let result = written(&Err(failure.clone().redacted()));
+        let result = written(failed(&failure.clone().redacted()));
         assert_eq!(result["isError"], json!(true));
         assert!(result.get("structuredContent").is_none());
         let text = result["content"][0]["text"].as_str().unwrap();
-        let read = Dialect::Bot
-            .parse(text.as_bytes())
-            .unwrap()
-            .outcome
-            .unwrap_err();
+        let read = Dialect::Bot.parse(text.as_bytes()).unwrap();
+        let read = read.outcome.unwrap_err();
         assert_eq!(read.code(), failure.code());
         assert_eq!(read.recovery().retry_after_ms, Some(7000));
         assert_eq!(

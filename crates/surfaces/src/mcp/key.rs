@@ -1,6 +1,6 @@
-//! The idempotency key and the retry seed of a tool call.
+//! The idempotency key of a tool call.
 //!
-//! A program puts them into `_meta`. A model can only fill in arguments, so tools that change something
+//! A program puts it into `_meta`. A model can only fill in arguments, so tools that change something
 //! take the key as an argument too.
 
 use panpan_contract::failure::Violation;
@@ -9,12 +9,14 @@ use panpan_contract::{Failure, codes};
 use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
 
-/// The key in a request's `_meta` that holds the idempotency key.
-pub const IDEMPOTENCY_META_KEY: &str = "dev.panpan/idempotency-key";
-/// The key in a request's `_meta` that holds the retry seed.
-pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
+pub use crate::meta::{IDEMPOTENCY_META_KEY, SEED_META_KEY};
+
 /// The argument that holds the idempotency key.
 pub const KEY_ARGUMENT: &str = "idempotency_key";
+
+/// What a model is told about the argument.
+pub(super) const ARGUMENT_DESCRIPTION: &str = "A name for this piece of work. Repeat the call with the \
+same name and it is not done twice: you get the first outcome.";
 
 /// Adds the argument to a tool's schema, where the operation has none of that name itself.
 pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
@@ -27,25 +29,24 @@ pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
             "type": "string",
             "minLength": 1,
             "maxLength": KEY_LENGTH_LIMIT,
-            "description": "A name for this piece of work. Repeat the call with the same name and it \
-                is not done twice: you get the first outcome.",
+            "description": ARGUMENT_DESCRIPTION,
         });
         properties.insert(KEY_ARGUMENT.to_owned(), argument);
     }
 }
 
-/// Takes the key out of `_meta` or the arguments.
-pub(super) fn of(
-    spec: &OperationSpec,
+/// Takes the key out of the arguments.
+pub(super) fn taken_from(input: &mut Value) -> Option<Value> {
+    input.as_object_mut()?.remove(KEY_ARGUMENT)
+}
+
+/// The key stated in `_meta` or as an argument.
+pub(super) fn stated(
     meta: &Map<String, Value>,
-    input: &mut Value,
+    argument: Option<&Value>,
 ) -> Result<Option<IdempotencyKey>, Failure> {
-    let argument = match input {
-        Value::Object(arguments) if takes_argument(spec) => arguments.remove(KEY_ARGUMENT),
-        _ => None,
-    };
     let in_meta = meta.get(IDEMPOTENCY_META_KEY);
-    let stated = match (in_meta, &argument) {
+    let stated = match (in_meta, argument) {
         (Some(meta), Some(argument)) if meta != argument => {
             let reason = "the idempotency key in _meta is another one";
             return Err(unusable(reason, argument));
@@ -62,12 +63,8 @@ pub(super) fn of(
     }
 }
 
-/// The seed in `_meta`; what is no whole number is ignored, as every unknown word there.
-pub(super) fn seed(meta: &Map<String, Value>) -> Option<i64> {
-    meta.get(SEED_META_KEY)?.as_i64()
-}
-
-fn takes_argument(spec: &OperationSpec) -> bool {
+/// Whether the tool of an operation takes the key as an argument.
+pub(super) fn takes_argument(spec: &OperationSpec) -> bool {
     spec.op_type == OperationType::Mutation
         && spec
             .input_schema
@@ -94,7 +91,6 @@ mod tests {
 
     #[test]
     fn an_unusable_key_is_shown_as_far_as_any_value() {
-        let spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Mutation);
         let blank = |length: usize| " ".repeat(length);
         let cut = format!("{}…", blank(SHOWN_CHARACTERS_LIMIT));
         for (key, expected) in [
@@ -106,8 +102,7 @@ mod tests {
             (json!(7), Some(json!(7))),
             (json!([blank(1)]), None),
         ] {
-            let mut input = json!({KEY_ARGUMENT: key});
-            let failure = of(&spec, &Map::new(), &mut input).unwrap_err();
+            let failure = stated(&Map::new(), Some(&key)).unwrap_err();
             assert_eq!(failure.violations()[0].actual, expected, "{key}");
         }
     }

@@ -30,6 +30,12 @@ pub fn tool_name(operation: &str) -> String {
     format!("{shortened}_{}", hash(operation))
 }
 
+/// Whether an operation may ask for this name: one that is made from no operation's name.
+pub(super) fn is_free_name(name: &str) -> bool {
+    let is_short = (1..=TOOL_NAME_LENGTH_LIMIT).contains(&name.len());
+    is_short && !name.contains(SLASH) && name.bytes().all(is_allowed)
+}
+
 fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -45,6 +51,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn a_name_that_another_operation_could_have_is_not_free() {
+        let longest = "a".repeat(TOOL_NAME_LENGTH_LIMIT);
+        for (name, is_free) in [
+            ("read_file-2", true),
+            (longest.as_str(), true),
+            (&format!("{longest}a"), false),
+            ("fs__read", false),
+            ("fs/read", false),
+            ("", false),
+        ] {
+            assert_eq!(is_free_name(name), is_free, "{name}");
+        }
+    }
 
     #[test]
     fn short_names_are_kept_up_to_the_limit() {

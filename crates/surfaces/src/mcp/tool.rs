@@ -6,11 +6,17 @@ use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
-use super::key;
-use super::name::tool_name;
+use super::general::General;
+use super::name::{is_free_name, tool_name};
+use super::{content, key};
 
 /// The key in a tool's `_meta` that holds the declared failures.
 pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
+
+/// The extension of an operation that names its tool, in place of the name made from its own. It has no
+/// `__` in it, which is what stands for a slash in the others, and is not `search`, `schema`, `call` or
+/// `batch`.
+pub const NAME_EXTENSION: &str = "x-mcp-tool-name";
 
 /// The most codes named in a description; the others are only in `_meta`.
 pub const DESCRIBED_CODES_LIMIT: usize = 12;
@@ -23,22 +29,37 @@ pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
     let answers = spec.op_type != OperationType::Subscription;
     let mut input = object_schema(&spec.input_schema).filter(|_| answers)?;
     key::describe(spec, &mut input);
-    let name = tool_name(spec.name.as_str());
+    let name = given_name(spec).unwrap_or_else(|| tool_name(spec.name.as_str()));
     let mut tool =
         Tool::new(name, description(spec), Arc::new(input)).with_annotations(annotations(spec));
     if let Some(title) = &spec.title {
         tool = tool.with_title(title);
     }
-    // An output schema says that there will be structured content, which has to be an object.
-    if spec.output_schema.get("type").and_then(Value::as_str) == Some("object")
-        && let Value::Object(output) = &spec.output_schema
-    {
-        tool = tool.with_raw_output_schema(Arc::new(output.clone()));
+    if let Some(output) = output_schema(&spec.output_schema) {
+        tool = tool.with_raw_output_schema(output);
     }
     Some(match meta(&spec.error_schemas) {
         Some(meta) => tool.with_meta(meta),
         None => tool,
     })
+}
+
+/// An output schema says that there will be structured content, which has to be an object.
+fn output_schema(schema: &Value) -> Option<Arc<Map<String, Value>>> {
+    if content::is_declared(schema) {
+        return content::structured_schema(schema);
+    }
+    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let members = schema.as_object().filter(|_| is_object)?;
+    Some(Arc::new(members.clone()))
+}
+
+/// The name an operation asks for, if it may have it. Those of the tools that stand for all operations
+/// would mean another tool as soon as there are enough operations for them to be shown.
+fn given_name(spec: &OperationSpec) -> Option<String> {
+    let given = spec.extensions.get(NAME_EXTENSION)?.as_str()?;
+    let is_free = is_free_name(given) && General::from_name(given).is_none();
+    is_free.then(|| given.to_owned())
 }
 
 /// The schema as one of an object, which is what clients insist on; `None` when it is of something else.
@@ -129,6 +150,24 @@ mod tests {
         );
         assert_eq!(tool["_meta"][ERRORS_META_KEY][1]["code"], json!("CODE_1"));
         assert_eq!(tool["annotations"]["readOnlyHint"], json!(true));
+    }
+
+    #[test]
+    fn an_operation_may_name_its_tool() {
+        for (given, expected) in [
+            ("read_file", "read_file"),
+            ("fs__write", "fs__read"),
+            ("search", "fs__read"),
+            ("schema", "fs__read"),
+            ("call", "fs__read"),
+            ("batch", "fs__read"),
+        ] {
+            let mut spec = spec();
+            spec.extensions
+                .insert(NAME_EXTENSION, json!(given))
+                .unwrap();
+            assert_eq!(of(&spec).unwrap().name, expected);
+        }
     }
 
     #[test]

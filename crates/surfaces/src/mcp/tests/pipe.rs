@@ -1,60 +1,26 @@
-//! The server in one process with a real client, where a pipe and a second process add nothing.
+//! A client on a pipe, in one process: a pipe and a second process add nothing.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use panpan_contract::Failure;
-use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestWorld;
-use panpan_runtime::{Context, Handler, Registry};
-use panpan_store::MemoryStore;
 use rmcp::RoleClient;
 use rmcp::ServiceError;
-use rmcp::model::{CallToolRequest, ClientRequest};
+use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomRequest};
 use rmcp::service::{PeerRequestOptions, RunningService};
-use tokio::sync::{mpsc, oneshot};
 
 use super::*;
+use crate::desk::Desk;
+use crate::mcp::{IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
 
 async fn client_of(spec: OperationSpec, handler: impl Handler) -> RunningService<RoleClient, ()> {
-    let registry = Registry::builder().register(spec, handler).build().unwrap();
-    let clock = Arc::new(SystemClock);
-    let store = Arc::new(MemoryStore::new(clock.clone()));
-    let dispatcher = Dispatcher::new(registry, TestWorld::around(store, clock).world);
-    let (near, far) = tokio::io::duplex(64 * 1024);
-    tokio::spawn(async move {
-        let running = Server::new(dispatcher).serve(far).await.unwrap();
-        running.waiting().await.unwrap();
-    });
-    ().serve(near).await.unwrap()
+    client_at(desk(Registry::builder().register(spec, handler))).await
 }
 
-/// Sends when it is dropped.
-struct Dropped(Option<oneshot::Sender<()>>);
-
-impl Drop for Dropped {
-    fn drop(&mut self) {
-        if let Some(sender) = self.0.take() {
-            let _ = sender.send(());
-        }
-    }
+async fn client_at(desk: Desk) -> RunningService<RoleClient, ()> {
+    ().serve(served(desk)).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_cancelled_call_stops_the_work() {
-    let (began, mut has_begun) = mpsc::unbounded_channel();
-    let handler = move |_: Context, _: Arc<Value>| {
-        let began = began.clone();
-        async move {
-            let (sender, was_dropped) = oneshot::channel();
-            let _guard = Dropped(Some(sender));
-            began.send(was_dropped).unwrap();
-            std::future::pending::<Result<Value, Failure>>().await
-        }
-    };
-    let spec = OperationSpec::new("test/wait".parse().unwrap(), OperationType::Query);
-    let client = client_of(spec, handler).await;
+    let (handler, mut work) = watched();
+    let client = client_of(query("test/wait"), handler).await;
     let request = CallToolRequest::new(CallToolRequestParams::new("test__wait"));
     let call = client
         .send_cancellable_request(
@@ -63,7 +29,7 @@ async fn a_cancelled_call_stops_the_work() {
         )
         .await
         .unwrap();
-    let was_dropped = has_begun.recv().await.unwrap();
+    let was_dropped = work.begins.recv().await.unwrap();
     call.cancel(Some("changed my mind".to_owned()))
         .await
         .unwrap();
@@ -211,32 +177,12 @@ async fn a_key_that_is_none_is_refused_by_the_tool() {
 
 #[tokio::test]
 async fn a_client_that_leaves_stops_reads_and_not_changes() {
-    for (op_type, goes_on) in [
-        (OperationType::Query, false),
-        (OperationType::Mutation, true),
-    ] {
-        let (began, mut has_begun) = mpsc::unbounded_channel();
-        let (finish, finished) = (
-            Arc::new(tokio::sync::Notify::new()),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let handler = {
-            let (finish, finished) = (finish.clone(), finished.clone());
-            move |_: Context, _: Arc<Value>| {
-                let (began, finish, finished) = (began.clone(), finish.clone(), finished.clone());
-                async move {
-                    let (sender, was_dropped) = oneshot::channel();
-                    let _guard = Dropped(Some(sender));
-                    began.send(was_dropped).unwrap();
-                    finish.notified().await;
-                    finished.store(true, Ordering::SeqCst);
-                    Ok::<_, Failure>(json!({}))
-                }
-            }
-        };
-        let spec = OperationSpec::new("test/work".parse().unwrap(), op_type);
-        let client = client_of(spec, handler).await;
-        let request = CallToolRequest::new(CallToolRequestParams::new("test__work"));
+    for (spec, goes_on) in [(query("test/work"), false), (mutation("test/work"), true)] {
+        let (handler, mut work) = watched();
+        let desk = desk(Registry::builder().register(spec, handler));
+        let client = client_at(desk.clone()).await;
+        let arguments = CallToolRequestParams::new("test__work");
+        let request = CallToolRequest::new(arguments);
         let _call = client
             .send_cancellable_request(
                 ClientRequest::CallToolRequest(request),
@@ -244,12 +190,13 @@ async fn a_client_that_leaves_stops_reads_and_not_changes() {
             )
             .await
             .unwrap();
-        let was_dropped = has_begun.recv().await.unwrap();
+        let mut was_dropped = work.begins.recv().await.unwrap();
         client.cancel().await.unwrap();
         if goes_on {
-            finish.notify_one();
+            assert!(was_dropped.try_recv().is_err());
+            work.finish.notify_one();
+            desk.dispatcher().drain().await;
         }
         was_dropped.await.unwrap();
-        assert_eq!(finished.load(Ordering::SeqCst), goes_on);
     }
 }

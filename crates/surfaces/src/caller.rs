@@ -1,0 +1,106 @@
+//! Who calls, as far as that is known, and whose share of the limits it takes.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use panpan_runtime::{Identity, Trace};
+
+/// Who calls, as far as that is known.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Whose limits the call counts against.
+    pub principal: Principal,
+    /// The proved identity; `None` for a caller without a token.
+    pub identity: Option<Arc<Identity>>,
+    /// The trace the caller's request belongs to.
+    pub trace: Option<Trace>,
+    /// The id the caller knows its request by.
+    pub request_id: Option<Arc<str>>,
+}
+
+/// Whose share of the limits a call takes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// A known caller.
+    Known(Arc<str>),
+    /// Whoever calls from an address without a token; of IPv6, from its network.
+    Address(IpAddr),
+    /// Whoever started this process.
+    Local,
+}
+
+impl Principal {
+    /// Whoever calls from an address. Of IPv6 a customer has at least a network of 64 bits, and so as
+    /// many addresses as one likes.
+    fn at(address: IpAddr) -> Self {
+        Self::Address(match address {
+            IpAddr::V4(_) => address,
+            IpAddr::V6(address) => {
+                let network = address.to_bits() & !u128::from(u64::MAX);
+                IpAddr::V6(Ipv6Addr::from_bits(network))
+            }
+        })
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(name) => formatter.pad(name),
+            Self::Address(address) => write!(formatter, "{address}"),
+            Self::Local => formatter.pad("local"),
+        }
+    }
+}
+
+impl Caller {
+    /// A caller of whom nothing is known but where it calls from.
+    pub fn anonymous(address: Option<IpAddr>) -> Self {
+        Self {
+            principal: address.map_or(Principal::Local, Principal::at),
+            identity: None,
+            trace: None,
+            request_id: None,
+        }
+    }
+
+    /// A caller who proved to be somebody.
+    pub fn known(identity: Arc<Identity>) -> Self {
+        Self {
+            principal: Principal::Known(identity.id.as_str().into()),
+            identity: Some(identity),
+            trace: None,
+            request_id: None,
+        }
+    }
+
+    /// The same caller within a trace, with a request it knows by an id.
+    pub fn within(mut self, trace: Option<Trace>, request_id: Option<Arc<str>>) -> Self {
+        self.trace = trace;
+        self.request_id = request_id;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_one_network_of_ipv6_are_one_caller() {
+        let shown = |address: &str| {
+            let address = address.parse().unwrap();
+            Caller::anonymous(Some(address)).principal.to_string()
+        };
+        for (address, principal) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.2", "192.0.2.2"),
+            ("2001:db8:1:2::1", "2001:db8:1:2::"),
+            ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::"),
+        ] {
+            assert_eq!(shown(address), principal, "{address}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What every protocol shares: who calls, whether there is room, what is counted.
+//!
+//! No protocol reaches the dispatcher past the desk, so a limit holds for all of them together.
+
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use panpan_contract::operation::Visibility;
+use panpan_contract::{Failure, Redacted, codes};
+use panpan_runtime::{Answer, CallRequest, Dispatcher, Operation, Subscription, Trace};
+use serde_json::Value;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::caller::Caller;
+use crate::identity::Tokens;
+use crate::limits::{Limits, Permit, Rates, Room};
+use crate::metrics::{Counted, Metrics};
+
+/// The desk every call goes past. Clones are the same desk.
+#[derive(Clone, Debug)]
+pub struct Desk(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    dispatcher: Dispatcher,
+    tokens: Tokens,
+    anonymous: Anonymous,
+    limits: Limits,
+    rates: Rates,
+    calls: Room,
+    streams: Room,
+    metrics: Metrics,
+    /// Calls somebody waits for.
+    awaited: TaskTracker,
+    /// Connections, which a server waits for when it stops.
+    tasks: TaskTracker,
+}
+
+/// Whether callers without a token are served where an operation has no restrictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anonymous {
+    /// They are.
+    Served,
+    /// Every call needs a token.
+    Refused,
+}
+
+/// The protocol a call came by, as it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Surface {
+    /// `/call`, `/batch`, `/subscribe`, `/operations`.
+    Http,
+    /// JSON-RPC 2.0.
+    JsonRpc,
+    /// Event envelopes on a WebSocket.
+    WebSocket,
+    /// The Model Context Protocol.
+    Mcp,
+}
+
+impl Surface {
+    /// Each of them, where it stands in the order.
+    pub(crate) const ALL: [Self; 4] = [Self::Http, Self::JsonRpc, Self::WebSocket, Self::Mcp];
+
+    /// The name it is counted under.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::JsonRpc => "jsonrpc",
+            Self::WebSocket => "websocket",
+            Self::Mcp => "mcp",
+        }
+    }
+}
+
+impl Desk {
+    /// A desk in front of a dispatcher.
+    pub fn new(
+        dispatcher: Dispatcher,
+        tokens: Tokens,
+        anonymous: Anonymous,
+        limits: Limits,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            dispatcher,
+            tokens,
+            anonymous,
+            rates: Rates::new(&limits),
+            calls: Room::new(
+                "calls",
+                limits.calls_in_flight,
+                limits.calls_in_flight_per_caller,
+            ),
+            streams: Room::new("subscriptions", limits.streams, limits.streams_per_caller),
+            limits,
+            metrics: Metrics::default(),
+            awaited: TaskTracker::new(),
+            tasks: TaskTracker::new(),
+        }))
+    }
+
+    /// The dispatcher behind it.
+    pub fn dispatcher(&self) -> &Dispatcher {
+        &self.0.dispatcher
+    }
+
+    /// What is allowed.
+    pub fn limits(&self) -> &Limits {
+        &self.0.limits
+    }
+
+    /// What was counted.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// What was counted, as text for those who watch.
+    pub(crate) fn told(&self) -> String {
+        let running = self.0.calls.occupied() + self.0.streams.occupied();
+        self.0.metrics.text(running)
+    }
+
+    /// What a server waits for when it stops.
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.0.tasks
+    }
+
+    /// Waits until nobody waits for a call.
+    pub(crate) async fn until_idle(&self) {
+        self.0.awaited.close();
+        self.0.awaited.wait().await;
+    }
+
+    /// Whether the store answers.
+    pub(crate) async fn look_at_store(&self) -> Result<(), Failure> {
+        self.0.tokens.look_at_store().await
+    }
+
+    /// The operations this caller may call from outside, in the order of their names.
+    pub fn callable(&self, caller: &Caller) -> Vec<Arc<Operation>> {
+        self.0.dispatcher.callable(caller.identity.as_deref())
+    }
+
+    /// Who presents this token, or nobody in particular without one.
+    ///
+    /// Fails with FORBIDDEN for a token that is not, or no longer, valid, whatever is asked for: somebody
+    /// who presents one means to be known. Fails too without one where everybody has to be known.
+    pub async fn identify(
+        &self,
+        token: Option<&str>,
+        address: Option<IpAddr>,
+    ) -> Result<Caller, Failure> {
+        match token {
+            Some(token) => Ok(Caller::known(self.0.tokens.identify(token).await?)),
+            None if self.0.anonymous == Anonymous::Served => Ok(Caller::anonymous(address)),
+            None => Err(unknown_caller()),
+        }
+    }
+
+    /// Takes as much of a caller's share as a call does, for answers that take work and are no calls.
+    pub(crate) fn take_share(&self, caller: &Caller) -> Result<(), Failure> {
+        self.0.rates.take(&caller.principal)
+    }
+
+    /// Serves a call, if there is room for it.
+    pub async fn call(&self, surface: Surface, caller: &Caller, request: CallRequest) -> Answer {
+        let counted = self.counted(surface, &request);
+        let mut request = by(caller, request);
+        let _awaited = self.0.awaited.token();
+        let answer = match self.admit(&self.0.calls, caller) {
+            Ok(permit) => {
+                // Kept by the work: what has a key runs on, and takes up room, when nobody waits for it.
+                let place = Arc::new(Mutex::new(Some(permit)));
+                request.place = Some(place.clone());
+                let answer = self.0.dispatcher.dispatch(request).await;
+                // Whoever has an answer may ask at once for more.
+                place.lock().unwrap_or_else(PoisonError::into_inner).take();
+                answer
+            }
+            Err(refusal) => self.0.dispatcher.reject(request, refusal),
+        };
+        counted.answered(&answer);
+        match &answer.outcome {
+            Ok(_) => tracing::debug!(call = %answer.call, surface = surface.name(), "answered"),
+            Err(failure) => note(surface, Some(caller), failure),
+        }
+        answer
+    }
+
+    /// Serves a subscription, if there is room for it.
+    pub fn subscribe(
+        &self,
+        surface: Surface,
+        caller: &Caller,
+        request: CallRequest,
+    ) -> Result<Items, Redacted> {
+        let counted = self.counted(surface, &request);
+        let request = by(caller, request);
+        let opened = match self.admit(&self.0.streams, caller) {
+            Ok(permit) => {
+                let opened = self.0.dispatcher.subscribe(request);
+                opened.map(|items| (items, permit))
+            }
+            Err(refusal) => Err(rejected(self.0.dispatcher.reject(request, refusal))),
+        };
+        match opened {
+            Ok((items, permit)) => Ok(Items {
+                items,
+                counted: Some(counted),
+                _permit: permit,
+            }),
+            Err(failure) => {
+                counted.ended(Some(&failure));
+                note(surface, Some(caller), &failure);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Answers a request that cannot become a call: what is wrong with it is stamped, redacted and
+    /// recorded like any other failure.
+    pub fn refuse(&self, surface: Surface, request: CallRequest, failure: Failure) -> Answer {
+        let counted = self.counted(surface, &request);
+        let answer = self.0.dispatcher.reject(request, failure);
+        counted.answered(&answer);
+        if let Err(failure) = &answer.outcome {
+            note(surface, None, failure);
+        }
+        answer
+    }
+
+    fn admit(&self, room: &Room, caller: &Caller) -> Result<Permit, Failure> {
+        self.0.rates.take(&caller.principal)?;
+        room.enter(&caller.principal)
+    }
+
+    fn counted(&self, surface: Surface, request: &CallRequest) -> Counted {
+        let registry = self.0.dispatcher.registry();
+        // What is counted is told: what is internal has no name there either.
+        let operation = registry
+            .get(&request.operation)
+            .filter(|it| it.spec().visibility == Visibility::External);
+        let name = operation.map(|operation| operation.name().as_str());
+        self.0.metrics.begin(surface, name)
+    }
+}
+
+/// A line in the log for every failure a caller saw; its private cause has the same id.
+fn note(surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
+    let trace = caller.and_then(|caller| caller.trace);
+    tracing::info!(
+        failure = failure.id().map(tracing::field::display),
+        code = failure.code().as_str(),
+        operation = failure.operation(),
+        surface = surface.name(),
+        caller = caller.map(|caller| tracing::field::display(&caller.principal)),
+        request_id = caller.and_then(|caller| caller.request_id.as_deref()),
+        trace_id = trace.as_ref().map(Trace::trace_id),
+        "failed"
+    );
+}
+
+fn rejected(answer: Answer) -> Redacted {
+    let failure = answer.outcome.err();
+    failure.expect("a rejected call has no output")
+}
+
+fn by(caller: &Caller, mut request: CallRequest) -> CallRequest {
+    request.caller.clone_from(&caller.identity);
+    request.trace = request.trace.or(caller.trace);
+    request
+}
+
+fn unknown_caller() -> Failure {
+    Failure::new(codes::FORBIDDEN)
+        .with_message("this server answers only callers it knows, and the request carries no token")
+        .with_detail("authenticated", false)
+        .with_actions(["Send the word Bearer and then a token in the header Authorization"])
+}
+
+/// The items of a subscription; dropping it stops the work.
+#[derive(Debug)]
+pub struct Items {
+    items: Subscription,
+    counted: Option<Counted>,
+    _permit: Permit,
+}
+
+impl Items {
+    /// The id of the call.
+    pub fn call_id(&self) -> Uuid {
+        self.items.call_id()
+    }
+
+    fn ended(&mut self, failure: Option<&Redacted>) {
+        if let Some(counted) = self.counted.take() {
+            counted.ended(failure);
+        }
+    }
+}
+
+impl Stream for Items {
+    type Item = Result<Value, Redacted>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let polled = Pin::new(&mut this.items).poll_next(task);
+        match &polled {
+            Poll::Ready(Some(Err(failure))) => this.ended(Some(failure)),
+            Poll::Ready(None) => this.ended(None),
+            _ => {}
+        }
+        polled
+    }
+}

@@ -1,0 +1,129 @@
+//! Reading the body of a request: bounded in size and in time.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+
+use axum::BoxError;
+use axum::body::{Body, Bytes};
+use bytes::BytesMut;
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::CancellationToken;
+
+use super::House;
+use crate::limits::Limits;
+
+/// The whole body, or why it could not be read. Of a server that stops nobody reads on.
+pub(super) async fn read(body: Body, house: &House) -> Result<Bytes, Failure> {
+    read_within(body, house.0.desk.limits(), &house.0.stopping).await
+}
+
+async fn read_within(
+    body: Body,
+    limits: &Limits,
+    ending: &CancellationToken,
+) -> Result<Bytes, Failure> {
+    let mut whole = pin!(whole(Limited::new(body, limits.body_bytes)));
+    // Most bodies have arrived with their heads; only one that has not needs a timer.
+    let arrived = poll_fn(|task| Poll::Ready(whole.as_mut().poll(task))).await;
+    let read = match arrived {
+        Poll::Ready(read) => Ok(read),
+        Poll::Pending => tokio::select! {
+            read = tokio::time::timeout(limits.body_timeout, whole) => read,
+            () = ending.cancelled() => return Err(stopping()),
+        },
+    };
+    match read {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits.body_bytes)),
+        // The client is gone, and nobody reads this.
+        Ok(Err(error)) => Err(Failure::new(codes::PARSE_ERROR)
+            .with_message("the body of the request broke off")
+            .caused_by(error.source().unwrap_or(&*error))),
+        Err(_) => Err(too_slow(limits)),
+    }
+}
+
+fn stopping() -> Failure {
+    Failure::new(codes::ERR_OVERLOADED)
+        .with_message("the server is stopping and does not wait for the rest of the request")
+}
+
+/// All parts of a body together; one that comes in one part is not copied.
+async fn whole(mut body: Limited<Body>) -> Result<Bytes, BoxError> {
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        match frame?.into_data() {
+            Ok(data) if first.is_empty() => first = data,
+            Ok(data) => {
+                if rest.is_empty() {
+                    rest.extend_from_slice(&first);
+                }
+                rest.extend_from_slice(&data);
+            }
+            // Trailers say nothing about a call.
+            Err(_) => {}
+        }
+        if body.is_end_stream() {
+            break;
+        }
+    }
+    Ok(if rest.is_empty() {
+        first
+    } else {
+        rest.freeze()
+    })
+}
+
+fn too_large(limit: usize) -> Failure {
+    Failure::new(codes::ERR_JSON_SIZE_EXCEEDED)
+        .with_message(format!(
+            "the body of the request is larger than {limit} bytes"
+        ))
+        .with_detail("body_bytes_limit", limit)
+        .with_actions(["Send less at once, or have body_bytes raised in panpan.toml"])
+}
+
+fn too_slow(limits: &Limits) -> Failure {
+    let seconds = limits.body_timeout.as_secs_f64();
+    Failure::new(codes::PARSE_ERROR)
+        .with_message(format!(
+            "the body of the request did not arrive within {seconds} seconds"
+        ))
+        .with_detail("body_timeout_seconds", seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_read_whole_and_within_its_limit_however_many_parts_it_comes_in() {
+        let limits = Limits {
+            body_bytes: 6,
+            ..Limits::default()
+        };
+        let ending = CancellationToken::new();
+        for (parts, expected) in [
+            (&["abcdef"][..], Ok("abcdef")),
+            (&["ab", "", "c", "def"], Ok("abcdef")),
+            (&[""], Ok("")),
+            (&[], Ok("")),
+            (&["abcdefg"], Err("ERR_JSON_SIZE_EXCEEDED")),
+            (&["abc", "defg"], Err("ERR_JSON_SIZE_EXCEEDED")),
+        ] {
+            let sent = stream::iter(parts.iter().map(|&part| Ok::<_, Infallible>(part)));
+            let read = read_within(Body::from_stream(sent), &limits, &ending).await;
+            let read = read.map_err(|failure| failure.code().to_string());
+            let read = read.as_deref().map_err(String::as_str);
+            assert_eq!(read, expected.map(str::as_bytes), "{parts:?}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! `/call`, `/batch` and one path per operation.
+
+use axum::body::Bytes;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use futures_util::StreamExt as _;
+use futures_util::stream;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::{Answer, CallRequest};
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::Value;
+
+use super::decode::{self, Asked};
+use super::door::Visitor;
+use super::key::Stated;
+use super::{House, answer, body, dialect};
+use crate::caller::Caller;
+use crate::desk::Surface;
+
+/// How many calls of one batch run at a time.
+const BATCH_AT_A_TIME: usize = 16;
+
+/// A request whose body has arrived, from somebody who may ask.
+pub(super) struct Received {
+    pub(super) dialect: Dialect,
+    pub(super) caller: Caller,
+    pub(super) body: Bytes,
+    headers: HeaderMap,
+}
+
+/// Takes a request in: which dialect it wants, its body, and who sent it, which comes before what they
+/// want.
+pub(super) async fn receive(
+    house: &House,
+    request: Request,
+    own: Dialect,
+) -> Result<Received, Response> {
+    let (parts, body) = request.into_parts();
+    let dialect = dialect::asked_for(parts.uri.query(), &parts.headers, own)
+        .map_err(|failure| answer::turned_away(house, own, failure))?;
+    let body = body::read(body, house).await;
+    let body = body.map_err(|failure| answer::turned_away(house, dialect, failure))?;
+    match Visitor::of(&parts.extensions) {
+        Ok(caller) => Ok(Received {
+            dialect,
+            caller,
+            body,
+            headers: parts.headers,
+        }),
+        Err(failure) => Err(answer::refused(house, dialect, "", failure)),
+    }
+}
+
+impl Received {
+    /// The call a body asks for.
+    pub(super) fn asked(&self, asked: Asked) -> Result<CallRequest, Failure> {
+        let stated = Stated::in_headers(&self.headers)?;
+        request(asked.operation, stated, asked.stated, asked.input)
+    }
+}
+
+fn request(
+    operation: String,
+    headers: Stated,
+    body: Stated,
+    input: Value,
+) -> Result<CallRequest, Failure> {
+    let terms = headers.and(body)?;
+    Ok(CallRequest {
+        key: terms.key,
+        retry_seed: terms.retry_seed,
+        timeout_ms: terms.timeout_ms,
+        ..CallRequest::from_wire(operation, input)
+    })
+}
+
+/// `POST /call`.
+pub(super) async fn one(State(house): State<House>, request: Request) -> Response {
+    let received = match receive(&house, request, Dialect::Call).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let asked = Asked::read(&received.body, house.0.desk.limits().body_bytes);
+    let request = asked.and_then(|asked| received.asked(asked));
+    respond(&house, &received, request).await
+}
+
+/// `POST /operations/{namespace}/{operation}`: the body is the input.
+pub(super) async fn named(
+    State(house): State<House>,
+    operation: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    let operation = match operation {
+        Ok(Path(operation)) => operation,
+        Err(rejection) => return unreadable_path(&house, &rejection),
+    };
+    let received = match receive(&house, request, Dialect::Problem).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let input = match received.body.trim_ascii() {
+        [] => Ok(decode::nothing()),
+        body => decode::document(body, house.0.desk.limits().body_bytes),
+    };
+    let request = input.and_then(|input| {
+        let stated = Stated::in_headers(&received.headers)?;
+        self::request(operation, stated, Stated::default(), input)
+    });
+    respond(&house, &received, request).await
+}
+
+async fn respond(
+    house: &House,
+    received: &Received,
+    request: Result<CallRequest, Failure>,
+) -> Response {
+    let Received {
+        caller, dialect, ..
+    } = received;
+    match request {
+        Ok(request) => {
+            let answer = house.0.desk.call(Surface::Http, caller, request).await;
+            answer::of(&answer, *dialect)
+        }
+        Err(failure) => answer::refused(house, *dialect, "", failure),
+    }
+}
+
+/// `POST /batch`: a list of calls, answered in its order.
+pub(super) async fn batch(State(house): State<House>, request: Request) -> Response {
+    let received = match receive(&house, request, Dialect::Call).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let items = match items(&house, &received.body) {
+        Ok(items) => items,
+        Err(failure) => return answer::refused(&house, received.dialect, "", failure),
+    };
+    let caller = &received.caller;
+    let answers = items
+        .into_iter()
+        .map(|item| item_answer(&house, caller, item));
+    let answers: Vec<Answer> = stream::iter(answers)
+        .buffered(BATCH_AT_A_TIME)
+        .collect()
+        .await;
+    answer::json(&Results(&answers))
+}
+
+fn items(house: &House, body: &[u8]) -> Result<Vec<Value>, Failure> {
+    let limits = house.0.desk.limits();
+    match decode::document(body, limits.body_bytes)? {
+        Value::Array(items) if items.len() > limits.batch => {
+            let (count, limit) = (items.len(), limits.batch);
+            Err(Failure::new(codes::INVALID_REQUEST)
+                .with_message(format!(
+                    "the batch holds {count} calls; at most {limit} are taken"
+                ))
+                .with_detail("batch_limit", limit)
+                .with_actions(["Send the calls in several batches"]))
+        }
+        Value::Array(items) => Ok(items),
+        _ => Err(Failure::new(codes::INVALID_REQUEST).with_message("a batch is a list of calls")),
+    }
+}
+
+async fn item_answer(house: &House, caller: &Caller, item: Value) -> Answer {
+    let desk = &house.0.desk;
+    let request = Asked::of(item)
+        .and_then(|it| request(it.operation, Stated::default(), it.stated, it.input));
+    match request {
+        Ok(request) => desk.call(Surface::Http, caller, request).await,
+        Err(failure) => {
+            let request = CallRequest::from_wire("", Value::Null);
+            desk.refuse(Surface::Http, request, failure)
+        }
+    }
+}
+
+/// The answers of a batch.
+struct Results<'a>(&'a [Answer]);
+
+impl Serialize for Results<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry("results", &Items(self.0))?;
+        map.end()
+    }
+}
+
+struct Items<'a>(&'a [Answer]);
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
+        for answer in self.0 {
+            list.serialize_element(&Item(answer))?;
+        }
+        list.end()
+    }
+}
+
+struct Item<'a>(&'a Answer);
+
+impl Serialize for Item<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let id = Value::from(self.0.call.to_string());
+        let envelope = Envelope {
+            request_id: Some(&id),
+            ..Envelope::default()
+        };
+        match &self.0.outcome {
+            Ok(output) => Dialect::Call
+                .success(output, envelope)
+                .serialize(serializer),
+            Err(failure) => {
+                let mut map = serializer.serialize_map(Some(3))?;
+                map.serialize_entry("request_id", &id)?;
+                map.serialize_entry("result", "error")?;
+                map.serialize_entry("error", &Dialect::Call.failure(failure, envelope))?;
+                map.end()
+            }
+        }
+    }
+}
+
+/// Every other path.
+pub(super) async fn no_such_path(State(house): State<House>, uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    let failure = Failure::new(codes::NOT_FOUND)
+        .with_message("there is nothing at this path")
+        .with_detail("path", path)
+        .with_actions(["Call operations at POST /call, POST /rpc, POST /mcp or GET /ws; list them at GET /search"]);
+    answer::plain(&house, &failure, StatusCode::NOT_FOUND)
+}
+
+/// A path whose percent signs stand for no text.
+pub(super) fn unreadable_path(house: &House, rejection: &PathRejection) -> Response {
+    let failure = Failure::new(codes::INVALID_REQUEST)
+        .with_message("the path is no text in UTF-8")
+        .caused_by(rejection);
+    answer::plain(house, &failure, StatusCode::BAD_REQUEST)
+}
+
+/// A path that is there, asked in the wrong way.
+pub(super) async fn wrong_method(State(house): State<House>, method: Method, uri: Uri) -> Response {
+    let path: String = uri.path().chars().take(200).collect();
+    let failure = Failure::new(codes::INVALID_REQUEST)
+        .with_message(format!("{path} does not answer {method}"))
+        .with_actions(["Look at GET /openapi.json for what each path answers"]);
+    answer::plain(&house, &failure, StatusCode::METHOD_NOT_ALLOWED)
+}

@@ -1,0 +1,217 @@
+//! From the body of a request to the call it asks for: `{operation, input, idempotency_key?, retry_seed?,
+//! timeout_ms?}`. A member nobody knows is refused, since a misspelt key is a second payment.
+
+use panpan_contract::catalogue::nearest;
+use panpan_contract::failure::Violation;
+use panpan_contract::read::{self, ReadError};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::shown;
+use serde_json::{Map, Value, json};
+
+use super::key::Stated;
+use crate::json::{self, AnyValue, Twice};
+
+const MEMBERS: [&str; 5] = [
+    "operation",
+    "input",
+    "idempotency_key",
+    "retry_seed",
+    "timeout_ms",
+];
+
+/// A call as its body asks for it.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) operation: String,
+    pub(super) input: Value,
+    pub(super) stated: Stated,
+}
+
+/// The input of a call that names none.
+pub(super) fn nothing() -> Value {
+    json!({})
+}
+
+impl Asked {
+    /// Reads a body.
+    pub(super) fn read(body: &[u8], limit: usize) -> Result<Self, Failure> {
+        Self::of(document(body, limit)?)
+    }
+
+    /// Reads one item of a batch.
+    pub(super) fn of(mut document: Value) -> Result<Self, Failure> {
+        let violations = violations(&document);
+        let members = document.as_object_mut().filter(|_| violations.is_empty());
+        let Some(members) = members else {
+            return Err(Failure::new(codes::INVALID_REQUEST)
+                .with_message("the body does not ask for a call")
+                .with_violations(violations));
+        };
+        let mut text = |name: &str| match members.get_mut(name).map(Value::take) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        Ok(Self {
+            operation: text("operation").unwrap_or_default(),
+            stated: Stated {
+                key: text("idempotency_key"),
+                retry_seed: members.get("retry_seed").and_then(Value::as_i64),
+                timeout_ms: members.get("timeout_ms").and_then(Value::as_u64),
+            },
+            input: members.get_mut("input").map_or_else(nothing, Value::take),
+        })
+    }
+}
+
+/// A body as a JSON value in which no name stands twice.
+pub(super) fn document(body: &[u8], limit: usize) -> Result<Value, Failure> {
+    let mut twice = Twice::default();
+    let document = read::document_as(body, limit, AnyValue(&mut twice));
+    let document = document.map_err(|error| unreadable(&error))?;
+    match twice.pointer() {
+        Some(pointer) => Err(json::ambiguous(&pointer)),
+        None => Ok(document),
+    }
+}
+
+fn unreadable(error: &ReadError) -> Failure {
+    let code = match error {
+        ReadError::TooLarge { .. } => codes::ERR_JSON_SIZE_EXCEEDED,
+        ReadError::TooDeep { .. } => codes::ERR_JSON_DEPTH_EXCEEDED,
+        _ => codes::PARSE_ERROR,
+    };
+    let failure = Failure::new(code).with_message(error.to_string());
+    match *error {
+        ReadError::TooDeep { line, column } | ReadError::Syntax { line, column, .. } => failure
+            .with_detail("line", line)
+            .with_detail("column", column),
+        _ => failure,
+    }
+}
+
+fn violations(document: &Value) -> Vec<Violation> {
+    let Value::Object(members) = document else {
+        return vec![wrong("", "an object", document)];
+    };
+    let mut violations = Vec::new();
+    if !members.contains_key("operation") {
+        violations.push(Violation::missing("/operation").expected("the name of an operation"));
+    }
+    let unknown = members
+        .keys()
+        .filter(|name| !MEMBERS.contains(&name.as_str()));
+    violations.extend(unknown.map(|name| misspelt(name)));
+    violations.extend(ill_typed(members));
+    violations
+}
+
+/// A member, what it should be, and whether it is.
+type Check = (&'static str, &'static str, fn(&Value) -> bool);
+
+fn ill_typed(members: &Map<String, Value>) -> impl Iterator<Item = Violation> {
+    let checks: [Check; 4] = [
+        ("operation", "a string", Value::is_string),
+        ("idempotency_key", "a string", |value| {
+            value.is_string() || value.is_null()
+        }),
+        ("retry_seed", "a whole number", |value| {
+            value.is_i64() || value.is_null()
+        }),
+        ("timeout_ms", "a whole number of milliseconds", |value| {
+            value.is_u64() || value.is_null()
+        }),
+    ];
+    checks.into_iter().filter_map(|(name, expected, fits)| {
+        let value = members.get(name)?;
+        (!fits(value)).then(|| wrong(&format!("/{name}"), expected, value))
+    })
+}
+
+fn wrong(pointer: &str, expected: &str, found: &Value) -> Violation {
+    let mut violation = Violation::wrong_type(pointer, expected, Value::Null);
+    violation.actual = shown(found);
+    violation
+}
+
+fn misspelt(name: &str) -> Violation {
+    let near = nearest(name, MEMBERS);
+    let expected = match near.as_slice() {
+        [] => format!("one of {}", MEMBERS.join(", ")),
+        near => near.join(" or "),
+    };
+    let shown: String = name.chars().take(64).collect();
+    let pointer = format!("/{}", shown.replace('~', "~0").replace('/', "~1"));
+    Violation::value(pointer, "unknown member").expected(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str) -> (String, Vec<String>) {
+        let failure = Asked::read(body.as_bytes(), 1000).unwrap_err();
+        let pointers = failure.violations().iter().map(|it| it.pointer.clone());
+        (failure.code().to_string(), pointers.collect())
+    }
+
+    #[test]
+    fn everything_wrong_with_a_body_is_said_at_once() {
+        for (body, code, pointers) in [
+            ("", "PARSE_ERROR", &[][..]),
+            ("{", "PARSE_ERROR", &[]),
+            ("[]", "INVALID_REQUEST", &[""]),
+            ("{}", "INVALID_REQUEST", &["/operation"]),
+            (
+                r#"{"operation": 1, "retry_seed": 1.5}"#,
+                "INVALID_REQUEST",
+                &["/operation", "/retry_seed"],
+            ),
+            (
+                r#"{"operation": "a/b", "idempotency-key": "k"}"#,
+                "INVALID_REQUEST",
+                &["/idempotency-key"],
+            ),
+            (
+                r#"{"operation": "a/b", "operation": "c/d"}"#,
+                "INVALID_INPUT",
+                &["/operation"],
+            ),
+            (
+                r#"{"operation": "a/b", "input": {"n": 1, "n": 2}}"#,
+                "INVALID_INPUT",
+                &["/input/n"],
+            ),
+            (
+                r#"{"operation": "a/b", "timeout_ms": -1}"#,
+                "INVALID_REQUEST",
+                &["/timeout_ms"],
+            ),
+        ] {
+            let expected: Vec<String> = pointers.iter().map(|&it| it.to_owned()).collect();
+            assert_eq!(refused(body), (code.to_owned(), expected), "{body}");
+        }
+        let deep = format!(
+            r#"{{"operation": "a/b", "input": {}{}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        assert_eq!(refused(&deep).0, "ERR_JSON_DEPTH_EXCEEDED");
+    }
+
+    #[test]
+    fn the_size_of_a_body_is_limited_on_both_sides() {
+        let body = |size: usize| {
+            let padding = " ".repeat(size - r#"{"operation":"a/b"}"#.len());
+            format!(r#"{{"operation":"a/b"}}{padding}"#)
+        };
+        Asked::read(body(1000).as_bytes(), 1000).unwrap();
+        assert_eq!(refused(&body(1001)).0, "ERR_JSON_SIZE_EXCEEDED");
+    }
+
+    #[test]
+    fn an_absent_input_is_an_empty_object_and_null_is_null() {
+        let input = |body: &str| Asked::read(body.as_bytes(), 1000).unwrap().input;
+        assert_eq!(input(r#"{"operation": "a/b"}"#), json!({}));
+        assert_eq!(input(r#"{"operation": "a/b", "input": null}"#), json!(null));
+    }
+}

@@ -1,0 +1,94 @@
+//! `/search` and `/schema`: what a caller may call, and the whole contract of it.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use panpan_contract::dialect::Dialect;
+use panpan_contract::failure::Violation;
+use panpan_contract::{Failure, codes};
+use panpan_runtime::{CallRequest, SHOWN_CHARACTERS_LIMIT};
+use serde_json::{Value, json};
+
+use super::door::Visitor;
+use super::{House, answer, dialect};
+use crate::caller::Caller;
+use crate::desk::Surface;
+use crate::search::{self, Cursor, RESULTS_LIMIT, Words};
+
+/// `GET /search?query=&limit=&after=`.
+pub(super) async fn search(State(house): State<House>, request: Request) -> Response {
+    let caller = match Visitor::of(request.extensions()) {
+        Ok(caller) => caller,
+        Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
+    };
+    let query = request.uri().query().unwrap_or_default();
+    match found(&house, &caller, query) {
+        Ok(found) => answer::json(&found),
+        Err(failure) => answer::refused(&house, Dialect::Call, "services/list", failure),
+    }
+}
+
+fn found(house: &House, caller: &Caller, query: &str) -> Result<Value, Failure> {
+    house.0.desk.take_share(caller)?;
+    let parameter = |name: &str| dialect::parameter(query, name).map(decoded);
+    let limit = match parameter("limit").map(|limit| limit.parse::<usize>().map_err(|_| limit)) {
+        None => RESULTS_LIMIT,
+        Some(Ok(limit)) if (1..=RESULTS_LIMIT).contains(&limit) => limit,
+        Some(Ok(limit)) => return Err(unusable_limit(&limit.to_string())),
+        Some(Err(limit)) => return Err(unusable_limit(&limit)),
+    };
+    let after = parameter("after").as_deref().and_then(Cursor::parse);
+    let callable = house.0.desk.callable(caller);
+    let words: Vec<Words> = callable.iter().map(|it| Words::of(it.spec())).collect();
+    let asked = parameter("query").unwrap_or_default();
+    Ok(search::search(words.iter(), &asked, limit, after.as_ref()))
+}
+
+fn unusable_limit(limit: &str) -> Failure {
+    let shown: String = limit.chars().take(SHOWN_CHARACTERS_LIMIT).collect();
+    let violation = Violation::value("/limit", "not a number of operations")
+        .expected(format!("a whole number from 1 to {RESULTS_LIMIT}"))
+        .actual(shown);
+    Failure::new(codes::INVALID_INPUT).with_violation(violation)
+}
+
+/// `GET /schema?name=`.
+pub(super) async fn schema(State(house): State<House>, request: Request) -> Response {
+    let caller = match Visitor::of(request.extensions()) {
+        Ok(caller) => caller,
+        Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
+    };
+    let query = request.uri().query().unwrap_or_default();
+    let input = match dialect::parameter(query, "name") {
+        Some(name) => json!({"name": decoded(name)}),
+        None => json!({}),
+    };
+    let request = CallRequest::from_wire("services/schema", input);
+    let answer = house.0.desk.call(Surface::Http, &caller, request).await;
+    match &answer.outcome {
+        Ok(contract) => answer::json(contract),
+        Err(_) => answer::of(&answer, Dialect::Call),
+    }
+}
+
+/// A parameter with its percent signs and pluses undone.
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes
+            .get(at + 1..at + 3)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (bytes[at], byte) {
+            (b'%', Some(byte)) => {
+                decoded.push(byte);
+                at += 2;
+            }
+            (b'+', _) => decoded.push(b' '),
+            (byte, _) => decoded.push(byte),
+        }
+        at += 1;
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}

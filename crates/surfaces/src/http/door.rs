@@ -1,0 +1,315 @@
+//! The door of HTTP: where a request may come from, and who sent it.
+//!
+//! A page in a browser can reach servers on its reader's machine, under a name it controls. So a request
+//! must be addressed to a name this server goes by, and one that a page sent must come from a page that
+//! is allowed to.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, CONNECTION, HOST, ORIGIN, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
+use http_body::Body as _;
+use panpan_contract::redact::Redactor;
+use panpan_contract::{Failure, codes};
+use panpan_runtime::Trace;
+use tower::Service as _;
+
+use super::House;
+use super::answer::{self, Unread};
+use crate::caller::Caller;
+use crate::listen::Open;
+
+/// The id a request is known by in logs, sent by the caller or left out.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const REQUEST_ID_LENGTH_LIMIT: usize = 128;
+
+/// Headers that say where a request may come from, who sends it, and which piece of work it is.
+const ONCE: [HeaderName; 6] = [
+    HOST,
+    ORIGIN,
+    AUTHORIZATION,
+    super::key::KEY,
+    super::key::SEED,
+    super::key::TIMEOUT,
+];
+
+/// Where a request comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    /// The address at the other end.
+    pub(crate) address: IpAddr,
+    /// The connection, to be held by whatever outlives the request on it.
+    pub(crate) open: Arc<Open>,
+}
+
+/// Who sent a request; somebody whose token is not valid is nobody, and told so.
+#[derive(Clone, Debug)]
+pub(super) struct Visitor(Arc<Result<Caller, Failure>>);
+
+impl Visitor {
+    /// Who sent a request that the door has let in, or what is wrong with their token.
+    pub(super) fn of(extensions: &Extensions) -> Result<Caller, Failure> {
+        match extensions.get::<Self>() {
+            Some(visitor) => Result::clone(&visitor.0),
+            None => Ok(Caller::anonymous(None)),
+        }
+    }
+}
+
+/// The names a server is reached by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Hosts {
+    /// Those of the machine itself, and these.
+    #[default]
+    Loopback,
+    /// These, and those of the machine itself.
+    Named(Vec<String>),
+    /// Any name: for a server whose callers all have to be known.
+    Any,
+}
+
+/// The pages that may call from a browser, such as `https://app.example.com`; the server's own always may.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins(pub Vec<String>);
+
+/// All that is served over HTTP, behind its door. Clones are the same door.
+#[derive(Clone, Debug)]
+pub struct Door {
+    house: House,
+    paths: Router,
+}
+
+impl Door {
+    pub(super) fn before(paths: Router, house: House) -> Self {
+        Self { house, paths }
+    }
+
+    /// Lets a request in, with who sent it, or answers it at the door.
+    pub(crate) async fn enter(&self, peer: Peer, request: Request) -> Response {
+        let has_body = !request.body().is_end_stream();
+        let mut response = self.admit(peer, request).await;
+        let unread = has_body && response.extensions().get::<Unread>().is_some();
+        let headers = response.headers_mut();
+        if unread {
+            // Said beforehand: a client that has begun its next request would lose it.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        // What callers sent is repeated to them: a browser is to take it for nothing else than it says.
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+
+    async fn admit(&self, peer: Peer, mut request: Request) -> Response {
+        let (house, headers) = (&self.house, request.headers());
+        if let Err(refusal) = unambiguous(headers, request.uri()) {
+            return answer::plain(house, &refusal, StatusCode::BAD_REQUEST);
+        }
+        if let Err(refusal) = house.0.settings.check(headers) {
+            return answer::plain(house, &refusal, StatusCode::FORBIDDEN);
+        }
+        let origin = headers.get(ORIGIN).cloned();
+        if request.method() == Method::OPTIONS && origin.is_some() {
+            return allowing(origin, StatusCode::NO_CONTENT.into_response());
+        }
+        let request_id = request_id(headers);
+        let visitor = self.visitor(&peer, request_id.as_ref(), headers).await;
+        let extensions = request.extensions_mut();
+        extensions.insert(visitor);
+        extensions.insert(peer);
+        // A router is always ready, and never fails.
+        let Ok(mut response) = self.paths.clone().call(request).await;
+        if let Some(id) = request_id {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+        allowing(origin, response)
+    }
+
+    async fn visitor(
+        &self,
+        peer: &Peer,
+        request_id: Option<&HeaderValue>,
+        headers: &HeaderMap,
+    ) -> Visitor {
+        let trace = trace(headers);
+        let caller = match token(headers) {
+            Ok(token) => self.house.0.desk.identify(token, Some(peer.address)).await,
+            Err(failure) => Err(failure),
+        };
+        let known_by = request_id.and_then(logged);
+        let caller = caller.map(|caller| caller.within(trace, known_by));
+        Visitor(Arc::new(caller))
+    }
+}
+
+impl super::HttpSettings {
+    fn check(&self, headers: &HeaderMap) -> Result<(), Failure> {
+        let host = headers
+            .get(HOST)
+            .map(|host| host.to_str().unwrap_or_default());
+        let host =
+            host.ok_or_else(|| foreign("the request does not say which host it is for", ""))?;
+        if !self.hosts.includes(host) {
+            let shown = "this server does not go by the name the request is addressed to";
+            return Err(foreign(shown, host).with_actions([
+                "Add the name to `hosts` in panpan.toml if it is really one of this server",
+            ]));
+        }
+        match headers
+            .get(ORIGIN)
+            .map(|origin| origin.to_str().unwrap_or_default())
+        {
+            Some(origin) if !self.origins.includes(origin, host) => {
+                let shown = "pages of this origin may not call this server";
+                Err(foreign(shown, origin)
+                    .with_actions(["Add the origin to `origins` in panpan.toml if it may"]))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether it can be told what a request means: of two that differ, somebody in front of this server may
+/// have looked at the other one.
+fn unambiguous(headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
+    let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+    if let Some(name) = ONCE.iter().find(twice) {
+        return Err(Failure::new(codes::INVALID_REQUEST)
+            .with_message(format!("the header {name} stands twice in the request")));
+    }
+    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    match uri.authority() {
+        Some(named)
+            if !host.is_some_and(|it| it.eq_ignore_ascii_case(named.as_str().as_bytes())) =>
+        {
+            Err(Failure::new(codes::INVALID_REQUEST).with_message(
+                "the request names one host in its first line and another in the header host",
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn foreign(message: &str, from: &str) -> Failure {
+    let shown: String = from.chars().take(REQUEST_ID_LENGTH_LIMIT).collect();
+    Failure::new(codes::INVALID_REQUEST)
+        .with_message(message)
+        .with_detail("from", shown)
+}
+
+impl Hosts {
+    /// Whether a host is one of these; one that was named without a port has every port.
+    fn includes(&self, host: &str) -> bool {
+        let name = name_of(host);
+        let is =
+            |named: &String| named.eq_ignore_ascii_case(name) || named.eq_ignore_ascii_case(host);
+        match self {
+            Self::Any => true,
+            Self::Loopback => is_loopback(name),
+            Self::Named(names) => is_loopback(name) || names.iter().any(is),
+        }
+    }
+}
+
+impl Origins {
+    fn includes(&self, origin: &str, host: &str) -> bool {
+        let own = origin
+            .split_once("://")
+            .is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
+        own || self
+            .0
+            .iter()
+            .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+/// The host without its port.
+fn name_of(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+/// The bearer token of a request. Credentials of another kind are refused rather than overlooked.
+pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
+    let Some(value) = headers.get(AUTHORIZATION) else {
+        return Ok(None);
+    };
+    let stated = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match stated {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
+        _ => Err(Failure::new(codes::FORBIDDEN)
+            .with_message("the Authorization header carries no bearer token")
+            .with_detail("authenticated", false)
+            .with_actions(["Send the word Bearer and then the token in the header Authorization"])),
+    }
+}
+
+fn trace(headers: &HeaderMap) -> Option<Trace> {
+    Trace::parse(headers.get(TRACEPARENT)?.to_str().ok()?)
+}
+
+fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
+    let id = headers.get(REQUEST_ID)?;
+    let usable = id.len() <= REQUEST_ID_LENGTH_LIMIT && id.to_str().is_ok();
+    usable.then(|| id.clone())
+}
+
+/// An id as it is logged: a caller may have put anything there.
+fn logged(id: &HeaderValue) -> Option<Arc<str>> {
+    let id = Redactor::new().text(id.to_str().ok()?);
+    Some(Arc::from(&*id))
+}
+
+/// Tells the browser that the page may read the answer.
+fn allowing(origin: Option<HeaderValue>, mut response: Response) -> Response {
+    let Some(origin) = origin else {
+        return response;
+    };
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.append(VARY, HeaderValue::from_static("origin"));
+    let readable = "idempotent-replayed, mcp-session-id, panpan-error-id, retry-after, www-authenticate, x-request-id";
+    headers.insert(
+        ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(readable),
+    );
+    headers.insert(
+        ACCESS_CONTROL_ALLOW_METHODS,
+        HeaderValue::from_static("GET, POST, DELETE"),
+    );
+    let sent = "authorization, content-type, accept, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, panpan-retry-seed, panpan-timeout-ms, traceparent, x-request-id";
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sent));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_in_the_place_of_an_id_is_not_logged() {
+        let logged = |id: &str| logged(&id.parse().unwrap()).unwrap();
+        assert_eq!(&*logged("request-1"), "request-1");
+        let secret = "ab".repeat(32);
+        let token = format!("panpan_0123456789ab_{secret}");
+        assert!(!logged(&token).contains(&secret));
+    }
+}

@@ -1,0 +1,106 @@
+//! HTTP: which path is answered by what.
+//!
+//! Every request passes the door first, which knows where it may come from and who sent it. Paths
+//! that make calls take the `Visitor` it leaves behind; pages about codes, health and counts do not.
+
+mod answer;
+mod body;
+mod call;
+mod decode;
+mod dialect;
+mod discover;
+mod door;
+mod key;
+mod pages;
+mod protocols;
+mod subscribe;
+mod watch;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{any, get, post};
+use panpan_runtime::CancellationToken;
+
+use crate::desk::Desk;
+use crate::mcp;
+
+pub(crate) use door::Peer;
+pub use door::{Door, Hosts, Origins};
+
+/// How HTTP is served.
+#[derive(Clone, Debug, Default)]
+pub struct HttpSettings {
+    /// The names this server is reached by.
+    pub hosts: Hosts,
+    /// The pages that may call it from a browser.
+    pub origins: Origins,
+    /// How operations become MCP tools.
+    pub tools: mcp::ToolForm,
+}
+
+/// What every path knows.
+#[derive(Clone, Debug)]
+struct House(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    desk: Desk,
+    settings: HttpSettings,
+    /// Fires when the server begins to stop.
+    stopping: CancellationToken,
+    mcp: mcp::HttpService,
+}
+
+/// Fires when the server stops and no call runs any more: the library answers those it cuts off with
+/// nothing a caller could use.
+fn ended_after(desk: &Desk, stopping: &CancellationToken) -> CancellationToken {
+    let ended = CancellationToken::new();
+    let (desk, stopping, told) = (desk.clone(), stopping.clone(), ended.clone());
+    tokio::spawn(async move {
+        stopping.cancelled().await;
+        desk.until_idle().await;
+        told.cancel();
+    });
+    ended
+}
+
+/// All paths and the door before them, to be made within a runtime of tokio. When `stopping` fires,
+/// streams end and the server is no longer ready.
+pub fn router(desk: Desk, settings: HttpSettings, stopping: CancellationToken) -> Door {
+    let form = mcp::HttpSettings {
+        form: settings.tools,
+        ..mcp::HttpSettings::default()
+    };
+    let house = House(Arc::new(Inner {
+        mcp: mcp::http_service(desk.clone(), form, ended_after(&desk, &stopping)),
+        desk,
+        settings,
+        stopping,
+    }));
+    Door::before(paths().with_state(house.clone()), house)
+}
+
+fn paths() -> Router<House> {
+    Router::new()
+        .route("/call", post(call::one))
+        .route("/batch", post(call::batch))
+        .route("/operations/{*name}", post(call::named))
+        .route("/subscribe", post(subscribe::subscribe))
+        .route("/search", get(discover::search))
+        .route("/schema", get(discover::schema))
+        .route("/", post(protocols::jsonrpc))
+        .route("/rpc", post(protocols::jsonrpc))
+        .route("/tasks", post(protocols::jsonrpc))
+        .route("/ws", any(protocols::websocket))
+        .route("/mcp", any(protocols::mcp))
+        .route("/errors", get(pages::all))
+        .route("/errors/{code}", get(pages::one))
+        .route("/openapi.json", get(pages::openapi))
+        .route("/contract.json", get(pages::contract))
+        .route("/healthz", get(watch::health))
+        .route("/readyz", get(watch::readiness))
+        .route("/metrics", get(watch::metrics))
+        .method_not_allowed_fallback(call::wrong_method)
+        .fallback(call::no_such_path)
+}

@@ -1,0 +1,128 @@
+//! What every caller may read about this server: codes, and the operations as documents.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::response::{IntoResponse, Response};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use panpan_contract::catalogue::{self, Known, nearest};
+use panpan_contract::dialect::Dialect;
+use panpan_contract::explained::{explained, facts};
+use panpan_contract::{Failure, codes};
+use pulldown_cmark::Parser;
+use pulldown_cmark::html::push_html;
+use serde_json::{Value, json};
+
+use super::door::Visitor;
+use super::{House, answer, call};
+
+const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+/// How a page looks.
+const HEAD: &str = "<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+<style>:root{color-scheme:light dark}\
+body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}\
+code{background:#8882;padding:.1em .3em;border-radius:.2em}h1{font-size:1.4rem}h2{font-size:1.1rem}\
+</style>";
+const MARKDOWN: HeaderValue = HeaderValue::from_static("text/markdown; charset=utf-8");
+
+/// `GET /errors`: every code with its facts.
+pub(super) async fn all() -> Response {
+    let rows = catalogue::entries().map(|row| facts(&Known::Row(row)));
+    answer::json(&json!({"errors": Value::from_iter(rows)}))
+}
+
+/// `GET /errors/{code}`: where the `type` of a problem leads. For people a page, for programs its facts.
+pub(super) async fn one(
+    State(house): State<House>,
+    code: Result<Path<String>, PathRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let code = match code {
+        Ok(Path(code)) => code,
+        Err(rejection) => return call::unreadable_path(&house, &rejection),
+    };
+    if let Some(known) = catalogue::lookup(&code) {
+        return page(&known, &headers);
+    }
+    match declared(&house, &code) {
+        Some(definition) => answer::json(&definition),
+        None => answer::plain(&house, &unknown(&code), StatusCode::NOT_FOUND),
+    }
+}
+
+/// A code that an operation everybody may see declares as its own.
+fn declared(house: &House, code: &str) -> Option<Value> {
+    let callable = house.0.desk.dispatcher().callable(None);
+    let mut definitions = callable.iter().flat_map(|it| &it.spec().error_schemas);
+    let definition = definitions.find(|it| it.code.as_str() == code)?;
+    serde_json::to_value(definition).ok()
+}
+
+fn unknown(code: &str) -> Failure {
+    let shown: String = code.chars().take(64).collect();
+    let near = nearest(&shown, catalogue::entries().map(|row| row.code));
+    Failure::new(codes::NOT_FOUND)
+        .with_message(format!("there is no code {shown:?}"))
+        .with_detail("nearest", near)
+        .with_actions(["Look at GET /errors for every code"])
+}
+
+fn page(known: &Known, headers: &HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    let accept = accept.unwrap_or_default();
+    if accept.contains("json") {
+        return answer::json(&explained(known));
+    }
+    let page = format!("# {}: {}\n\n{}", known.code(), known.title(), known.page());
+    let (media_type, text) = match accept.contains("text/html") {
+        true => (HTML, html(known, &page)),
+        false => (MARKDOWN, page),
+    };
+    ([(CONTENT_TYPE, media_type)], text).into_response()
+}
+
+/// The page as HTML.
+fn html(known: &Known, page: &str) -> String {
+    let mut body = String::new();
+    push_html(&mut body, Parser::new(page));
+    // Codes and titles are words: nothing in them means anything in HTML.
+    let head = format!("<title>{}: {}</title>", known.code(), known.title());
+    format!("<!doctype html><html lang=\"en\"><head>{HEAD}{head}</head><body>{body}</body></html>")
+}
+
+/// `GET /contract.json`: the operations this caller may call, as a contract file.
+pub(super) async fn contract(State(house): State<House>, request: Request) -> Response {
+    documented(&house, &request, |specs| {
+        let mut file = panpan_contract::contract_file::ContractFile::new("panpan");
+        file.operations = specs;
+        serde_json::to_value(file).unwrap_or_default()
+    })
+}
+
+/// `GET /openapi.json`: the same for readers of OpenAPI.
+pub(super) async fn openapi(State(house): State<House>, request: Request) -> Response {
+    let about = panpan_openapi::About {
+        title: "panpan",
+        version: env!("CARGO_PKG_VERSION"),
+        server: None,
+    };
+    documented(&house, &request, |specs| {
+        panpan_openapi::export(specs.iter(), &about)
+    })
+}
+
+fn documented(
+    house: &House,
+    request: &Request,
+    write: impl FnOnce(Vec<panpan_contract::operation::OperationSpec>) -> Value,
+) -> Response {
+    let admitted = Visitor::of(request.extensions())
+        .and_then(|caller| house.0.desk.take_share(&caller).map(|()| caller));
+    let caller = match admitted {
+        Ok(caller) => caller,
+        Err(failure) => return answer::turned_away(house, Dialect::Problem, failure),
+    };
+    let callable = house.0.desk.callable(&caller);
+    let specs = callable.iter().map(|operation| operation.spec().clone());
+    answer::json(&write(specs.collect()))
+}

@@ -1,0 +1,37 @@
+//! For those who watch: is it alive, is it ready, what did it do.
+
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, StatusCode};
+use panpan_contract::dialect::Dialect;
+
+use super::door::Visitor;
+use super::{House, answer};
+
+/// The form of the counts that Prometheus asks for.
+const METRICS_TYPE: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+
+/// `GET /healthz`: the process answers.
+pub(super) async fn health() -> &'static str {
+    "ok"
+}
+
+/// `GET /readyz`: the store answers. A server that stops takes no connections and so is not asked.
+pub(super) async fn readiness(State(house): State<House>) -> Response {
+    match house.0.desk.look_at_store().await {
+        Ok(()) => "ready".into_response(),
+        Err(failure) => answer::plain(&house, &failure, StatusCode::SERVICE_UNAVAILABLE),
+    }
+}
+
+/// `GET /metrics`.
+pub(super) async fn metrics(State(house): State<House>, request: Request) -> Response {
+    if let Err(failure) = Visitor::of(request.extensions()) {
+        return answer::turned_away(&house, Dialect::Problem, failure);
+    }
+    let mut response = house.0.desk.told().into_response();
+    response.headers_mut().insert(CONTENT_TYPE, METRICS_TYPE);
+    response
+}

@@ -1,0 +1,190 @@
+//! From the text of a body to requests, in one go.
+//!
+//! A body that is JSON is always read to its end: what is wrong with one request is that request's, and
+//! its id is repeated wherever it can be told. What the protocol does not know is passed over, however
+//! deep it is.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+
+use super::request::{Body, Invalid, Item, Members, Problem};
+use crate::json::AnyValue;
+
+/// Reads a body whose batch holds at most so many requests.
+pub(super) struct BodyReader {
+    pub(super) batch_limit: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for BodyReader {
+    type Value = Body<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Body<'de>, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+/// Takes every scalar for something that is no request.
+macro_rules! scalars_are_invalid {
+    ($made:expr) => {
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a request")
+        }
+
+        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+
+        fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
+            Ok($made)
+        }
+    };
+}
+
+impl<'de> Visitor<'de> for BodyReader {
+    type Value = Body<'de>;
+
+    scalars_are_invalid!(Body::One(no_object()));
+
+    fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Body<'de>, A::Error> {
+        ItemReader.visit_map(members).map(Body::One)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Body<'de>, A::Error> {
+        let mut batch = Vec::new();
+        while batch.len() < self.batch_limit {
+            match items.next_element()? {
+                Some(item) => batch.push(item),
+                None => return Ok(Body::Batch(batch)),
+            }
+        }
+        match drained(items)? {
+            0 => Ok(Body::Batch(batch)),
+            beyond => Ok(Body::TooMany(self.batch_limit + beyond)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Item<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemReader)
+    }
+}
+
+struct ItemReader;
+
+impl<'de> Visitor<'de> for ItemReader {
+    type Value = Item<'de>;
+
+    scalars_are_invalid!(no_object());
+
+    fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Item<'de>, A::Error> {
+        drained(items).map(|_| no_object())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Item<'de>, A::Error> {
+        let mut found = Members::default();
+        while let Some(Name(name)) = members.next_key()? {
+            match &*name {
+                "jsonrpc" => put(
+                    &mut found.jsonrpc,
+                    members.next_value()?,
+                    &mut found.twice,
+                    name,
+                ),
+                "method" => put(
+                    &mut found.method,
+                    members.next_value()?,
+                    &mut found.twice,
+                    name,
+                ),
+                "id" => {
+                    found.id_is_unclear = found.id.is_some();
+                    put(&mut found.id, members.next_value()?, &mut found.twice, name);
+                }
+                "params" => {
+                    let params = members.next_value_seed(AnyValue(&mut found.twice_in_params))?;
+                    put(&mut found.params, params, &mut found.twice, name);
+                }
+                _ => {
+                    let _: IgnoredAny = members.next_value()?;
+                    found.other(name);
+                }
+            }
+        }
+        Ok(found.into_item())
+    }
+}
+
+fn put<'a, T>(
+    place: &mut Option<T>,
+    value: T,
+    twice: &mut Option<Cow<'a, str>>,
+    name: Cow<'a, str>,
+) {
+    if place.replace(value).is_some() {
+        twice.get_or_insert(name);
+    }
+}
+
+/// How many items there were left.
+fn drained<'de, A: SeqAccess<'de>>(mut items: A) -> Result<usize, A::Error> {
+    let mut count = 0;
+    while let Some(IgnoredAny) = items.next_element()? {
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn no_object<'a>() -> Item<'a> {
+    Item::Invalid(Invalid {
+        id: None,
+        problem: Problem::NoObject,
+    })
+}
+
+/// The name of a member, borrowed where it is written without escapes.
+struct Name<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameReader;
+
+        impl<'de> Visitor<'de> for NameReader {
+            type Value = Name<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a name")
+            }
+
+            fn visit_borrowed_str<E: Error>(self, name: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(name)))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(name.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(NameReader)
+    }
+}

@@ -1,0 +1,8 @@
+//! What is answered to which body, with operations that stand for any others.
+
+mod bodies;
+mod bounds;
+mod desk;
+mod parameters;
+mod properties;
+mod specification;

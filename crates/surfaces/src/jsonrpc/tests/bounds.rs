@@ -1,0 +1,104 @@
+//! Batches, and the limits of bodies.
+
+use panpan_contract::read::DOCUMENT_DEPTH_LIMIT;
+use serde_json::{Value, json};
+
+use super::desk::{desk, desk_within};
+use crate::limits::Limits;
+
+#[tokio::test]
+async fn the_calls_of_a_batch_run_together_and_are_answered_in_order() {
+    // Each of the two ends only when the other has begun.
+    let request =
+        |id: u32| json!({"jsonrpc": "2.0", "method": "test/meet", "id": id, "params": {"i": id}});
+    let body = json!([request(1), request(2)]).to_string();
+    let answers = desk().json(&body).await.unwrap();
+    for (place, id) in [(0, 1), (1, 2)] {
+        assert_eq!(answers[place]["id"], json!(id));
+        assert_eq!(answers[place]["result"], json!({"i": id}));
+    }
+}
+
+#[tokio::test]
+async fn a_batch_alone_does_not_meet_the_limit_of_its_caller() {
+    let desk = desk_within(Limits {
+        calls_in_flight_per_caller: 1,
+        ..Limits::default()
+    });
+    let request = json!({"jsonrpc": "2.0", "method": "test/note", "id": 1});
+    let body = Value::from(vec![request; 20]).to_string();
+    let answers = desk.json(&body).await.unwrap();
+    assert!(
+        answers
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["result"] == json!("noted"))
+    );
+}
+
+#[tokio::test]
+async fn a_batch_is_limited_and_one_too_long_is_not_begun() {
+    let desk = desk_within(Limits {
+        batch: 3,
+        ..Limits::default()
+    });
+    let batch = |count| {
+        let request = json!({"jsonrpc": "2.0", "method": "test/note", "id": 1});
+        Value::from(vec![request; count]).to_string()
+    };
+    let answers = desk.json(&batch(3)).await.unwrap();
+    assert_eq!(answers.as_array().unwrap().len(), 3);
+    let refused = desk.json(&batch(4)).await.unwrap();
+    assert_eq!(refused["error"]["code"], json!(-32600));
+    assert_eq!(refused["error"]["data"]["batch_limit"], json!(3));
+    assert_eq!(refused["id"], Value::Null);
+    assert_eq!(desk.noted(), 3);
+    let broken = format!("{},]", batch(4).trim_end_matches(']'));
+    assert_eq!(
+        desk.json(&broken).await.unwrap()["error"]["code"],
+        json!(-32700)
+    );
+}
+
+#[tokio::test]
+async fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
+    let desk = desk();
+    // The request and its parameters are two levels themselves.
+    let nested = |depth: usize| {
+        let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
+        format!(r#"{{"jsonrpc":"2.0","method":"test/echo","id":1,"params":{{"a":{open}{close}}}}}"#)
+    };
+    let answer = desk.text(&nested(DOCUMENT_DEPTH_LIMIT)).await.unwrap();
+    assert!(
+        answer.starts_with(r#"{"jsonrpc":"2.0","result""#),
+        "{answer}"
+    );
+    let answer = desk.json(&nested(DOCUMENT_DEPTH_LIMIT + 1)).await.unwrap();
+    assert_eq!(answer["error"]["code"], json!(-32700));
+    let said = answer["error"]["message"].as_str().unwrap();
+    assert!(said.contains("more than 127 levels deep"), "{said}");
+    // What is not kept may be as deep as it likes.
+    let deep = format!(r#"{{"id":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(
+        desk.json(&deep).await.unwrap()["error"]["code"],
+        json!(-32600)
+    );
+}
+
+#[tokio::test]
+async fn size_is_limited_and_both_sides_of_the_limit_are_known() {
+    let body = r#"{"jsonrpc":"2.0","method":"test/echo","id":1}"#;
+    let within = desk_within(Limits {
+        body_bytes: body.len(),
+        ..Limits::default()
+    });
+    assert_eq!(within.json(body).await.unwrap()["result"], json!({}));
+    let refused = within.json(&format!("{body} ")).await.unwrap();
+    assert_eq!(refused["error"]["code"], json!(-32700));
+    let said = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        said.contains(&format!("at most {} are read", body.len())),
+        "{said}"
+    );
+}

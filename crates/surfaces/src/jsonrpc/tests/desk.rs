@@ -1,0 +1,126 @@
+//! A desk with a few operations, and what it answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::testing::TestWorld;
+use panpan_runtime::{Context, Dispatcher, Registry};
+use panpan_store::MemoryStore;
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+
+use super::super::serve;
+use crate::caller::Caller;
+use crate::desk::{Anonymous, Desk};
+use crate::identity::Tokens;
+use crate::limits::Limits;
+
+/// A desk, and how often `test/note` was called.
+pub(super) struct TestDesk {
+    pub(super) desk: Desk,
+    pub(super) notes: Arc<AtomicUsize>,
+}
+
+pub(super) fn desk() -> TestDesk {
+    desk_within(Limits::default())
+}
+
+pub(super) fn desk_within(limits: Limits) -> TestDesk {
+    let notes = Arc::new(AtomicUsize::new(0));
+    let clock = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let world = TestWorld::around(store.clone(), clock.clone()).world;
+    let dispatcher = Dispatcher::new(registry(notes.clone()), world);
+    let tokens = Tokens::new(store, clock);
+    let desk = Desk::new(dispatcher, tokens, Anonymous::Served, limits);
+    TestDesk { desk, notes }
+}
+
+impl TestDesk {
+    pub(super) async fn answer(&self, body: &[u8]) -> Option<Vec<u8>> {
+        serve(&self.desk, &Ok(Caller::anonymous(None)), body).await
+    }
+
+    pub(super) async fn text(&self, body: &str) -> Option<String> {
+        let answer = self.answer(body.as_bytes()).await;
+        answer.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    pub(super) async fn json(&self, body: &str) -> Option<Value> {
+        let answer = self.text(body).await?;
+        Some(serde_json::from_str(&answer).unwrap())
+    }
+
+    /// The answer to a request for this method.
+    pub(super) async fn call(&self, method: &str, params: Value) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        self.json(&body.to_string()).await.unwrap()
+    }
+
+    pub(super) fn noted(&self) -> usize {
+        self.notes.load(Ordering::SeqCst)
+    }
+}
+
+fn spec(name: &str, op_type: OperationType) -> OperationSpec {
+    OperationSpec::new(name.parse().unwrap(), op_type)
+}
+
+async fn echo(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    Ok(Value::clone(&input))
+}
+
+async fn subtract(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let number = |name: &str| input[name].as_i64().unwrap_or_default();
+    Ok(json!(number("minuend") - number("subtrahend")))
+}
+
+fn registry(notes: Arc<AtomicUsize>) -> Registry {
+    let mut math = spec("math/subtract", OperationType::Query);
+    let number = json!({"type": "number"});
+    math.input_schema = json!({
+        "type": "object",
+        "properties": {"minuend": number, "subtrahend": number},
+        "required": ["minuend", "subtrahend"],
+    });
+    let mut hidden = spec("test/hidden", OperationType::Query);
+    hidden.visibility = Visibility::Internal;
+    let mut limited = spec("test/limited", OperationType::Query);
+    limited.access_control.required_scopes = vec!["deep".to_owned()];
+    let note = move |_: Context, _: Arc<Value>| {
+        notes.fetch_add(1, Ordering::SeqCst);
+        std::future::ready(Ok::<_, Failure>(json!("noted")))
+    };
+    let told = |context: Context, input: Arc<Value>| {
+        let trace = context.trace().map(|trace| trace.to_string());
+        let told = json!({"call": context.call_id(), "input": *input, "trace": trace});
+        std::future::ready(Ok::<_, Failure>(told))
+    };
+    let barrier = Arc::new(Barrier::new(2));
+    let meet = move |_: Context, input: Arc<Value>| {
+        let barrier = barrier.clone();
+        async move {
+            barrier.wait().await;
+            Ok::<_, Failure>(Value::clone(&input))
+        }
+    };
+    let broken = |_: Context, _: Arc<Value>| {
+        std::future::ready(Err::<Value, _>(Failure::new(codes::INTERNAL)))
+    };
+    Registry::builder()
+        .register(math, subtract)
+        .register(spec("test/echo", OperationType::Query), echo)
+        .register(spec("test/dotted.name", OperationType::Query), echo)
+        .register(spec("test/a/b", OperationType::Query), echo)
+        .register(spec("test/note", OperationType::Mutation), note)
+        .register(spec("test/told", OperationType::Mutation), told)
+        .register(spec("test/meet", OperationType::Query), meet)
+        .register(spec("test/broken", OperationType::Query), broken)
+        .register(hidden, echo)
+        .register(limited, echo)
+        .build()
+        .unwrap()
+}

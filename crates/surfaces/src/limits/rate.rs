@@ -1,0 +1,73 @@
+//! How many calls a second one caller may make.
+
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
+use panpan_contract::{Failure, codes};
+
+use super::Limits;
+use crate::caller::Principal;
+
+/// Callers that have their whole share again are forgotten each time so many takes have gone by.
+const TAKES_BETWEEN_SWEEPS: u64 = 4096;
+
+/// The shares of all callers.
+#[derive(Debug)]
+pub(crate) struct Rates(Option<Shares>);
+
+#[derive(Debug)]
+struct Shares {
+    limiter: DefaultKeyedRateLimiter<Principal>,
+    per_second: u32,
+    takes: std::sync::atomic::AtomicU64,
+}
+
+impl Rates {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self(limits.calls_per_second.map(|per_second| {
+            let burst = limits.burst.unwrap_or(per_second);
+            let quota = Quota::per_second(per_second).allow_burst(burst);
+            Shares {
+                limiter: RateLimiter::keyed(quota),
+                per_second: per_second.get(),
+                takes: Default::default(),
+            }
+        }))
+    }
+
+    /// Takes one call from a caller's share, or says how long to wait for the next.
+    pub(crate) fn take(&self, principal: &Principal) -> Result<(), Failure> {
+        let Some(shares) = &self.0 else {
+            return Ok(());
+        };
+        shares.sweep_now_and_then();
+        let taken = shares.limiter.check_key(principal);
+        taken.map_err(|later| {
+            let wait = later.wait_time_from(DefaultClock::default().now());
+            limited(wait, shares.per_second)
+        })
+    }
+}
+
+impl Shares {
+    fn sweep_now_and_then(&self) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if self.takes.fetch_add(1, Relaxed) % TAKES_BETWEEN_SWEEPS == TAKES_BETWEEN_SWEEPS - 1 {
+            self.limiter.retain_recent();
+            self.limiter.shrink_to_fit();
+        }
+    }
+}
+
+fn limited(wait: Duration, per_second: u32) -> Failure {
+    // Rounded up: a caller that comes a moment too early is refused again.
+    let wait_ms = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
+    Failure::new(codes::ERR_RATE_LIMITED)
+        .with_message(format!(
+            "the caller has made more than {per_second} calls a second and may go on in {wait_ms} ms"
+        ))
+        .with_detail("calls_per_second", per_second)
+        .with_detail("retry_after_ms", wait_ms)
+        .with_retry_after_ms(wait_ms)
+}

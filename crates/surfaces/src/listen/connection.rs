@@ -1,0 +1,137 @@
+//! One connection: its handshake, its requests, its limits.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use panpan_runtime::CancellationToken;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_io_timeout::TimeoutStream;
+use tokio_rustls::TlsAcceptor;
+
+use crate::desk::Desk;
+use crate::http::{Door, Peer};
+use crate::metrics::Metrics;
+
+/// The largest head of a request, in bytes.
+const HEAD_BYTES_LIMIT: usize = 64 * 1024;
+
+/// What every connection is served with.
+pub(super) struct Connections {
+    pub(super) door: Door,
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) desk: Desk,
+    pub(super) stopping: CancellationToken,
+}
+
+/// How long a client has to take the rest of its answer when a server stops and no call runs any more.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A connection that is open, also after it has become a WebSocket.
+#[derive(Debug)]
+pub(crate) struct Open {
+    metrics: Metrics,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.metrics.connections().dec();
+    }
+}
+
+impl Connections {
+    /// Serves one connection beside the others.
+    pub(super) fn serve(
+        self: &Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: OwnedSemaphorePermit,
+    ) {
+        // Answers are written whole; waiting to fill a packet would only delay them.
+        let _ = stream.set_nodelay(true);
+        let metrics = self.desk.metrics().clone();
+        metrics.connections().inc();
+        let peer = Peer {
+            address: peer.ip().to_canonical(),
+            open: Arc::new(Open {
+                metrics,
+                _place: place,
+            }),
+        };
+        let this = self.clone();
+        self.desk
+            .tasks()
+            .spawn(async move { this.carry(stream, peer).await });
+    }
+
+    async fn carry(&self, stream: TcpStream, peer: Peer) {
+        let Some(tls) = &self.tls else {
+            return self.answer(stream, peer).await;
+        };
+        let handshake = tls.accept(stream);
+        let handshake = tokio::time::timeout(self.desk.limits().head_timeout, handshake);
+        let address: IpAddr = peer.address;
+        let handshake = tokio::select! {
+            handshake = handshake => handshake,
+            () = self.stopping.cancelled() => return,
+        };
+        match handshake {
+            Ok(Ok(stream)) => self.answer(stream, peer).await,
+            Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!(%address, "a TLS handshake took too long"),
+        }
+    }
+
+    async fn answer(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static, peer: Peer) {
+        let limits = self.desk.limits();
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(limits.write_timeout));
+        let (door, address) = (&self.door, peer.address);
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let peer = peer.clone();
+            async move { Ok::<_, Infallible>(door.enter(peer, request.map(Body::new)).await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head_timeout)
+            .max_header_size(HEAD_BYTES_LIMIT)
+            .serve_connection(TokioIo::new(Box::pin(stream)), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        // Alone in a set, it is looked at when it fires. Looked at with every request, the one token of
+        // all connections would be what they wait for.
+        let mut stopping = FuturesUnordered::from_iter([self.stopping.cancelled()]);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            Some(()) = stopping.next() => {
+                // The request that is under way is answered, and no other is taken.
+                connection.as_mut().graceful_shutdown();
+                tokio::select! {
+                    ended = connection => ended,
+                    () = self.nothing_more() => return,
+                }
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%address, %error, "a connection broke");
+        }
+    }
+
+    /// Waits until there is no more to say: whoever still sends its request then is not waited for.
+    async fn nothing_more(&self) {
+        self.desk.until_idle().await;
+        tokio::time::sleep(LAST_WORDS).await;
+    }
+}

@@ -1,0 +1,176 @@
+//! What the library asks of a server.
+
+use rmcp::model::{
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
+    CustomResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Tool,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use super::server::{Server, shown};
+
+/// What an agent is told about all tools of this server.
+const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object: read error.code \
+for what happened and error.recovery for what to do next. Repeat the identical call only when \
+error.recovery.retry_strategy.suggested_delay is given, after that many milliseconds; and where \
+error.panpan.effect is not none, only if the tool is idempotent. Otherwise change something first. To \
+ask again what became of a change, repeat it with the idempotency_key it had: it is not done twice.";
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        let tools = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed();
+        ServerConfig::new(tools.build())
+            .with_server_info(this)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.last();
+        self.changes.mark(self.desk().dispatcher());
+        let negotiated = self.negotiate_initialize(&request);
+        context.peer.set_peer_info(request);
+        negotiated
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let dispatcher = self.desk().dispatcher();
+        self.changes.tell_session(dispatcher, context.peer);
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.changes.mark(self.desk().dispatcher());
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let dispatcher = self.desk().dispatcher();
+        let shutdown = &self.shared.shutdown;
+        self.changes
+            .tell_subscriber(dispatcher, &context, shutdown)
+            .await;
+        Ok(())
+    }
+
+    async fn on_cancelled(
+        &self,
+        notice: CancelledNotificationParam,
+        _: NotificationContext<RoleServer>,
+    ) {
+        if let Some(id) = &notice.request_id {
+            self.running.abort(id);
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let cursor = page.and_then(|page| page.cursor);
+        if cursor.is_some_and(|cursor| !cursor.is_empty()) {
+            // Given to nobody: the list is always whole.
+            let message = "no list of tools has given this cursor";
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        let tools = self.listed(&self.catalogue(), self.caller(&context));
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    // What follows is not offered; the library would answer with empty lists.
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<
+            ListResourceTemplatesRequestMethod,
+        >())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
+    /// Asked for only to hold headers against arguments that are repeated there.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let catalogue = self.catalogue();
+        let entry = catalogue.by_tool(name).filter(|entry| entry.has_headers)?;
+        entry.tool.clone()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let input = Value::Object(request.arguments.unwrap_or_default());
+        // The library moves the future of a request from hand to hand; it is moved by its address.
+        let result = Box::pin(self.call(&request.name, input, &context)).await?;
+        Ok(result.into())
+    }
+
+    /// Gets every request the library cannot read as one it knows, also a `tools/call` whose params
+    /// have the wrong shape: arguments that are no object are the tool's to refuse, like all others.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            let message = format!("there is no method {}", shown(&request.method));
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
+        }
+        let mut params = request.params.unwrap_or_default();
+        let Some(Value::String(name)) = params.get_mut("name").map(Value::take) else {
+            let message = "tools/call needs the name of a tool, as a string";
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let input = params.get_mut("arguments").map(Value::take);
+        let input = input.unwrap_or_else(|| json!({}));
+        let mut result = Box::pin(self.call(&name, input, &context)).await?;
+        let version = context.protocol_version();
+        if version.is_none_or(|it| it.as_str() < ProtocolVersion::V_2026_07_28.as_str()) {
+            // The library drops it for older peers from the results it knows.
+            result.result_type = None;
+        }
+        let written = serde_json::to_value(result).map(CustomResult);
+        written.map_err(|_| ErrorData::internal_error("the answer could not be written", None))
+    }
+}

@@ -1,0 +1,151 @@
+//! What a server knows: who calls, which tools there are for them, and what is running.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::http::request::Parts;
+use panpan_contract::catalogue::nearest;
+use panpan_runtime::CancellationToken;
+use rmcp::model::{CallToolResult, Tool};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Value, json};
+
+use super::ToolForm;
+use super::call::Turn;
+use super::changes::Changes;
+use super::general::{General, TOOLS_LIMIT};
+use super::name::TOOL_NAME_LENGTH_LIMIT;
+use super::running::Running;
+use super::tools::{Catalogue, Tools};
+use crate::caller::Caller;
+use crate::desk::Desk;
+
+/// What all servers of one endpoint have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) desk: Desk,
+    tools: Tools,
+    form: ToolForm,
+    pub(super) shutdown: CancellationToken,
+}
+
+/// The server of one client: of a pipe, of a session, or of a single request that belongs to none.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) shared: Arc<Shared>,
+    /// Who calls where a request does not say itself.
+    caller: Caller,
+    /// Whether it outlives a request, so that notices about other requests reach it.
+    lasts: AtomicBool,
+    pub(super) running: Running,
+    pub(super) changes: Changes,
+}
+
+impl Shared {
+    pub(super) fn new(desk: Desk, form: ToolForm, shutdown: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            desk,
+            tools: Tools::default(),
+            form,
+            shutdown,
+        })
+    }
+}
+
+impl Server {
+    /// The server of a client on a pipe.
+    pub(super) fn on_pipe(shared: Arc<Shared>, caller: Caller) -> Self {
+        Self::new(shared, caller, true)
+    }
+
+    /// The server of a session or of one request over HTTP, which say themselves who calls.
+    pub(super) fn on_http(shared: Arc<Shared>) -> Self {
+        Self::new(shared, Caller::anonymous(None), false)
+    }
+
+    fn new(shared: Arc<Shared>, caller: Caller, lasts: bool) -> Self {
+        Self {
+            shared,
+            caller,
+            lasts: AtomicBool::new(lasts),
+            running: Running::default(),
+            changes: Changes::default(),
+        }
+    }
+
+    pub(super) fn desk(&self) -> &Desk {
+        &self.shared.desk
+    }
+
+    /// Whether it is there for more than one request.
+    pub(super) fn lasts(&self) -> bool {
+        self.lasts.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a session begins.
+    pub(super) fn last(&self) {
+        self.lasts.store(true, Ordering::Relaxed);
+    }
+
+    /// Who calls: known anew with every request, also within a session.
+    pub(super) fn caller<'a>(&'a self, context: &'a RequestContext<RoleServer>) -> &'a Caller {
+        let parts = context.extensions.get::<Parts>();
+        let told = parts.and_then(|parts| parts.extensions.get::<Caller>());
+        told.unwrap_or(&self.caller)
+    }
+
+    /// The tools of all operations there are now.
+    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
+        self.shared.tools.of(&self.desk().dispatcher().registry())
+    }
+
+    /// The tools as this caller sees them.
+    pub(super) fn listed(&self, catalogue: &Catalogue, caller: &Caller) -> Vec<Tool> {
+        let callable = self.desk().callable(caller);
+        let entries = || catalogue.among(&callable);
+        let searched = match self.shared.form {
+            ToolForm::Auto => entries().count() > TOOLS_LIMIT,
+            ToolForm::Each => false,
+            ToolForm::Search => true,
+        };
+        if searched {
+            return General::tools(self.desk().limits().batch);
+        }
+        entries().filter_map(|entry| entry.tool.clone()).collect()
+    }
+
+    /// Calls a tool.
+    pub(super) async fn call(
+        &self,
+        name: &str,
+        input: Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
+        let catalogue = self.catalogue();
+        let turn = Turn::new(self, context);
+        if let Some(entry) = catalogue.by_tool(name) {
+            return turn.tool(entry, input).await;
+        }
+        let listed = self.listed(&catalogue, self.caller(context));
+        let is_listed = listed.iter().any(|tool| tool.name == name);
+        match General::from_name(name).filter(|_| is_listed) {
+            // Larger than all else and seldom taken: on the heap, it makes no other call larger.
+            Some(general) => Box::pin(general.call(&turn, &catalogue, input)).await,
+            None => Err(unknown(name, &listed)),
+        }
+    }
+}
+
+/// Only what the caller can see is near to anything.
+fn unknown(name: &str, listed: &[Tool]) -> ErrorData {
+    let near = nearest(name, listed.iter().map(|tool| &*tool.name));
+    let shown = shown(name);
+    let data = json!({"tool": shown, "nearest": near});
+    ErrorData::invalid_params(format!("there is no tool {shown}"), Some(data))
+}
+
+/// A word of the caller's, no longer than a name.
+pub(super) fn shown(text: &str) -> String {
+    text.chars().take(TOOL_NAME_LENGTH_LIMIT).collect()
+}

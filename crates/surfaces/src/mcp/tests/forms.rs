@@ -1,0 +1,254 @@
+//! Four tools in place of many: finding, describing and calling operations.
+
+use futures_util::stream::{Empty, empty};
+use panpan_runtime::Registration;
+
+use super::wire::{SCOPE, Wire};
+use super::*;
+use crate::mcp::{HttpSettings, TOOLS_LIMIT};
+
+/// So many operations `many/op<number>`, and some that are harder to reach.
+fn operations(count: usize) -> Builder {
+    let mut restricted = query("deep/audit");
+    restricted.access_control.required_scopes = vec!["audit".to_owned()];
+    let mut internal = query("deep/internal");
+    internal.visibility = Visibility::Internal;
+    let builder = Registry::builder()
+        .register(restricted, echo)
+        .register(internal, echo)
+        .add(Registration::streaming(stream("deep/watch"), nothing));
+    (0..count).fold(builder, |builder, number| {
+        let spec = if number == 0 {
+            mutation("many/put")
+        } else {
+            query(&format!("many/op{number}"))
+        };
+        builder.register(spec, echo)
+    })
+}
+
+fn nothing(_: Context, _: Arc<Value>) -> Empty<Result<Value, Failure>> {
+    empty()
+}
+
+fn stream(name: &str) -> OperationSpec {
+    OperationSpec::new(name.parse().unwrap(), OperationType::Subscription)
+}
+
+async fn wire(count: usize, form: ToolForm) -> Wire {
+    let settings = HttpSettings {
+        form,
+        ..HttpSettings::default()
+    };
+    Wire::to(desk(operations(count)), settings).await
+}
+
+async fn listed(wire: &Wire) -> Vec<String> {
+    let list = wire.modern("tools/list", json!({})).await.message().await;
+    let tools = list["result"]["tools"].as_array().unwrap();
+    let names = tools.iter().map(|it| it["name"].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+/// The result of a tool, the same in both versions.
+async fn called(wire: &Wire, tool: &str, arguments: Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments});
+    let answer = wire.modern("tools/call", params).await.message().await;
+    answer["result"].clone()
+}
+
+fn code(result: &Value) -> &Value {
+    assert_eq!(result["isError"], json!(true), "{result}");
+    &result["_meta"]["dev.panpan/failure"]["code"]
+}
+
+const FOUR: [&str; 4] = ["search", "schema", "call", "batch"];
+
+#[tokio::test]
+async fn above_the_limit_four_tools_stand_for_all() {
+    for (count, form, is_four) in [
+        (TOOLS_LIMIT, ToolForm::Auto, false),
+        (TOOLS_LIMIT + 1, ToolForm::Auto, true),
+        (TOOLS_LIMIT + 1, ToolForm::Each, false),
+        (2, ToolForm::Search, true),
+    ] {
+        let names = listed(&wire(count, form).await).await;
+        assert_eq!(names == FOUR, is_four, "{count} {form:?}");
+        if !is_four {
+            assert_eq!(names.len(), count);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_one_caller_may_call_decides_how_that_caller_sees_it() {
+    let wire = wire(TOOLS_LIMIT, ToolForm::Auto).await;
+    assert_eq!(listed(&wire).await.len(), TOOLS_LIMIT);
+    let auditor = wire.by("ann").with(SCOPE, "audit");
+    assert_eq!(listed(&auditor).await, FOUR);
+}
+
+#[tokio::test]
+async fn a_search_finds_what_the_caller_may_call_and_no_streams() {
+    let wire = wire(3, ToolForm::Search).await;
+    let found = async |wire: &Wire, arguments| {
+        let result = called(wire, "search", arguments).await;
+        let found = result["structuredContent"].clone();
+        let names = found["operations"].as_array().unwrap();
+        let names = names
+            .iter()
+            .map(|it| it["name"].as_str().unwrap().to_owned());
+        (names.collect::<Vec<_>>(), found["next"].clone())
+    };
+    let all = ["many/op1", "many/op2", "many/put"];
+    assert_eq!(found(&wire, json!({})).await.0, all);
+    let auditor = wire.by("ann").with(SCOPE, "audit");
+    let deep = found(&auditor, json!({"query": "deep"})).await.0;
+    assert_eq!(deep, ["deep/audit"]);
+    let (first, next) = found(&wire, json!({"limit": 2})).await;
+    let (rest, end) = found(&wire, json!({"limit": 2, "after": next})).await;
+    assert_eq!([first, rest].concat(), all);
+    assert_eq!(end, Value::Null);
+}
+
+#[tokio::test]
+async fn a_schema_is_the_whole_contract_of_what_the_caller_may_call() {
+    let wire = wire(1, ToolForm::Search).await;
+    let result = called(&wire, "schema", json!({"name": "/many/put"})).await;
+    let contract = &result["structuredContent"];
+    assert_eq!(
+        (&contract["name"], &contract["op_type"]),
+        (&json!("many/put"), &json!("mutation"))
+    );
+    for name in ["deep/internal", "deep/audit", "deep/nothing"] {
+        let result = called(&wire, "schema", json!({"name": name})).await;
+        assert_eq!(code(&result), &json!("NOT_FOUND"), "{name}");
+        let text = result.to_string().replace(name, "");
+        assert!(!text.contains("deep/"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_goes_the_way_of_every_call() {
+    let wire = wire(2, ToolForm::Search).await;
+    let call = async |arguments| called(&wire, "call", arguments).await;
+    let result = call(json!({"operation": "many/op1", "input": {"a": 1}})).await;
+    assert_eq!(result["structuredContent"], json!({"a": 1}));
+    let keyed = json!({"operation": "many/put", "idempotency_key": "k"});
+    for replayed in [false, true] {
+        let result = call(keyed.clone()).await;
+        let idempotency = &result["_meta"]["dev.panpan/idempotency"];
+        assert_eq!(idempotency["replayed"], json!(replayed), "{result}");
+    }
+    for (operation, expected) in [
+        ("deep/audit", "FORBIDDEN"),
+        ("deep/internal", "NOT_FOUND"),
+        ("deep/watch", "INVALID_OPERATION_TYPE"),
+        ("nowhere/at_all", "NOT_FOUND"),
+    ] {
+        let result = call(json!({"operation": operation})).await;
+        assert_eq!(code(&result), &json!(expected), "{operation}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_within_a_call_looks_like_that_of_a_tool() {
+    let mut refused = query("test/refused");
+    refused.input_schema = json!({"type": "object", "required": ["a"]});
+    let builder = || Registry::builder().register(refused.clone(), echo);
+    let told = |mut result: Value| {
+        let mut failure = result["_meta"]["dev.panpan/failure"].take();
+        for own in ["id", "at"] {
+            failure.as_object_mut().unwrap().remove(own);
+        }
+        (result["isError"].take(), failure)
+    };
+    let each = Wire::to(desk(builder()), HttpSettings::default()).await;
+    let as_tool = called(&each, "test__refused", json!({})).await;
+    let settings = HttpSettings {
+        form: ToolForm::Search,
+        ..HttpSettings::default()
+    };
+    let four = Wire::to(desk(builder()), settings).await;
+    let as_call = called(&four, "call", json!({"operation": "test/refused"})).await;
+    assert_eq!(told(as_call), told(as_tool));
+}
+
+#[tokio::test]
+async fn a_batch_answers_in_the_order_of_its_calls() {
+    let wire = wire(2, ToolForm::Search).await;
+    let calls = json!([
+        {"operation": "many/op1", "input": {"a": 1}},
+        {"operation": "deep/internal"},
+        {"operation": "many/put", "idempotency_key": "k"},
+        {"operation": "many/put", "idempotency_key": ""},
+        {"operation": "many/op1", "input": {"a": 2}},
+    ]);
+    let result = called(&wire, "batch", json!({"calls": calls})).await;
+    let results = &result["structuredContent"]["results"];
+    assert_eq!(results[0], json!({"result": "ok", "output": {"a": 1}}));
+    assert_eq!(results[1]["error"]["code"], json!("NOT_FOUND"));
+    assert_eq!(results[2]["idempotency"]["key"], json!("k"));
+    assert_eq!(results[3]["error"]["code"], json!("INVALID_INPUT"));
+    assert_eq!(results[4]["output"], json!({"a": 2}));
+}
+
+#[tokio::test]
+async fn a_batch_is_bounded_on_both_sides() {
+    let wire = wire(2, ToolForm::Search).await;
+    let limit = crate::limits::Limits::default().batch;
+    let of = |count| vec![json!({"operation": "many/op1"}); count];
+    for (count, taken) in [(0, false), (1, true), (limit, true), (limit + 1, false)] {
+        let result = called(&wire, "batch", json!({"calls": of(count)})).await;
+        assert_eq!(result["isError"], json!(!taken), "{count}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_the_four_tools_do_not_take_are_refused() {
+    let wire = wire(1, ToolForm::Search).await;
+    for (tool, arguments, pointer) in [
+        ("search", json!({"query": 7}), "/query"),
+        ("search", json!({"limit": 0}), "/limit"),
+        ("search", json!({"after": "nonsense"}), "/after"),
+        ("search", json!({"words": "a"}), "/words"),
+        ("schema", json!({}), "/name"),
+        ("call", json!({"input": {}}), "/operation"),
+        (
+            "call",
+            json!({"operation": "many/put", "timeout_ms": -1}),
+            "/timeout_ms",
+        ),
+        (
+            "call",
+            json!({"operation": "many/put", "idempotency_key": 7}),
+            "/idempotency_key",
+        ),
+        ("batch", json!({"calls": {}}), "/calls"),
+        (
+            "batch",
+            json!({"calls": [{"operation": "many/put"}, 7]}),
+            "/calls/1",
+        ),
+    ] {
+        let result = called(&wire, tool, arguments.clone()).await;
+        assert_eq!(code(&result), &json!("INVALID_INPUT"), "{tool} {arguments}");
+        let violations = &result["_meta"]["dev.panpan/failure"]["violations"];
+        assert_eq!(
+            violations[0]["pointer"],
+            json!(pointer),
+            "{tool} {arguments}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_list_follows_the_registry() {
+    let desk = desk(operations(1));
+    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    assert_eq!(listed(&wire).await, ["many__put"]);
+    desk.dispatcher().replace(operations(2).build().unwrap());
+    assert_eq!(listed(&wire).await, ["many__op1", "many__put"]);
+    let result = called(&wire, "many__op1", json!({"a": 1})).await;
+    assert_eq!(result["structuredContent"], json!({"a": 1}));
+}

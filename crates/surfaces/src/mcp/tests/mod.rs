@@ -1,0 +1,21 @@
+//! The server in one process, over pipes and over real connections of the loopback address.
+
+mod blocks;
+mod forms;
+mod http;
+mod pipe;
+mod stopping;
+mod support;
+mod telling;
+mod wire;
+
+use std::sync::Arc;
+
+use panpan_contract::Failure;
+use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_runtime::{Builder, Context, Handler, Registry};
+use rmcp::ServiceExt;
+use serde_json::{Value, json};
+
+use super::ToolForm;
+use support::{desk, echo, mutation, query, served, watched};

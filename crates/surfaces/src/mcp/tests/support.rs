@@ -1,0 +1,92 @@
+//! What the tests stand on: operations, a desk in front of them, and work whose end is seen.
+
+use std::sync::Arc;
+
+use panpan_contract::Failure;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::testing::TestWorld;
+use panpan_runtime::{Builder, CancellationToken, Context, Dispatcher, Handler};
+use panpan_store::MemoryStore;
+use serde_json::{Value, json};
+use tokio::io::{DuplexStream, duplex, split};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::caller::Caller;
+use crate::desk::{Anonymous, Desk};
+use crate::identity::Tokens;
+use crate::limits::Limits;
+use crate::mcp::lines::Lines;
+use crate::mcp::server::{Server, Shared};
+use crate::mcp::{ToolForm, serve};
+
+/// A desk in front of some operations.
+pub(super) fn desk(operations: Builder) -> Desk {
+    let clock = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let tokens = Tokens::new(store.clone(), clock.clone());
+    let world = TestWorld::around(store, clock).world;
+    let dispatcher = Dispatcher::new(operations.build().unwrap(), world);
+    Desk::new(dispatcher, tokens, Anonymous::Served, Limits::default())
+}
+
+/// The near end of a pipe that has a server at its far end.
+pub(super) fn served(desk: Desk) -> DuplexStream {
+    let shared = Shared::new(desk, ToolForm::Auto, CancellationToken::new());
+    let server = Server::on_pipe(shared, Caller::anonymous(None));
+    let (near, far) = duplex(64 * 1024);
+    let (input, output) = split(far);
+    let (lines, _) = Lines::new(input, output);
+    tokio::spawn(serve(server, lines));
+    near
+}
+
+pub(super) fn query(name: &str) -> OperationSpec {
+    OperationSpec::new(name.parse().unwrap(), OperationType::Query)
+}
+
+pub(super) fn mutation(name: &str) -> OperationSpec {
+    OperationSpec::new(name.parse().unwrap(), OperationType::Mutation)
+}
+
+/// Gives back its input.
+pub(super) async fn echo(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    Ok(Value::clone(&input))
+}
+
+/// Sends when it is dropped.
+struct Dropped(Option<oneshot::Sender<()>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        if let Some(sender) = self.0.take() {
+            let _ = sender.send(());
+        }
+    }
+}
+
+/// What is seen of work from outside.
+pub(super) struct Watched {
+    /// Each time the work begins, how to learn that it was dropped.
+    pub(super) begins: mpsc::UnboundedReceiver<oneshot::Receiver<()>>,
+    /// Lets it end.
+    pub(super) finish: Arc<Notify>,
+}
+
+/// Work that ends when it is let.
+pub(super) fn watched() -> (impl Handler, Watched) {
+    let (began, begins) = mpsc::unbounded_channel();
+    let finish = Arc::new(Notify::new());
+    let finished = finish.clone();
+    let handler = move |_: Context, _: Arc<Value>| {
+        let (began, finished) = (began.clone(), finished.clone());
+        async move {
+            let (sender, was_dropped) = oneshot::channel();
+            let _guard = Dropped(Some(sender));
+            began.send(was_dropped).unwrap();
+            finished.notified().await;
+            Ok::<_, Failure>(json!({"done": true}))
+        }
+    };
+    (handler, Watched { begins, finish })
+}

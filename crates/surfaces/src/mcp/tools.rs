@@ -1,0 +1,224 @@
+//! The operations of a registry as tools, made once for each registry and kept until there is another.
+//!
+//! Everything callable from outside is in here, whoever may call it; what one caller sees of it is asked
+//! each time. No operation is held on to: a registry that was replaced ends with its calls.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
+
+use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_runtime::{Operation, Registry};
+use rmcp::model::Tool;
+
+use super::name::tool_name;
+use super::{content, key, tool};
+use crate::search::Words;
+
+/// The tools of the newest registry.
+#[derive(Debug, Default)]
+pub(super) struct Tools(RwLock<Arc<Catalogue>>);
+
+/// The operations of one registry, as far as they can be called from outside and answer once.
+#[derive(Debug, Default)]
+pub(super) struct Catalogue {
+    /// Not dropped before the catalogue, so that no other registry can come to stand in its place.
+    registry: Weak<Registry>,
+    entries: Vec<Entry>,
+    by_operation: HashMap<String, usize>,
+    by_tool: HashMap<String, usize>,
+}
+
+/// What is known of an operation without looking into its contract again.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The name of the operation.
+    pub(super) operation: String,
+    /// The tool; `None` when the input is not an object.
+    pub(super) tool: Option<Tool>,
+    /// Whether it changes something.
+    pub(super) changes: bool,
+    /// Whether the tool takes the idempotency key among its arguments.
+    pub(super) takes_key: bool,
+    /// Whether its output is a list of content blocks.
+    pub(super) gives_blocks: bool,
+    /// Whether some of its arguments are repeated in headers.
+    pub(super) has_headers: bool,
+    /// What it is found by.
+    pub(super) words: Words,
+}
+
+impl Tools {
+    /// The tools of a registry.
+    pub(super) fn of(&self, registry: &Arc<Registry>) -> Arc<Catalogue> {
+        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if kept.is_of(registry) {
+            return kept.clone();
+        }
+        drop(kept);
+        let mut kept = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if !kept.is_of(registry) {
+            *kept = Arc::new(Catalogue::of(registry));
+        }
+        kept.clone()
+    }
+}
+
+impl Catalogue {
+    fn of(registry: &Arc<Registry>) -> Self {
+        let answers_outside = |operation: &&Arc<Operation>| {
+            let spec = operation.spec();
+            spec.visibility == Visibility::External && spec.op_type != OperationType::Subscription
+        };
+        let operations = registry.operations().filter(answers_outside);
+        let mut entries: Vec<Entry> = operations.map(|it| Entry::of(it.spec())).collect();
+        tell_apart(&mut entries);
+        let numbered = || entries.iter().enumerate();
+        let by_operation = numbered().map(|(at, entry)| (entry.operation.clone(), at));
+        let by_tool = numbered().filter_map(|(at, entry)| {
+            let tool = entry.tool.as_ref()?;
+            Some((tool.name.to_string(), at))
+        });
+        Self {
+            registry: Arc::downgrade(registry),
+            by_operation: by_operation.collect(),
+            by_tool: by_tool.collect(),
+            entries,
+        }
+    }
+
+    fn is_of(&self, registry: &Arc<Registry>) -> bool {
+        std::ptr::eq(self.registry.as_ptr(), Arc::as_ptr(registry))
+    }
+
+    /// The operation behind a tool.
+    pub(super) fn by_tool(&self, name: &str) -> Option<&Entry> {
+        self.by_tool.get(name).map(|at| &self.entries[*at])
+    }
+
+    /// An operation by its own name; a leading slash makes no difference.
+    pub(super) fn by_operation(&self, name: &str) -> Option<&Entry> {
+        let name = name.strip_prefix('/').unwrap_or(name);
+        self.by_operation.get(name).map(|at| &self.entries[*at])
+    }
+
+    /// Those of some operations that answer once.
+    pub(super) fn among<'a>(
+        &'a self,
+        operations: &'a [Arc<Operation>],
+    ) -> impl Iterator<Item = &'a Entry> {
+        operations
+            .iter()
+            .filter_map(|it| self.by_operation(it.name().as_str()))
+    }
+}
+
+impl Entry {
+    fn of(spec: &OperationSpec) -> Self {
+        let tool = tool::of(spec);
+        let schema = spec.input_schema.to_string();
+        Self {
+            operation: spec.name.as_str().to_owned(),
+            tool,
+            changes: spec.op_type == OperationType::Mutation,
+            takes_key: key::takes_argument(spec),
+            gives_blocks: content::is_declared(&spec.output_schema),
+            has_headers: schema.contains("\"x-mcp-header\""),
+            words: Words::of(spec),
+        }
+    }
+}
+
+/// No name stands twice in a list: many clients refuse the whole of it. A name that is made from that of
+/// an operation goes before one that was asked for, and of two that ask for one the first has it.
+fn tell_apart(entries: &mut [Entry]) {
+    let made = |entry: &Entry| tool_name(&entry.operation);
+    let mut taken: HashSet<String> = entries.iter().map(made).collect();
+    let mut kept = HashSet::new();
+    for entry in entries {
+        let own = tool_name(&entry.operation);
+        entry.tool = entry.tool.take().and_then(|mut tool| {
+            if tool.name != own && !taken.insert(tool.name.to_string()) {
+                tool.name = own.into();
+            }
+            // Two long names may end in one hash.
+            kept.insert(tool.name.clone()).then_some(tool)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn registry(names: &[&str]) -> Arc<Registry> {
+        let echo = |_, input: Arc<serde_json::Value>| {
+            std::future::ready(Ok::<_, panpan_contract::Failure>((*input).clone()))
+        };
+        let builder = names.iter().fold(Registry::builder(), |builder, name| {
+            let spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+            builder.register(spec, echo)
+        });
+        Arc::new(builder.build().unwrap())
+    }
+
+    #[test]
+    fn tools_are_made_once_for_a_registry() {
+        let (tools, first) = (Tools::default(), registry(&["a/b"]));
+        let made = tools.of(&first);
+        assert!(Arc::ptr_eq(&made, &tools.of(&first)));
+        let second = tools.of(&registry(&["a/c"]));
+        assert!(made.by_tool("a__b").is_some() && second.by_tool("a__b").is_none());
+        assert!(second.by_operation("/a/c").is_some());
+    }
+
+    #[test]
+    fn a_catalogue_does_not_keep_its_operations_alive() {
+        let (tools, registry) = (Tools::default(), registry(&["a/b"]));
+        let made = tools.of(&registry);
+        let operation = Arc::downgrade(registry.get("a/b").unwrap());
+        drop(registry);
+        assert!(operation.upgrade().is_none());
+        assert!(made.by_operation("a/b").is_some());
+    }
+
+    #[test]
+    fn of_two_operations_that_ask_for_one_name_the_first_has_it() {
+        let mut entries = ["a/b", "a/c"].map(|name| {
+            let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+            let asked = spec.extensions.insert(tool::NAME_EXTENSION, "read".into());
+            asked.unwrap();
+            Entry::of(&spec)
+        });
+        tell_apart(&mut entries);
+        let names = entries.map(|entry| entry.tool.unwrap().name);
+        assert_eq!(names, ["read", "a__c"]);
+    }
+
+    #[test]
+    fn a_name_made_from_that_of_an_operation_goes_before_one_that_was_asked_for() {
+        let long = format!("{}/b", "n".repeat(70));
+        let made = tool_name(&long);
+        assert!(!made.contains("__"), "{made}");
+        let asking = |name: &str| {
+            let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+            let asked = spec
+                .extensions
+                .insert(tool::NAME_EXTENSION, made.as_str().into());
+            asked.unwrap();
+            Entry::of(&spec)
+        };
+        let plain = OperationSpec::new(long.parse().unwrap(), OperationType::Query);
+        let mut entries = [asking("a/b"), Entry::of(&plain), asking("z/b")];
+        tell_apart(&mut entries);
+        let names = entries.map(|entry| entry.tool.unwrap().name);
+        assert_eq!(names, ["a__b", made.as_str(), "z__b"]);
+    }
+
+    #[test]
+    fn of_two_operations_with_one_name_only_the_first_is_a_tool() {
+        let spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Query);
+        let mut entries = [Entry::of(&spec), Entry::of(&spec)];
+        tell_apart(&mut entries);
+        assert_eq!(entries.map(|entry| entry.tool.is_some()), [true, false]);
+    }
+}

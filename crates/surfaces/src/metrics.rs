@@ -1,0 +1,220 @@
+//! What is counted about calls, in the form Prometheus reads.
+//!
+//! Labels are names of operations, codes and protocols, which are few; nothing a caller can make up
+//! becomes one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Instant;
+
+use panpan_contract::Redacted;
+use panpan_runtime::{Answer, UNKNOWN_OPERATION};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::desk::Surface;
+
+/// Upper bounds of the buckets of durations, in seconds.
+const BUCKETS: [f64; 12] = [
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
+];
+
+/// What a call that succeeded is counted under in place of a code.
+const OK: &str = "OK";
+
+/// The counters. Clones are the same counters.
+#[derive(Clone, Debug)]
+pub(crate) struct Metrics(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    registry: Registry,
+    families: Families,
+    by_operation: RwLock<HashMap<String, Arc<OfOperation>>>,
+    running: Gauge,
+    connections: Gauge,
+}
+
+/// What is counted about calls. Clones are the same counters.
+#[derive(Clone, Debug)]
+struct Families {
+    calls: Family<Ended, Counter>,
+    durations: Family<Of, Histogram, fn() -> Histogram>,
+    retried: Family<Of, Counter>,
+    replayed: Family<Of, Counter>,
+}
+
+/// What most calls of an operation are counted in, found without making labels. There is one for each
+/// operation that was ever called.
+#[derive(Debug)]
+struct OfOperation {
+    operation: String,
+    families: Families,
+    /// Those that succeeded, by protocol.
+    succeeded: [OnceLock<Counter>; Surface::ALL.len()],
+    durations: OnceLock<Histogram>,
+}
+
+/// How a call ended, and by which protocol it came.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ended {
+    surface: Surface,
+    operation: String,
+    code: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Of {
+    operation: String,
+}
+
+impl EncodeLabelValue for Surface {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        self.name().encode(encoder)
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
+        let families = Families {
+            calls: Family::default(),
+            durations: Family::new_with_constructor(histogram),
+            retried: Family::default(),
+            replayed: Family::default(),
+        };
+        let mut inner = Inner {
+            registry: Registry::with_prefix("panpan"),
+            families,
+            by_operation: RwLock::default(),
+            running: Gauge::default(),
+            connections: Gauge::default(),
+        };
+        inner.register();
+        Self(Arc::new(inner))
+    }
+}
+
+impl Inner {
+    fn register(&mut self) {
+        let (registry, families) = (&mut self.registry, &self.families);
+        let calls = "Calls that ended, by protocol, operation and code";
+        registry.register("calls", calls, families.calls.clone());
+        let durations = "How long calls took, in seconds";
+        registry.register(
+            "call_duration_seconds",
+            durations,
+            families.durations.clone(),
+        );
+        let retried = "Attempts beyond the first";
+        registry.register("retries", retried, families.retried.clone());
+        let replayed = "Calls answered with an outcome that was there already";
+        registry.register("replays", replayed, families.replayed.clone());
+        let running = "Calls and subscriptions that are running";
+        registry.register("calls_in_flight", running, self.running.clone());
+        let connections = "Connections that are open";
+        registry.register("connections", connections, self.connections.clone());
+    }
+}
+
+impl Metrics {
+    /// Counts a call that begins, of an operation there is or of one there is not.
+    pub(crate) fn begin(&self, surface: Surface, operation: Option<&str>) -> Counted {
+        Counted {
+            of: self.of(operation.unwrap_or(UNKNOWN_OPERATION)),
+            surface,
+            began: Instant::now(),
+        }
+    }
+
+    fn of(&self, operation: &str) -> Arc<OfOperation> {
+        let known = self.0.by_operation.read();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        if let Some(of) = known.get(operation) {
+            return of.clone();
+        }
+        drop(known);
+        let known = self.0.by_operation.write();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        let made = || {
+            Arc::new(OfOperation {
+                operation: operation.to_owned(),
+                families: self.0.families.clone(),
+                succeeded: Default::default(),
+                durations: OnceLock::new(),
+            })
+        };
+        let of = known.entry(operation.to_owned()).or_insert_with(made);
+        of.clone()
+    }
+
+    /// Connections that are open.
+    pub(crate) fn connections(&self) -> &Gauge {
+        &self.0.connections
+    }
+
+    /// All of it, as text, while so many calls and subscriptions are running.
+    pub(crate) fn text(&self, running: usize) -> String {
+        let running = i64::try_from(running).unwrap_or(i64::MAX);
+        self.0.running.set(running);
+        let mut text = String::new();
+        encode(&mut text, &self.0.registry).expect("writing to a string does not fail");
+        text
+    }
+}
+
+/// A call that is counted when it ends; one that is given up half-way is not.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    surface: Surface,
+    of: Arc<OfOperation>,
+    began: Instant,
+}
+
+impl Counted {
+    /// Counts how a call was answered.
+    pub(crate) fn answered(self, answer: &Answer) {
+        let metrics = &self.of.families;
+        if answer.replayed {
+            metrics.replayed.get_or_create(&self.of.label()).inc();
+        }
+        if answer.attempts > 1 {
+            let beyond = u64::from(answer.attempts - 1);
+            let retried = metrics.retried.get_or_create(&self.of.label());
+            retried.inc_by(beyond);
+        }
+        let took = self.began.elapsed().as_secs_f64();
+        let durations = || metrics.durations.get_or_create_owned(&self.of.label());
+        self.of.durations.get_or_init(durations).observe(took);
+        self.ended(answer.outcome.as_ref().err());
+    }
+
+    /// Counts how a call or a subscription ended.
+    pub(crate) fn ended(self, failure: Option<&Redacted>) {
+        let calls = &self.of.families.calls;
+        let ended = |code: &str| Ended {
+            surface: self.surface,
+            operation: self.of.operation.clone(),
+            code: code.to_owned(),
+        };
+        match failure {
+            Some(failure) => calls.get_or_create(&ended(failure.code().as_str())).inc(),
+            None => self.of.succeeded[self.surface as usize]
+                .get_or_init(|| calls.get_or_create_owned(&ended(OK)))
+                .inc(),
+        };
+    }
+}
+
+impl OfOperation {
+    fn label(&self) -> Of {
+        Of {
+            operation: self.operation.clone(),
+        }
+    }
+}

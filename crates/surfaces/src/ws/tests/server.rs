@@ -1,0 +1,268 @@
+//! The server of the tests: one route, and operations that tell what becomes of them.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::Router;
+use axum::extract::ws::WebSocketUpgrade;
+use axum::http::header::{AUTHORIZATION, HeaderMap};
+use axum::routing::get;
+use axum::serve::ListenerExt as _;
+use futures_util::{Stream, StreamExt as _, stream};
+use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::testing::TestWorld;
+use panpan_runtime::{CancellationToken, Context, Dispatcher, Registration, Registry};
+use panpan_store::MemoryStore;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::super::call::Who;
+use super::super::pulse::Pace;
+use super::super::{configure, serve, serve_at};
+use super::client::Client;
+use crate::desk::{Anonymous, Desk};
+use crate::identity::Tokens;
+use crate::limits::Limits;
+
+pub(super) struct Server {
+    address: SocketAddr,
+    pub(super) tokens: Tokens,
+    pub(super) shutdown: CancellationToken,
+    /// Says when serving a connection ended.
+    pub(super) ended: mpsc::UnboundedReceiver<()>,
+    /// Says when `test/wait`, `test/work` or `test/still` began, and by what is told when it was dropped.
+    pub(super) begun: mpsc::UnboundedReceiver<oneshot::Receiver<()>>,
+    /// Lets `test/work` end.
+    pub(super) finish: Arc<Notify>,
+    /// How often `test/work` came to its end.
+    pub(super) finished: Arc<AtomicUsize>,
+    /// How many items `test/large` gave, and answers `test/fat`.
+    pub(super) given: Arc<AtomicUsize>,
+}
+
+/// How the server of a test differs from any other.
+#[derive(Default)]
+pub(super) struct Setup {
+    pub(super) limits: Limits,
+    pub(super) pace: Option<Pace>,
+}
+
+/// How large an item of `test/large` and the answer of `test/fat` is.
+const LARGE: usize = 64 * 1024;
+
+/// How much each end of a connection holds, about.
+pub(super) const SOCKET_BYTES: u32 = 64 * 1024;
+
+impl Server {
+    pub(super) async fn start() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(super) async fn with(setup: Setup) -> Self {
+        let (begin, begun) = mpsc::unbounded_channel();
+        let (end, ended) = mpsc::unbounded_channel();
+        let (finish, shutdown) = (Arc::new(Notify::new()), CancellationToken::new());
+        let (finished, given) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+        let work = Work {
+            begin,
+            finish: finish.clone(),
+            finished: finished.clone(),
+            given: given.clone(),
+        };
+        let (desk, tokens) = desk(work.registry(), setup.limits.clone());
+        let router = router(desk, setup, shutdown.clone(), end);
+        let listener = listener();
+        let address = listener.local_addr().unwrap();
+        let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Self {
+            address,
+            tokens,
+            shutdown,
+            ended,
+            begun,
+            finish,
+            finished,
+            given,
+        }
+    }
+
+    pub(super) async fn client(&self) -> Client {
+        Client::connect(self.address, None).await
+    }
+
+    /// A client that presents a token.
+    pub(super) async fn client_with(&self, token: &str) -> Client {
+        Client::connect(self.address, Some(token)).await
+    }
+}
+
+/// A listener whose connections hold little that was not taken, so that little has to be made to fill one.
+fn listener() -> TcpListener {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_send_buffer_size(SOCKET_BYTES).unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    socket.listen(64).unwrap()
+}
+
+fn desk(registry: Registry, limits: Limits) -> (Desk, Tokens) {
+    let clock = Arc::new(SystemClock);
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let world = TestWorld::around(store.clone(), clock.clone()).world;
+    let tokens = Tokens::new(store, clock);
+    let dispatcher = Dispatcher::new(registry, world);
+    let desk = Desk::new(dispatcher, tokens.clone(), Anonymous::Served, limits);
+    (desk, tokens)
+}
+
+fn router(
+    desk: Desk,
+    setup: Setup,
+    shutdown: CancellationToken,
+    end: mpsc::UnboundedSender<()>,
+) -> Router {
+    let pace = setup.pace;
+    Router::new().route(
+        "/ws",
+        get(move |headers: HeaderMap, upgrade: WebSocketUpgrade| {
+            let presented = headers.get(AUTHORIZATION);
+            let presented = presented.map(|it| it.to_str().unwrap().to_owned());
+            let upgrade = configure(upgrade, desk.limits());
+            let serving = upgrade.on_upgrade(move |socket| async move {
+                match pace {
+                    None => serve(desk, presented, None, socket, shutdown).await,
+                    Some(pace) => {
+                        let who = Who::new(desk, presented, None);
+                        serve_at(pace, who, socket, shutdown).await;
+                    }
+                }
+                // A test that has ended does not listen.
+                let _ = end.send(());
+            });
+            std::future::ready(serving)
+        }),
+    )
+}
+
+/// Sends when it is dropped.
+struct Dropped(Option<oneshot::Sender<()>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        if let Some(sender) = self.0.take() {
+            let _ = sender.send(());
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Work {
+    begin: mpsc::UnboundedSender<oneshot::Receiver<()>>,
+    finish: Arc<Notify>,
+    finished: Arc<AtomicUsize>,
+    given: Arc<AtomicUsize>,
+}
+
+fn spec(name: &str, op_type: OperationType) -> OperationSpec {
+    OperationSpec::new(name.parse().unwrap(), op_type)
+}
+
+impl Work {
+    /// Tells that something began.
+    fn begins(&self) -> Dropped {
+        let (sender, receiver) = oneshot::channel();
+        let _ = self.begin.send(receiver);
+        Dropped(Some(sender))
+    }
+
+    fn registry(&self) -> Registry {
+        use OperationType::{Mutation, Query, Subscription};
+        let mut limited = spec("test/limited", Query);
+        limited.access_control.required_scopes = vec!["deep".to_owned()];
+        let mut hidden = spec("test/hidden", Subscription);
+        hidden.visibility = Visibility::Internal;
+        let (wait, work) = (self.clone(), self.clone());
+        let wait = move |_: Context, _: Arc<Value>| wait.clone().wait();
+        let work = move |_: Context, _: Arc<Value>| work.clone().work();
+        let (fat, still, large) = (self.clone(), self.clone(), self.clone());
+        let fat = move |_: Context, _: Arc<Value>| fat.clone().fat();
+        let still = move |_: Context, _: Arc<Value>| still.clone().still();
+        let large = move |_: Context, input: Arc<Value>| large.clone().large(&input);
+        let stream = |name| spec(name, Subscription);
+        Registry::builder()
+            .register(spec("test/echo", Query), echo)
+            .register(limited, echo)
+            .register(spec("test/who", Query), who)
+            .register(spec("test/wait", Query), wait)
+            .register(spec("test/work", Mutation), work)
+            .register(spec("test/fat", Query), fat)
+            .add(Registration::streaming(hidden, count))
+            .add(Registration::streaming(stream("test/count"), count))
+            .add(Registration::streaming(stream("test/broken"), broken))
+            .add(Registration::streaming(stream("test/still"), still))
+            .add(Registration::streaming(stream("test/large"), large))
+            .build()
+            .unwrap()
+    }
+
+    async fn wait(self) -> Result<Value, Failure> {
+        let _guard = self.begins();
+        std::future::pending().await
+    }
+
+    async fn work(self) -> Result<Value, Failure> {
+        let _guard = self.begins();
+        self.finish.notified().await;
+        self.finished.fetch_add(1, Ordering::SeqCst);
+        Ok(json!("done"))
+    }
+
+    async fn fat(self) -> Result<Value, Failure> {
+        self.given.fetch_add(1, Ordering::SeqCst);
+        Ok(json!("x".repeat(LARGE)))
+    }
+
+    /// One item, and then nothing until it is stopped.
+    fn still(self) -> impl Stream<Item = Result<Value, Failure>> {
+        let guard = self.begins();
+        let rest = stream::pending().map(move |item| {
+            let _ = &guard;
+            item
+        });
+        stream::iter([Ok(json!("first"))]).chain(rest)
+    }
+
+    /// Large items, as many as asked for.
+    fn large(self, input: &Value) -> impl Stream<Item = Result<Value, Failure>> + use<> {
+        let guard = self.begins();
+        let count = input["count"].as_u64().unwrap_or(u64::MAX);
+        stream::iter(0..count).map(move |number| {
+            let _ = &guard;
+            self.given.fetch_add(1, Ordering::SeqCst);
+            Ok(json!({"number": number, "text": "x".repeat(LARGE)}))
+        })
+    }
+}
+
+/// Says who calls.
+async fn who(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    Ok(json!(context.caller().map(|caller| &caller.id)))
+}
+
+async fn echo(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    Ok(Value::clone(&input))
+}
+
+fn count(_: Context, input: Arc<Value>) -> impl Stream<Item = Result<Value, Failure>> {
+    let count = input["count"].as_u64().unwrap_or_default();
+    stream::iter(0..count).map(|number| Ok(json!(number)))
+}
+
+fn broken(_: Context, _: Arc<Value>) -> impl Stream<Item = Result<Value, Failure>> {
+    let failure = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
+    stream::iter([Ok(json!(1)), Err(failure), Ok(json!(2))])
+}

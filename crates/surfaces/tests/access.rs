@@ -1,0 +1,454 @@
+//! Who may call what, the same on every surface: a matrix of callers and operations, for calls and for
+//! everything that tells what there is.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod shared;
+
+use serde_json::{Value, json};
+use shared::{Response, Server, Socket};
+
+/// What somebody presents.
+struct Presented {
+    name: &'static str,
+    token: Option<String>,
+    valid: bool,
+}
+
+/// What a call came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Served,
+    /// As if it did not exist.
+    Absent,
+    /// FORBIDDEN to somebody nobody knows.
+    Unknown,
+    /// FORBIDDEN to somebody who is known.
+    Denied,
+}
+
+use Verdict::{Absent, Denied, Served, Unknown};
+
+const OPERATIONS: [&str; 5] = [
+    "test/echo",
+    "test/scoped",
+    "test/granted",
+    "test/hidden",
+    "test/nope",
+];
+
+async fn presented(server: &Server) -> Vec<Presented> {
+    let revoked = server.token("rev", &["tests:run"], &["file:read"]).await;
+    server.tokens.revoke("rev").await.unwrap();
+    let scoped = server.token("ann", &["tests:run"], &[]).await;
+    let other_scope = server.token("bob", &["tests:watch"], &["file:write"]).await;
+    let granted = server.token("cid", &[], &["file:read"]).await;
+    let mut wrong = scoped.clone();
+    let last = wrong.pop().unwrap();
+    wrong.push(if last == 'a' { 'b' } else { 'a' });
+    let of = |name, token, valid| Presented { name, token, valid };
+    vec![
+        of("no token", None, true),
+        of("wrong token", Some(wrong), false),
+        of("no token at all", Some("hello".to_owned()), false),
+        of("revoked token", Some(revoked), false),
+        of("scope", Some(scoped), true),
+        of("other scope, other action", Some(other_scope), true),
+        of("grant", Some(granted), true),
+    ]
+}
+
+/// What each of the operations has to come to, in their order.
+fn expected(presented: &Presented) -> [Verdict; 5] {
+    match presented.name {
+        "no token" => [Served, Unknown, Unknown, Absent, Absent],
+        "scope" => [Served, Served, Denied, Absent, Absent],
+        "grant" => [Served, Denied, Served, Absent, Absent],
+        "other scope, other action" => [Served, Denied, Denied, Absent, Absent],
+        _ => [Unknown; 5],
+    }
+}
+
+fn bearer(presented: &Presented) -> Vec<(&'static str, String)> {
+    let value = presented
+        .token
+        .as_ref()
+        .map(|token| format!("Bearer {token}"));
+    value
+        .map(|value| ("authorization", value))
+        .into_iter()
+        .collect()
+}
+
+async fn post(
+    server: &Server,
+    presented: &Presented,
+    path: &str,
+    more: &[(&str, &str)],
+    body: &Value,
+) -> Response {
+    let bearer = bearer(presented);
+    let mut headers: Vec<(&str, &str)> = bearer
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    headers.extend(more);
+    server.post(path, &headers, &body.to_string()).await
+}
+
+async fn get(server: &Server, presented: &Presented, path: &str) -> Response {
+    let bearer = bearer(presented);
+    let headers: Vec<(&str, &str)> = bearer
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    server.get(path, &headers).await
+}
+
+/// What a failure in the dialect `call` means.
+fn verdict_of(failure: &Value) -> Verdict {
+    match failure["code"].as_str() {
+        Some("NOT_FOUND") => Absent,
+        Some("FORBIDDEN") if failure["details"]["authenticated"] == json!(true) => Denied,
+        Some("FORBIDDEN") => Unknown,
+        other => panic!("{other:?} in {failure}"),
+    }
+}
+
+async fn by_http(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+    let body = json!({"operation": operation, "input": {}});
+    let answer = post(server, presented, "/call", &[], &body).await;
+    let verdict = match answer.status {
+        200 => Served,
+        _ => verdict_of(&answer.json()),
+    };
+    let statuses = [(Served, 200), (Absent, 404), (Unknown, 401), (Denied, 403)];
+    assert!(
+        statuses.contains(&(verdict, answer.status)),
+        "{verdict:?} {}",
+        answer.status
+    );
+    let challenged = answer.header("www-authenticate").is_some();
+    assert_eq!(challenged, matches!(verdict, Unknown | Denied));
+    verdict
+}
+
+async fn by_path(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+    let path = format!("/operations/{operation}?dialect=call");
+    let answer = post(server, presented, &path, &[], &json!({})).await;
+    match answer.status {
+        200 => Served,
+        _ => verdict_of(&answer.json()),
+    }
+}
+
+async fn by_batch(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+    let body = json!([{"operation": operation}]);
+    let answer = post(server, presented, "/batch", &[], &body).await.json();
+    match (&answer["results"][0], answer.get("code")) {
+        (_, Some(_)) => verdict_of(&answer),
+        (item, None) if item["result"] == "ok" => Served,
+        (item, None) => verdict_of(&item["error"]),
+    }
+}
+
+async fn by_jsonrpc(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": operation});
+    let answer = post(server, presented, "/rpc", &[], &body).await;
+    assert_eq!(answer.status, 200);
+    let answer = answer.json();
+    match answer["error"]["code"].as_i64() {
+        None => Served,
+        Some(-32601) => Absent,
+        Some(-32004) if answer["error"]["data"]["authenticated"] == json!(true) => Denied,
+        Some(-32004) => Unknown,
+        Some(other) => panic!("{other} in {answer}"),
+    }
+}
+
+/// One request of the version without sessions.
+async fn mcp(server: &Server, presented: &Presented, method: &str, mut params: Value) -> Response {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+    });
+    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let mut headers = vec![
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+    ];
+    if !name.is_empty() {
+        headers.push(("mcp-name", &name));
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    post(server, presented, "/mcp", &headers, &body).await
+}
+
+async fn by_mcp(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+    let params = json!({"name": operation.replace('/', "__"), "arguments": {}});
+    let answer = mcp(server, presented, "tools/call", params).await;
+    if answer.status == 401 {
+        assert!(answer.header("www-authenticate").is_some());
+        return Unknown;
+    }
+    let answer = answer.json();
+    let result = &answer["result"];
+    match (answer["error"]["code"].as_i64(), &result["isError"]) {
+        (Some(-32602), _) => Absent,
+        (Some(other), _) => panic!("{other} in {answer}"),
+        (None, Value::Bool(true)) => verdict_of(&result["_meta"]["dev.panpan/failure"]),
+        (None, _) => Served,
+    }
+}
+
+async fn by_websocket(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+    let opened = Socket::open(server, presented.token.as_deref()).await;
+    let mut socket = match opened {
+        Ok(socket) => socket,
+        Err(401) => return Unknown,
+        Err(status) => panic!("{status}"),
+    };
+    let payload = json!({"operationId": format!("/{operation}"), "input": {}});
+    socket.ask("1", payload).await;
+    let answer = socket.next().await;
+    match answer["type"].as_str() {
+        Some("call.responded") => Served,
+        Some("call.error") => verdict_of(&answer["payload"]),
+        _ => panic!("{answer}"),
+    }
+}
+
+#[tokio::test]
+async fn a_call_comes_to_the_same_on_every_surface() {
+    let server = Server::start().await;
+    for presented in presented(&server).await {
+        let expected = expected(&presented);
+        for (operation, verdict) in OPERATIONS.into_iter().zip(expected) {
+            let context = format!("{} calls {operation}", presented.name);
+            assert_eq!(
+                by_http(&server, &presented, operation).await,
+                verdict,
+                "/call: {context}"
+            );
+            assert_eq!(
+                by_path(&server, &presented, operation).await,
+                verdict,
+                "/operations: {context}"
+            );
+            assert_eq!(
+                by_batch(&server, &presented, operation).await,
+                verdict,
+                "/batch: {context}"
+            );
+            assert_eq!(
+                by_jsonrpc(&server, &presented, operation).await,
+                verdict,
+                "/rpc: {context}"
+            );
+            assert_eq!(
+                by_websocket(&server, &presented, operation).await,
+                verdict,
+                "/ws: {context}"
+            );
+            assert_eq!(
+                by_mcp(&server, &presented, operation).await,
+                verdict,
+                "/mcp: {context}"
+            );
+        }
+    }
+}
+
+/// The names of the test's operations in a text, however they are written there.
+fn named(text: &str) -> Vec<&'static str> {
+    let names = OPERATIONS.into_iter();
+    names
+        .filter(|name| text.contains(name) || text.contains(&name.replace('/', "__")))
+        .collect()
+}
+
+#[tokio::test]
+async fn everything_that_tells_what_there_is_tells_only_what_one_may_call() {
+    let server = Server::start().await;
+    for presented in presented(&server).await {
+        let verdicts = OPERATIONS.into_iter().zip(expected(&presented));
+        let callable: Vec<&str> = verdicts
+            .filter(|(_, it)| *it == Served)
+            .map(|(name, _)| name)
+            .collect();
+        let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "services/list"});
+        let answers = [
+            get(&server, &presented, "/search").await,
+            get(&server, &presented, "/search?query=test").await,
+            get(&server, &presented, "/openapi.json").await,
+            get(&server, &presented, "/contract.json").await,
+            post(&server, &presented, "/rpc", &[], &rpc).await,
+            post(
+                &server,
+                &presented,
+                "/operations/services/list",
+                &[],
+                &json!({}),
+            )
+            .await,
+            mcp(&server, &presented, "tools/list", json!({})).await,
+        ];
+        for (at, answer) in answers.into_iter().enumerate() {
+            assert_eq!(
+                named(&answer.text()),
+                callable,
+                "{}: answer {at}",
+                presented.name
+            );
+        }
+        for name in OPERATIONS {
+            let schema = get(&server, &presented, &format!("/schema?name={name}")).await;
+            let status = match (presented.valid, callable.contains(&name)) {
+                (false, _) => 401,
+                (true, true) => 200,
+                (true, false) => 404,
+            };
+            assert_eq!(schema.status, status, "{} asks for {name}", presented.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_internal_cannot_be_told_from_what_is_absent() {
+    let server = Server::start().await;
+    let anyone = Presented {
+        name: "no token",
+        token: None,
+        valid: true,
+    };
+    // Ids, times and the name itself are all that may differ.
+    let masked = |text: String, name: &str| {
+        let text = text
+            .replace(name, "NAME")
+            .replace(&name.replace('/', "__"), "NAME");
+        let hex = |it: char| it.is_ascii_hexdigit() || it == '-';
+        let text = text.replace("urn:uuid:", "\"");
+        let words = text.split('"').map(|word| match word.len() {
+            36 if word.chars().all(hex) => "ID",
+            20..=24 if word.ends_with('Z') => "TIME",
+            _ => word,
+        });
+        words.collect::<Vec<_>>().join("\"")
+    };
+    let told = async |name: &'static str| {
+        let server = &server;
+        let anyone = &anyone;
+        let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": name});
+        let tool = json!({"name": name.replace('/', "__"), "arguments": {}});
+        let answers = [
+            post(server, anyone, "/call", &[], &json!({"operation": name})).await,
+            post(
+                server,
+                anyone,
+                &format!("/operations/{name}"),
+                &[],
+                &json!({}),
+            )
+            .await,
+            post(
+                server,
+                anyone,
+                "/subscribe",
+                &[],
+                &json!({"operation": name}),
+            )
+            .await,
+            post(server, anyone, "/rpc", &[], &rpc).await,
+            get(server, anyone, &format!("/schema?name={name}")).await,
+            mcp(server, anyone, "tools/call", tool).await,
+        ];
+        answers.map(|answer| (answer.status, masked(answer.text(), name)))
+    };
+    // As long as the internal one, and as far from every other name.
+    assert_eq!(told("test/hidden").await, told("test/hiddex").await);
+    let metrics = get(&server, &anyone, "/metrics").await.text();
+    assert!(!metrics.contains("test/hid"), "{metrics}");
+}
+
+#[tokio::test]
+async fn where_everyone_has_to_be_known_nothing_is_told_to_others() {
+    let server = Server::with(shared::Setting {
+        anonymous: panpan_surfaces::Anonymous::Refused,
+        ..shared::Setting::default()
+    })
+    .await;
+    let nobody = Presented {
+        name: "no token",
+        token: None,
+        valid: false,
+    };
+    for path in [
+        "/search",
+        "/schema?name=test/echo",
+        "/openapi.json",
+        "/contract.json",
+        "/metrics",
+    ] {
+        assert_eq!(get(&server, &nobody, path).await.status, 401, "{path}");
+    }
+    for operation in OPERATIONS {
+        assert_eq!(by_http(&server, &nobody, operation).await, Unknown);
+        assert_eq!(by_jsonrpc(&server, &nobody, operation).await, Unknown);
+        assert_eq!(by_mcp(&server, &nobody, operation).await, Unknown);
+        assert_eq!(by_websocket(&server, &nobody, operation).await, Unknown);
+    }
+    for path in ["/healthz", "/readyz", "/errors/FORBIDDEN"] {
+        assert_eq!(get(&server, &nobody, path).await.status, 200, "{path}");
+    }
+    let known = Presented {
+        name: "scope",
+        token: Some(server.token("ann", &[], &[]).await),
+        valid: true,
+    };
+    assert_eq!(by_http(&server, &known, "test/echo").await, Served);
+}
+
+#[tokio::test]
+async fn a_token_that_is_revoked_stops_to_count_on_a_connection_that_is_open() {
+    let server = Server::start().await;
+    let token = server.token("ann", &["tests:run"], &[]).await;
+    let mut socket = Socket::open(&server, Some(&token))
+        .await
+        .unwrap_or_else(|it| panic!("{it}"));
+    let payload = json!({"operationId": "/test/scoped", "input": {}});
+    socket.ask("1", payload.clone()).await;
+    assert_eq!(socket.next().await["type"], json!("call.responded"));
+    server.tokens.revoke("ann").await.unwrap();
+    socket.ask("2", payload).await;
+    let refused = socket.next().await;
+    assert_eq!(verdict_of(&refused["payload"]), Unknown);
+}
+
+#[tokio::test]
+async fn a_token_within_a_call_counts_for_that_call_alone_and_only_if_it_is_valid() {
+    let server = Server::start().await;
+    let token = server.token("ann", &["tests:run"], &[]).await;
+    let mut socket = Socket::open(&server, None)
+        .await
+        .unwrap_or_else(|it| panic!("{it}"));
+    for (operation, presented, verdict) in [
+        ("test/scoped", Some(token.as_str()), Served),
+        ("test/scoped", None, Unknown),
+        ("test/scoped", Some("panpan_nobody"), Unknown),
+        ("test/echo", Some("panpan_nobody"), Served),
+    ] {
+        let mut payload = json!({"operationId": operation, "input": {}});
+        if let Some(presented) = presented {
+            payload["auth_token"] = json!(presented);
+        }
+        socket.ask("1", payload).await;
+        let answer = socket.next().await;
+        let found = match answer["type"].as_str() {
+            Some("call.responded") => Served,
+            _ => verdict_of(&answer["payload"]),
+        };
+        assert_eq!(found, verdict, "{operation} {presented:?}");
+    }
+}

@@ -1,0 +1,400 @@
+//! Every limit, on both of its sides.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod shared;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use panpan_surfaces::limits::Limits;
+use serde_json::{Value, json};
+use shared::{PATIENCE, Server, Setting, exchanged};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const SHORT: Duration = Duration::from_millis(200);
+const ECHO: &str = r#"{"operation": "test/echo"}"#;
+const HOLD: &str = r#"{"operation": "test/hold"}"#;
+
+async fn limited(limits: Limits) -> Server {
+    Server::with(Setting {
+        limits,
+        ..Setting::default()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_body_is_taken_up_to_its_limit() {
+    let server = limited(Limits {
+        body_bytes: 1000,
+        ..Limits::default()
+    })
+    .await;
+    let padded = |size: usize| format!("{ECHO}{}", " ".repeat(size - ECHO.len()));
+    for path in ["/call", "/operations/test/echo", "/subscribe", "/batch"] {
+        let within = server.post(path, &[], &padded(1000)).await;
+        assert_ne!(within.status, 413, "{path}");
+        let beyond = server.post(path, &[], &padded(1001)).await;
+        assert_eq!(
+            (beyond.status, beyond.code().as_str()),
+            (413, "ERR_JSON_SIZE_EXCEEDED"),
+            "{path}"
+        );
+    }
+    let rpc = r#"{"jsonrpc": "2.0", "id": 1, "method": "test/echo"}"#;
+    let padded = |size: usize| format!("{rpc}{}", " ".repeat(size - rpc.len()));
+    assert_eq!(
+        server.post("/rpc", &[], &padded(1000)).await.json()["result"],
+        json!({})
+    );
+    assert!(server.post("/rpc", &[], &padded(1001)).await.json()["error"].is_object());
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_is_limited_too() {
+    let server = limited(Limits {
+        body_bytes: 1000,
+        ..Limits::default()
+    })
+    .await;
+    let chunk = format!("{:x}\r\n{}\r\n", 600, " ".repeat(600));
+    let head = "POST /call HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
+    let answer = exchanged(
+        server.address,
+        format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes(),
+    )
+    .await;
+    assert_eq!(answer.code(), "ERR_JSON_SIZE_EXCEEDED");
+}
+
+#[tokio::test]
+async fn input_is_nested_up_to_its_limit() {
+    let server = Server::start().await;
+    let nested = |depth: usize| {
+        let input = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        format!(r#"{{"operation": "test/echo", "input": {input}}}"#)
+    };
+    assert_eq!(server.post("/call", &[], &nested(126)).await.status, 200);
+    let beyond = server.post("/call", &[], &nested(127)).await;
+    assert_eq!(beyond.code(), "ERR_JSON_DEPTH_EXCEEDED");
+}
+
+#[tokio::test]
+async fn a_batch_is_taken_up_to_its_limit() {
+    let server = limited(Limits {
+        batch: 3,
+        ..Limits::default()
+    })
+    .await;
+    let batch =
+        |count: usize| Value::from(vec![json!({"operation": "test/echo"}); count]).to_string();
+    assert_eq!(server.post("/batch", &[], &batch(3)).await.status, 200);
+    assert_eq!(
+        server.post("/batch", &[], &batch(4)).await.code(),
+        "INVALID_REQUEST"
+    );
+    let rpc = |count: usize| {
+        Value::from(vec![
+            json!({"jsonrpc": "2.0", "id": 1, "method": "test/echo"});
+            count
+        ])
+        .to_string()
+    };
+    assert!(server.post("/rpc", &[], &rpc(3)).await.json().is_array());
+    assert!(server.post("/rpc", &[], &rpc(4)).await.json()["error"].is_object());
+}
+
+#[tokio::test]
+async fn a_caller_may_make_so_many_calls_a_second_and_is_told_truly_when_the_next() {
+    let server = limited(Limits {
+        calls_per_second: NonZeroU32::new(2),
+        burst: NonZeroU32::new(3),
+        ..Limits::default()
+    })
+    .await;
+    for _ in 0..3 {
+        assert_eq!(server.post("/call", &[], ECHO).await.status, 200);
+    }
+    let refused = server.post("/call", &[], ECHO).await;
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (429, "ERR_RATE_LIMITED")
+    );
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let wait_ms = refused.json()["panpan"]["recovery"]["retry_after_ms"].as_u64();
+    // Somebody else has a share of their own, whatever protocol it is spent on.
+    let token = server.token("ann", &[], &[]).await;
+    let bearer = format!("Bearer {token}");
+    assert_eq!(
+        server
+            .post("/call", &[("authorization", &bearer)], ECHO)
+            .await
+            .status,
+        200
+    );
+    tokio::time::sleep(Duration::from_millis(wait_ms.unwrap())).await;
+    assert_eq!(server.post("/call", &[], ECHO).await.status, 200);
+    let batch = format!("[{ECHO}, {ECHO}, {ECHO}, {ECHO}]");
+    let results = server.post("/batch", &[], &batch).await.json()["results"].clone();
+    let refused = results
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["error"]["code"] == "ERR_RATE_LIMITED");
+    assert!(
+        refused.count() >= 3,
+        "each call of a batch counts: {results}"
+    );
+}
+
+#[tokio::test]
+async fn looking_at_what_there_is_counts_as_a_call() {
+    for path in [
+        "/search",
+        "/schema?name=test/echo",
+        "/openapi.json",
+        "/contract.json",
+    ] {
+        let server = limited(Limits {
+            calls_per_second: NonZeroU32::new(1),
+            ..Limits::default()
+        })
+        .await;
+        let mut limited = server.get(path, &[]).await;
+        assert_eq!(limited.status, 200, "{path}");
+        // More than once, since on a slow machine a second may go by between two of them.
+        for _ in 0..20 {
+            if limited.status == 200 {
+                limited = server.get(path, &[]).await;
+            }
+        }
+        assert_eq!(
+            (limited.status, limited.code().as_str()),
+            (429, "ERR_RATE_LIMITED"),
+            "{path}"
+        );
+        assert!(limited.header("retry-after").is_some(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn so_many_calls_run_at_a_time() {
+    let server = limited(Limits {
+        calls_in_flight: 2,
+        calls_in_flight_per_caller: 1,
+        ..Limits::default()
+    })
+    .await;
+    let ann = format!("Bearer {}", server.token("ann", &[], &[]).await);
+    let bob = format!("Bearer {}", server.token("bob", &[], &[]).await);
+    let held = {
+        let address = server.address;
+        let bearer = ann.clone();
+        tokio::spawn(async move {
+            let headers = [
+                ("content-type", "application/json"),
+                ("authorization", bearer.as_str()),
+            ];
+            shared::request(address, "POST", "/call", &headers, HOLD.as_bytes()).await
+        })
+    };
+    server.probe.until_running(1).await;
+    let same = server.post("/call", &[("authorization", &ann)], ECHO).await;
+    assert_eq!(
+        (same.status, same.code().as_str()),
+        (429, "ERR_RATE_LIMITED")
+    );
+    assert_eq!(
+        server
+            .post("/call", &[("authorization", &bob)], ECHO)
+            .await
+            .status,
+        200
+    );
+    let second = {
+        let address = server.address;
+        tokio::spawn(async move {
+            let headers = [
+                ("content-type", "application/json"),
+                ("authorization", bob.as_str()),
+            ];
+            shared::request(address, "POST", "/call", &headers, HOLD.as_bytes()).await
+        })
+    };
+    server.probe.until_running(2).await;
+    let full = server.post("/call", &[], ECHO).await;
+    assert_eq!(
+        (
+            full.status,
+            full.code().as_str(),
+            full.header("retry-after")
+        ),
+        (503, "ERR_OVERLOADED", Some("1"))
+    );
+    server.probe.open_gate();
+    server.probe.until_running(1).await;
+    server.probe.open_gate();
+    assert_eq!(
+        (held.await.unwrap().status, second.await.unwrap().status),
+        (200, 200)
+    );
+    assert_eq!(server.post("/call", &[], ECHO).await.status, 200);
+}
+
+#[tokio::test]
+async fn work_that_goes_on_without_its_caller_takes_up_its_room() {
+    let server = limited(Limits {
+        calls_in_flight_per_caller: 1,
+        ..Limits::default()
+    })
+    .await;
+    let body = r#"{"operation": "test/change", "idempotency_key": "k"}"#;
+    let length = body.len();
+    let request =
+        format!("POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}");
+    let mut vanishing = TcpStream::connect(server.address).await.unwrap();
+    vanishing.write_all(request.as_bytes()).await.unwrap();
+    server.probe.until_running(1).await;
+    drop(vanishing);
+    let metrics = async || server.get("/metrics", &[]).await.text();
+    // The one that asks is all that is left.
+    while !metrics().await.contains("panpan_connections 1\n") {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(metrics().await.contains("panpan_calls_in_flight 1\n"));
+    let crowded = server.post("/call", &[], ECHO).await;
+    assert_eq!(
+        (crowded.status, crowded.code().as_str()),
+        (429, "ERR_RATE_LIMITED")
+    );
+    server.probe.open_gate();
+    server.probe.until_running(0).await;
+    while server.post("/call", &[], ECHO).await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn so_many_streams_are_open_at_a_time() {
+    let server = limited(Limits {
+        streams_per_caller: 1,
+        ..Limits::default()
+    })
+    .await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(subscription().as_bytes()).await.unwrap();
+    server.probe.until_running(1).await;
+    let refused = server
+        .post("/subscribe", &[], r#"{"operation": "test/endless"}"#)
+        .await;
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (429, "ERR_RATE_LIMITED")
+    );
+    drop(stream);
+    server.probe.until_running(0).await;
+}
+
+fn subscription() -> String {
+    let body = r#"{"operation": "test/endless"}"#;
+    format!(
+        "POST /subscribe HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[tokio::test]
+async fn a_slow_head_and_a_slow_body_are_not_waited_for() {
+    let server = limited(Limits {
+        head_timeout: SHORT,
+        body_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream
+        .write_all(b"POST /call HTTP/1.1\r\nhost:")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    let closed = stream.read_to_end(&mut answer);
+    let _ = tokio::time::timeout(PATIENCE, closed)
+        .await
+        .expect("a slow head is waited for");
+    for path in [
+        "/call",
+        "/batch",
+        "/subscribe",
+        "/operations/test/echo",
+        "/rpc",
+        "/mcp",
+    ] {
+        let body = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: 100\r\n\
+             connection: close\r\n\r\n{{"
+        );
+        let answer = exchanged(server.address, body.as_bytes()).await;
+        let text = answer.text();
+        assert!(text.contains("did not arrive within"), "{path} {text}");
+        if answer.json()["jsonrpc"].is_string() {
+            // Nobody has read which one it is.
+            assert_eq!(answer.json().get("id"), Some(&Value::Null), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_takes_nothing_slows_the_work_and_is_then_gone() {
+    let server = limited(Limits {
+        write_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(subscription().as_bytes()).await.unwrap();
+    server.probe.until_running(1).await;
+    server.probe.until_running(0).await;
+    // What fits into the buffers of the system, and not one item more.
+    let given = server.probe.given();
+    assert!(given < 4000, "{given} items were made for nobody");
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_head_is_taken_up_to_its_limit() {
+    let server = Server::start().await;
+    let padding = "x".repeat(70_000);
+    let answer = server.get("/healthz", &[("x-padding", &padding)]).await;
+    assert_eq!(answer.status, 431);
+    assert_eq!(
+        server
+            .get("/healthz", &[("x-padding", &padding[..30_000])])
+            .await
+            .status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn more_connections_than_may_be_open_wait_for_one_to_close() {
+    let server = limited(Limits {
+        connections: 1,
+        ..Limits::default()
+    })
+    .await;
+    let mut first = TcpStream::connect(server.address).await.unwrap();
+    first
+        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        .await
+        .unwrap();
+    let mut some = [0; 16];
+    first.read_exact(&mut some).await.unwrap();
+    let second = tokio::spawn(shared::request(server.address, "GET", "/healthz", &[], b""));
+    tokio::time::sleep(SHORT).await;
+    assert!(!second.is_finished());
+    drop(first);
+    assert_eq!(second.await.unwrap().status, 200);
+}

@@ -1,0 +1,125 @@
+//! A server on a port of its own with operations made for these tests, and the plainest of HTTP clients.
+
+#![allow(dead_code, unused_imports, reason = "each test uses the part it needs")]
+
+mod client;
+pub(crate) mod operations;
+mod socket;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::{Dispatcher, World};
+use panpan_store::MemoryStore;
+use panpan_surfaces::http::{HttpSettings, router};
+use panpan_surfaces::identity::{NewToken, Tokens};
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use tokio::task::JoinHandle;
+
+pub(crate) use client::{Response, exchanged, request};
+pub(crate) use operations::Probe;
+pub(crate) use socket::Socket;
+
+/// How long anything may take before a test gives up on it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A running server.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    pub(crate) desk: Desk,
+    pub(crate) tokens: Tokens,
+    pub(crate) probe: Probe,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) served: JoinHandle<usize>,
+}
+
+/// How a server differs from the usual one.
+pub(crate) struct Setting {
+    pub(crate) anonymous: Anonymous,
+    pub(crate) limits: Limits,
+    pub(crate) http: HttpSettings,
+    pub(crate) drain: Duration,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        Self {
+            anonymous: Anonymous::Served,
+            limits: Limits::default(),
+            http: HttpSettings::default(),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::with(Setting::default()).await
+    }
+
+    pub(crate) async fn with(setting: Setting) -> Self {
+        let clock = Arc::new(SystemClock);
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let probe = Probe::default();
+        let registry = operations::registry(&probe);
+        let dispatcher = Dispatcher::new(registry, World::system(store.clone()));
+        let tokens = Tokens::new(store, clock);
+        let desk = Desk::new(
+            dispatcher,
+            tokens.clone(),
+            setting.anonymous,
+            setting.limits,
+        );
+        let stopping = CancellationToken::new();
+        let router = router(desk.clone(), setting.http, stopping.clone());
+        let listener = listen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let served = tokio::spawn({
+            let (desk, stopping) = (desk.clone(), stopping.clone());
+            async move { listen::serve(listener, None, router, &desk, stopping, setting.drain).await }
+        });
+        Self {
+            address,
+            desk,
+            tokens,
+            probe,
+            stopping,
+            served,
+        }
+    }
+
+    /// A token for somebody with these scopes and these `type:action` grants.
+    pub(crate) async fn token(&self, principal: &str, scopes: &[&str], grants: &[&str]) -> String {
+        let mut resources =
+            std::collections::BTreeMap::<String, std::collections::BTreeSet<String>>::new();
+        for grant in grants {
+            let (kind, action) = grant.split_once(':').unwrap();
+            resources
+                .entry(kind.to_owned())
+                .or_default()
+                .insert(action.to_owned());
+        }
+        let new = NewToken {
+            principal: principal.to_owned(),
+            scopes: scopes.iter().map(|&scope| scope.to_owned()).collect(),
+            resources,
+            expires_at: None,
+        };
+        let (token, _) = self.tokens.create(new).await.unwrap();
+        token.expose().clone()
+    }
+
+    /// Sends a POST with a JSON body.
+    pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
+        let headers = [&[("content-type", "application/json")], headers].concat();
+        request(self.address, "POST", path, &headers, body.as_bytes()).await
+    }
+
+    /// Sends a GET.
+    pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
+        request(self.address, "GET", path, headers, b"").await
+    }
+}
