@@ -1,6 +1,9 @@
 //! The program `panpan`: hands over to the command line and ends with its exit code.
 
 mod cli;
+mod config;
+mod house;
+mod place;
 mod store;
 mod world;
 

@@ -1,10 +1,11 @@
 //! Which store is meant by an address such as `sqlite:panpan.db`, and opening it.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use panpan_runtime::ports::Outcomes;
+use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
 use panpan_store::{MemoryStore, OpenError, SqliteStore};
 
@@ -15,6 +16,13 @@ pub(crate) enum StoreAddress {
     Memory,
     /// In a file.
     Sqlite(PathBuf),
+}
+
+/// An open store, as those who use it see it.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    pub(crate) outcomes: Arc<dyn Outcomes>,
+    pub(crate) documents: Arc<dyn Documents>,
 }
 
 /// Why a text is not the address of a store.
@@ -36,19 +44,37 @@ impl FromStr for StoreAddress {
             Some(("sqlite", path)) => Ok(Self::Sqlite(PathBuf::from(path))),
             // What stands behind the scheme may hold a password.
             Some((kind, _)) => Err(AddressError::Kind(format!("{kind}:"))),
-            None => Err(AddressError::Kind(format!("{text:?}"))),
+            None => Err(AddressError::Kind("a word without a colon".to_owned())),
         }
     }
 }
 
 impl StoreAddress {
     /// Opens the store, or says why that is not possible and what to do.
-    pub(crate) fn open(&self) -> Result<Arc<dyn Outcomes>, OpenError> {
+    pub(crate) fn open(&self) -> Result<Store, OpenError> {
         let clock = Arc::new(SystemClock);
         Ok(match self {
-            Self::Memory => Arc::new(MemoryStore::new(clock)),
-            Self::Sqlite(path) => Arc::new(SqliteStore::open(path, clock)?),
+            Self::Memory => Store::of(Arc::new(MemoryStore::new(clock))),
+            Self::Sqlite(path) => Store::of(Arc::new(SqliteStore::open(path, clock)?)),
         })
+    }
+}
+
+impl Store {
+    fn of<S: Outcomes + Documents + 'static>(store: Arc<S>) -> Self {
+        Self {
+            outcomes: store.clone(),
+            documents: store,
+        }
+    }
+}
+
+impl fmt::Display for StoreAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => formatter.write_str("memory:"),
+            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+        }
     }
 }
 
@@ -71,7 +97,7 @@ mod tests {
             ),
             (
                 "panpan.db",
-                Err(AddressError::Kind("\"panpan.db\"".to_owned())),
+                Err(AddressError::Kind("a word without a colon".to_owned())),
             ),
         ] {
             assert_eq!(text.parse::<StoreAddress>(), address, "{text}");

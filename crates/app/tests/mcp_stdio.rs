@@ -20,7 +20,7 @@ struct Client(RunningService<RoleClient, ()>);
 impl Client {
     async fn start() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_panpan"));
-        command.arg("mcp");
+        command.args(["mcp", "--store", "memory:"]);
         let child = TokioChildProcess::new(command).unwrap();
         Self(().serve(child).await.unwrap())
     }
@@ -79,6 +79,7 @@ async fn tools_are_listed_with_their_schemas_and_declared_failures() {
             "demo__fail",
             "demo__flaky",
             "demo__order",
+            "demo__wait",
             "services__list",
             "services__schema",
         ]
@@ -184,7 +185,7 @@ async fn an_unknown_tool_is_an_error_of_the_protocol() {
 #[test]
 fn a_client_that_leaves_at_once_is_no_error() {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .arg("mcp")
+        .args(["mcp", "--store", "memory:"])
         .stdin(std::process::Stdio::null())
         .output()
         .unwrap();
@@ -209,7 +210,7 @@ async fn what_is_no_message_at_all_is_answered_and_the_next_message_is_served() 
     use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
     let mut child = Command::new(env!("CARGO_BIN_EXE_panpan"))
-        .arg("mcp")
+        .args(["mcp", "--store", "memory:"])
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())
         .spawn()

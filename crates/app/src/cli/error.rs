@@ -11,13 +11,13 @@ pub(super) const COULD_NOT: u8 = 2;
 
 /// A sentence with advice, to be wrapped around an error as its context.
 #[derive(Debug)]
-pub(super) struct Hinted {
+pub(crate) struct Hinted {
     message: String,
     hint: String,
 }
 
 impl Hinted {
-    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             hint: hint.into(),

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use panpan_contract::catalogue::{self, Known, nearest};
 use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::explained::{explained, facts};
 use panpan_contract::failure::RetryAdvice;
 use panpan_contract::{Category, Code, Failure, Kind, Remedy};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Done;
 use super::error::Hinted;
@@ -50,7 +51,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
         return Ok(Done::Yes);
     };
     match find(asked) {
-        Some(known) if args.json => writeln!(out, "{:#}", whole(&known))?,
+        Some(known) if args.json => writeln!(out, "{:#}", explained(&known))?,
         Some(known) => page(&known, out)?,
         None => return Ok(Done::No(unknown(asked))),
     }
@@ -130,44 +131,6 @@ fn nearest_codes(asked: &str) -> Vec<&'static str> {
     codes()
         .filter(|code| word.len() > 2 && code.contains(&word))
         .collect()
-}
-
-/// The facts of a code as JSON.
-fn facts(known: &Known) -> Value {
-    let kind = Kind::from(*known);
-    let recovery = kind.default_recovery();
-    json!({
-        "code": kind.code().as_str(),
-        "title": known.title(),
-        "category": kind.category().word(),
-        "retryable": kind.retryable(),
-        "effect": kind.default_effect().word(),
-        "remedy": kind.remedies().iter().map(Remedy::word).collect::<Vec<_>>(),
-        "number": known.number(),
-        "domain": known.domain().word(),
-        "jsonrpc_code": kind.jsonrpc_code(),
-        "http_status": kind.http_status(),
-        "grpc_code": kind.grpc().number(),
-        "flat_code": kind.flat_name(),
-        "flat_category": kind.flat_category().word(),
-        "retry_after_ms": recovery.retry_after_ms,
-        "max_retries": recovery.max_retries,
-        "required_actions": recovery.required_actions,
-        "alternatives": recovery.alternatives.iter().map(|other| &other.description).collect::<Vec<_>>(),
-    })
-}
-
-/// The facts, the page and every dialect as JSON.
-fn whole(known: &Known) -> Value {
-    let failure = Failure::new(Kind::from(*known)).redacted();
-    let shown = |dialect: Dialect| dialect.render_failure(&failure, Envelope::default());
-    let mut object = facts(known);
-    object["page"] = known.page().into();
-    object["dialects"] = Dialect::ALL
-        .map(|dialect| (dialect.name().to_owned(), shown(dialect)))
-        .into_iter()
-        .collect();
-    object
 }
 
 fn page(known: &Known, out: &mut impl Write) -> anyhow::Result<()> {

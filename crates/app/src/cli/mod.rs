@@ -3,16 +3,19 @@
 //! Data goes to stdout, everything else to stderr. Exit 0 when it is done, 1 when the answer is no, 2
 //! when it could not be done.
 
+mod call;
 mod error;
 mod explain;
 mod mcp;
+mod serve;
+mod token;
 mod translate;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use error::Hinted;
+pub(crate) use error::Hinted;
 
 /// Every failure of every tool: typed, safe to retry or plainly not, with what to do next.
 #[derive(Debug, Parser)]
@@ -24,12 +27,18 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Serve operations over MCP, HTTP, JSON-RPC and WebSocket.
+    Serve(serve::Args),
     /// Show what a code means and what to do about it; without a code, list all.
     Explain(explain::Args),
     /// Turn a success or failure on standard input into another dialect.
     Translate(translate::Args),
+    /// Call an operation and print its outcome.
+    Call(call::Args),
     /// Serve operations as MCP tools on stdin and stdout.
     Mcp(mcp::Args),
+    /// Make, list and revoke the tokens callers prove themselves with.
+    Token(token::Args),
 }
 
 /// What a command that could do its work answers.
@@ -39,6 +48,8 @@ enum Done {
     Yes,
     /// The answer is no, and this is why.
     No(Hinted),
+    /// Everything was told already; this is the exit code.
+    Told(u8),
 }
 
 /// Runs the command named by the arguments of the process.
@@ -48,12 +59,16 @@ pub(crate) fn run() -> ExitCode {
         Err(usage) => return error::usage(&usage),
     };
     let outcome = match cli.command {
+        Command::Serve(args) => serve::run(&args),
         Command::Explain(args) => explain::run(&args, &mut io::stdout().lock()),
         Command::Translate(args) => translate::run(&args, io::stdin(), &mut io::stdout().lock()),
+        Command::Call(args) => call::run(&args),
         Command::Mcp(args) => mcp::run(&args),
+        Command::Token(args) => token::run(&args, &mut io::stdout().lock()),
     };
     match outcome {
         Ok(Done::Yes) => ExitCode::SUCCESS,
+        Ok(Done::Told(exit_code)) => ExitCode::from(exit_code),
         Ok(Done::No(why)) => error::report(&why.into(), error::ANSWER_IS_NO),
         Err(error) => error::report(&error, error::COULD_NOT),
     }

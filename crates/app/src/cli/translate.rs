@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 /// The names of the dialects, for help, completion and refusals alike.
-fn dialects() -> impl TypedValueParser<Value = Dialect> {
+pub(super) fn dialects() -> impl TypedValueParser<Value = Dialect> {
     PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
         .map(|name| Dialect::from_name(&name).expect("only names of dialects are possible values"))
 }

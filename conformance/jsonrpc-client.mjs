@@ -1,0 +1,117 @@
+// Drives a panpan server with a JSON-RPC client that knows nothing of panpan.
+//
+// Usage: WATCH_TOKEN=… node jsonrpc-client.mjs URL
+//
+// Prints a line for each check. Exits 0 when all is as expected, 1 when something is not, 2 when the
+// server could not be driven at all.
+// Set-up: scripts/setup-node
+
+import jayson from "jayson/promise/index.js";
+
+import { has, run, same } from "./checks.mjs";
+
+const WHERE = "jayson";
+const TIMEOUT_MS = 30_000;
+
+// what, method, params, members of the answer
+const CALLS = [
+  ["a call that goes well", "demo/divide", { dividend: 6, divisor: 4 }, {
+    jsonrpc: "2.0",
+    "result.quotient": 1.5,
+    error: undefined,
+  }],
+  ["a method with a dot for its slash", "demo.echo", { a: [1, null] }, { result: { a: [1, null] } }],
+  ["a method without params", "demo/echo", undefined, { result: {} }],
+  ["a failure the operation declares", "demo/divide", { dividend: 1, divisor: 0 }, {
+    result: undefined,
+    "error.code": 1000,
+    "error.message": "cannot divide 1 by zero",
+    "error.data.field": "divisor",
+    "error.data.panpan.code": "DIVISION_BY_ZERO",
+    "error.data.panpan.retryable": false,
+  }],
+  ["a failure of the catalogue", "demo/fail", { code: "ERR_HTTP_429_RATE_LIMITED" }, {
+    "error.code": 215,
+    "error.data.panpan.retryable": true,
+    "error.data.panpan.recovery.retry_after_ms": 1000,
+  }],
+  ["a method that does not exist", "demo/divde", {}, {
+    "error.code": -32601,
+    "error.data.nearest": ["demo/divide"],
+  }],
+  ["params that are missing", "demo/divide", { divisor: 1 }, {
+    "error.code": -32602,
+    "error.data.field": "dividend",
+  }],
+  ["params of the wrong type", "demo/divide", { dividend: 1, divisor: "two" }, {
+    "error.code": -32602,
+    "error.data.field": "divisor",
+    "error.data.expected": "number",
+    "error.data.actual": "two",
+  }],
+  ["params by position", "demo/divide", [6, 4], { "error.code": -32602, result: undefined }],
+  ["a method that needs a scope", "calls/recent", {}, {
+    "error.code": -32004,
+    "error.data.required_scopes": ["panpan:watch"],
+  }],
+];
+
+/** A client, and the statuses of what it was answered. */
+function connect(url, token) {
+  const { hostname, port, pathname: path } = new URL(url);
+  const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+  const client = jayson.client.http({ hostname, port, path, headers, timeout: TIMEOUT_MS });
+  const statuses = [];
+  client.on("http response", (response) => statuses.push(response.statusCode));
+  return { client, statuses };
+}
+
+async function checkCalls(url) {
+  const { client, statuses } = connect(url);
+  for (const [what, method, params, expected] of CALLS) {
+    has(WHERE, what, expected, await client.request(method, params));
+  }
+  same(WHERE, "failures, too, are answered with 200", CALLS.map(() => 200), statuses);
+}
+
+/** What was notified is done, though nothing is said about it: its key is taken afterwards. */
+async function checkNotification(url) {
+  const { client, statuses } = connect(url);
+  const _meta = { "dev.panpan/idempotency-key": "notified" };
+  const answer = await client.request("demo/order", { item: "tea", _meta }, null);
+  same(WHERE, "a notification is not answered", [undefined, [204]], [answer, statuses]);
+  const other = await client.request("demo/order", { item: "coffee", _meta });
+  has(WHERE, "a notification is done", { "error.data.idempotency_key": "notified" }, other);
+}
+
+async function checkBatch(url) {
+  const { client } = connect(url);
+  const request = (method, params, id) => client.request(method, params, id, false);
+  const answers = await client.request([
+    request("demo/echo", { n: 1 }, "first"),
+    request("demo/echo", { n: 2 }, null),
+    request("demo/divde", {}, 3),
+    request("demo/echo", { n: 4 }, 4),
+  ]);
+  const seen = answers.map(({ id, result, error }) => [id, result ?? error.code]);
+  const expected = [["first", { n: 1 }], [3, -32601], [4, { n: 4 }]];
+  same(WHERE, "a batch is answered in order, except for its notification", expected, seen);
+  const quiet = await client.request([request("demo/echo", { n: 1 }, null)]);
+  same(WHERE, "a batch of notifications is not answered", undefined, quiet);
+}
+
+async function checkTokens(url) {
+  const { client: known } = connect(url, process.env.WATCH_TOKEN);
+  const { result } = await known.request("calls/recent", { limit: 1 });
+  same(WHERE, "with the scope, the method can be called", 1, result?.calls.length);
+  const { client: unknown } = connect(url, "wrong");
+  const answer = await unknown.request("demo/echo", {}, 5);
+  has(WHERE, "a wrong token is refused", { id: 5, "error.code": -32004 }, answer);
+}
+
+await run(async (url) => {
+  await checkCalls(url);
+  await checkNotification(url);
+  await checkBatch(url);
+  await checkTokens(url);
+});

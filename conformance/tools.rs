@@ -1,0 +1,178 @@
+//! The tools the suite calls by name, as operations, and the demonstration beside them. What each has to
+//! give is the suite's to say.
+
+use std::future::ready;
+use std::sync::{Arc, OnceLock};
+
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::{Failure, codes};
+use panpan_runtime::{
+    Context, Dispatcher, Handler, Problems, Progress, Registration, Registry, World,
+};
+use serde_json::{Value, json};
+
+/// A red pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+/// No sound at all, at 8 kHz.
+const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+/// How long a tool with progress takes for each step.
+const STEP_MS: u64 = 50;
+
+/// A dispatcher over the tools, one of which changes what tools there are.
+pub(crate) fn dispatcher(world: World) -> Result<Dispatcher, Problems> {
+    let own = Arc::new(OnceLock::new());
+    let dispatcher = Dispatcher::new(registry(&own, false)?, world);
+    // Set once, here.
+    let _ = own.set(dispatcher.clone());
+    Ok(dispatcher)
+}
+
+fn registry(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Result<Registry, Problems> {
+    let mut tools = content_tools();
+    tools.extend([
+        tool("test_error_handling", fail),
+        tool("test_tool_with_progress", progress),
+        schema_tool(),
+        header_tool(),
+        change_tool(own, has_another),
+    ]);
+    if has_another {
+        tools.push(says("test_another_tool", "Is there every other time."));
+    }
+    let demonstration = panpan_operations::demo(Registry::builder());
+    let builder = tools
+        .into_iter()
+        .fold(demonstration, |it, tool| it.add(tool));
+    builder.build()
+}
+
+fn content_tools() -> Vec<Registration> {
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let image = json!({"type": "image", "data": PNG, "mimeType": "image/png"});
+    let audio = json!({"type": "audio", "data": WAV, "mimeType": "audio/wav"});
+    let resource = |uri: &str, mime_type: &str, text: &str| {
+        let resource = json!({"uri": uri, "mimeType": mime_type, "text": text});
+        json!({"type": "resource", "resource": resource})
+    };
+    let embedded = resource(
+        "test://embedded-resource",
+        "text/plain",
+        "This is an embedded resource content.",
+    );
+    let mixed = [
+        text("Multiple content types test:"),
+        image.clone(),
+        resource(
+            "test://mixed-content-resource",
+            "application/json",
+            r#"{"test":"data","value":123}"#,
+        ),
+    ];
+    vec![
+        says(
+            "test_simple_text",
+            "This is a simple text response for testing.",
+        ),
+        gives("test_image_content", &[image]),
+        gives("test_audio_content", &[audio]),
+        gives("test_embedded_resource", &[embedded]),
+        gives("test_multiple_content_types", &mixed),
+        says("test_logging_tool", "Nothing was logged."),
+        says("test_streaming_elicitation", "Nothing was asked."),
+    ]
+}
+
+async fn fail(_: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    let message = "This tool intentionally returns an error for testing";
+    Err(Failure::new(codes::TOOL_FAILED).with_message(message))
+}
+
+async fn progress(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    for done in [0.0, 50.0, 100.0] {
+        context.report(Progress {
+            done,
+            total: Some(100.0),
+            message: None,
+        });
+        context.sleep(STEP_MS).await;
+    }
+    Ok(saying("Done."))
+}
+
+fn schema_tool() -> Registration {
+    says("json_schema_2020_12_tool", "Accepted.").with(|spec| {
+        spec.input_schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "$defs": {"address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+            }},
+            "properties": {
+                "name": {"type": "string"},
+                "address": {"$ref": "#/$defs/address"},
+                "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+                "phone": {"type": "string"},
+                "email": {"type": "string"},
+            },
+            "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+            "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+            "then": {"required": ["phone"]},
+            "else": {"required": ["email"]},
+            "additionalProperties": false,
+        });
+    })
+}
+
+fn header_tool() -> Registration {
+    says("test_header_tool", "The header and the argument agree.").with(|spec| {
+        let region = json!({"type": "string", "x-mcp-header": "Region"});
+        spec.input_schema = json!({"type": "object", "properties": {"region": region}});
+    })
+}
+
+/// Adds another tool, or takes it away again.
+fn change_tool(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Registration {
+    let own = own.clone();
+    tool(
+        "test_trigger_tool_change",
+        move |_: Context, _: Arc<Value>| {
+            let changed = registry(&own, !has_another);
+            if let (Some(dispatcher), Ok(changed)) = (own.get(), changed) {
+                dispatcher.replace(changed);
+            }
+            ready(Ok::<_, Failure>(saying("There are other tools now.")))
+        },
+    )
+}
+
+/// A tool that says something.
+fn says(name: &'static str, text: &str) -> Registration {
+    gives(name, &[json!({"type": "text", "text": text})])
+}
+
+/// A tool that gives content blocks.
+fn gives(name: &'static str, content: &[Value]) -> Registration {
+    let output = json!({"content": content});
+    tool(name, move |_: Context, _: Arc<Value>| {
+        ready(Ok::<_, Failure>(output.clone()))
+    })
+}
+
+fn saying(text: &str) -> Value {
+    json!({"content": [{"type": "text", "text": text}]})
+}
+
+/// An operation that is shown under the name the suite knows it by.
+fn tool(name: &'static str, handler: impl Handler) -> Registration {
+    let operation =
+        OperationName::new(&format!("conformance/{name}")).expect("the name is of words");
+    let mut spec = OperationSpec::new(operation, OperationType::Query);
+    spec.description = Some(format!("The conformance suite's {name}."));
+    spec.input_schema = json!({"type": "object"});
+    spec.output_schema = json!({"type": "object", "x-mcp-content": true});
+    let named = spec.extensions.insert("x-mcp-tool-name", name.into());
+    named.expect("the member is an extension");
+    Registration::new(spec, handler)
+}

@@ -1,0 +1,220 @@
+//! Calling an operation in this process, in the same house a server lives in.
+
+use std::pin::pin;
+
+use futures_util::StreamExt;
+use panpan_contract::operation::OperationType;
+use panpan_contract::{Redacted, Secret, codes};
+use panpan_runtime::{Answer, CallRequest, CancellationToken, Dispatcher, Origin};
+
+use super::{Asked, End, OnItem, interrupt, unless};
+use crate::house::{DRAIN, House};
+use crate::store::StoreAddress;
+
+/// Calls the operation, for its items if it is a subscription.
+pub(super) async fn ask(
+    store: &StoreAddress,
+    token: Option<Secret<String>>,
+    asked: Asked<'_>,
+    on_item: &mut OnItem<'_>,
+) -> anyhow::Result<End> {
+    let house = House::open(store)?;
+    let abort = CancellationToken::new();
+    let request = request(asked, abort.clone());
+    let work = house.kept_while(answered(&house, token, request, on_item), || DRAIN);
+    stoppable(work, &abort, interrupt).await
+}
+
+/// Does the work and stops it when it is interrupted. What was begun goes on to its record; who
+/// interrupts a second time does not wait for that.
+async fn stoppable<I: Future<Output = ()>>(
+    work: impl Future<Output = anyhow::Result<End>>,
+    abort: &CancellationToken,
+    interrupt: impl Fn() -> I,
+) -> anyhow::Result<End> {
+    let mut work = pin!(work);
+    if let Some(end) = unless(interrupt(), work.as_mut()).await {
+        return end;
+    }
+    abort.cancel();
+    match unless(interrupt(), work).await {
+        Some(Ok(End::Failed { failure, .. })) if is_stopped(&failure) => {
+            Ok(End::Stopped(Some(failure.effect())))
+        }
+        Some(Ok(End::Streamed)) | None => Ok(End::Stopped(None)),
+        Some(end) => end,
+    }
+}
+
+fn is_stopped(failure: &Redacted) -> bool {
+    failure.code().as_str() == codes::ERR_CANCELLED.code
+}
+
+fn request(asked: Asked<'_>, abort: CancellationToken) -> CallRequest {
+    CallRequest {
+        origin: Origin::House,
+        key: asked.args.key.clone(),
+        retry_seed: asked.args.seed,
+        timeout_ms: asked.args.timeout,
+        abort: Some(abort),
+        ..CallRequest::from_wire(asked.operation, asked.input)
+    }
+}
+
+async fn answered(
+    house: &House,
+    token: Option<Secret<String>>,
+    mut request: CallRequest,
+    on_item: &mut OnItem<'_>,
+) -> anyhow::Result<End> {
+    if let Some(token) = token {
+        match house.tokens().identify(token.expose()).await {
+            Ok(identity) => request.caller = Some(identity),
+            Err(refusal) => return ended(house.dispatcher().reject(request, refusal)),
+        }
+    }
+    dispatched(house.dispatcher(), request, on_item).await
+}
+
+async fn dispatched(
+    dispatcher: &Dispatcher,
+    request: CallRequest,
+    on_item: &mut OnItem<'_>,
+) -> anyhow::Result<End> {
+    let registry = dispatcher.registry();
+    let operation = registry.get(&request.operation);
+    let gives_items =
+        operation.is_some_and(|operation| operation.spec().op_type == OperationType::Subscription);
+    if !gives_items {
+        return ended(dispatcher.dispatch(request).await);
+    }
+    let failed = |failure| End::Failed {
+        failure,
+        replayed: false,
+    };
+    let mut items = match dispatcher.subscribe(request) {
+        Ok(items) => items,
+        Err(failure) => return Ok(failed(failure)),
+    };
+    while let Some(item) = items.next().await {
+        match item {
+            Ok(item) => on_item(item)?,
+            Err(failure) => return Ok(failed(failure)),
+        }
+    }
+    Ok(End::Streamed)
+}
+
+fn ended(answer: Answer) -> anyhow::Result<End> {
+    let (call, replayed) = (answer.call, answer.replayed);
+    Ok(match answer.into_value() {
+        Ok(value) => End::Output {
+            value,
+            call: Some(call),
+            replayed,
+        },
+        Err(failure) => End::Failed { failure, replayed },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use futures_util::stream;
+    use panpan_contract::Failure;
+    use panpan_contract::operation::OperationSpec;
+    use panpan_runtime::system::SystemClock;
+    use panpan_runtime::{Context, Registration, Registry, World};
+    use panpan_store::MemoryStore;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    type Item = Result<Value, Failure>;
+
+    fn dispatcher(items: fn() -> Vec<Item>) -> Dispatcher {
+        let name = "test/items".parse().unwrap();
+        let spec = OperationSpec::new(name, OperationType::Subscription);
+        let open = move |_: Context, _: Arc<Value>| stream::iter(items());
+        let builder = Registry::builder().add(Registration::streaming(spec, open));
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        Dispatcher::new(builder.build().unwrap(), World::system(store))
+    }
+
+    async fn items(of: fn() -> Vec<Item>, input: Value) -> (Vec<Value>, anyhow::Result<End>) {
+        let mut shown = Vec::new();
+        let mut on_item = |item| {
+            shown.push(item);
+            Ok(())
+        };
+        let request = CallRequest::from_wire("test/items", input);
+        let end = dispatched(&dispatcher(of), request, &mut on_item).await;
+        (shown, end)
+    }
+
+    #[tokio::test]
+    async fn the_items_of_a_subscription_are_shown_until_its_end() {
+        let (shown, end) = items(|| vec![Ok(json!(1)), Ok(json!(2))], json!({})).await;
+        assert_eq!(shown, [1, 2]);
+        assert!(matches!(end, Ok(End::Streamed)));
+    }
+
+    #[tokio::test]
+    async fn the_items_before_a_failure_are_shown() {
+        let broken = || vec![Ok(json!(1)), Err(Failure::new(codes::ERR_TIMEOUT))];
+        let (shown, end) = items(broken, json!({})).await;
+        assert_eq!(shown, [1]);
+        let Ok(End::Failed { failure, .. }) = end else {
+            panic!("{end:?}");
+        };
+        assert_eq!(failure.code().as_str(), "ERR_TIMEOUT");
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_stops_the_work_and_a_second_one_the_waiting() {
+        let spec = OperationSpec::new("test/wait".parse().unwrap(), OperationType::Query);
+        let forever = |_: Context, _: Arc<Value>| std::future::pending::<Item>();
+        let builder = Registry::builder().register(spec, forever);
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), World::system(store));
+        for (interrupts, is_told) in [(1_u32, true), (2, false)] {
+            let left = Cell::new(interrupts);
+            let interrupt = || {
+                let comes = left.replace(left.get().saturating_sub(1)) > 0;
+                async move {
+                    if !comes {
+                        std::future::pending::<()>().await;
+                    }
+                }
+            };
+            let abort = CancellationToken::new();
+            let request = CallRequest {
+                abort: Some(abort.clone()),
+                ..CallRequest::from_wire("test/wait", json!({}))
+            };
+            let mut on_item = |_| Ok(());
+            let work = dispatched(&dispatcher, request, &mut on_item);
+            let end = stoppable(work, &abort, interrupt).await;
+            let Ok(End::Stopped(effect)) = end else {
+                panic!("{end:?}");
+            };
+            assert_eq!(effect.is_some(), is_told, "{interrupts}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_has_seen_enough_ends_the_subscription() {
+        let mut seen = 0;
+        let mut on_item = |_| {
+            seen += 1;
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        };
+        let dispatcher = dispatcher(|| vec![Ok(json!(1)), Ok(json!(2))]);
+        let request = CallRequest::from_wire("test/items", json!({}));
+        let end = dispatched(&dispatcher, request, &mut on_item).await;
+        assert!(end.is_err());
+        assert_eq!(seen, 1);
+    }
+}

@@ -1,0 +1,90 @@
+//! Members written as `name=value`: a value that is JSON is that, any other is a text; dots in a name
+//! lead into objects.
+
+use panpan_contract::read::{self, DOCUMENT_DEPTH_LIMIT};
+use serde_json::map::Entry;
+use serde_json::{Map, Value};
+
+use super::super::error::Hinted;
+
+/// The object these pairs make.
+pub(super) fn object(pairs: Vec<(&str, &str)>) -> Result<Value, Hinted> {
+    let mut object = Map::new();
+    for (name, text) in pairs {
+        insert(&mut object, name, value(text)).map_err(|wrong| wrong.told(name, text))?;
+    }
+    Ok(Value::Object(object))
+}
+
+/// What is wrong with a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wrong {
+    NoName,
+    Taken,
+    NoObject,
+    TooDeep,
+}
+
+impl Wrong {
+    fn told(self, name: &str, text: &str) -> Hinted {
+        let (what, hint) = match self {
+            Self::NoName => (
+                "names no member",
+                "write name=value, or outer.inner=value for a member of a member",
+            ),
+            Self::Taken => (
+                "gives a member that is there already",
+                "give every member once; a list is written as name=[1,2]",
+            ),
+            Self::NoObject => (
+                "goes into a member that is no object",
+                "write that member as an object, or leave it out",
+            ),
+            Self::TooDeep => (
+                "is nested too deeply",
+                "write a name with fewer dots; no operation takes input this deep",
+            ),
+        };
+        Hinted::new(format!("{:?} {what}", format!("{name}={text}")), hint)
+    }
+}
+
+fn value(text: &str) -> Value {
+    read::document(text.as_bytes()).unwrap_or_else(|_| Value::from(text))
+}
+
+fn insert(object: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Wrong> {
+    let steps: Vec<&str> = name.split('.').collect();
+    if steps.len() > DOCUMENT_DEPTH_LIMIT {
+        return Err(Wrong::TooDeep);
+    }
+    if steps.iter().any(|step| step.is_empty()) {
+        return Err(Wrong::NoName);
+    }
+    let (last, outer) = steps.split_last().ok_or(Wrong::NoName)?;
+    let mut place = object;
+    for step in outer {
+        let inner = place.entry(*step).or_insert_with(|| Map::new().into());
+        place = inner.as_object_mut().ok_or(Wrong::NoObject)?;
+    }
+    match place.entry(*last) {
+        Entry::Occupied(_) => Err(Wrong::Taken),
+        Entry::Vacant(free) => {
+            free.insert(value);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_lead_only_so_deep_and_both_sides_of_the_limit_are_known() {
+        let name = |steps: usize| vec!["a"; steps].join(".");
+        assert!(object(vec![(&name(DOCUMENT_DEPTH_LIMIT), "1")]).is_ok());
+        let error = object(vec![(&name(DOCUMENT_DEPTH_LIMIT + 1), "1")]).unwrap_err();
+        assert!(error.to_string().ends_with("is nested too deeply"));
+    }
+}

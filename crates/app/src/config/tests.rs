@@ -1,0 +1,345 @@
+//! Configurations as people write them, right and wrong, over every key of the table.
+
+mod problems;
+
+use std::collections::BTreeSet;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use super::keys::KEYS;
+use super::*;
+
+/// A configuration under test: a text for the file, variables, arguments.
+#[derive(Clone, Debug, Default)]
+struct Setup {
+    file: String,
+    variables: Vec<(String, String)>,
+    arguments: Vec<String>,
+}
+
+impl Setup {
+    fn file(text: &str) -> Self {
+        Self::default().with_file(text)
+    }
+
+    fn with_file(mut self, text: &str) -> Self {
+        self.file += text;
+        self
+    }
+
+    fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn with_argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    fn load(&self) -> Result<Config, Problems> {
+        let mut told = file::parsed(Path::new("panpan.toml"), &self.file);
+        let home = ("HOME".to_owned(), "/home/ann".to_owned());
+        let local = ("LOCALAPPDATA".to_owned(), "/home/ann".to_owned());
+        let variables = self.variables.iter().cloned().chain([home, local]);
+        let environment = variables
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        told.extend(given::from_environment(&environment));
+        told.extend(flags(&self.arguments).given());
+        Draft::default().filled(told, &environment)
+    }
+
+    fn config(&self) -> Config {
+        self.load()
+            .unwrap_or_else(|problems| panic!("{self:?}: {problems}"))
+    }
+
+    /// The lines that tell what is wrong, without the heading.
+    fn problems(&self) -> Vec<String> {
+        let told = self
+            .load()
+            .map(|config| panic!("{config:?}"))
+            .unwrap_err()
+            .to_string();
+        told.lines()
+            .skip(1)
+            .map(|line| line.trim_start().to_owned())
+            .collect()
+    }
+}
+
+/// A command that takes the flags as `serve` does.
+#[derive(Debug, clap::Parser)]
+#[command(no_binary_name = true)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+}
+
+fn flags(arguments: &[String]) -> Flags {
+    Cli::try_parse_from(arguments).unwrap().flags
+}
+
+#[test]
+fn without_a_word_everything_has_its_default() {
+    let config = Setup::default().config();
+    assert_eq!(config.listen.to_string(), "127.0.0.1:7077");
+    assert_eq!(config.limits, Limits::default());
+    assert_eq!((config.allow_anonymous, config.tls), (None, None));
+    assert_eq!(
+        (config.log.level.as_str(), config.log.format),
+        ("info", LogFormat::Text)
+    );
+    assert_eq!((config.tools, config.drain_seconds), (ToolForm::Auto, 30));
+    let StoreAddress::Sqlite(file) = config.store else {
+        panic!("the default is a file");
+    };
+    assert!(
+        file.starts_with("/home/ann") && file.ends_with("panpan.db"),
+        "{file:?}"
+    );
+}
+
+#[test]
+fn a_whole_file_is_read() {
+    let config = Setup::file(
+        r#"
+        listen = "[::1]:8080"
+        store = "sqlite:data/panpan.db"
+        allow_anonymous = false
+        hosts = ["panpan.example.com", "localhost:7077", "[::1]:7077"]
+        origins = ["https://app.example.com", "http://localhost:3000"]
+        drain_seconds = 0
+
+        [tls]
+        certificate = "/etc/panpan/certificate.pem"
+        key = "key.pem"
+
+        [mcp]
+        tools = "search"
+
+        [log]
+        level = "info,panpan=debug"
+        format = "json"
+
+        [limits]
+        batch = 1_000
+        calls_per_second = 0x10
+        burst = 20
+        head_timeout_seconds = 5
+        "#,
+    )
+    .config();
+    assert_eq!(config.listen.to_string(), "[::1]:8080");
+    assert_eq!(config.store, StoreAddress::Sqlite("data/panpan.db".into()));
+    assert_eq!(
+        (config.allow_anonymous, config.drain_seconds),
+        (Some(false), 0)
+    );
+    assert_eq!((config.hosts.len(), config.origins.len()), (3, 2));
+    assert_eq!(config.tls.unwrap().key, Path::new("key.pem"));
+    assert_eq!(
+        (config.tools, config.log.format),
+        (ToolForm::Search, LogFormat::Json)
+    );
+    let limits = config.limits;
+    assert_eq!((limits.batch, limits.head_timeout.as_secs()), (1000, 5));
+    assert_eq!(limits.calls_per_second.unwrap().get(), 16);
+    assert_eq!(limits.body_timeout, Limits::default().body_timeout);
+}
+
+#[test]
+fn paths_in_a_file_are_seen_from_its_folder_and_others_from_where_one_stands() {
+    let text = "store = \"sqlite:a.db\"\ntls.key = \"/abs/k\"\ntls.certificate = \"c\"";
+    let told = file::parsed(Path::new("/etc/panpan/panpan.toml"), text);
+    let config = Draft::default().filled(told, &BTreeMap::new()).unwrap();
+    assert_eq!(
+        config.store,
+        StoreAddress::Sqlite("/etc/panpan/a.db".into())
+    );
+    let tls = config.tls.unwrap();
+    assert_eq!(
+        (tls.certificate, tls.key),
+        ("/etc/panpan/c".into(), "/abs/k".into())
+    );
+    let config = Setup::default()
+        .with_argument("--store=sqlite:a.db")
+        .config();
+    assert_eq!(config.store, StoreAddress::Sqlite("a.db".into()));
+}
+
+/// Three different values of a key, as one would write them in a variable, and another key it needs.
+fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)>) {
+    let samples = match (key.name, key.kind) {
+        (_, Kind::Number { .. }) => ["7", "8", "9"],
+        (_, Kind::Boolean { .. }) => ["true", "false", "true"],
+        ("listen", _) => ["[::1]:1", "[::1]:2", "[::1]:3"],
+        ("store", _) => ["sqlite:a", "sqlite:b", "sqlite:c"],
+        ("mcp.tools", _) => ["each", "search", "each"],
+        ("log.level", _) => ["warn", "debug", "trace"],
+        ("log.format", _) => ["json", "text", "json"],
+        ("hosts", _) => ["a", "b", "c"],
+        ("origins", _) => ["a://a", "b://b", "c://c"],
+        ("tls.certificate" | "tls.key", _) => ["a", "b", "c"],
+        (name, _) => panic!("{name} has no samples"),
+    };
+    let other = match key.name {
+        "tls.certificate" => Some(("PANPAN_TLS_KEY", "k")),
+        "tls.key" => Some(("PANPAN_TLS_CERTIFICATE", "k")),
+        "limits.burst" => Some(("PANPAN_LIMITS_CALLS_PER_SECOND", "5")),
+        _ => None,
+    };
+    (samples, other)
+}
+
+fn line(key: &Key, value: &str) -> String {
+    match key.kind {
+        Kind::Number { .. } | Kind::Boolean { .. } => format!("{} = {value}\n", key.name),
+        Kind::Text { .. } | Kind::Path { .. } => format!("{} = \"{value}\"\n", key.name),
+        Kind::List { .. } => format!("{} = [\"{value}\"]\n", key.name),
+    }
+}
+
+#[test]
+fn a_flag_wins_over_a_variable_and_a_variable_over_the_file_for_every_key() {
+    for key in &KEYS {
+        let ([in_file, in_variable, in_flag], other) = samples(key);
+        let base = other.iter().fold(Setup::default(), |setup, (name, value)| {
+            setup.with_variable(name, value)
+        });
+        let file = |setup: Setup| setup.with_file(&line(key, in_file));
+        let variable = |setup: Setup| setup.with_variable(&key.variable(), in_variable);
+        let by_file = file(base.clone()).config();
+        let by_variable = variable(base.clone()).config();
+        assert_ne!(by_file, by_variable, "{}", key.name);
+        assert_eq!(
+            variable(file(base.clone())).config(),
+            by_variable,
+            "{}",
+            key.name
+        );
+        let Some(flag) = &key.flag else { continue };
+        let argument = format!("--{}={in_flag}", flag.name);
+        let flag = |setup: Setup| setup.with_argument(&argument);
+        let by_flag = flag(base.clone()).config();
+        assert_ne!(by_flag, by_variable, "{}", key.name);
+        assert_eq!(flag(variable(file(base))).config(), by_flag, "{}", key.name);
+    }
+}
+
+#[test]
+fn every_number_is_read_within_its_range_and_not_beyond() {
+    for key in &KEYS {
+        let Kind::Number { from, to, .. } = key.kind else {
+            continue;
+        };
+        let (_, other) = samples(key);
+        let base = other.iter().fold(Setup::default(), |setup, (name, value)| {
+            setup.with_variable(name, value)
+        });
+        let with = |number: u64| {
+            base.clone()
+                .with_variable(&key.variable(), &number.to_string())
+        };
+        for number in [from, to] {
+            with(number).config();
+        }
+        let beyond = [from.checked_sub(1), Some(to + 1)];
+        for number in beyond.into_iter().flatten() {
+            assert_eq!(with(number).problems().len(), 1, "{} {number}", key.name);
+        }
+    }
+}
+
+#[test]
+fn every_limit_has_a_key() {
+    let limits = KEYS.iter().filter(|key| key.table() == Some("limits"));
+    let config = limits.fold(Setup::default(), |setup, key| {
+        setup.with_variable(&key.variable(), "7")
+    });
+    // Without the two dots, so that a limit that is added here fails to compile until it is checked.
+    let Limits {
+        body_bytes,
+        batch,
+        calls_per_second,
+        burst,
+        calls_in_flight,
+        calls_in_flight_per_caller,
+        streams,
+        streams_per_caller,
+        connections,
+        head_timeout,
+        body_timeout,
+        write_timeout,
+    } = config.config().limits;
+    for count in [
+        body_bytes,
+        batch,
+        calls_in_flight,
+        calls_in_flight_per_caller,
+        streams,
+        streams_per_caller,
+        connections,
+    ] {
+        assert_eq!(count, 7);
+    }
+    for rate in [calls_per_second, burst] {
+        assert_eq!(rate.unwrap().get(), 7);
+    }
+    for timeout in [head_timeout, body_timeout, write_timeout] {
+        assert_eq!(timeout.as_secs(), 7);
+    }
+}
+
+#[test]
+fn no_two_keys_share_a_name_a_variable_or_a_flag() {
+    let names: BTreeSet<&str> = KEYS.iter().map(|key| key.name).collect();
+    let variables: BTreeSet<String> = KEYS.iter().map(Key::variable).collect();
+    let flags: Vec<&str> = KEYS
+        .iter()
+        .filter_map(|key| Some(key.flag.as_ref()?.name))
+        .collect();
+    assert_eq!((names.len(), variables.len()), (KEYS.len(), KEYS.len()));
+    assert_eq!(flags.iter().collect::<BTreeSet<_>>().len(), flags.len());
+    assert!(variables.contains("PANPAN_LIMITS_BATCH") && variables.contains("PANPAN_STORE"));
+}
+
+#[test]
+fn flags_are_what_the_command_line_is_known_for() {
+    let arguments = [
+        "--config=a.toml",
+        "--host=a",
+        "--host=b",
+        "--allow-anonymous",
+        "--log-level=warn",
+    ];
+    let said = flags(&arguments.map(str::to_owned));
+    assert_eq!(
+        format!("{said:?}"),
+        "Flags { config: Some(\"a.toml\"), .. }"
+    );
+    assert_eq!(said.config.as_deref(), Some(Path::new("a.toml")));
+    let config = Draft::default()
+        .filled(
+            said.given(),
+            &BTreeMap::from([("PANPAN_DATA".into(), "d".into())]),
+        )
+        .unwrap();
+    assert_eq!(
+        (config.hosts, config.allow_anonymous),
+        (vec!["a".to_owned(), "b".to_owned()], Some(true))
+    );
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_key_is_in_the_guide() {
+    let guide = include_str!("../../../../docs/configuration.md");
+    for key in &KEYS {
+        let flag = key.flag.as_ref();
+        let flag = flag.map_or_else(String::new, |flag| format!("`--{}`", flag.name));
+        let row = format!("| `{}` | `{}` | {flag}", key.name, key.variable());
+        assert!(guide.contains(row.trim_end()), "{row}");
+    }
+}

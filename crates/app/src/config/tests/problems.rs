@@ -1,0 +1,357 @@
+//! What is told about configurations that cannot be used.
+
+use std::fs;
+
+use super::*;
+
+#[test]
+fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
+    let number = "expected a whole number from 1 to 1000000, found";
+    for (text, expected) in [
+        (
+            "listn = \"x\"",
+            "1:1: listn: there is no such setting; did you mean listen?",
+        ),
+        ("\n  colour = 1", "2:3: colour: there is no such setting"),
+        (
+            "[limts]\nbatch = 1",
+            "1:2: limts: there is no such setting; did you mean limits?",
+        ),
+        (
+            "[limits]\nbach = 1",
+            "2:1: limits.bach: there is no such setting; did you mean limits.batch?",
+        ),
+        (
+            "batch = 1",
+            "1:1: batch: there is no such setting; did you mean limits.batch?",
+        ),
+        (
+            "[limits]\nhead_timeout = 1",
+            "2:1: limits.head_timeout: there is no such setting; did you mean limits.head_timeout_seconds?",
+        ),
+        (
+            "listen.port = 1",
+            "1:1: listen: expected an address and a port, such as 127.0.0.1:7077, found a table",
+        ),
+        (
+            "listen = \"localhost\"",
+            "1:10: listen: expected an address and a port, such as 127.0.0.1:7077, found \"localhost\"",
+        ),
+        (
+            "listen = 7077",
+            "1:10: listen: expected an address and a port, such as 127.0.0.1:7077, found 7077",
+        ),
+        (
+            "tls = true",
+            "1:7: tls: expected a table, as in [tls], found true",
+        ),
+        (
+            "[[log]]\nlevel = \"info\"",
+            "1:1: log: expected a table, as in [log], found a list of something else",
+        ),
+        (
+            "allow_anonymous = \"yes\"",
+            "1:19: allow_anonymous: expected true or false, found \"yes\"",
+        ),
+        (
+            "allow_anonymous = 1979-05-27",
+            "1:19: allow_anonymous: expected true or false, found a date or a time",
+        ),
+        (
+            "[limits]\nbatch = 0",
+            &format!("2:9: limits.batch: {number} 0"),
+        ),
+        (
+            "[limits]\nbatch = -1",
+            &format!("2:9: limits.batch: {number} -1"),
+        ),
+        (
+            "[limits]\nbatch = 1.5",
+            &format!("2:9: limits.batch: {number} 1.5"),
+        ),
+        (
+            "[limits]\nbatch = \"9\"",
+            &format!("2:9: limits.batch: {number} \"9\""),
+        ),
+        (
+            "[limits]\nbatch = 99999999999999999999",
+            &format!("2:9: limits.batch: {number} 99999999999999999999"),
+        ),
+        (
+            "hosts = \"a\"",
+            "1:9: hosts: expected a list of host names, such as panpan.example.com or localhost:7077, found \"a\"",
+        ),
+        (
+            "hosts = [\"a\", \"http://b\"]",
+            "1:9: hosts: expected a list of host names, such as panpan.example.com or localhost:7077, found \"http://b\"",
+        ),
+        (
+            "hosts = [1]",
+            "1:9: hosts: expected a list of host names, such as panpan.example.com or localhost:7077, found a list of something else",
+        ),
+        (
+            "origins = [\"https://a/b\"]",
+            "1:11: origins: expected a list of origins, such as https://app.example.com, found \"https://a/b\"",
+        ),
+        (
+            "mcp.tools = \"all\"",
+            "1:13: mcp.tools: expected auto, each or search, found \"all\"",
+        ),
+        (
+            "log.format = \"xml\"",
+            "1:14: log.format: expected text or json, found \"xml\"",
+        ),
+        (
+            "log.level = \"inof\"",
+            "1:13: log.level: expected off, error, warn, info, debug or trace, or such words for parts as in info,panpan=debug, found \"inof\"",
+        ),
+        (
+            "[tls]\nkey = \"\"",
+            "2:7: tls.key: expected the path of a file with a private key, found \"\"",
+        ),
+        (
+            "[tls]\nkey = \"key.pem\"",
+            "2:7: tls.key: this means nothing without tls.certificate",
+        ),
+        (
+            "[limits]\nburst = 5",
+            "2:9: limits.burst: this means nothing without limits.calls_per_second",
+        ),
+        ("\"a\\nb\" = 1", "1:1: a\\nb: there is no such setting"),
+        ("'日本' = 1", "1:1: 日本: there is no such setting"),
+        (
+            "log = { format = \"日本\", levl = 1 }",
+            "1:18: log.format: expected text or json, found \"日本\"",
+        ),
+    ] {
+        let problems = Setup::file(text).problems();
+        assert_eq!(problems[0], format!("panpan.toml:{expected}"), "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_toml_is_told_with_its_line_and_the_rest_is_still_checked() {
+    let problems =
+        Setup::file("listen = \nhosts = [\"a b\"]\nlistn = 1\nstore = \"memory:\"\n").problems();
+    assert_eq!(problems.len(), 3, "{problems:#?}");
+    assert!(
+        problems[0].starts_with("panpan.toml:1:10: this is not TOML: "),
+        "{}",
+        problems[0]
+    );
+    assert!(
+        problems[1].starts_with("panpan.toml:2:9: hosts: "),
+        "{}",
+        problems[1]
+    );
+    assert!(
+        problems[2].starts_with("panpan.toml:3:1: listn: "),
+        "{}",
+        problems[2]
+    );
+    let doubled = Setup::file("listen = \"[::1]:1\"\nlisten = \"[::1]:2\"\n").problems();
+    assert!(
+        doubled[0].starts_with("panpan.toml:2:1: this is not TOML: "),
+        "{doubled:?}"
+    );
+}
+
+#[test]
+fn problems_of_variables_and_flags_name_them() {
+    for (name, value, expected) in [
+        (
+            "PANPAN_LISTEN",
+            "7077",
+            "PANPAN_LISTEN: expected an address and a port, such as 127.0.0.1:7077, found \"7077\"",
+        ),
+        (
+            "PANPAN_LIMITS_BATCH",
+            "many",
+            "PANPAN_LIMITS_BATCH: expected a whole number from 1 to 1000000, found \"many\"",
+        ),
+        (
+            "PANPAN_ALLOW_ANONYMOUS",
+            "yes",
+            "PANPAN_ALLOW_ANONYMOUS: expected true or false, found \"yes\"",
+        ),
+        (
+            "PANPAN_ORIGINS",
+            "https://a, b",
+            "PANPAN_ORIGINS: expected a list of origins, such as https://app.example.com, found \"b\"",
+        ),
+        (
+            "PANPAN_TLS_KEY",
+            "key.pem",
+            "PANPAN_TLS_KEY: this means nothing without tls.certificate",
+        ),
+        (
+            "PANPAN_LISTN",
+            "x",
+            "PANPAN_LISTN: there is no such setting; did you mean PANPAN_LISTEN?",
+        ),
+        (
+            "PANPAN_HOST",
+            "x",
+            "PANPAN_HOST: there is no such setting; did you mean PANPAN_HOSTS?",
+        ),
+    ] {
+        assert_eq!(
+            Setup::default().with_variable(name, value).problems(),
+            [expected]
+        );
+    }
+    for (argument, expected) in [
+        (
+            "--listen=here",
+            "--listen: expected an address and a port, such as 127.0.0.1:7077, found \"here\"",
+        ),
+        (
+            "--allow-anonymous=no",
+            "--allow-anonymous: expected true or false, found \"no\"",
+        ),
+        (
+            "--host=a/b",
+            "--host: expected a list of host names, such as panpan.example.com or localhost:7077, found \"a/b\"",
+        ),
+        (
+            "--tls-certificate=c",
+            "--tls-certificate: this means nothing without tls.key",
+        ),
+        (
+            "--tools=",
+            "--tools: expected auto, each or search, found \"\"",
+        ),
+    ] {
+        assert_eq!(
+            Setup::default().with_argument(argument).problems(),
+            [expected]
+        );
+    }
+}
+
+#[test]
+fn variables_that_are_not_ours_are_left_alone() {
+    let defaults = Setup::default().config();
+    for (name, value) in [
+        ("PANPAN_PORT", "tcp://10.0.0.1:7077"),
+        ("PANPAN_SERVICE_HOST", "10.0.0.1"),
+        ("PANPAN_PORT_7077_TCP_ADDR", "10.0.0.1"),
+        ("PANPAN_CONFIG", ""),
+        ("PANPAN_LISTEN", ""),
+        ("LISTEN", "x"),
+    ] {
+        assert_eq!(
+            Setup::default().with_variable(name, value).config(),
+            defaults,
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_anywhere_is_told_at_once_in_order() {
+    let problems = Setup::file("hosts = 1\nlistn = 1\n")
+        .with_variable("PANPAN_LISTEN", "x")
+        .with_variable("PANPAN_DRAIN_SECONDS", "-1")
+        .with_argument("--log-format=xml")
+        .with_argument("--listen=[::1]:1")
+        .problems();
+    let places: Vec<&str> = problems
+        .iter()
+        .map(|it| it.split(": ").next().unwrap())
+        .collect();
+    let expected = [
+        "panpan.toml:1:9",
+        "panpan.toml:2:1",
+        "PANPAN_DRAIN_SECONDS",
+        "PANPAN_LISTEN",
+        "--log-format",
+    ];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn a_password_is_never_repeated() {
+    let secret = "hunter2";
+    let address = format!("postgres://app:{secret}@db/main");
+    for setup in [
+        Setup::file(&format!("store = \"{address}\"")),
+        Setup::file(&format!("store = \"{secret}\"")),
+        Setup::file(&format!("store = \"{address}")),
+        Setup::file(&format!("store = [\"{address}\"]")),
+        Setup::file(&format!("listen = \"{address}\"")),
+        Setup::default().with_variable("PANPAN_STORE", &address),
+        Setup::default().with_variable("PANPAN_STORE", secret),
+        Setup::default().with_variable("PANPAN_LOG_LEVEL", &address),
+        Setup::default().with_argument(&format!("--store={address}")),
+    ] {
+        let told = setup.problems().join("\n");
+        assert!(!told.contains(secret), "{told}");
+    }
+}
+
+#[test]
+fn a_store_has_a_place_or_the_problem_says_how_to_name_one() {
+    let environment = BTreeMap::new();
+    let told = Draft::default()
+        .filled(Vec::new(), &environment)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        told.contains("store: there is no place to keep data"),
+        "{told}"
+    );
+    assert!(told.contains("PANPAN_DATA"), "{told}");
+    let broken = given::from_environment(&BTreeMap::from([("PANPAN_STORE".into(), "x".into())]));
+    let told = Draft::default()
+        .filled(broken, &environment)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(told.lines().count(), 2, "{told}");
+}
+
+#[test]
+fn a_file_that_was_named_has_to_be_there_and_readable() {
+    let folder = std::env::temp_dir().join(format!("panpan-config-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let loaded = |name: &str, file: Option<&Path>| {
+        let path = folder.join(name);
+        let environment = [("PANPAN_DATA", folder.as_path()), ("PANPAN_CONFIG", &path)];
+        let environment = environment.map(|(name, value)| (name.into(), value.into()));
+        load(file, environment, &Flags::default())
+    };
+    fs::write(folder.join("good.toml"), "drain_seconds = 5").unwrap();
+    fs::write(folder.join("bytes.toml"), b"listen = \xff").unwrap();
+    fs::write(folder.join("large.toml"), "#".repeat(64 * 1024 + 1)).unwrap();
+    fs::write(folder.join("largest.toml"), "#".repeat(64 * 1024)).unwrap();
+    assert_eq!(loaded("good.toml", None).unwrap().drain_seconds, 5);
+    assert_eq!(
+        loaded("none.toml", Some(&folder.join("good.toml")))
+            .unwrap()
+            .drain_seconds,
+        5
+    );
+    assert_eq!(loaded("largest.toml", None).unwrap().drain_seconds, 30);
+    for (name, said) in [
+        ("none.toml", "cannot be read"),
+        ("bytes.toml", "UTF-8"),
+        ("large.toml", "65536"),
+    ] {
+        let told = loaded(name, None).unwrap_err().to_string();
+        assert!(told.contains(name) && told.contains(said), "{told}");
+    }
+    assert!(file::read(&folder.join("none.toml"), false).is_empty());
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn no_part_of_a_file_is_too_much() {
+    let text = "listen = \"[::1]:1\"\nhosts = [\"ä\", \"b\"]\n[tls]\nkey = '''x'''\n[log]\nlevel = \"日本\"\n";
+    for end in (0..=text.len()).filter(|end| text.is_char_boundary(*end)) {
+        for garbage in ["", "=", "[", "\"", "{", "\u{0}", "\r"] {
+            let _ = Setup::file(&format!("{}{garbage}", &text[..end])).load();
+        }
+    }
+    let deep = format!("hosts = {}", "[".repeat(100_000));
+    assert!(Setup::file(&deep).load().is_err());
+}

@@ -1,0 +1,104 @@
+//! Calls in the process itself.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::{call, program, ran, told};
+
+fn local(arguments: &[&str]) -> (i32, Value, String) {
+    told(&call(&[&["--local"], arguments].concat()))
+}
+
+#[test]
+fn a_success_prints_the_output_alone() {
+    let output = call(&["--local", "demo/divide", "dividend=4", "divisor=2"]);
+    assert_eq!(output.stdout, b"{\"quotient\":2.0}\n");
+    assert!(output.stderr.is_empty());
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn a_declared_failure_is_typed_and_exits_with_1() {
+    let (exit_code, failure, talk) = local(&["demo/divide", r#"{"dividend": 1, "divisor": 0}"#]);
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["code"], "DIVISION_BY_ZERO");
+    assert_eq!(failure["retryable"], false);
+    assert_eq!(talk, "panpan: DIVISION_BY_ZERO: cannot divide 1 by zero\n");
+}
+
+#[test]
+fn every_violation_is_told() {
+    let (exit_code, failure, _) = local(&["demo/divide", "dividend=four"]);
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["code"], "INVALID_INPUT");
+    let violations = failure["panpan"]["violations"].as_array().unwrap();
+    assert_eq!(violations.len(), 2, "{failure}");
+}
+
+#[test]
+fn a_dialect_is_used_for_both_outcomes() {
+    let (exit_code, success, _) = local(&["demo/echo", "a=1", "--dialect", "flat"]);
+    assert_eq!((exit_code, success), (0, json!({"success": true, "a": 1})));
+    let (exit_code, failure, _) = local(&["demo/fail", "code=ERR_TIMEOUT", "--dialect", "problem"]);
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["status"], 504, "{failure}");
+}
+
+#[test]
+fn an_unknown_operation_is_answered_with_the_nearest() {
+    let (exit_code, failure, talk) = local(&["demo/ecko"]);
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["code"], "NOT_FOUND");
+    assert_eq!(failure["details"]["nearest"][0], "demo/echo");
+    assert!(talk.contains("there is no operation"), "{talk}");
+}
+
+#[test]
+fn input_comes_from_standard_input_or_a_file() {
+    let output = ran(
+        &mut program(&["--local", "demo/echo", "-"]),
+        b"{\"a\": [1]}\n",
+    );
+    assert_eq!(told(&output), (0, json!({"a": [1]}), String::new()));
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("call-input.json");
+    fs::write(&path, "{\"b\": null}").unwrap();
+    let argument = format!("@{}", path.display());
+    let (exit_code, output, _) = local(&["demo/echo", &argument]);
+    assert_eq!((exit_code, output), (0, json!({"b": null})));
+}
+
+#[test]
+fn the_same_key_gives_the_same_outcome_from_process_to_process() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("call-keys.db");
+    for end in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", path.display()));
+    }
+    let store = format!("sqlite:{}", path.display());
+    let order = |key: &str, item: &str| {
+        let item = format!("item={item}");
+        local(&["--store", &store, "--key", key, "demo/order", &item])
+    };
+    let (exit_code, first, talk) = order("order-7", "tea");
+    assert_eq!((exit_code, talk.as_str()), (0, ""));
+    let (exit_code, again, talk) = order("order-7", "tea");
+    assert_eq!((exit_code, &again), (0, &first));
+    assert!(talk.contains("recorded under the key order-7"), "{talk}");
+    let (_, other, _) = order("order-8", "tea");
+    assert_ne!(other["order"], first["order"]);
+    let (exit_code, failure, _) = order("order-7", "coffee");
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["code"], "ERR_IDEMPOTENCY_KEY_REUSED");
+    // The store may be named by the environment as well.
+    let arguments = ["--local", "--key", "order-7", "demo/order", "item=tea"];
+    let output = ran(program(&arguments).env("PANPAN_STORE", &store), b"");
+    assert_eq!(told(&output).1, first);
+}
+
+#[test]
+fn an_operation_that_wants_to_know_who_calls_refuses_nobody_in_particular() {
+    let (exit_code, failure, _) = local(&["calls/recent"]);
+    assert_eq!(exit_code, 1);
+    assert_eq!(failure["code"], "FORBIDDEN");
+}

@@ -1,0 +1,236 @@
+//! Calls at a server, which here is a socket that says what a panpan would.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use serde_json::{Value, json};
+
+use crate::{call, program, ran, told};
+
+/// A server that takes one request for each of these answers; gives its address, and the requests when
+/// it is over.
+fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = thread::spawn(move || {
+        let one = |answer: String| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let request = request(&mut stream);
+            stream.write_all(answer.as_bytes()).unwrap();
+            request
+        };
+        answers.into_iter().map(one).collect()
+    });
+    (url, serving)
+}
+
+fn request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        let length = text
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "));
+        let length: usize = length.map_or(0, |length| length.parse().unwrap());
+        if text
+            .split_once("\r\n\r\n")
+            .is_some_and(|(_, body)| body.len() >= length)
+        {
+            return text.into_owned();
+        }
+        let mut buffer = [0; 4096];
+        let count = stream.read(&mut buffer).unwrap();
+        assert!(count > 0, "the request is cut off");
+        bytes.extend_from_slice(&buffer[..count]);
+    }
+}
+
+fn http(status: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+fn success(headers: &str) -> String {
+    let body = json!({"request_id": "1", "result": "ok", "output": {"quotient": 2}});
+    http("200 OK", headers, &body.to_string())
+}
+
+fn failure(code: &str, message: &str, details: &Value) -> String {
+    let body = json!({
+        "code": code, "message": message, "retryable": false, "details": details, "panpan": {},
+    });
+    http("400 Bad Request", "", &body.to_string())
+}
+
+#[test]
+fn a_call_goes_to_the_server_with_all_its_options() {
+    let (url, serving) = server(vec![success("")]);
+    let arguments = [
+        "demo/divide",
+        "a.b=1",
+        "--key",
+        "k-1",
+        "--seed",
+        "-3",
+        "--timeout",
+        "5s",
+        "--server",
+        &url,
+    ];
+    let output = ran(program(&arguments).env("PANPAN_TOKEN", "pp_1"), b"");
+    assert_eq!(told(&output), (0, json!({"quotient": 2}), String::new()));
+    let request = &serving.join().unwrap()[0];
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("POST /call "), "{head}");
+    assert!(head.contains("authorization: Bearer pp_1"), "{head}");
+    assert_eq!(
+        serde_json::from_str::<Value>(body).unwrap(),
+        json!({
+            "operation": "demo/divide", "input": {"a": {"b": 1}}, "idempotency_key": "k-1",
+            "retry_seed": -3, "timeout_ms": 5000,
+        })
+    );
+}
+
+#[test]
+fn the_server_may_be_named_by_the_environment_and_the_token_by_a_file() {
+    let (url, serving) = server(vec![success("")]);
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("call-token");
+    fs::write(&path, "pp_file\n").unwrap();
+    let arguments = ["demo/echo", "--token-file", path.to_str().unwrap()];
+    let mut command = program(&arguments);
+    command
+        .env("PANPAN_SERVER", &url)
+        .env("PANPAN_TOKEN", "pp_1");
+    assert_eq!(ran(&mut command, b"").status.code(), Some(0));
+    let requests = serving.join().unwrap();
+    assert!(requests[0].contains("authorization: Bearer pp_file\r\n"));
+}
+
+#[test]
+fn a_failure_is_printed_as_it_came_without_the_token() {
+    let (url, _) = server(vec![failure(
+        "LOGIN_FAILED",
+        "who is zebra-crossing-9?",
+        &json!({}),
+    )]);
+    let mut command = program(&["demo/echo", "--server", &url]);
+    let output = ran(command.env("PANPAN_TOKEN", "zebra-crossing-9"), b"");
+    let (exit_code, document, talk) = told(&output);
+    assert_eq!(exit_code, 1);
+    assert_eq!(document["code"], "LOGIN_FAILED");
+    assert_eq!(document["message"], "who is [REDACTED]?");
+    assert_eq!(talk, "panpan: LOGIN_FAILED: who is [REDACTED]?\n");
+}
+
+#[test]
+fn a_replay_is_told() {
+    let (url, _) = server(vec![success("Idempotent-Replayed: true\r\n")]);
+    let (exit_code, _, talk) = told(&call(&["demo/order", "--key", "k-1", "--server", &url]));
+    assert_eq!(exit_code, 0);
+    assert!(talk.contains("recorded under the key k-1"), "{talk}");
+}
+
+#[test]
+fn no_server_no_answer_and_another_server_exit_with_2() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let whole = success("");
+    for (url, code, said) in [
+        (
+            nobody.clone(),
+            "ERR_CONNECTION_REFUSED",
+            format!(
+                "panpan: no server answers at {nobody}: start one with `panpan serve`, or add --local"
+            ),
+        ),
+        (
+            server(vec![whole[..whole.len() - 1].to_owned()]).0,
+            "ERR_SOCKET_ERROR",
+            "broke before the answer was complete".to_owned(),
+        ),
+        (
+            server(vec![http(
+                "200 OK",
+                "content-type: text/html\r\n",
+                "<html>",
+            )])
+            .0,
+            "ERR_JSON_INVALID",
+            "no answer of a panpan server".to_owned(),
+        ),
+        (
+            server(vec![http("502 Bad Gateway", "", "<html>")]).0,
+            "ERR_HTTP_502_BAD_GATEWAY",
+            "answered HTTP 502".to_owned(),
+        ),
+    ] {
+        let (exit_code, document, talk) = told(&call(&["demo/echo", "--server", &url]));
+        assert_eq!(exit_code, 2, "{talk}");
+        assert_eq!(document["code"], code);
+        assert!(talk.contains(&said), "{talk}");
+    }
+}
+
+#[test]
+fn a_subscription_is_shown_item_by_item() {
+    let refusal = failure(
+        "INVALID_OPERATION_TYPE",
+        "it is a stream",
+        &json!({"op_type": "subscription"}),
+    );
+    let stream = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let items = "data: {\"n\":1}\n\n: still here\n\ndata: 2\n\n";
+    let broken = "event: error\ndata: {\"code\":\"ERR_TIMEOUT\",\"message\":\"late\",\"retryable\":true,\"panpan\":{}}\n\n";
+    for (events, exit_code, printed) in [
+        (items.to_owned(), 0, "{\"n\":1}\n2\n"),
+        (
+            format!("{items}{broken}"),
+            1,
+            "{\"n\":1}\n2\n{\"code\":\"ERR_TIMEOUT\"",
+        ),
+    ] {
+        let (url, serving) = server(vec![refusal.clone(), format!("{stream}{events}")]);
+        let output = call(&["test/items", "a=1", "--server", &url]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with(printed), "{text}");
+        assert_eq!(output.status.code(), Some(exit_code));
+        let requests = serving.join().unwrap();
+        assert!(requests[1].starts_with("POST /subscribe "));
+        assert!(requests[1].ends_with(r#"{"operation":"test/items","input":{"a":1}}"#));
+    }
+}
+
+#[test]
+fn ctrl_c_stops_a_call_and_says_so() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, asked) = mpsc::channel();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        sender.send(request(&mut stream)).unwrap();
+        // No answer; the end of the connection is waited for.
+        let _ = stream.read(&mut [0]);
+    });
+    let child = program(&["demo/order", "--key", "k-1", "--server", &url]).spawn();
+    let child = child.unwrap();
+    asked.recv().unwrap();
+    let interrupt = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(interrupt.unwrap().success());
+    let (exit_code, _, talk) = told(&child.wait_with_output().unwrap());
+    assert_eq!(exit_code, 130);
+    assert_eq!(
+        talk,
+        "panpan: the call was stopped; call again with --key k-1 to learn what became of it\n"
+    );
+}

@@ -1,0 +1,109 @@
+//! The log: for programs it is JSON and nothing else, joined to answers by ids, and without secrets.
+
+use serde_json::Value;
+
+use crate::Folder;
+use crate::server::Server;
+
+fn events(server: &Server) -> Vec<Value> {
+    let parsed = |line: &String| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+    let events: Vec<Value> = server.said().iter().map(parsed).collect();
+    assert!(events.iter().all(Value::is_object), "{events:?}");
+    events
+}
+
+fn about<'a>(events: &'a [Value], id: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .filter(|event| event["failure"] == id)
+        .collect()
+}
+
+#[test]
+fn a_log_for_programs_is_one_object_a_line_from_start_to_end() {
+    let folder = Folder::new();
+    let token = folder.token("ann");
+    assert!(!token.is_empty());
+    for (flags, is_quiet) in [
+        (&["--listen", "0.0.0.0:0"][..], false),
+        (&["--log-level", "debug"], false),
+        (&["--log-level", "warn", "--listen", "0.0.0.0:0"], true),
+    ] {
+        let flags = [&["--log-format", "json"], flags].concat();
+        let mut server = Server::start(&folder, &flags);
+        server.address = server.address.replace("0.0.0.0", "127.0.0.1");
+        server.stopped();
+        let events = events(&server);
+        let said = |words: &str| {
+            let message = |event: &Value| event["message"].as_str().unwrap().contains(words);
+            events.iter().any(message)
+        };
+        for words in ["listening", "stopping", "stopped"] {
+            assert_eq!(said(words), !is_quiet, "{flags:?} {words}: {events:?}");
+        }
+    }
+}
+
+#[test]
+fn the_private_cause_of_a_failure_has_the_id_the_caller_saw() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder, &["--log-format", "json"]);
+    assert_eq!(server.order("before").status, 200);
+    std::fs::rename(folder.data(), folder.0.join("elsewhere")).unwrap();
+    let mut answer = server.order("after-0");
+    let mut number = 0;
+    crate::until("a failure of the store", || {
+        number += 1;
+        answer = server.order(&format!("after-{number}"));
+        answer.status == 503
+    });
+    let failure = answer.json();
+    assert_eq!(failure["code"], "ERR_STORE_UNAVAILABLE");
+    let id = failure["panpan"]["id"].as_str().unwrap();
+    assert_eq!(answer.header("panpan-error-id"), Some(id));
+    server.stopped();
+    let events = events(&server);
+    let [cause, failed] = about(&events, id)[..] else {
+        panic!("{events:?}");
+    };
+    let cause = cause["cause"].as_str().unwrap();
+    assert!(cause.contains("the key could not be claimed"), "{cause}");
+    assert!(!answer.body.contains(cause));
+    assert_eq!(failed["code"], "ERR_STORE_UNAVAILABLE");
+    assert_eq!(failed["operation"], "demo/order");
+}
+
+#[test]
+fn secrets_are_in_no_answer_no_metric_and_no_line() {
+    let folder = Folder::new();
+    let token = folder.token("ann");
+    let secret = token.rsplit('_').next().unwrap();
+    let server = Server::start(&folder, &["--log-level", "trace"]);
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let broken = format!("authorization: Bearer {token}x\r\n");
+    let other = format!("authorization: Basic {token}\r\n");
+    let password = r#"{"operation": "demo/divide", "input": {"password": "hunter2-zebra"}}"#;
+    let message = format!(
+        r#"{{"operation": "demo/fail", "input": {{"code": "ERR_TIMEOUT", "message": "{token} password=hunter2-zebra"}}}}"#
+    );
+    let key = r#"{"operation": "demo/divide", "input": {"password": "hunter2-zebra"}, "idempotency_key": "k"}"#;
+    let unreadable = format!(r#"{{"password": "hunter2-zebra", "token": "{token}""#);
+    let mut seen = String::new();
+    for headers in ["", &bearer, &broken, &other] {
+        for body in [password, &message, key, &unreadable] {
+            let answer = server.call(headers, body);
+            assert!(answer.status >= 400, "{answer:?}");
+            seen.push_str(&format!("{}\n{}\n", answer.head, answer.body));
+        }
+    }
+    let path = format!("/errors/{token}?password=hunter2-zebra");
+    seen.push_str(&server.get(&path).body);
+    seen.push_str(&server.get("/metrics").body);
+    seen.push_str(&server.said().join("\n"));
+    for planted in [secret, "hunter2-zebra"] {
+        let place = seen.find(planted);
+        let around = place.map(|at| &seen[at.saturating_sub(300)..at]);
+        assert_eq!(around, None, "{planted}");
+    }
+    assert!(seen.contains("[REDACTED]"));
+}

@@ -1,0 +1,33 @@
+//! Where a setting comes from: the file, over it the environment, over that a flag.
+
+use crate::Folder;
+use crate::server::Server;
+
+#[test]
+fn the_environment_overrides_the_file_and_flags_override_both() {
+    let folder = Folder::new();
+    folder.file(
+        "panpan.toml",
+        "listen = \"127.0.0.1:0\"\nstore = \"sqlite:file.db\"\n",
+    );
+    for (variable, flag, used) in [
+        (None, None, "file.db"),
+        (Some("sqlite:variable.db"), None, "variable.db"),
+        (
+            Some("sqlite:variable.db"),
+            Some("sqlite:flag.db"),
+            "flag.db",
+        ),
+    ] {
+        let mut arguments = vec!["serve"];
+        arguments.extend(flag.into_iter().flat_map(|flag| ["--store", flag]));
+        let mut command = folder.panpan(&arguments);
+        command.envs(variable.map(|variable| ("PANPAN_STORE", variable)));
+        assert!(!folder.0.join(used).exists());
+        let server = Server::run(&mut command);
+        assert_eq!(server.order("k").status, 200);
+        assert!(folder.0.join(used).exists(), "{variable:?} {flag:?}");
+        server.hear(&format!("sqlite:{used}"));
+    }
+    assert!(!folder.data().exists());
+}

@@ -1,0 +1,122 @@
+//! How a server ends: asked once it lets calls end, asked twice it does not, killed it loses nothing.
+
+use std::thread;
+
+use crate::Folder;
+use crate::http::{self, Answer};
+use crate::server::Server;
+
+fn wait_call(ms: u64, key: &str) -> String {
+    format!(r#"{{"operation": "demo/wait", "input": {{"ms": {ms}}}, "idempotency_key": "{key}"}}"#)
+}
+
+/// Begins a call that takes a while, and comes back when the server has it.
+fn begin(server: &Server, ms: u64) -> thread::JoinHandle<Answer> {
+    let address = server.address.clone();
+    let body = format!(r#"{{"operation": "demo/wait", "input": {{"ms": {ms}}}}}"#);
+    let asking = thread::spawn(move || http::request(&address, "POST", "/call", "", &body));
+    server.until_running(1);
+    asking
+}
+
+#[test]
+fn calls_under_way_are_answered_before_the_server_ends() {
+    for signal in ["TERM", "INT"] {
+        let folder = Folder::new();
+        let mut server = Server::start(&folder, &[]);
+        let asking = begin(&server, 1000);
+        server.signal(signal);
+        let answer = asking.join().unwrap();
+        assert_eq!(answer.status, 200, "{signal}: {answer:?}");
+        assert_eq!(answer.json()["output"]["waited_ms"], 1000);
+        assert_eq!(server.ended(), Some(0), "{signal}");
+        server.hear("stopping");
+        server.hear("stopped");
+    }
+}
+
+#[test]
+fn a_second_signal_stops_at_once() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder, &[]);
+    let body = r#"{"operation": "demo/wait", "input": {"ms": 600000}}"#;
+    let _asked = http::open(&server.address, "POST", "/call", "", body);
+    server.until_running(1);
+    server.signal("TERM");
+    server.hear("stopping");
+    server.signal("INT");
+    assert_eq!(server.ended(), Some(130));
+    server.hear("stopped at once");
+}
+
+#[test]
+fn calls_that_take_longer_than_the_time_for_it_are_cut_off() {
+    let folder = Folder::new();
+    folder.file("panpan.toml", "drain_seconds = 1");
+    let mut server = Server::start(&folder, &[]);
+    let _asked = [
+        wait_call(600_000, "k"),
+        r#"{"operation": "demo/wait", "input": {"ms": 600000}}"#.to_owned(),
+    ]
+    .map(|body| http::open(&server.address, "POST", "/call", "", &body));
+    server.until_running(2);
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+    server.hear("2 connections were still open after 1 s");
+    server.hear("calls with an idempotency key still ran");
+}
+
+#[test]
+fn work_with_a_key_whose_caller_left_is_recorded_before_the_server_ends() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder, &[]);
+    let body = wait_call(1000, "k");
+    let asked = http::open(&server.address, "POST", "/call", "", &body);
+    server.until_running(1);
+    drop(asked);
+    server.stopped();
+    let server = Server::start(&folder, &[]);
+    let answer = server.call("", &body);
+    assert!(answer.is_replayed(), "{answer:?}");
+}
+
+#[test]
+fn an_outcome_with_a_key_survives_a_restart() {
+    let folder = Folder::new();
+    let mut server = Server::start(&folder, &[]);
+    let first = server.order("k");
+    assert!(first.status == 200 && !first.is_replayed(), "{first:?}");
+    server.stopped();
+    let mut server = Server::start(&folder, &[]);
+    let second = server.order("k");
+    assert!(second.is_replayed(), "{second:?}");
+    assert_eq!(second.json()["output"], first.json()["output"]);
+
+    let third = server.order("another");
+    server.signal("KILL");
+    assert_eq!(server.ended(), None);
+    let server = Server::start(&folder, &[]);
+    for (key, before) in [("k", &first), ("another", &third)] {
+        let again = server.order(key);
+        assert!(again.is_replayed(), "{again:?}");
+        assert_eq!(again.json()["output"], before.json()["output"], "{key}");
+    }
+}
+
+#[test]
+fn a_server_whose_stderr_nobody_reads_any_more_goes_on() {
+    use std::io::{BufRead, BufReader};
+    let folder = Folder::new();
+    let mut command = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    // The pipe is closed when the first line was read.
+    let read = BufReader::new(child.stderr.take().unwrap()).read_line(&mut line);
+    read.unwrap();
+    let mut server = Server::of(child, &line);
+    let body = r#"{"operation": "demo/fail", "input": {"code": "ERR_TIMEOUT"}}"#;
+    for _ in 0..2 {
+        assert_eq!(server.call("", body).json()["code"], "ERR_TIMEOUT");
+    }
+    server.stopped();
+}
