@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
-"""Drives `panpan mcp` with the official Python SDK, the way an agent framework would.
+"""Drives panpan with the official Python MCP SDK, the way an agent framework would.
 
-Usage: .venv/bin/python scripts/mcp-client.py PATH_TO_PANPAN
+Usage: .venv/bin/python scripts/mcp-client.py [--show] PATH_TO_PANPAN
+       .venv/bin/python scripts/mcp-client.py [--show] URL
 
-Speaks both protocol versions, one after the other. Prints what a model would see of each call, its
-first text block. Exits 0 when every failure is typed
-as expected, 1 when one is not, 2 when the program could not be driven at all.
+A program is driven over stdio, a URL over Streamable HTTP, in both protocol versions. The URL is that
+of a server whose tokens are in WATCH_TOKEN (scope panpan:watch) and PLAIN_TOKEN (no scope).
+Prints a line for each check; with --show, also what a model would see of each call.
+Exits 0 when all is as expected, 1 when something is not, 2 when panpan could not be driven at all.
 Set-up: scripts/setup-python
 """
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import tempfile
+from contextlib import asynccontextmanager
 
+import httpx2
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 TIMEOUT_SECONDS = 30
 
@@ -34,121 +40,264 @@ CALLS = [
     ("demo__flaky", {"failures": 2}, None, None),
     ("demo__flaky", {"failures": 9}, "ERR_HTTP_503_UNAVAILABLE", True),
 ]
+# Clients treat a failure of a tool with an output schema otherwise than of one without.
+HAS_OUTPUT_SCHEMA = {"demo__divide": True, "demo__fail": False}
+SCOPED_TOOL = "calls__recent"
 UNKNOWN_TOOL = "demo__divde"
 INVALID_PARAMS = -32602
+FORBIDDEN = -32004
+UNAUTHORIZED = 401
 META_KEY = "dev.panpan/failure"
 IDEMPOTENCY_META_KEY = "dev.panpan/idempotency"
+WAYS_FORWARD = ("retry_strategy", "alternatives", "required_actions")
 
 
-def problems_of(result, code, retryable):
-    """What is wrong with the answer of one call."""
-    if code is None:
-        if result.is_error:
-            yield "a good call answered with isError"
-        return
+class Checks:
+    """What was checked, and how much of it is wrong."""
+
+    def __init__(self, show):
+        self.show = show
+        self.where = ""
+        self.wrong = 0
+
+    def same(self, what, expected, found):
+        if expected == found:
+            print(f"ok     {self.where}: {what}")
+            return
+        self.wrong += 1
+        print(f"WRONG  {self.where}: {what}\n  expected {expected}\n  found    {found}")
+
+    def called(self, tool, arguments, result, expected):
+        self.same(f"{tool} {json.dumps(arguments)}", expected, told(result))
+        if self.show:
+            print(f"  {text_of(result)}")
+
+
+class Complaints(logging.Handler):
+    """What the SDK only writes to its log."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.lines = set()
+
+    def emit(self, record):
+        self.lines.add(record.getMessage())
+
+
+def text_of(result):
+    """What a model sees: the first text block."""
+    return result.content[0].text if result.content else ""
+
+
+def told(result):
+    """What a client can tell of a call."""
     if not result.is_error:
-        yield "a failing call answered without isError"
+        return {"is_error": False}
     try:
-        error = json.loads(result.content[0].text)["error"]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as problem:
-        yield f"the first text block is not a failure: {problem!r}"
-        return
-    if error.get("code") != code:
-        yield f"the code is {error.get('code')}, not {code}"
-    recovery = error.get("recovery", {})
-    if recovery.get("is_retryable") is not retryable:
-        yield f"is_retryable is {recovery.get('is_retryable')}, not {retryable}"
-    ways = ("retry_strategy", "alternatives", "required_actions")
-    if not any(recovery.get(way) for way in ways):
-        yield "there is no way forward"
+        error = json.loads(text_of(result))["error"]
+        code, recovery = error["code"], error["recovery"]
+    except (ValueError, KeyError, TypeError) as problem:
+        return {"is_error": True, "unreadable": repr(problem)}
     whole = (result.meta or {}).get(META_KEY, {})
-    if whole.get("code") != code or not whole.get("id") or not whole.get("at"):
-        yield f"_meta does not hold the whole failure: {whole}"
+    return {
+        "is_error": True,
+        "code": code,
+        "is_retryable": recovery.get("is_retryable"),
+        "has_way_forward": any(recovery.get(way) for way in WAYS_FORWARD),
+        "whole": {"code": whole.get("code"), "has_id": "id" in whole, "has_time": "at" in whole},
+    }
 
 
-async def check_calls(client):
-    found = 0
-    for tool, arguments, code, retryable in CALLS:
-        result = await client.call_tool(tool, arguments, read_timeout_seconds=TIMEOUT_SECONDS)
-        print(f"{tool} {json.dumps(arguments)}\n  {result.content[0].text}")
-        for problem in problems_of(result, code, retryable):
-            print(f"  WRONG: {problem}")
-            found += 1
-    return found
+def expected_of(code, is_retryable):
+    if code is None:
+        return {"is_error": False}
+    return {
+        "is_error": True,
+        "code": code,
+        "is_retryable": is_retryable,
+        "has_way_forward": True,
+        "whole": {"code": code, "has_id": True, "has_time": True},
+    }
 
 
-async def check_unknown_tool(client):
+async def call(client, tool, arguments, **options):
+    return await client.call_tool(
+        tool, arguments, read_timeout_seconds=TIMEOUT_SECONDS, **options
+    )
+
+
+async def check_client(checks, client, version):
+    """What holds on every transport."""
+    checks.same("the version that was agreed on", version, client.protocol_version)
+    tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    found = {
+        name: name in tools and tools[name].output_schema is not None for name in HAS_OUTPUT_SCHEMA
+    }
+    checks.same("the tools with an output schema", HAS_OUTPUT_SCHEMA, found)
+    for tool, arguments, code, is_retryable in CALLS:
+        result = await call(client, tool, arguments)
+        checks.called(tool, arguments, result, expected_of(code, is_retryable))
+    await check_unknown_tool(checks, client)
+    await check_progress(checks, client)
+
+
+async def check_unknown_tool(checks, client):
     try:
-        await client.call_tool(UNKNOWN_TOOL, {}, read_timeout_seconds=TIMEOUT_SECONDS)
+        found = told(await call(client, UNKNOWN_TOOL, {}))
     except MCPError as error:
-        print(f"{UNKNOWN_TOOL}\n  {error.error.code} {error.error.message} {error.error.data}")
-        return 0 if error.error.code == INVALID_PARAMS else 1
-    print(f"{UNKNOWN_TOOL}\n  WRONG: a tool that does not exist was called")
-    return 1
+        found = error.error.code
+    checks.same(f"{UNKNOWN_TOOL}, which does not exist", INVALID_PARAMS, found)
 
 
-async def order(program, store, item):
-    """Orders something under one and the same key, from a server that was just started."""
-    server = StdioServerParameters(command=program, args=["mcp", "--store", f"sqlite:{store}"])
-    async with Client(server) as client:
-        arguments = {"item": item, "idempotency_key": "order-1"}
-        result = await client.call_tool(
-            "demo__order", arguments, read_timeout_seconds=TIMEOUT_SECONDS
-        )
-        print(f"demo__order {json.dumps(arguments)}\n  {result.content[0].text}")
-        return result
+async def check_progress(checks, client):
+    reported = []
+
+    async def note(progress, total, _message):
+        reported.append((progress, total))
+
+    result = await call(client, "demo__wait", {"ms": 500}, progress_callback=note)
+    rises = all(before < after for before, after in zip(reported, reported[1:]))
+    found = {
+        "answer": result.structured_content,
+        "reported": len(reported) > 1,
+        "rises": rises,
+        "totals": {total for _, total in reported},
+    }
+    expected = {"answer": {"waited_ms": 500}, "reported": True, "rises": True, "totals": {10}}
+    checks.same("demo__wait says how far it is", expected, found)
 
 
-async def check_orders(program):
-    """What was ordered under a key stays ordered, whatever becomes of the server."""
+async def check_orders(checks, connect, key):
+    """What was ordered under a key stays ordered, whichever connection asks for it again."""
+    answers = []
+    for item in ("widget", "widget", "gadget"):
+        arguments = {"item": item, "idempotency_key": key}
+        async with connect() as client:
+            answers.append(await call(client, "demo__order", arguments))
+        if checks.show:
+            print(f"demo__order {json.dumps(arguments)}\n  {text_of(answers[-1])}")
+    first, again, other = answers
+    checks.same("an order that goes well", expected_of(None, None), told(first))
+    checks.same(
+        "the same order under the same key", first.structured_content, again.structured_content
+    )
+    replayed = [
+        bool((answer.meta or {}).get(IDEMPOTENCY_META_KEY, {}).get("replayed"))
+        for answer in (first, again)
+    ]
+    checks.same("only the second says that it was there before", [False, True], replayed)
+    reused = expected_of("ERR_IDEMPOTENCY_KEY_REUSED", True)
+    checks.same("another order under the same key", reused, told(other))
+
+
+async def check_scope(checks, client, is_allowed):
+    """A tool that needs a scope is there for those who have it."""
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    what = "listed" if is_allowed else "not listed"
+    checks.same(f"{SCOPED_TOOL} is {what}", is_allowed, SCOPED_TOOL in names)
+    expected = expected_of(None, None) if is_allowed else expected_of("FORBIDDEN", True)
+    arguments = {"limit": 1}
+    checks.called(SCOPED_TOOL, arguments, await call(client, SCOPED_TOOL, arguments), expected)
+
+
+async def check_wrong_token(checks, url, mode):
+    statuses = set()
+    try:
+        async with over_http(url, mode, "wrong", statuses) as client:
+            found = f"connected, {client.protocol_version}"
+    except BaseExceptionGroup as group:
+        found = [code_of(error) for error in leaves(group)]
+    except MCPError as error:
+        found = [error.error.code]
+    checks.same("a wrong token is refused with the reason", [FORBIDDEN], found)
+    checks.same("its status is 401 each time", {UNAUTHORIZED}, statuses)
+
+
+def code_of(error):
+    return error.error.code if isinstance(error, MCPError) else repr(error)
+
+
+def leaves(error):
+    """The errors a group consists of, however deep."""
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    return [leaf for inner in error.exceptions for leaf in leaves(inner)]
+
+
+def over_stdio(program, store, mode="auto"):
+    return Client(
+        StdioServerParameters(command=program, args=["mcp", "--store", store]), mode=mode
+    )
+
+
+@asynccontextmanager
+async def over_http(url, mode="auto", token=None, statuses=None):
+    """A client that presents a token; the statuses of all answers are put into the set."""
+
+    async def note(response):
+        if statuses is not None:
+            statuses.add(response.status_code)
+
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    async with httpx2.AsyncClient(
+        headers=headers, timeout=TIMEOUT_SECONDS, event_hooks={"response": [note]}
+    ) as http:
+        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+            yield client
+
+
+async def drive_program(checks, program):
+    checks.where = "Python SDK, stdio"
     with tempfile.TemporaryDirectory() as folder:
-        store = os.path.join(folder, "outcomes.db")
-        first = await order(program, store, "widget")
-        again = await order(program, store, "widget")
-        other = await order(program, store, "gadget")
-    found = 0
-    if first.is_error or first.structured_content != again.structured_content:
-        print("  WRONG: the same order was placed twice")
-        found += 1
-    if not (again.meta or {}).get(IDEMPOTENCY_META_KEY, {}).get("replayed"):
-        print("  WRONG: a replay does not say that it is one")
-        found += 1
-    for problem in problems_of(other, "ERR_IDEMPOTENCY_KEY_REUSED", True):
-        print(f"  WRONG: {problem}")
-        found += 1
-    return found
-
-
-async def check_version(program, mode, version):
-    server = StdioServerParameters(command=program, args=["mcp"])
-    async with Client(server, mode=mode) as client:
-        listed = await client.list_tools()
-        tools = ", ".join(tool.name for tool in listed.tools)
-        print(f"protocol {client.protocol_version}, tools {tools}")
-        found = await check_calls(client) + await check_unknown_tool(client)
-        if client.protocol_version != version:
-            print(f"  WRONG: connecting as {mode} did not give {version}")
-            found += 1
-        return found
-
-
-async def drive(program):
-    found = await check_orders(program)
+        store = f"sqlite:{os.path.join(folder, 'outcomes.db')}"
+        await check_orders(checks, lambda: over_stdio(program, store), "order-1")
     for mode, version in VERSIONS:
-        found += await check_version(program, mode, version)
-    return found
+        checks.where = f"Python SDK, stdio, {version}"
+        async with over_stdio(program, "memory:", mode) as client:
+            await check_client(checks, client, version)
+
+
+async def drive_url(checks, url):
+    for mode, version in VERSIONS:
+        where = f"Python SDK, HTTP, {version}"
+        checks.where = where
+        async with over_http(url, mode) as client:
+            await check_client(checks, client, version)
+        await check_orders(checks, lambda: over_http(url, mode), f"order-{version}")
+        for who, token, is_allowed in [
+            ("nobody", None, False),
+            ("without the scope", os.environ["PLAIN_TOKEN"], False),
+            ("with the scope", os.environ["WATCH_TOKEN"], True),
+        ]:
+            checks.where = f"{where}, {who}"
+            async with over_http(url, mode, token) as client:
+                await check_scope(checks, client, is_allowed)
+        checks.where = where
+        await check_wrong_token(checks, url, mode)
 
 
 def main():
-    if len(sys.argv) != 2:
+    arguments = sys.argv[1:]
+    show = arguments[:1] == ["--show"]
+    if len(arguments) != 1 + show:
         print(__doc__, file=sys.stderr)
         return 2
+    target, checks = arguments[-1], Checks(show)
+    is_url = target.startswith(("http://", "https://"))
+    complaints = Complaints()
+    logging.getLogger("mcp").addHandler(complaints)
     try:
-        found = asyncio.run(asyncio.wait_for(drive(sys.argv[1]), timeout=2 * TIMEOUT_SECONDS))
-    except (OSError, TimeoutError, MCPError, ExceptionGroup) as error:
-        print(f"could not drive {sys.argv[1]}: {error!r}", file=sys.stderr)
+        driven = drive_url(checks, target) if is_url else drive_program(checks, target)
+        asyncio.run(asyncio.wait_for(driven, timeout=4 * TIMEOUT_SECONDS))
+    except KeyError as missing:
+        print(f"could not drive {target}: {missing} is not set", file=sys.stderr)
         return 2
-    return 1 if found else 0
+    except (OSError, TimeoutError, MCPError, httpx2.HTTPError, ExceptionGroup) as error:
+        print(f"could not drive {target}: {error!r}", file=sys.stderr)
+        return 2
+    checks.where = "Python SDK"
+    checks.same("it complains about nothing in its log", set(), complaints.lines)
+    return 1 if checks.wrong else 0
 
 
 if __name__ == "__main__":
