@@ -1,0 +1,144 @@
+//! Numbers by themselves: how soon a server is ready, and how much memory it holds.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+
+use crate::load::{Connection, Load};
+use crate::process::Process;
+use crate::request::Kind;
+use crate::serve::Role;
+use crate::{NAME_WIDTH, idle, load, ratio};
+
+/// How many operations a server has that is to be ready soon.
+const OPERATIONS: usize = 1000;
+
+/// How often it is started.
+const STARTS: usize = 9;
+
+/// How many calls have been made by each protocol when memory is looked at.
+const CALLS: usize = 4000;
+
+/// A number that has to stay within a limit.
+pub(crate) struct Figure {
+    name: &'static str,
+    unit: &'static str,
+    limit: f64,
+    find: fn() -> anyhow::Result<f64>,
+}
+
+/// Those there are.
+pub(crate) fn all() -> [Figure; 4] {
+    [
+        Figure {
+            name: "from start to ready, 1,000 operations",
+            unit: "ms",
+            limit: 150.0,
+            find: ready,
+        },
+        Figure {
+            name: "memory of an idle server, started",
+            unit: "MB",
+            limit: 40.0,
+            find: || after_calls(&[]),
+        },
+        Figure {
+            name: "memory of an idle server, after 16,000 calls",
+            unit: "MB",
+            limit: 40.0,
+            find: || after_calls(&[Kind::Call, Kind::JsonRpc, Kind::Mcp, Kind::McpSession]),
+        },
+        Figure {
+            name: "memory with 10,000 idle WebSockets",
+            unit: "MB",
+            limit: 400.0,
+            find: with_websockets,
+        },
+    ]
+}
+
+impl Figure {
+    /// Whether it is within its limit.
+    pub(crate) fn measure(&self) -> anyhow::Result<bool> {
+        let found = (self.find)().with_context(|| self.name)?;
+        let (shown, limit) = (format!("{found:.1} {}", self.unit), self.limit);
+        println!("{:<NAME_WIDTH$} {shown:>49} {limit:>9.0}", self.name);
+        Ok(found <= limit)
+    }
+}
+
+/// The time from the start of a process until it answers that it is ready.
+fn ready() -> anyhow::Result<f64> {
+    let runtime = load::runtime()?;
+    let mut times = Vec::new();
+    for _ in 0..STARTS {
+        let folder = Folder::new()?;
+        let begun = Instant::now();
+        let process = Process::start(&folder.role(OPERATIONS))?;
+        runtime.block_on(until_ready(&process))?;
+        times.push(begun.elapsed());
+    }
+    Ok(ratio::median(&times).as_secs_f64() * 1e3)
+}
+
+async fn until_ready(process: &Process) -> anyhow::Result<()> {
+    let address = process.address;
+    let request = format!("GET /readyz HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    let ready = async {
+        let mut connection = Connection::open(address).await?;
+        while connection.exchange(request.as_bytes()).await.is_err() {
+            connection = Connection::open(address).await?;
+        }
+        anyhow::Ok(())
+    };
+    let patience = Duration::from_secs(20);
+    tokio::time::timeout(patience, ready)
+        .await
+        .context("it is never ready")?
+}
+
+/// The memory of a server that has answered calls of these kinds and has nobody connected any more.
+fn after_calls(kinds: &[Kind]) -> anyhow::Result<f64> {
+    let folder = Folder::new()?;
+    let process = Process::start(&folder.role(1))?;
+    load::runtime()?.block_on(until_ready(&process))?;
+    for kind in kinds {
+        Load::connect(process.address, *kind)?.ask(CALLS)?;
+    }
+    process.resident_mb()
+}
+
+fn with_websockets() -> anyhow::Result<f64> {
+    let folder = Folder::new()?;
+    let process = Process::start(&folder.role(1))?;
+    let runtime = load::runtime()?;
+    runtime.block_on(until_ready(&process))?;
+    let _open = runtime.block_on(idle::websockets(process.address))?;
+    process.resident_mb()
+}
+
+/// A folder for the store of one server, removed when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("panpan-bench-{}", uuid::Uuid::new_v4()));
+        std::fs::create_dir(&path).context("no folder can be made for a store")?;
+        Ok(Self(path))
+    }
+
+    fn role(&self, operations: usize) -> Role {
+        Role::Panpan {
+            operations,
+            store: Some(self.0.join("panpan.db")),
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left behind is in a place for things nobody needs.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

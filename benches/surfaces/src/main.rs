@@ -1,0 +1,88 @@
+//! The speed goals of the surfaces: what a request costs a server of panpan, against what it costs a bare
+//! server that does the same work; how soon a server is ready, and how much memory it takes.
+//!
+//! Every server is this same program, started again by role, so that all are built alike. What they cost
+//! is the processor time the system counted for their process; the one who asks is another process.
+
+mod figure;
+mod idle;
+mod load;
+mod process;
+mod ratio;
+mod request;
+mod serve;
+
+use std::process::ExitCode;
+
+use ratio::Ratio;
+use request::Kind;
+use serve::Role;
+
+/// How wide the column of names is.
+const NAME_WIDTH: usize = 44;
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, role @ ..] = &arguments[..]
+        && flag == serve::FLAG
+    {
+        serve::run(&Role::from_arguments(role)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let planted = arguments
+        .iter()
+        .any(|argument| argument == "--plant-slowdown");
+    let met = measure(planted)?;
+    Ok(if met {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Whether all goals were met. A slowdown is planted only in what is a ratio.
+fn measure(planted: bool) -> anyhow::Result<bool> {
+    println!(
+        "{:<NAME_WIDTH$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "goal", "cpu", "a second", "baseline", "a second", "ratio", "limit"
+    );
+    let mut met = true;
+    for ratio in ratios() {
+        met &= ratio.measure(planted)?;
+    }
+    if !planted {
+        for figure in figure::all() {
+            met &= figure.measure()?;
+        }
+    }
+    Ok(met)
+}
+
+fn ratios() -> [Ratio; 4] {
+    [
+        Ratio {
+            name: "/call, against a handler of axum",
+            limit: 1.25,
+            kind: Kind::Call,
+            baseline: Role::Axum,
+        },
+        Ratio {
+            name: "JSON-RPC, against jsonrpsee",
+            limit: 1.0,
+            kind: Kind::JsonRpc,
+            baseline: Role::Jsonrpsee,
+        },
+        Ratio {
+            name: "MCP 2026-07-28, against rmcp",
+            limit: 1.15,
+            kind: Kind::Mcp,
+            baseline: Role::Rmcp,
+        },
+        Ratio {
+            name: "MCP 2025-11-25 in a session, against rmcp",
+            limit: 1.15,
+            kind: Kind::McpSession,
+            baseline: Role::Rmcp,
+        },
+    ]
+}

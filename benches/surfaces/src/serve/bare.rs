@@ -1,0 +1,107 @@
+//! What panpan is measured against: the same work, with nothing around it, served the usual way.
+
+use std::net::SocketAddr;
+
+use axum::routing::post;
+use axum::serve::ListenerExt as _;
+use axum::{Json, Router};
+use jsonrpsee::RpcModule;
+use jsonrpsee::server::Server;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::request::{ECHO, ECHO_TOOL};
+
+/// `/call` as one would write it by hand.
+pub(super) async fn axum() -> anyhow::Result<()> {
+    let router = Router::new().route("/call", post(call));
+    serve(router).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    #[allow(dead_code, reason = "read like everything else, and looked up nowhere")]
+    operation: String,
+    input: Value,
+    #[allow(dead_code, reason = "read where it is sent")]
+    idempotency_key: Option<String>,
+    #[allow(dead_code, reason = "read where it is sent")]
+    retry_seed: Option<i64>,
+    #[allow(dead_code, reason = "read where it is sent")]
+    timeout_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Answered {
+    request_id: Uuid,
+    result: &'static str,
+    output: Value,
+}
+
+async fn call(Json(asked): Json<Asked>) -> Json<Answered> {
+    Json(Answered {
+        request_id: Uuid::new_v4(),
+        result: "success",
+        output: asked.input,
+    })
+}
+
+/// A server of jsonrpsee with one method.
+pub(super) async fn jsonrpsee() -> anyhow::Result<()> {
+    let mut module = RpcModule::new(());
+    module.register_async_method(ECHO, |params, _, _| async move { params.parse::<Value>() })?;
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let server = Server::builder().build(address).await?;
+    super::tell(server.local_addr()?)?;
+    server.start(module).stopped().await;
+    Ok(())
+}
+
+/// A server of rmcp with one tool, set up like panpan's.
+pub(super) async fn rmcp() -> anyhow::Result<()> {
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_json_response(true);
+    let sessions = std::sync::Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(|| Ok(Tool), sessions, config);
+    let router = Router::new().route_service("/mcp", service);
+    serve(router).await
+}
+
+async fn serve(router: Router) -> anyhow::Result<()> {
+    // Without it every answer in more than one piece waits for the other side to acknowledge the first.
+    let listener = super::listen().await?.tap_io(|stream| {
+        let _ = stream.set_nodelay(true);
+    });
+    Ok(axum::serve(listener, router).await?)
+}
+
+struct Tool;
+
+impl ServerHandler for Tool {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if request.name != ECHO_TOOL {
+            return Err(ErrorData::invalid_params("there is no such tool", None));
+        }
+        let input = Value::Object(request.arguments.unwrap_or_default());
+        Ok(CallToolResult::structured(input).into())
+    }
+}

@@ -1,0 +1,107 @@
+//! The servers that are asked, one in each process.
+
+mod bare;
+mod panpan;
+
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use tokio::net::TcpListener;
+
+/// The first argument of a process that is a server.
+pub(crate) const FLAG: &str = "--serve";
+
+/// Which server a process is.
+#[derive(Clone, Debug)]
+pub(crate) enum Role {
+    /// All of panpan, as its own command serves it.
+    Panpan {
+        /// How many operations there are beside its own.
+        operations: usize,
+        /// The file of its store; in memory without one.
+        store: Option<PathBuf>,
+    },
+    /// A handler of axum that reads and writes the same as `/call`.
+    Axum,
+    /// A method of jsonrpsee.
+    Jsonrpsee,
+    /// A tool of rmcp.
+    Rmcp,
+}
+
+impl Role {
+    /// As ratios are measured: nothing on the disk.
+    pub(crate) fn panpan() -> Self {
+        Self::Panpan {
+            operations: 1,
+            store: None,
+        }
+    }
+
+    /// The arguments a process is told its role by.
+    pub(crate) fn to_arguments(&self) -> Vec<String> {
+        let plain = |name: &str| vec![name.to_owned()];
+        match self {
+            Self::Panpan { operations, store } => {
+                let store = store.iter().map(|path| path.display().to_string());
+                let first = ["panpan".to_owned(), operations.to_string()];
+                first.into_iter().chain(store).collect()
+            }
+            Self::Axum => plain("axum"),
+            Self::Jsonrpsee => plain("jsonrpsee"),
+            Self::Rmcp => plain("rmcp"),
+        }
+    }
+
+    pub(crate) fn from_arguments(arguments: &[String]) -> anyhow::Result<Self> {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        Ok(match arguments[..] {
+            ["panpan", operations, ref store @ ..] => Self::Panpan {
+                operations: operations.parse()?,
+                store: store.first().map(PathBuf::from),
+            },
+            ["axum"] => Self::Axum,
+            ["jsonrpsee"] => Self::Jsonrpsee,
+            ["rmcp"] => Self::Rmcp,
+            _ => bail!("there is no such role: {arguments:?}"),
+        })
+    }
+}
+
+/// Serves until the process that started this one closes its end of the input.
+pub(crate) fn run(role: &Role) -> anyhow::Result<()> {
+    crate::idle::allow_many_files()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let served = runtime.spawn({
+        let role = role.clone();
+        async move {
+            match role {
+                Role::Panpan { operations, store } => panpan::serve(operations, store).await,
+                Role::Axum => bare::axum().await,
+                Role::Jsonrpsee => bare::jsonrpsee().await,
+                Role::Rmcp => bare::rmcp().await,
+            }
+        }
+    });
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    served.abort();
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Listens at a port nobody else has, and says where.
+async fn listen() -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
+    tell(listener.local_addr()?)?;
+    Ok(listener)
+}
+
+fn tell(address: SocketAddr) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{address}")?;
+    Ok(stdout.flush()?)
+}

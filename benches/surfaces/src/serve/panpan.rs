@@ -1,0 +1,99 @@
+//! All of panpan, with everything its own command sets up.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use panpan_contract::Failure;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_runtime::ports::{Documents, Outcomes};
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::{Context, Dispatcher, Registry, World};
+use panpan_store::{MemoryStore, SqliteStore};
+use panpan_surfaces::http::{HttpSettings, router};
+use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use serde_json::{Value, json};
+
+use crate::request::ECHO;
+
+/// How often counts are handed to the store.
+const TEND: Duration = Duration::from_secs(2);
+
+/// Serves so many operations beside its own, the first of which gives back its input.
+pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::Result<()> {
+    let desk = match store {
+        None => desk(
+            operations,
+            Arc::new(MemoryStore::new(Arc::new(SystemClock))),
+        )?,
+        Some(path) => {
+            let store = SqliteStore::open(&path, Arc::new(SystemClock))?;
+            desk(operations, Arc::new(store))?
+        }
+    };
+    let stopping = CancellationToken::new();
+    let router = router(desk.clone(), HttpSettings::default(), stopping.clone());
+    tokio::spawn(tend(desk.dispatcher().clone()));
+    let listener = super::listen().await?;
+    listen::serve(listener, None, router, &desk, stopping, Duration::ZERO).await;
+    Ok(())
+}
+
+fn desk<S: Outcomes + Documents + 'static>(
+    operations: usize,
+    store: Arc<S>,
+) -> anyhow::Result<Desk> {
+    let outcomes: Arc<dyn Outcomes> = store.clone();
+    let builder = panpan_operations::demo(Registry::builder()).with_services();
+    let builder = panpan_operations::calls(builder, &outcomes);
+    let registry = (0..operations).try_fold(builder, |builder, number| {
+        anyhow::Ok(builder.register(spec(number)?, echo))
+    })?;
+    let dispatcher = Dispatcher::new(registry.build()?, World::system(outcomes));
+    let tokens = Tokens::new(store, Arc::new(SystemClock));
+    Ok(Desk::new(
+        dispatcher,
+        tokens,
+        Anonymous::Served,
+        Limits::default(),
+    ))
+}
+
+async fn tend(dispatcher: Dispatcher) {
+    loop {
+        tokio::time::sleep(TEND).await;
+        // A store that is away now is asked again the next time.
+        let _ = dispatcher.tend().await;
+    }
+}
+
+async fn echo(_: Context, input: Arc<Value>) -> Result<Arc<Value>, Failure> {
+    Ok(input)
+}
+
+fn spec(number: usize) -> anyhow::Result<OperationSpec> {
+    let name = match number {
+        0 => ECHO.to_owned(),
+        number => format!("{ECHO}_{number}"),
+    };
+    let mut spec = OperationSpec::new(name.parse()?, OperationType::Query);
+    spec.description = Some(format!("Gives back its input, number {number}."));
+    spec.input_schema = json!({
+        "type": "object",
+        "required": ["owner", "repository"],
+        "properties": {
+            "owner": {"type": "string", "description": "Whose it is."},
+            "repository": {"type": "string", "description": "What it is called."},
+            "title": {"type": "string"},
+            "page": {"type": "integer", "minimum": 1},
+            "per_page": {"type": "integer", "minimum": 1, "maximum": 100},
+            "state": {"enum": ["open", "closed", "all"]},
+            "labels": {"type": "array", "items": {"type": "string"}},
+            "sort": {"type": "string"},
+            "draft": {"type": "boolean"},
+        },
+    });
+    Ok(spec)
+}
