@@ -17,6 +17,8 @@ pub struct Caller {
     pub trace: Option<Trace>,
     /// The id the caller knows its request by.
     pub request_id: Option<Arc<str>>,
+    /// The id of the token that proved the identity, which is no secret.
+    pub token: Option<Arc<str>>,
 }
 
 /// Whose share of the limits a call takes.
@@ -62,6 +64,7 @@ impl Caller {
             identity: None,
             trace: None,
             request_id: None,
+            token: None,
         }
     }
 
@@ -72,7 +75,14 @@ impl Caller {
             identity: Some(identity),
             trace: None,
             request_id: None,
+            token: None,
         }
+    }
+
+    /// The same caller, proved by the token of this id.
+    pub fn proved_by(mut self, token: Option<&str>) -> Self {
+        self.token = token.map(Arc::from);
+        self
     }
 
     /// The same caller within a trace, with a request it knows by an id.

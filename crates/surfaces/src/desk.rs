@@ -3,22 +3,23 @@
 //! No protocol reaches the dispatcher past the desk, so a limit holds for all of them together.
 
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::time::Duration;
 
-use futures_core::Stream;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, Redacted, codes};
-use panpan_runtime::{Answer, CallRequest, Dispatcher, Operation, Subscription, Trace};
+use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 use crate::caller::Caller;
-use crate::identity::Tokens;
+use crate::identity::{self, Tokens};
+use crate::items::Items;
 use crate::limits::{Limits, Permit, Rates, Room};
 use crate::metrics::{Counted, Metrics};
+
+/// How often the token of a subscription that is open is looked at again.
+const TOKEN_LOOK: Duration = Duration::from_secs(5);
 
 /// The desk every call goes past. Clones are the same desk.
 #[derive(Clone, Debug)]
@@ -155,7 +156,10 @@ impl Desk {
         address: Option<IpAddr>,
     ) -> Result<Caller, Failure> {
         match token {
-            Some(token) => Ok(Caller::known(self.0.tokens.identify(token).await?)),
+            Some(token) => {
+                let caller = Caller::known(self.0.tokens.identify(token).await?);
+                Ok(caller.proved_by(identity::id_of(token)))
+            }
             None if self.0.anonymous == Anonymous::Served => Ok(Caller::anonymous(address)),
             None => Err(unknown_caller()),
         }
@@ -199,6 +203,7 @@ impl Desk {
         request: CallRequest,
     ) -> Result<Items, Redacted> {
         let counted = self.counted(surface, &request);
+        let operation = request.operation.clone();
         let request = by(caller, request);
         let opened = match self.admit(&self.0.streams, caller) {
             Ok(permit) => {
@@ -208,11 +213,10 @@ impl Desk {
             Err(refusal) => Err(rejected(self.0.dispatcher.reject(request, refusal))),
         };
         match opened {
-            Ok((items, permit)) => Ok(Items {
-                items,
-                counted: Some(counted),
-                _permit: permit,
-            }),
+            Ok((items, permit)) => {
+                let refused = self.until_refused(caller, operation);
+                Ok(Items::new(items, counted, permit, refused))
+            }
             Err(failure) => {
                 counted.ended(Some(&failure));
                 note(surface, Some(caller), &failure);
@@ -231,6 +235,27 @@ impl Desk {
             note(surface, None, failure);
         }
         answer
+    }
+
+    /// Ends when the token of a caller is no longer valid, with the failure that says so.
+    fn until_refused(
+        &self,
+        caller: &Caller,
+        operation: String,
+    ) -> Option<BoxFuture<'static, Redacted>> {
+        let (desk, token) = (self.clone(), caller.token.clone()?);
+        let identity = caller.identity.clone();
+        Some(Box::pin(async move {
+            let refusal = loop {
+                tokio::time::sleep(TOKEN_LOOK).await;
+                if let Err(refusal) = desk.0.tokens.still(&token).await {
+                    break refusal;
+                }
+            };
+            let mut request = CallRequest::from_wire(operation, Value::Null);
+            request.caller = identity;
+            rejected(desk.0.dispatcher.reject(request, refusal))
+        }))
     }
 
     fn admit(&self, room: &Room, caller: &Caller) -> Result<Permit, Failure> {
@@ -280,40 +305,4 @@ fn unknown_caller() -> Failure {
         .with_message("this server answers only callers it knows, and the request carries no token")
         .with_detail("authenticated", false)
         .with_actions(["Send the word Bearer and then a token in the header Authorization"])
-}
-
-/// The items of a subscription; dropping it stops the work.
-#[derive(Debug)]
-pub struct Items {
-    items: Subscription,
-    counted: Option<Counted>,
-    _permit: Permit,
-}
-
-impl Items {
-    /// The id of the call.
-    pub fn call_id(&self) -> Uuid {
-        self.items.call_id()
-    }
-
-    fn ended(&mut self, failure: Option<&Redacted>) {
-        if let Some(counted) = self.counted.take() {
-            counted.ended(failure);
-        }
-    }
-}
-
-impl Stream for Items {
-    type Item = Result<Value, Redacted>;
-
-    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        let polled = Pin::new(&mut this.items).poll_next(task);
-        match &polled {
-            Poll::Ready(Some(Err(failure))) => this.ended(Some(failure)),
-            Poll::Ready(None) => this.ended(None),
-            _ => {}
-        }
-        polled
-    }
 }

@@ -9,6 +9,7 @@ mod caller;
 mod desk;
 pub mod http;
 pub mod identity;
+mod items;
 mod json;
 mod jsonrpc;
 pub mod limits;
@@ -22,4 +23,5 @@ mod ws;
 pub use panpan_runtime::CancellationToken;
 
 pub use caller::{Caller, Principal};
-pub use desk::{Anonymous, Desk, Items, Surface};
+pub use desk::{Anonymous, Desk, Surface};
+pub use items::Items;

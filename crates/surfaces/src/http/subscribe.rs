@@ -21,7 +21,8 @@ use super::call::receive;
 use super::decode::Asked;
 use super::door::REQUEST_ID;
 use super::{House, answer};
-use crate::desk::{Items, Surface};
+use crate::desk::Surface;
+use crate::items::Items;
 
 /// How often a quiet stream says that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

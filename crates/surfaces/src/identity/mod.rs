@@ -11,4 +11,5 @@ mod tokens;
 
 pub use kept::{TokenInfo, TokenState};
 pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameError, NameOf};
+pub(crate) use token::id_of;
 pub use tokens::{NewToken, Revoked, Tokens, TokensError};

@@ -57,6 +57,11 @@ impl<'a> Presented<'a> {
     }
 }
 
+/// The id of a token that was presented. No secret.
+pub(crate) fn id_of(presented: &str) -> Option<&str> {
+    Presented::read(presented).map(|token| token.id)
+}
+
 /// One way to write each digit, so that no other text is the same token.
 fn is_hex(text: &str, digits: usize) -> bool {
     let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

@@ -104,6 +104,18 @@ impl Tokens {
         }
     }
 
+    /// Fails with FORBIDDEN once a token that was presented is no longer valid. While the store does not
+    /// answer, it still is.
+    pub(crate) async fn still(&self, id: &str) -> Result<(), Failure> {
+        let Ok(Some(kept)) = self.kept(id).await else {
+            return Ok(());
+        };
+        match kept.told(id).state(self.clock.now()) {
+            TokenState::Valid => Ok(()),
+            ended => Err(refused(Refusal::Ended(ended))),
+        }
+    }
+
     /// Makes a token. Its text is given this once, and is not kept.
     pub async fn create(&self, new: NewToken) -> Result<(Secret<String>, TokenInfo), TokensError> {
         names::check(NameOf::Principal, &new.principal)?;

@@ -13,7 +13,8 @@ use tokio::select;
 use super::connection::stopping;
 use super::envelope::Kind;
 use crate::caller::Caller;
-use crate::desk::{Desk, Items, Surface};
+use crate::desk::{Desk, Surface};
+use crate::items::Items;
 
 /// Who is at the other end. What was presented is not shown anywhere.
 pub(super) struct Who {

@@ -1,0 +1,161 @@
+//! The items of a subscription, as long as whoever asked for them may have them.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use panpan_contract::Redacted;
+use panpan_runtime::{BoxFuture, Subscription};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::limits::Permit;
+use crate::metrics::Counted;
+
+/// The items of a subscription; dropping it stops the work.
+pub struct Items {
+    call: Uuid,
+    /// None when it is over.
+    items: Option<Subscription>,
+    counted: Option<Counted>,
+    /// Ends when its caller may no longer have them.
+    refused: Option<BoxFuture<'static, Redacted>>,
+    _permit: Permit,
+}
+
+impl Items {
+    pub(crate) fn new(
+        items: Subscription,
+        counted: Counted,
+        permit: Permit,
+        refused: Option<BoxFuture<'static, Redacted>>,
+    ) -> Self {
+        Self {
+            call: items.call_id(),
+            items: Some(items),
+            counted: Some(counted),
+            refused,
+            _permit: permit,
+        }
+    }
+
+    /// The id of the call.
+    pub fn call_id(&self) -> Uuid {
+        self.call
+    }
+
+    fn ended(&mut self, failure: Option<&Redacted>) {
+        self.items = None;
+        self.refused = None;
+        if let Some(counted) = self.counted.take() {
+            counted.ended(failure);
+        }
+    }
+}
+
+impl Stream for Items {
+    type Item = Result<Value, Redacted>;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let Some(items) = &mut this.items else {
+            return Poll::Ready(None);
+        };
+        if let Some(refused) = &mut this.refused
+            && let Poll::Ready(failure) = refused.as_mut().poll(task)
+        {
+            this.ended(Some(&failure));
+            return Poll::Ready(Some(Err(failure)));
+        }
+        let polled = Pin::new(items).poll_next(task);
+        match &polled {
+            Poll::Ready(Some(Err(failure))) => this.ended(Some(failure)),
+            Poll::Ready(None) => this.ended(None),
+            _ => {}
+        }
+        polled
+    }
+}
+
+impl fmt::Debug for Items {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Items");
+        shown.field("call", &self.call).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures_util::StreamExt as _;
+    use panpan_contract::Failure;
+    use panpan_contract::operation::{OperationSpec, OperationType};
+    use panpan_runtime::testing::{TestClock, TestWorld};
+    use panpan_runtime::{CallRequest, Context, Dispatcher, Registration, Registry};
+    use panpan_store::MemoryStore;
+
+    use super::*;
+    use crate::identity::{NewToken, Tokens};
+    use crate::limits::Limits;
+    use crate::{Anonymous, Desk, Surface};
+
+    /// A desk with a subscription that gives an item a second, without end.
+    fn desk() -> (Desk, Tokens) {
+        let clock = Arc::new(TestClock::start());
+        let store = Arc::new(MemoryStore::new(clock.clone()));
+        let spec = OperationSpec::new("test/tick".parse().unwrap(), OperationType::Subscription);
+        let open = |context: Context, _: Arc<Value>| {
+            futures_util::stream::unfold(context, |context| async {
+                context.sleep(1000).await;
+                Some((Ok::<_, Failure>(Value::Null), context))
+            })
+        };
+        let registry = Registry::builder().add(Registration::streaming(spec, open));
+        let world = TestWorld::around(store.clone(), clock.clone()).world;
+        let dispatcher = Dispatcher::new(registry.build().unwrap(), world);
+        let tokens = Tokens::new(store, clock);
+        let desk = Desk::new(
+            dispatcher,
+            tokens.clone(),
+            Anonymous::Served,
+            Limits::default(),
+        );
+        (desk, tokens)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_subscription_ends_when_its_token_does_and_not_before() {
+        let (desk, tokens) = desk();
+        let new = NewToken {
+            principal: "ann".to_owned(),
+            ..NewToken::default()
+        };
+        let (token, _) = tokens.create(new).await.unwrap();
+        let caller = desk.identify(Some(token.expose()), None).await.unwrap();
+        let request = || CallRequest::from_wire("test/tick", Value::Null);
+        let mut items = desk.subscribe(Surface::Http, &caller, request()).unwrap();
+        for _ in 0..20 {
+            items.next().await.unwrap().unwrap();
+        }
+        tokens.revoke("ann").await.unwrap();
+        let left = items.by_ref().take(10).collect::<Vec<_>>().await;
+        let failure = left.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(failure.code().as_str(), "FORBIDDEN");
+        assert_eq!(failure.details().unwrap()["reason"], "revoked");
+        assert!(items.next().await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_subscription_without_a_token_goes_on() {
+        let (desk, _) = desk();
+        let caller = desk.identify(None, None).await.unwrap();
+        let request = CallRequest::from_wire("test/tick", Value::Null);
+        let items = desk.subscribe(Surface::Http, &caller, request).unwrap();
+        let given = items
+            .take(100)
+            .filter(|item| std::future::ready(item.is_ok()));
+        assert_eq!(given.count().await, 100);
+    }
+}
