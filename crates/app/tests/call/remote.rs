@@ -223,8 +223,9 @@ fn ctrl_c_stops_a_call_and_says_so() {
     let child = program(&["demo/order", "--key", "k-1", "--server", &url]).spawn();
     let child = child.unwrap();
     asked.recv().unwrap();
-    let interrupt = Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
+    // The shell's own: a bare machine has no program of that name.
+    let interrupt = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
         .status();
     assert!(interrupt.unwrap().success());
     let (exit_code, _, talk) = told(&child.wait_with_output().unwrap());

@@ -34,6 +34,12 @@ impl Greeting<'_> {
                 "tokens and answers travel unencrypted; give --tls-certificate and --tls-key, or put a proxy with TLS in front",
             );
         }
+        let is_open = self.anonymous == Anonymous::Served && !self.address.ip().is_loopback();
+        if is_open && self.config.hosts.is_empty() {
+            warn(
+                "any page in a browser nearby can call this server under a name of its own; say with --host which names it goes by",
+            );
+        }
     }
 
     fn lines(&self) -> [String; 11] {
