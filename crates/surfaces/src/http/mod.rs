@@ -17,6 +17,7 @@ mod subscribe;
 mod watch;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{any, get, post};
@@ -52,6 +53,9 @@ struct Inner {
     mcp: mcp::HttpService,
 }
 
+/// How long answers are on their way through the MCP library when no call runs any more.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
 /// Fires when the server stops and no call runs any more: the library answers those it cuts off with
 /// nothing a caller could use.
 fn ended_after(desk: &Desk, stopping: &CancellationToken) -> CancellationToken {
@@ -60,6 +64,7 @@ fn ended_after(desk: &Desk, stopping: &CancellationToken) -> CancellationToken {
     tokio::spawn(async move {
         stopping.cancelled().await;
         desk.until_idle().await;
+        tokio::time::sleep(LAST_ANSWERS).await;
         told.cancel();
     });
     ended
