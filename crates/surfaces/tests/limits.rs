@@ -53,6 +53,30 @@ async fn a_body_is_taken_up_to_its_limit() {
 }
 
 #[tokio::test]
+async fn bodies_of_mcp_have_the_same_limits_and_say_when_they_end_a_connection() {
+    let server = limited(Limits {
+        body_bytes: 1000,
+        body_timeout: SHORT,
+        ..Limits::default()
+    })
+    .await;
+    let within = server.post("/mcp", &[], &" ".repeat(1000)).await;
+    assert_ne!(within.status, 413);
+    let head = |length| {
+        let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        format!("{head}content-length: {length}\r\n\r\n{{")
+    };
+    let too_long = format!("{}{}", head(100_000), " ".repeat(2000));
+    for (sent, status) in [(too_long, 413), (head(100), 400)] {
+        let answer = exchanged(server.address, sent.as_bytes()).await;
+        assert_eq!(answer.status, status);
+        assert_eq!(answer.header("connection"), Some("close"));
+        assert!(answer.json()["error"]["data"]["panpan"]["id"].is_string());
+        assert_eq!(answer.json()["id"], Value::Null);
+    }
+}
+
+#[tokio::test]
 async fn a_body_of_unknown_length_is_limited_too() {
     let server = limited(Limits {
         body_bytes: 1000,

@@ -1,5 +1,6 @@
 //! The protocols that come by HTTP and have rooms of their own: JSON-RPC, WebSocket, MCP.
 
+use axum::body::Body;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
@@ -37,16 +38,25 @@ pub(super) async fn jsonrpc(State(house): State<House>, request: Request) -> Res
     }
 }
 
-/// `/mcp`: whose token is not valid is told so before anything is read.
-pub(super) async fn mcp(State(house): State<House>, mut request: Request) -> Response {
-    match Visitor::of(request.extensions()) {
-        Ok(caller) => request.extensions_mut().insert(caller),
-        Err(failure) => {
-            return answer::turned_away_from(&house, Surface::Mcp, Dialect::JsonRpc, failure);
+/// `/mcp`: whose token is not valid is told so before anything is read. The body is read here, since the
+/// library waits for one as long as it takes.
+pub(super) async fn mcp(State(house): State<House>, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let body = match Visitor::of(&parts.extensions) {
+        Ok(caller) => {
+            parts.extensions.insert(caller);
+            body::read(body, &house).await
         }
+        Err(failure) => Err(failure),
     };
-    let Ok(response) = house.0.mcp.clone().call(request).await;
-    response
+    match body {
+        Ok(body) => {
+            let request = Request::from_parts(parts, Body::from(body));
+            let Ok(response) = house.0.mcp.clone().call(request).await;
+            response
+        }
+        Err(failure) => answer::turned_away_from(&house, Surface::Mcp, Dialect::JsonRpc, failure),
+    }
 }
 
 /// `GET /ws`: a WebSocket, for a caller whose token, if it has one, is valid.

@@ -1,7 +1,7 @@
 //! MCP over HTTP: sessions for the versions that have them, single requests for the one that has none.
 //!
-//! Hosts, origins and tokens are looked at before a request comes here; who calls stands among the
-//! request's extensions.
+//! Hosts, origins and tokens are looked at before a request comes here, and its body has arrived; who
+//! calls stands among the request's extensions.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use ::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::response::IntoResponse as _;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{BoxFuture, CancellationToken};
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -58,7 +57,6 @@ impl Default for HttpSettings {
 pub struct HttpService {
     library: StreamableHttpService<Server, Sessions>,
     body_limit: usize,
-    body_timeout: Duration,
 }
 
 /// Serves the operations as tools to HTTP requests, until `shutdown`.
@@ -70,7 +68,7 @@ pub fn http_service(
     settings: HttpSettings,
     shutdown: CancellationToken,
 ) -> HttpService {
-    let (body_limit, body_timeout) = (desk.limits().body_bytes, desk.limits().body_timeout);
+    let body_limit = desk.limits().body_bytes;
     let sessions = Arc::new(Sessions::new(&settings));
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -85,7 +83,6 @@ pub fn http_service(
     HttpService {
         library: StreamableHttpService::new(server, sessions, config),
         body_limit,
-        body_timeout,
     }
 }
 
@@ -143,8 +140,8 @@ impl HttpService {
         }
     }
 
-    /// Reads the body before the library does: it would wait for ever for one that does not come, and
-    /// take the last of two members of one name. What is no message in JSON is left to the library.
+    /// Looks into the body before the library does, which would take the last of two members of one name.
+    /// What is no message in JSON is left to the library.
     async fn read(
         &self,
         request: Request<Body>,
@@ -153,7 +150,10 @@ impl HttpService {
             return Ok((request, None));
         }
         let (parts, body) = request.into_parts();
-        let body = self.collected(body).await?;
+        let body = to_bytes(body, self.body_limit).await.map_err(|error| {
+            let failure = Failure::new(codes::PARSE_ERROR).with_message(error.to_string());
+            refused(StatusCode::BAD_REQUEST, refusal(failure, None))
+        })?;
         if !is_plainly_unambiguous(&body) {
             // Read slowly, to tell whether something is wrong with it, and what.
             value(&body, self.body_limit)
@@ -161,27 +161,6 @@ impl HttpService {
         }
         let request = Request::from_parts(parts, Body::from(body.clone()));
         Ok((request, Some(body)))
-    }
-
-    async fn collected(&self, body: Body) -> Result<Bytes, Response<Body>> {
-        let collected = Limited::new(body, self.body_limit).collect();
-        let (status, message) = match tokio::time::timeout(self.body_timeout, collected).await {
-            Ok(Ok(collected)) => return Ok(collected.to_bytes()),
-            Ok(Err(error)) if error.is::<LengthLimitError>() => {
-                let limit = self.body_limit;
-                let message = format!("the body is longer than {limit} bytes");
-                (StatusCode::PAYLOAD_TOO_LARGE, message)
-            }
-            // The client is gone, and nobody reads this.
-            Ok(Err(_)) => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
-            Err(_) => {
-                let seconds = self.body_timeout.as_secs_f64();
-                let message = format!("the body did not arrive within {seconds} seconds");
-                (StatusCode::REQUEST_TIMEOUT, message)
-            }
-        };
-        let failure = Failure::new(codes::PARSE_ERROR).with_message(message);
-        Err(refused(status, refusal(failure, None)))
     }
 }
 

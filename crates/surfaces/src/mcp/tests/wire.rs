@@ -92,16 +92,11 @@ impl Wire {
 
     /// Sends a request as it is.
     pub(super) async fn send(&self, method: &str, body: &[u8]) -> Answered {
-        let stream = self.sent(method, body, body.len()).await;
+        let stream = self.sent(method, body).await;
         Answered::read(BufReader::new(stream)).await
     }
 
-    /// Sends the beginning of a body that is said to be longer.
-    pub(super) async fn begin(&self, body: &[u8], length: usize) -> TcpStream {
-        self.sent("POST", body, length).await
-    }
-
-    async fn sent(&self, method: &str, body: &[u8], length: usize) -> TcpStream {
+    async fn sent(&self, method: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         let mut head = format!("{method} /mcp HTTP/1.0\r\nHost: localhost\r\n");
         let accept = "application/json, text/event-stream";
@@ -117,7 +112,7 @@ impl Wire {
         for (name, value) in &headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
-        head.push_str(&format!("Content-Length: {length}\r\n\r\n"));
+        head.push_str(&format!("Content-Length: {}\r\n\r\n", body.len()));
         stream.write_all(head.as_bytes()).await.unwrap();
         // A server that refuses early may have closed its side already.
         let _ = stream.write_all(body).await;
