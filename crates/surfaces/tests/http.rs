@@ -4,6 +4,7 @@
 
 mod shared;
 
+use panpan_contract::dialect::Dialect;
 use serde_json::json;
 use shared::{Server, exchanged, request};
 
@@ -406,5 +407,22 @@ async fn a_problem_says_the_status_it_is_sent_with() {
         let answer = server.post(path, headers, "{}").await;
         assert_eq!(answer.status, status, "{path}");
         assert_eq!(answer.json()["status"], json!(status), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_can_be_read_back_whole_from_every_dialect() {
+    let server = Server::start().await;
+    let body = json!({"operation": "test/typed", "input": {"n": "x"}}).to_string();
+    for dialect in Dialect::ALL {
+        let path = format!("/call?dialect={dialect}");
+        let answer = server.post(&path, &[], &body).await;
+        assert_eq!(answer.status, 422, "{dialect}");
+        let read = dialect.parse(&answer.body).unwrap().outcome.unwrap_err();
+        assert_eq!(read.code().as_str(), "INVALID_INPUT", "{dialect}");
+        assert_eq!(read.violations().len(), 2, "{dialect}");
+        assert_eq!(read.operation(), Some("test/typed"), "{dialect}");
+        let id = read.id().map(|id| id.to_string());
+        assert_eq!(id.as_deref(), answer.header("panpan-error-id"), "{dialect}");
     }
 }
