@@ -12,7 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use panpan_runtime::CancellationToken;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -20,6 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
+use super::timer::ConnectionTimer;
 use crate::desk::Desk;
 use crate::http::{Door, Peer};
 use crate::metrics::Metrics;
@@ -104,7 +105,7 @@ impl Connections {
             async move { Ok::<_, Infallible>(door.enter(peer, request.map(Body::new)).await) }
         });
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
+            .timer(ConnectionTimer::default())
             .header_read_timeout(limits.head_timeout)
             .max_header_size(HEAD_BYTES_LIMIT)
             .serve_connection(TokioIo::new(Box::pin(stream)), service)

@@ -3,6 +3,7 @@
 //! Knows TCP and TLS. What is answered on a connection is the door's.
 
 mod connection;
+mod timer;
 mod tls;
 
 use std::io;
