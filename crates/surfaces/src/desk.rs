@@ -176,6 +176,11 @@ impl Desk {
         let mut request = by(caller, request);
         let _awaited = self.0.awaited.token();
         let answer = match self.admit(&self.0.calls, caller) {
+            Ok(permit) if request.key.is_none() => {
+                let answer = self.0.dispatcher.dispatch(request).await;
+                drop(permit);
+                answer
+            }
             Ok(permit) => {
                 // Kept by the work: what has a key runs on, and takes up room, when nobody waits for it.
                 let place = Arc::new(Mutex::new(Some(permit)));

@@ -186,6 +186,15 @@ pub(super) fn written(
     let mut bytes = Vec::with_capacity(ROOM);
     serde_json::to_writer(&mut bytes, document)
         .expect("names are strings, and writing to memory does not fail");
+    with_body(status, media_type, bytes)
+}
+
+/// A response whose JSON is written already.
+pub(super) fn json_of(bytes: Vec<u8>) -> Response {
+    with_body(StatusCode::OK, JSON, bytes)
+}
+
+fn with_body(status: StatusCode, media_type: HeaderValue, bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, media_type);

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
 use super::decode::{self, Asked};
-use super::door::Visitor;
+use super::door::{Visitor, visitor};
 use super::key::Stated;
 use super::{House, answer, body, dialect};
 use crate::caller::Caller;
@@ -35,6 +35,7 @@ pub(super) struct Received {
 /// want.
 pub(super) async fn receive(
     house: &House,
+    visitor: Visitor,
     request: Request,
     own: Dialect,
 ) -> Result<Received, Response> {
@@ -43,7 +44,7 @@ pub(super) async fn receive(
         .map_err(|failure| answer::turned_away(house, own, failure))?;
     let body = body::read(body, house).await;
     let body = body.map_err(|failure| answer::turned_away(house, dialect, failure))?;
-    match Visitor::of(&parts.extensions) {
+    match visitor {
         Ok(caller) => Ok(Received {
             dialect,
             caller,
@@ -78,14 +79,14 @@ fn request(
 }
 
 /// `POST /call`.
-pub(super) async fn one(State(house): State<House>, request: Request) -> Response {
-    let received = match receive(&house, request, Dialect::Call).await {
+pub(super) async fn one(house: &House, visitor: Visitor, request: Request) -> Response {
+    let received = match receive(house, visitor, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
     let asked = Asked::read(&received.body, house.0.desk.limits().body_bytes);
     let request = asked.and_then(|asked| received.asked(asked));
-    respond(&house, &received, request).await
+    respond(house, &received, request).await
 }
 
 /// `POST /operations/{namespace}/{operation}`: the body is the input.
@@ -98,7 +99,14 @@ pub(super) async fn named(
         Ok(Path(operation)) => operation,
         Err(rejection) => return unreadable_path(&house, &rejection),
     };
-    let received = match receive(&house, request, Dialect::Problem).await {
+    let received = match receive(
+        &house,
+        visitor(request.extensions()),
+        request,
+        Dialect::Problem,
+    )
+    .await
+    {
         Ok(received) => received,
         Err(response) => return response,
     };
@@ -132,7 +140,14 @@ async fn respond(
 
 /// `POST /batch`: a list of calls, answered in its order.
 pub(super) async fn batch(State(house): State<House>, request: Request) -> Response {
-    let received = match receive(&house, request, Dialect::Call).await {
+    let received = match receive(
+        &house,
+        visitor(request.extensions()),
+        request,
+        Dialect::Call,
+    )
+    .await
+    {
         Ok(received) => received,
         Err(response) => return response,
     };

@@ -8,7 +8,7 @@ use panpan_contract::{Failure, codes};
 use panpan_runtime::{CallRequest, SHOWN_CHARACTERS_LIMIT};
 use serde_json::{Value, json};
 
-use super::door::Visitor;
+use super::door::visitor;
 use super::{House, answer, dialect};
 use crate::caller::Caller;
 use crate::desk::Surface;
@@ -16,7 +16,7 @@ use crate::search::{self, Cursor, RESULTS_LIMIT, Words};
 
 /// `GET /search?query=&limit=&after=`.
 pub(super) async fn search(State(house): State<House>, request: Request) -> Response {
-    let caller = match Visitor::of(request.extensions()) {
+    let caller = match visitor(request.extensions()) {
         Ok(caller) => caller,
         Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
     };
@@ -53,7 +53,7 @@ fn unusable_limit(limit: &str) -> Failure {
 
 /// `GET /schema?name=`.
 pub(super) async fn schema(State(house): State<House>, request: Request) -> Response {
-    let caller = match Visitor::of(request.extensions()) {
+    let caller = match visitor(request.extensions()) {
         Ok(caller) => caller,
         Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
     };

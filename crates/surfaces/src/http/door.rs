@@ -22,8 +22,8 @@ use panpan_contract::{Failure, codes};
 use panpan_runtime::Trace;
 use tower::Service as _;
 
-use super::House;
 use super::answer::{self, Unread};
+use super::{House, call, protocols};
 use crate::caller::Caller;
 use crate::listen::Open;
 
@@ -51,18 +51,13 @@ pub(crate) struct Peer {
     pub(crate) open: Arc<Open>,
 }
 
-/// Who sent a request; somebody whose token is not valid is nobody, and told so.
-#[derive(Clone, Debug)]
-pub(super) struct Visitor(Arc<Result<Caller, Failure>>);
+/// Who sent a request, or what is wrong with their token.
+pub(super) type Visitor = Result<Caller, Failure>;
 
-impl Visitor {
-    /// Who sent a request that the door has let in, or what is wrong with their token.
-    pub(super) fn of(extensions: &Extensions) -> Result<Caller, Failure> {
-        match extensions.get::<Self>() {
-            Some(visitor) => Result::clone(&visitor.0),
-            None => Ok(Caller::anonymous(None)),
-        }
-    }
+/// Who sent a request that the door has let in.
+pub(super) fn visitor(extensions: &Extensions) -> Visitor {
+    let visitor = extensions.get::<Arc<Visitor>>();
+    visitor.map_or_else(|| Ok(Caller::anonymous(None)), |it| Visitor::clone(it))
 }
 
 /// The names a server is reached by.
@@ -108,7 +103,7 @@ impl Door {
         response
     }
 
-    async fn admit(&self, peer: Peer, mut request: Request) -> Response {
+    async fn admit(&self, peer: Peer, request: Request) -> Response {
         let (house, headers) = (&self.house, request.headers());
         if let Err(refusal) = unambiguous(headers, request.uri()) {
             return answer::plain(house, &refusal, StatusCode::BAD_REQUEST);
@@ -122,15 +117,32 @@ impl Door {
         }
         let request_id = request_id(headers);
         let visitor = self.visitor(&peer, request_id.as_ref(), headers).await;
-        let extensions = request.extensions_mut();
-        extensions.insert(visitor);
-        extensions.insert(peer);
-        // A router is always ready, and never fails.
-        let Ok(mut response) = self.paths.clone().call(request).await;
+        let mut response = self.lead(visitor, peer, request).await;
         if let Some(id) = request_id {
             response.headers_mut().insert(REQUEST_ID, id);
         }
         allowing(origin, response)
+    }
+
+    /// Leads a request to where it is answered. The paths nearly all calls take are known here, and
+    /// reached without a router's work; the router knows all others, and all other methods.
+    async fn lead(&self, visitor: Visitor, peer: Peer, mut request: Request) -> Response {
+        let (house, path) = (&self.house, request.uri().path());
+        let is_post = request.method() == Method::POST;
+        match path {
+            "/call" if is_post => return call::one(house, visitor, request).await,
+            "/rpc" | "/tasks" | "/" if is_post => {
+                return protocols::jsonrpc(house, visitor, request.into_body()).await;
+            }
+            "/mcp" => return protocols::mcp(house, visitor, request).await,
+            _ => {}
+        }
+        let extensions = request.extensions_mut();
+        extensions.insert(Arc::new(visitor));
+        extensions.insert(peer);
+        // A router is always ready, and never fails.
+        let Ok(response) = self.paths.clone().call(request).await;
+        response
     }
 
     async fn visitor(
@@ -140,13 +152,14 @@ impl Door {
         headers: &HeaderMap,
     ) -> Visitor {
         let trace = trace(headers);
-        let caller = match token(headers) {
-            Ok(token) => self.house.0.desk.identify(token, Some(peer.address)).await,
-            Err(failure) => Err(failure),
-        };
-        let known_by = request_id.and_then(logged);
-        let caller = caller.map(|caller| caller.within(trace, known_by));
-        Visitor(Arc::new(caller))
+        let token = token(headers)?;
+        let caller = self
+            .house
+            .0
+            .desk
+            .identify(token, Some(peer.address))
+            .await?;
+        Ok(caller.within(trace, request_id.and_then(logged)))
     }
 }
 
@@ -181,7 +194,8 @@ impl super::HttpSettings {
 /// have looked at the other one.
 fn unambiguous(headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
     let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
-    if let Some(name) = ONCE.iter().find(twice) {
+    let some_stand_twice = headers.len() > headers.keys_len();
+    if some_stand_twice && let Some(name) = ONCE.iter().find(twice) {
         return Err(Failure::new(codes::INVALID_REQUEST)
             .with_message(format!("the header {name} stands twice in the request")));
     }

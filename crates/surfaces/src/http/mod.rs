@@ -86,19 +86,19 @@ pub fn router(desk: Desk, settings: HttpSettings, stopping: CancellationToken) -
     Door::before(paths().with_state(house.clone()), house)
 }
 
+/// All paths but those the door leads to itself, of which it leaves the wrong methods.
 fn paths() -> Router<House> {
-    Router::new()
-        .route("/call", post(call::one))
+    let by_the_door = ["/call", "/rpc", "/tasks", "/"];
+    let paths = by_the_door.into_iter().fold(Router::new(), |paths, path| {
+        paths.route(path, post(call::wrong_method))
+    });
+    paths
         .route("/batch", post(call::batch))
         .route("/operations/{*name}", post(call::named))
         .route("/subscribe", post(subscribe::subscribe))
         .route("/search", get(discover::search))
         .route("/schema", get(discover::schema))
-        .route("/", post(protocols::jsonrpc))
-        .route("/rpc", post(protocols::jsonrpc))
-        .route("/tasks", post(protocols::jsonrpc))
         .route("/ws", any(protocols::websocket))
-        .route("/mcp", any(protocols::mcp))
         .route("/errors", get(pages::all))
         .route("/errors/{code}", get(pages::one))
         .route("/openapi.json", get(pages::openapi))

@@ -13,7 +13,7 @@ use pulldown_cmark::Parser;
 use pulldown_cmark::html::push_html;
 use serde_json::{Value, json};
 
-use super::door::Visitor;
+use super::door::visitor;
 use super::{House, answer, call};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -116,7 +116,7 @@ fn documented(
     request: &Request,
     write: impl FnOnce(Vec<panpan_contract::operation::OperationSpec>) -> Value,
 ) -> Response {
-    let admitted = Visitor::of(request.extensions())
+    let admitted = visitor(request.extensions())
         .and_then(|caller| house.0.desk.take_share(&caller).map(|()| caller));
     let caller = match admitted {
         Ok(caller) => caller,

@@ -5,57 +5,43 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode};
+use http::StatusCode;
 use panpan_contract::dialect::Dialect;
 use panpan_contract::{Failure, codes};
-use tower::Service as _;
 
-use super::door::{self, Peer, Visitor};
+use super::door::{self, Peer, Visitor, visitor};
 use super::{House, answer, body};
 use crate::desk::Surface;
 use crate::{jsonrpc, ws};
 
 /// `POST /rpc`: JSON-RPC 2.0, whose errors are answers like any other.
-pub(super) async fn jsonrpc(State(house): State<House>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
-    let visitor = Visitor::of(&parts.extensions);
-    let desk = &house.0.desk;
-    let body = match body::read(body, &house).await {
+pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Body) -> Response {
+    let body = match body::read(body, house).await {
         Ok(body) => body,
         Err(failure) => {
             let mut response =
-                answer::turned_away_from(&house, Surface::JsonRpc, Dialect::JsonRpc, failure);
+                answer::turned_away_from(house, Surface::JsonRpc, Dialect::JsonRpc, failure);
             *response.status_mut() = StatusCode::OK;
             return response;
         }
     };
-    match jsonrpc::serve(desk, &visitor, &body).await {
-        Some(answers) => {
-            let json = HeaderValue::from_static("application/json");
-            ([(http::header::CONTENT_TYPE, json)], answers).into_response()
-        }
+    match jsonrpc::serve(&house.0.desk, &visitor, &body).await {
+        Some(answers) => answer::json_of(answers),
         None => StatusCode::NO_CONTENT.into_response(),
     }
 }
 
 /// `/mcp`: whose token is not valid is told so before anything is read. The body is read here, since the
 /// library waits for one as long as it takes.
-pub(super) async fn mcp(State(house): State<House>, request: Request) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let body = match Visitor::of(&parts.extensions) {
-        Ok(caller) => {
-            parts.extensions.insert(caller);
-            body::read(body, &house).await
-        }
+pub(super) async fn mcp(house: &House, visitor: Visitor, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let read = match visitor {
+        Ok(caller) => body::read(body, house).await.map(|body| (caller, body)),
         Err(failure) => Err(failure),
     };
-    match body {
-        Ok(body) => {
-            let request = Request::from_parts(parts, Body::from(body));
-            let Ok(response) = house.0.mcp.clone().call(request).await;
-            response
-        }
-        Err(failure) => answer::turned_away_from(&house, Surface::Mcp, Dialect::JsonRpc, failure),
+    match read {
+        Ok((caller, body)) => house.0.mcp.answer(caller, parts, body).await,
+        Err(failure) => answer::turned_away_from(house, Surface::Mcp, Dialect::JsonRpc, failure),
     }
 }
 
@@ -65,7 +51,7 @@ pub(super) async fn websocket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     request: Request,
 ) -> Response {
-    if let Err(failure) = Visitor::of(request.extensions()) {
+    if let Err(failure) = visitor(request.extensions()) {
         return answer::turned_away_from(&house, Surface::WebSocket, Dialect::Call, failure);
     }
     let upgrade = match upgrade {

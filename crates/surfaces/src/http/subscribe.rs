@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::call::receive;
 use super::decode::Asked;
 use super::door::REQUEST_ID;
+use super::door::visitor;
 use super::{House, answer};
 use crate::desk::Surface;
 use crate::items::Items;
@@ -29,7 +30,14 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `POST /subscribe`.
 pub(super) async fn subscribe(State(house): State<House>, request: Request) -> Response {
-    let received = match receive(&house, request, Dialect::Call).await {
+    let received = match receive(
+        &house,
+        visitor(request.extensions()),
+        request,
+        Dialect::Call,
+    )
+    .await
+    {
         Ok(received) => received,
         Err(response) => return response,
     };

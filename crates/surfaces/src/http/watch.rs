@@ -6,7 +6,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use panpan_contract::dialect::Dialect;
 
-use super::door::Visitor;
+use super::door::visitor;
 use super::{House, answer};
 
 /// The form of the counts that Prometheus asks for.
@@ -28,7 +28,7 @@ pub(super) async fn readiness(State(house): State<House>) -> Response {
 
 /// `GET /metrics`.
 pub(super) async fn metrics(State(house): State<House>, request: Request) -> Response {
-    if let Err(failure) = Visitor::of(request.extensions()) {
+    if let Err(failure) = visitor(request.extensions()) {
         return answer::turned_away(&house, Dialect::Problem, failure);
     }
     let mut response = house.0.desk.told().into_response();

@@ -23,7 +23,9 @@ use crate::caller::Caller;
 use crate::desk::{Desk, Surface};
 use crate::json;
 use crate::meta::IN_META;
-use request::{Body, Invalid, Item, Params, Request};
+use request::{Body, Invalid, Item};
+
+pub(crate) use request::{Params, Request};
 
 /// How many calls of one batch run at a time.
 const BATCH_AT_A_TIME: usize = 16;
@@ -51,6 +53,14 @@ pub(crate) async fn serve(
         Err(error) => Failure::new(codes::PARSE_ERROR).with_message(error.to_string()),
     };
     Some(answer::alone(&unread(desk, None, refused), body.len()))
+}
+
+/// The one request a body holds; `None` for a batch, and for what is no request.
+pub(crate) fn single(body: &[u8], bytes_limit: usize) -> Option<Request<'_>> {
+    match request::read(body, bytes_limit, 0).ok()? {
+        Body::One(Item::Request(request)) => Some(request),
+        _ => None,
+    }
 }
 
 /// What answers a request: under its id, or under none where it could not be read.

@@ -30,14 +30,14 @@ pub(super) enum Item<'a> {
 
 /// A request; without an id, a notification.
 #[derive(Debug)]
-pub(super) struct Request<'a> {
-    pub(super) id: Option<&'a RawValue>,
-    pub(super) method: Cow<'a, str>,
-    pub(super) params: Params,
+pub(crate) struct Request<'a> {
+    pub(crate) id: Option<&'a RawValue>,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Params,
 }
 
 #[derive(Debug)]
-pub(super) enum Params {
+pub(crate) enum Params {
     Named(Map<String, Value>),
     /// By position, and at least one.
     Listed,

@@ -1,28 +1,28 @@
 //! MCP over HTTP: sessions for the versions that have them, single requests for the one that has none.
 //!
-//! Hosts, origins and tokens are looked at before a request comes here, and its body has arrived; who
-//! calls stands among the request's extensions.
+//! Hosts, origins and tokens are looked at before a request comes here, and its body has arrived.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use axum::body::{Body, Bytes, to_bytes};
+use ::http::request::Parts;
+use ::http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use axum::body::{Body, Bytes};
 use axum::response::IntoResponse as _;
-use panpan_contract::{Failure, codes};
-use panpan_runtime::{BoxFuture, CancellationToken};
+use http_body_util::Full;
+use panpan_contract::Failure;
+use panpan_runtime::CancellationToken;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tower::Service;
+use tower::Service as _;
 
 use super::ToolForm;
 use super::message::{id_of, no_message, refusal, value};
+use super::plain::Plain;
 use super::server::{Server, Shared};
 use super::sessions::{Sessions, VISIT, Verdict, Visit};
-use crate::caller::{Caller, Principal};
+use crate::caller::Caller;
 use crate::desk::Desk;
 use crate::json::is_plainly_unambiguous;
 
@@ -56,13 +56,11 @@ impl Default for HttpSettings {
 #[derive(Clone)]
 pub struct HttpService {
     library: StreamableHttpService<Server, Sessions>,
+    shared: Arc<Shared>,
     body_limit: usize,
 }
 
 /// Serves the operations as tools to HTTP requests, until `shutdown`.
-///
-/// Each request says in its extensions who calls, as a [`Caller`]; one that says nothing comes from
-/// nobody in particular.
 pub fn http_service(
     desk: Desk,
     settings: HttpSettings,
@@ -79,8 +77,10 @@ pub fn http_service(
         .with_max_request_body_bytes(body_limit)
         .with_cancellation_token(shutdown.clone());
     let shared = Shared::new(desk, settings.form, shutdown);
-    let server = move || Ok(Server::on_http(shared.clone()));
+    let servers = shared.clone();
+    let server = move || Ok(Server::on_http(servers.clone()));
     HttpService {
+        shared,
         library: StreamableHttpService::new(server, sessions, config),
         body_limit,
     }
@@ -94,74 +94,70 @@ impl fmt::Debug for HttpService {
     }
 }
 
-impl Service<Request<Body>> for HttpService {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { Ok(service.answer(request).await) })
-    }
-}
-
 impl HttpService {
-    async fn answer(mut self, mut request: Request<Body>) -> Response<Body> {
-        one_spelling(request.headers_mut());
-        let caller = request.extensions().get::<Caller>();
-        let principal = caller.map_or(Principal::Local, |caller| caller.principal.clone());
-        let (request, body) = match self.read(request).await {
-            Ok(read) => read,
-            Err(refused) => return refused,
-        };
-        let ends_session = request.method() == Method::DELETE;
-        let visit = Visit::of(principal, request.headers());
-        let Ok(response) = VISIT.scope(visit.clone(), self.library.call(request)).await;
-        match (visit.verdict(), response.status(), body) {
-            (Some(Verdict::Unknown), ..) => unknown_session(),
-            (Some(Verdict::Full(failure)), ..) => full(failure),
+    /// Answers a request whose body has arrived, from somebody who may ask.
+    pub async fn answer(&self, caller: Caller, mut parts: Parts, body: Bytes) -> Response<Body> {
+        one_spelling(&mut parts.headers);
+        if let Some(plain) = Plain::read(&parts, &body, self.body_limit)
+            && let Some(answer) = plain.answer(&self.shared, &caller).await
+        {
+            return with_json(StatusCode::OK, answer);
+        }
+        // Larger than what nearly all calls need: on the heap, it makes no other answer larger.
+        Box::pin(self.answer_by_library(caller, parts, body)).await
+    }
+
+    async fn answer_by_library(
+        &self,
+        caller: Caller,
+        mut parts: Parts,
+        body: Bytes,
+    ) -> Response<Body> {
+        if let Some(answer) = self.ambiguous(&parts, &body) {
+            return with_json(StatusCode::BAD_REQUEST, answer);
+        }
+        let (is_message, ends_session) = (is_message(&parts), parts.method == Method::DELETE);
+        let visit = Visit::of(caller.principal.clone(), &parts.headers);
+        // All the library hands on of a request; the more there is, the more it copies.
+        parts.extensions = Extensions::new();
+        parts.extensions.insert(caller);
+        let request = Request::from_parts(parts, Full::new(body.clone()));
+        let call = self.library.clone().call(request);
+        let Ok(response) = VISIT.scope(visit.clone(), call).await;
+        match (visit.verdict(), response.status()) {
+            (Some(Verdict::Unknown), _) => unknown_session(),
+            (Some(Verdict::Full(failure)), _) => full(failure),
             // What it cannot read the library calls a medium it does not support.
-            (None, StatusCode::UNSUPPORTED_MEDIA_TYPE, Some(body)) => {
+            (None, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_message => {
                 let answer = match value(&body, self.body_limit) {
                     Ok(value) => no_message(id_of(&value)),
                     Err(unusable) => unusable.answer,
                 };
-                refused(StatusCode::BAD_REQUEST, answer)
+                with_json(StatusCode::BAD_REQUEST, answer)
             }
             // What clients take for the end of a session; the library says that it will end.
-            (None, StatusCode::ACCEPTED, _) if ends_session => {
-                StatusCode::NO_CONTENT.into_response()
-            }
-            (None, ..) => response.map(Body::new),
+            (None, StatusCode::ACCEPTED) if ends_session => StatusCode::NO_CONTENT.into_response(),
+            (None, _) => response.map(Body::new),
         }
     }
 
-    /// Looks into the body before the library does, which would take the last of two members of one name.
-    /// What is no message in JSON is left to the library.
-    async fn read(
-        &self,
-        request: Request<Body>,
-    ) -> Result<(Request<Body>, Option<Bytes>), Response<Body>> {
-        if request.method() != Method::POST || !is_json(request.headers()) {
-            return Ok((request, None));
+    /// The answer to a body that is not read alike by everybody: the library would take the last of two
+    /// members of one name. What is no message in JSON is left to it.
+    fn ambiguous(&self, parts: &Parts, body: &Bytes) -> Option<Vec<u8>> {
+        if !is_message(parts) || is_plainly_unambiguous(body) {
+            return None;
         }
-        let (parts, body) = request.into_parts();
-        let body = to_bytes(body, self.body_limit).await.map_err(|error| {
-            let failure = Failure::new(codes::PARSE_ERROR).with_message(error.to_string());
-            refused(StatusCode::BAD_REQUEST, refusal(failure, None))
-        })?;
-        if !is_plainly_unambiguous(&body) {
-            // Read slowly, to tell whether something is wrong with it, and what.
-            value(&body, self.body_limit)
-                .map_err(|unusable| refused(StatusCode::BAD_REQUEST, unusable.answer))?;
-        }
-        let request = Request::from_parts(parts, Body::from(body.clone()));
-        Ok((request, Some(body)))
+        // Read slowly, to tell whether something is wrong with it, and what.
+        let read = value(body, self.body_limit);
+        read.err().map(|unusable| unusable.answer)
     }
+}
+
+/// Whether a request brings a message, by the same rule as the library's, which refuses what is not JSON.
+fn is_message(parts: &Parts) -> bool {
+    let sent = parts.headers.get(CONTENT_TYPE);
+    parts.method == Method::POST
+        && sent.is_some_and(|it| it.as_bytes().starts_with(JSON.as_bytes()))
 }
 
 /// Media types are the same in capitals, and a list of them may stand in several lines; the library knows
@@ -181,12 +177,6 @@ fn one_spelling(headers: &mut HeaderMap) {
     }
 }
 
-/// By the same rule as the library's, which refuses what is not.
-fn is_json(headers: &HeaderMap) -> bool {
-    let sent = headers.get(CONTENT_TYPE);
-    sent.is_some_and(|it| it.as_bytes().starts_with(JSON.as_bytes()))
-}
-
 /// In the words of the library for a session it does not know.
 fn unknown_session() -> Response<Body> {
     let mut response = Response::new(Body::from("Not Found: Session not found"));
@@ -197,14 +187,14 @@ fn unknown_session() -> Response<Body> {
 fn full(failure: &Failure) -> Response<Body> {
     let status = StatusCode::from_u16(failure.kind().http_status());
     let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let mut response = refused(status, refusal(failure.clone(), None));
+    let mut response = with_json(status, refusal(failure.clone(), None));
     let wait_ms = failure.recovery().retry_after_ms.unwrap_or_default();
     let wait = HeaderValue::from(wait_ms.div_ceil(1000));
     response.headers_mut().insert(RETRY_AFTER, wait);
     response
 }
 
-fn refused(status: StatusCode, written: Vec<u8>) -> Response<Body> {
+fn with_json(status: StatusCode, written: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::from(written));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);

@@ -15,6 +15,7 @@ mod key;
 mod lines;
 mod message;
 mod name;
+mod plain;
 mod progress;
 mod running;
 mod server;

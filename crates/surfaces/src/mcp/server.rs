@@ -51,6 +51,11 @@ impl Shared {
             shutdown,
         })
     }
+
+    /// The tools of all operations there are now.
+    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
+        self.tools.of(&self.desk.dispatcher().registry())
+    }
 }
 
 impl Server {
@@ -97,7 +102,7 @@ impl Server {
 
     /// The tools of all operations there are now.
     pub(super) fn catalogue(&self) -> Arc<Catalogue> {
-        self.shared.tools.of(&self.desk().dispatcher().registry())
+        self.shared.catalogue()
     }
 
     /// The tools as this caller sees them.

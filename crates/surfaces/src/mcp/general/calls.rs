@@ -66,7 +66,7 @@ pub(super) async fn batch(
         .into_iter()
         .map(|asked| {
             let entry = catalogue.by_operation(&asked.operation);
-            turn.perform(entry, asked, None)
+            turn.errand.perform(entry, asked, None)
         })
         .collect();
     let work = iter(each).buffered(BATCH_AT_ONCE).map(result).collect();

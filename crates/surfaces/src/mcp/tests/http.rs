@@ -1,8 +1,12 @@
 //! Requests over HTTP, in the version with sessions and in the one without.
 
+use std::future::ready;
+
+use panpan_contract::codes;
+
 use super::wire::{SCOPE, Wire, request};
 use super::*;
-use crate::mcp::HttpSettings;
+use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
 
 fn operations() -> Builder {
     let mut restricted = query("shop/audit");
@@ -34,6 +38,82 @@ async fn both_versions_are_served() {
         let result = &answer["result"];
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{answer}");
         assert_eq!(result["content"][0]["text"], json!(r#"{"a":1}"#));
+    }
+}
+
+/// What differs between two calls that are alike.
+fn alike(mut answer: Value) -> Value {
+    if let Some(meta) = answer.pointer_mut("/result/_meta/dev.panpan~1failure") {
+        meta["id"] = json!(null);
+        meta["at"] = json!(null);
+    }
+    if let Some(Value::String(text)) = answer.pointer_mut("/result/content/0/text")
+        && let Ok(mut failure) = serde_json::from_str::<Value>(text)
+        && failure.get("error").is_some()
+    {
+        failure["error"]["debug"] = json!(null);
+        *text = failure.to_string();
+    }
+    answer
+}
+
+#[tokio::test]
+async fn a_plain_call_is_answered_as_the_library_would() {
+    let blocks = json!({"type": "array", "x-mcp-content": true});
+    let mut tells = query("shop/tell");
+    tells.output_schema = blocks;
+    let tell = |_, _| ready(Ok::<_, Failure>(json!([{"type": "text", "text": "told"}])));
+    let fails = |_, _| {
+        ready(Err::<Value, _>(Failure::new(
+            codes::ERR_HTTP_429_RATE_LIMITED,
+        )))
+    };
+    let operations = operations()
+        .register(tells, tell)
+        .register(query("shop/fail"), fails);
+    let wire = Wire::to(desk(operations), HttpSettings::default()).await;
+    for (tool, arguments, meta) in [
+        ("shop__get", json!({"a": [1, 2.5, null]}), json!({})),
+        (
+            "shop__put",
+            json!({"a": 1, "idempotency_key": "k"}),
+            json!({}),
+        ),
+        (
+            "shop__put",
+            json!({"a": 1}),
+            json!({IDEMPOTENCY_META_KEY: "m"}),
+        ),
+        (
+            "shop__put",
+            json!({"a": 1, "idempotency_key": 7}),
+            json!({}),
+        ),
+        ("shop__put", json!({}), json!({IDEMPOTENCY_META_KEY: ""})),
+        ("shop__tell", json!({}), json!({})),
+        ("shop__fail", json!({}), json!({})),
+        ("shop__audit", json!({}), json!({})),
+        ("shop__secret", json!({}), json!({})),
+        ("shop__none", json!({}), json!({})),
+    ] {
+        let ask = async |mut params: Value| {
+            params["name"] = json!(tool);
+            params["arguments"] = arguments.clone();
+            let meta = meta.clone();
+            wire.modern_with("tools/call", params, meta).await
+        };
+        // Only of the first of two calls with one key it is said that it was not done before.
+        let first = ask(json!({})).await;
+        let second = ask(json!({})).await;
+        let by_library = ask(json!({"unknown": "so not plain"})).await;
+        assert_eq!(second.status, by_library.status, "{tool} {arguments}");
+        assert_eq!(
+            second.headers.get("content-type"),
+            by_library.headers.get("content-type")
+        );
+        first.message().await;
+        let (plain, by_library) = (second.message().await, by_library.message().await);
+        assert_eq!(alike(plain), alike(by_library), "{tool} {arguments}");
     }
 }
 

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use ::http::Request;
+use ::http::{Request, Response};
 use axum::Router;
-use axum::body::Body;
-use axum::middleware::{Next, from_fn};
+use axum::body::{Body, to_bytes};
+use axum::routing::any;
 use panpan_runtime::{CancellationToken, Identity};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::caller::Caller;
 use crate::desk::Desk;
-use crate::mcp::{HttpSettings, http_service};
+use crate::mcp::{HttpService, HttpSettings, http_service};
 
 /// The header by which a test says who calls.
 const WHO: &str = "x-who";
@@ -47,11 +47,11 @@ fn who(request: &Request<Body>) -> Option<Caller> {
     Some(Caller::known(Arc::new(identity)))
 }
 
-async fn identified(mut request: Request<Body>, next: Next) -> axum::response::Response {
-    if let Some(caller) = who(&request) {
-        request.extensions_mut().insert(caller);
-    }
-    next.run(request).await
+async fn answered(service: HttpService, request: Request<Body>) -> Response<Body> {
+    let caller = who(&request).unwrap_or_else(|| Caller::anonymous(None));
+    let (parts, body) = request.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    service.answer(caller, parts, body).await
 }
 
 impl Wire {
@@ -60,9 +60,8 @@ impl Wire {
         let service = http_service(desk, settings, shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = Router::new()
-            .route_service("/mcp", service)
-            .layer(from_fn(identified));
+        let answer = move |request| answered(service, request);
+        let router = Router::new().route("/mcp", any(answer));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Self {
             address,
