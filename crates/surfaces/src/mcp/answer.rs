@@ -8,33 +8,40 @@ use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 
-use super::content;
+use super::tools::Entry;
+use super::{content, undeclared};
 
 /// The key in a result's `_meta` that says whether and how long asking again gives the same outcome.
 pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
 
-/// The result of a tool for an answer; `gives_blocks` when the output is a list of content blocks.
+/// The result of a tool for an answer; `entry` says what its output is.
 pub(super) fn of(
     answer: Answer,
     key: Option<&IdempotencyKey>,
-    gives_blocks: bool,
+    entry: Option<&Entry>,
 ) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
     let as_declared = answer.as_declared;
     let mut result = match answer.into_value() {
-        Ok(output) if gives_blocks => content::result(output),
+        Ok(output) if !as_declared => not_as_declared(output, entry),
+        Ok(output) if entry.is_some_and(|it| it.gives_blocks) => content::result(output),
         Ok(output) => success(output),
         Err(failure) => failed(&failure),
     };
-    if !as_declared {
-        // Clients hold structured content against the tool's schema and refuse what does not fit.
-        result.structured_content = None;
-    }
     if let Some(idempotency) = idempotency {
         let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
         let name = IDEMPOTENCY_RESULT_META_KEY.to_owned();
         meta.0.insert(name, idempotency);
     }
+    result
+}
+
+/// The result for an output that breaks its schema: still the best there is.
+fn not_as_declared(output: Value, entry: Option<&Entry>) -> CallToolResult {
+    let is_expected = entry.is_some_and(|entry| entry.gives_structure);
+    let structured = is_expected.then(|| undeclared::content(output.clone()));
+    let mut result = success(output);
+    result.structured_content = structured;
     result
 }
 

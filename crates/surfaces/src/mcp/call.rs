@@ -115,8 +115,7 @@ impl<'a> Errand<'a> {
 impl Performed {
     /// The result of the tool that was called.
     pub(super) fn into_result(self, entry: Option<&Entry>) -> CallToolResult {
-        let gives_blocks = entry.is_some_and(|entry| entry.gives_blocks);
-        answer::of(self.answer, self.key.as_ref(), gives_blocks)
+        answer::of(self.answer, self.key.as_ref(), entry)
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::general::General;
 use super::name::{is_free_name, tool_name};
-use super::{content, key};
+use super::{content, key, undeclared};
 
 /// The key in a tool's `_meta` that holds the declared failures.
 pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
@@ -36,7 +36,7 @@ pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
         tool = tool.with_title(title);
     }
     if let Some(output) = output_schema(&spec.output_schema) {
-        tool = tool.with_raw_output_schema(output);
+        tool = tool.with_raw_output_schema(Arc::new(undeclared::leaving_room(&output)));
     }
     Some(match meta(&spec.error_schemas) {
         Some(meta) => tool.with_meta(meta),

@@ -41,6 +41,8 @@ pub(super) struct Entry {
     pub(super) takes_key: bool,
     /// Whether its output is a list of content blocks.
     pub(super) gives_blocks: bool,
+    /// Whether clients expect structured content of it.
+    pub(super) gives_structure: bool,
     /// Whether some of its arguments are repeated in headers.
     pub(super) has_headers: bool,
     /// What it is found by.
@@ -116,8 +118,10 @@ impl Entry {
     fn of(spec: &OperationSpec) -> Self {
         let tool = tool::of(spec);
         let schema = spec.input_schema.to_string();
+        let output = tool.as_ref().and_then(|tool| tool.output_schema.as_ref());
         Self {
             operation: spec.name.as_str().to_owned(),
+            gives_structure: output.is_some(),
             tool,
             changes: spec.op_type == OperationType::Mutation,
             takes_key: key::takes_argument(spec),
