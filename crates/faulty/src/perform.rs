@@ -1,0 +1,205 @@
+//! Doing what a fault says, on a connection whose request has been read.
+
+use std::io;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::server::TlsStream;
+
+use crate::fault::{Body, Fault, Made, Then};
+use crate::flood::flood;
+use crate::request::Request;
+use crate::respond::{self, Length, head};
+use crate::table::Row;
+use crate::template::{self, Surroundings};
+
+/// How long the service keeps a connection on which it says nothing, or too little.
+pub const HANG_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long it waits between two bytes of an answer in drops.
+const DROP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How long an answer in drops says it is.
+const DROPS: u64 = 1_000_000;
+
+/// A connection that can also be broken off.
+pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {
+    /// The connection underneath.
+    fn socket(&self) -> &TcpStream;
+}
+
+impl Wire for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
+    }
+}
+
+impl Wire for TlsStream<TcpStream> {
+    fn socket(&self) -> &TcpStream {
+        self.get_ref().0
+    }
+}
+
+/// Answers a request as its row says.
+pub(crate) async fn perform(
+    wire: &mut impl Wire,
+    row: &Row,
+    request: &Request,
+    surroundings: Surroundings<'_>,
+) -> io::Result<()> {
+    match &row.fault {
+        Fault::Answers {
+            status,
+            headers,
+            body,
+            stops_after,
+            then,
+        } => {
+            let (head, mut body) = answer(*status, headers, body.as_ref(), surroundings);
+            body.truncate(stops_after.unwrap_or(usize::MAX));
+            wire.write_all(&head).await?;
+            wire.write_all(&body).await?;
+            end(wire, *then).await
+        }
+        Fault::Sends { bytes, then } => {
+            wire.write_all(&one_byte_each(bytes)).await?;
+            end(wire, *then).await
+        }
+        Fault::Redirects { status, hops } => {
+            wire.write_all(&redirect(row, *status, *hops, request))
+                .await?;
+            end(wire, Then::Close).await
+        }
+        Fault::Drips { status } => drip(wire, *status).await,
+        Fault::Floods {
+            status,
+            part,
+            bytes,
+        } => {
+            flood(wire, *status, *part, *bytes).await?;
+            end(wire, Then::Close).await
+        }
+        Fault::LivesAt { .. } => {
+            let body = json!({"answer": "reached"});
+            wire.write_all(&respond::json(200, &[], &body)).await?;
+            end(wire, Then::Close).await
+        }
+    }
+}
+
+/// Ends a connection in one of the ways it can end.
+pub(crate) async fn end(wire: &mut impl Wire, then: Then) -> io::Result<()> {
+    wire.flush().await?;
+    match then {
+        Then::Close => wire.shutdown().await,
+        Then::Hang => hang(wire).await,
+        Then::Reset => wire.socket().set_zero_linger(),
+    }
+}
+
+/// Says nothing until the caller leaves.
+pub(crate) async fn hang(wire: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+    let mut heard = [0; 1024];
+    let leaves = async {
+        while wire.read(&mut heard).await? > 0 {}
+        Ok(())
+    };
+    timeout(HANG_LIMIT, leaves).await.unwrap_or(Ok(()))
+}
+
+fn answer(
+    status: u16,
+    headers: &[(String, String)],
+    body: Option<&Body>,
+    surroundings: Surroundings<'_>,
+) -> (Vec<u8>, Vec<u8>) {
+    let filled = headers
+        .iter()
+        .map(|(name, value)| (name.as_str(), template::fill(value, surroundings)));
+    let filled: Vec<_> = filled.collect();
+    let mut headers: Vec<_> = filled
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    let is_labelled = headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    if !is_labelled && matches!(body, Some(Body::Made(Made::Json(_)))) {
+        headers.push(("Content-Type", "application/json"));
+    }
+    let body = body
+        .map(|body| bytes_of(body, surroundings))
+        .unwrap_or_default();
+    (
+        head(status, &headers, Length::Known(body.len() as u64)),
+        body,
+    )
+}
+
+fn bytes_of(body: &Body, surroundings: Surroundings<'_>) -> Vec<u8> {
+    match body {
+        Body::Text(text) => template::fill(text, surroundings).into_bytes(),
+        Body::Made(Made::Json(value)) => filled(value, surroundings).to_string().into_bytes(),
+        Body::Made(Made::Bytes(text)) => one_byte_each(text),
+        Body::Made(Made::Nested(depth)) => [b"[".repeat(*depth), b"]".repeat(*depth)].concat(),
+        Body::Made(Made::Padded { before, text }) => {
+            let padding = "-".repeat(before.saturating_sub(1));
+            format!("{padding} {}", template::fill(text, surroundings)).into_bytes()
+        }
+    }
+}
+
+/// The value with the templates in its texts replaced; the table nests nothing deeply.
+fn filled(value: &Value, surroundings: Surroundings<'_>) -> Value {
+    match value {
+        Value::String(text) => template::fill(text, surroundings).into(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| filled(item, surroundings))
+            .collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), filled(value, surroundings)))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+/// Characters as the bytes of the same number.
+fn one_byte_each(text: &str) -> Vec<u8> {
+    text.chars().filter_map(|c| u8::try_from(c).ok()).collect()
+}
+
+fn redirect(row: &Row, status: u16, hops: Option<u32>, request: &Request) -> Vec<u8> {
+    let hop: u32 = request
+        .asked("hop")
+        .and_then(|hop| hop.parse().ok())
+        .unwrap_or(0);
+    let next = match hops {
+        Some(hops) if hop >= hops => {
+            return respond::json(200, &[], &json!({"answer": "arrived"}));
+        }
+        Some(_) => hop + 1,
+        None => (hop % 2) + 1,
+    };
+    let location = format!("{}?hop={next}", row.path());
+    head(status, &[("Location", &location)], Length::Known(0))
+}
+
+async fn drip(wire: &mut impl Wire, status: u16) -> io::Result<()> {
+    let headers = [("Content-Type", "application/json")];
+    wire.write_all(&head(status, &headers, Length::Known(DROPS)))
+        .await?;
+    let drops = async {
+        for _ in 0..DROPS {
+            wire.write_all(b" ").await?;
+            wire.flush().await?;
+            sleep(DROP_INTERVAL).await;
+        }
+        Ok(())
+    };
+    timeout(HANG_LIMIT, drops).await.unwrap_or(Ok(()))
+}
