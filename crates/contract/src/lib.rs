@@ -3,6 +3,7 @@
 //!
 //! No async, no I/O, no clock and no randomness: time and ids come in as arguments.
 
+pub mod binding;
 mod canonical_json;
 pub mod classify;
 mod code;
@@ -21,6 +22,7 @@ pub mod recording;
 pub mod redact;
 pub mod retry;
 mod secret;
+pub mod undeclared;
 mod word;
 
 pub use canonical_json::{canonical_json, digest, hex};

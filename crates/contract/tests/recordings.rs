@@ -72,6 +72,7 @@ fn decision() -> impl Strategy<Value = Decision> {
         Why::NotRetryable,
         Why::MayHaveHappened,
         Why::RetriedInside,
+        Why::RefusedRetry,
         Why::AttemptsSpent,
         Why::BudgetSpent,
         Why::HintTooLong,

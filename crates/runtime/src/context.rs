@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
 use panpan_contract::redact::Redactor;
-use panpan_contract::{Effect, Redacted};
+use panpan_contract::{Effect, Redacted, Secret};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -149,6 +149,7 @@ impl Context {
         self.0.redactor.get_or_init(|| {
             let mut redactor = Redactor::new();
             redactor.learn_value(&self.0.call.input, Some(self.0.operation.input_markers()));
+            self.0.operation.credentials().teach(&mut redactor);
             Box::new(redactor)
         })
     }
@@ -157,6 +158,11 @@ impl Context {
     /// over all attempts and tells nothing of the caller's own key.
     pub fn downstream_key(&self) -> Option<String> {
         self.0.scope.as_ref().map(Scope::downstream_key)
+    }
+
+    /// A secret the caller brought along. They are not handed on to the operations this one calls.
+    pub fn brought(&self, name: &str) -> Option<&Secret<String>> {
+        self.0.call.brought.as_ref()?.get(name)
     }
 
     /// What the operation proves itself with at the other side.

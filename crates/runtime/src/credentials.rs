@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use panpan_contract::Secret;
+use panpan_contract::redact::Redactor;
 
 /// Secrets by name, given to an operation when it is registered.
 ///
@@ -13,6 +14,26 @@ use panpan_contract::Secret;
 pub struct Credentials(Arc<BTreeMap<String, Secret<String>>>);
 
 impl Credentials {
+    /// Has them recognised wherever they stand.
+    pub fn teach(&self, redactor: &mut Redactor) {
+        for secret in self.0.values() {
+            let secret = secret.expose();
+            redactor.learn_literal(secret);
+            // As in `Bearer …`, of which the other side may repeat the end alone.
+            if let Some((_, proof)) = secret.split_once(' ') {
+                redactor.learn_literal(proof);
+            }
+        }
+    }
+
+    /// These and others, which are named differently.
+    #[must_use]
+    pub fn and(&self, others: impl IntoIterator<Item = (String, Secret<String>)>) -> Self {
+        let own = self.0.iter();
+        let own = own.map(|(name, secret)| (name.clone(), secret.clone()));
+        own.chain(others).collect()
+    }
+
     /// The secret of this name.
     pub fn get(&self, name: &str) -> Option<&Secret<String>> {
         self.0.get(name)

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use jsonschema::{ValidationError, Validator};
+use jsonschema::{PatternOptions, ValidationError, Validator};
 use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::pointer::joined;
 use panpan_contract::read::type_name;
@@ -17,16 +17,61 @@ pub const VIOLATIONS_LIMIT: usize = 100;
 /// The longest text shown as expected or found, in characters.
 pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
 
+/// The largest compiled pattern of a schema that came with a call, in bytes.
+pub const PATTERN_BYTES_LIMIT: usize = 256 * 1024;
+
 /// A compiled schema.
 pub(crate) struct Schema(Validator);
 
 /// What is wrong with a value.
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub struct Checked {
     /// The first [`VIOLATIONS_LIMIT`] of them.
-    pub(crate) violations: Vec<Violation>,
+    pub violations: Vec<Violation>,
     /// Whether there are more.
-    pub(crate) more: bool,
+    pub more: bool,
+}
+
+/// How much is told of a value that does not fit. The library gathers all there is before it gives the
+/// first, and for alternatives what is wrong about each, so that a large value can take a lot of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// Everything, up to [`VIOLATIONS_LIMIT`].
+    All,
+    /// The first place.
+    First,
+    /// Only that it does not fit.
+    Whole,
+}
+
+/// Holds a value against a schema that came with a call, or says why that is no schema.
+///
+/// Patterns are matched in linear time, unlike those of a contract: whoever wrote them is not trusted.
+/// How much work the rest of the schema makes has to be bounded by whoever asks.
+pub fn check_once(schema: &Value, value: &Value, listing: Listing) -> Result<Checked, String> {
+    let patterns = PatternOptions::regex().size_limit(PATTERN_BYTES_LIMIT);
+    let validator = jsonschema::options()
+        .should_validate_formats(true)
+        .with_pattern_options(patterns)
+        .build(schema)
+        .map_err(|error| format!("{} at {}", error, shown_pointer(&error)))?;
+    let fits = validator.is_valid(value);
+    let violations = match listing {
+        _ if fits => Vec::new(),
+        Listing::All => return Ok(Schema(validator).check(value)),
+        Listing::First => {
+            let first = validator.validate(value).err();
+            first.iter().flat_map(violations_of).collect()
+        }
+        Listing::Whole => {
+            let reason = "does not fit, and there is too much of it to say where";
+            vec![Violation::value("", reason)]
+        }
+    };
+    Ok(Checked {
+        more: !fits,
+        violations,
+    })
 }
 
 impl Schema {
@@ -230,6 +275,44 @@ mod tests {
             (beyond.violations.len(), beyond.more),
             (VIOLATIONS_LIMIT, true)
         );
+    }
+
+    #[test]
+    fn a_schema_that_came_with_a_call_is_checked_with_linear_patterns_only() {
+        for (pattern, usable) in [
+            ("^(a+)+$", true),
+            ("(a)\\1", false),
+            ("(?=a)", false),
+            ("a{1000}", true),
+            ("(a{1000}){1000}", false),
+        ] {
+            let built = check_once(&json!({"pattern": pattern}), &json!(""), Listing::All);
+            assert_eq!(built.is_ok(), usable, "{pattern}");
+        }
+        for schema in [json!({"type": 3}), json!({"$ref": "file:///etc/passwd"})] {
+            assert!(check_once(&schema, &json!(""), Listing::All).is_err());
+        }
+    }
+
+    #[test]
+    fn of_a_large_value_less_is_told() {
+        let schema = json!({"items": {"type": "string"}});
+        for (value, listing, pointers, more) in [
+            (json!([1, "", 2]), Listing::All, &["/0", "/2"][..], false),
+            (json!([1, "", 2]), Listing::First, &["/0"], true),
+            (json!([1, "", 2]), Listing::Whole, &[""], true),
+            (json!([""]), Listing::All, &[], false),
+            (json!([""]), Listing::First, &[], false),
+            (json!([""]), Listing::Whole, &[], false),
+        ] {
+            let checked = check_once(&schema, &value, listing).unwrap();
+            let found: Vec<_> = checked.violations.iter().map(|it| &*it.pointer).collect();
+            assert_eq!(
+                (found, checked.more),
+                (pointers.to_vec(), more),
+                "{listing:?}"
+            );
+        }
     }
 
     #[test]

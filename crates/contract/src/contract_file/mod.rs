@@ -23,7 +23,7 @@ use layout::Layout;
 use path::Path;
 use problem::Problems;
 pub use problem::{PROBLEMS_LIMIT, Problem};
-pub use schemas::{PATTERN_BYTES_LIMIT, each_mut as each_schema_mut};
+pub use schemas::{PATTERN_BYTES_LIMIT, each_mut as each_schema_mut, is_usable_pattern};
 
 /// The most operations a file may hold.
 pub const OPERATIONS_LIMIT: usize = 10_000;
@@ -106,6 +106,17 @@ impl ContractFile {
         let text = serde_json::to_string_pretty(self)
             .expect("names are strings, and writing to memory does not fail");
         text + "\n"
+    }
+
+    /// One of the file's operations with schemas that can be used without the file.
+    pub fn self_contained_operation(&self, operation: &OperationSpec) -> OperationSpec {
+        let mut alone = operation.clone();
+        let errors = alone.error_schemas.iter_mut().map(|it| &mut it.schema);
+        let schemas = [&mut alone.input_schema, &mut alone.output_schema];
+        for schema in schemas.into_iter().chain(errors) {
+            *schema = self.self_contained(schema);
+        }
+        alone
     }
 
     /// One of the file's schemas together with every shared definition it needs, so that it can be

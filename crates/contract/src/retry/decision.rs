@@ -26,9 +26,12 @@ pub struct Attempt {
     /// How long the other side asked to be left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint_ms: Option<u64>,
-    /// Whether another panpan behind this one has retried already.
+    /// Whether another panpan behind this one has decided about repeating it already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retried_inside: bool,
+    /// Whether the other side said not to ask again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused_retry: bool,
 }
 
 impl Attempt {
@@ -40,7 +43,8 @@ impl Attempt {
             retryable: failure.retryable(),
             effect: failure.effect(),
             hint_ms: failure.stated_retry_after_ms(),
-            retried_inside: failure.was_repeated(),
+            retried_inside: failure.attempts().is_some(),
+            refused_retry: failure.recovery().max_retries == Some(0),
         }
     }
 }
@@ -105,6 +109,8 @@ pub enum Why {
     MayHaveHappened,
     /// It was retried inside already.
     RetriedInside,
+    /// The other side said not to ask again.
+    RefusedRetry,
     /// It was tried often enough.
     AttemptsSpent,
     /// Calls to this upstream are retried too much already.

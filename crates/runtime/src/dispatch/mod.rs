@@ -31,6 +31,7 @@ mod request;
 mod resolve;
 mod settle;
 mod stamp;
+mod steer;
 mod subscribe;
 mod tend;
 #[cfg(test)]
@@ -228,9 +229,11 @@ impl Dispatcher {
         &self.0.tally
     }
 
-    fn admit(&self, request: CallRequest) -> Arc<Call> {
+    fn admit(&self, mut request: CallRequest) -> Arc<Call> {
         let world = self.world();
-        Arc::new(Call::of(request, world.ids.new_id(), world.clock.now()))
+        let steering = steer::steer(&self.0.registry.load(), &mut request);
+        let (id, now) = (world.ids.new_id(), world.clock.now());
+        Arc::new(Call::of(request, steering, id, now))
     }
 
     fn enter(&self, call: Arc<Call>, expected: Expected) -> Result<Validated, Raised> {

@@ -119,7 +119,11 @@ impl Performed {
 /// What was agreed about repeating this call.
 pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
     Terms {
-        policy: claimed.operation.spec().retry,
+        policy: claimed
+            .call
+            .steering
+            .policy
+            .or(claimed.operation.spec().retry),
         repeatable: claimed.is_harmless(),
         deadline: (waiting == Waiting::Inline).then_some(claimed.deadline),
         waiting,
@@ -241,12 +245,13 @@ impl<'a> Course<'a> {
     }
 
     /// The last failure as the outcome of all attempts: what an earlier one may have left behind is
-    /// still there, and a failure that was tried again says so, whoever tried it.
+    /// still there, and how often it was tried is told, whoever tried it: nobody in front of this has to
+    /// decide about that once more.
     fn summed_up(&self, failure: Redacted) -> Redacted {
         let failure = failure.with_effect(self.effect_so_far());
-        match self.number() - 1 {
-            attempts if attempts > 1 && !failure.was_repeated() => failure.with_attempts(attempts),
-            _ => failure,
+        match failure.attempts() {
+            Some(_) => failure,
+            None => failure.with_attempts(self.number() - 1),
         }
     }
 

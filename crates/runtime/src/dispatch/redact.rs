@@ -1,6 +1,7 @@
 //! Secrets leave the failure, and what callers must not see leaves for the log.
 //!
-//! The rules are the contract's, and what the operation's schemas mark as sensitive.
+//! The rules are the contract's, what the operation's schemas mark as sensitive, and what the operation
+//! proves itself with.
 
 use std::sync::Arc;
 
@@ -40,6 +41,13 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
     // Parameters that are the input teach its secrets themselves.
     if !shows_input {
         redactor.learn_value(&call.input, marked.parameters);
+    }
+    // What an operation proves itself with may come back in what the other side says.
+    if let Some(operation) = &operation {
+        operation.credentials().teach(&mut redactor);
+    }
+    if let Some(brought) = &call.brought {
+        brought.teach(&mut redactor);
     }
     let private_cause =
         private_cause.map(|cause| cleaned_like(&failure, cause, redactor.clone(), marked));

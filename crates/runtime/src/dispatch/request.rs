@@ -13,6 +13,8 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::steer::Steering;
+use crate::credentials::Credentials;
 use crate::handler::ReportProgress;
 use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
@@ -44,6 +46,8 @@ pub struct CallRequest {
     pub progress: Option<Arc<dyn ReportProgress>>,
     /// The trace the call belongs to.
     pub trace: Option<Trace>,
+    /// Secrets the caller brought along for whoever does the work, by name.
+    pub brought: Option<Credentials>,
     /// The place the call takes up, given back by dropping it when the work has ended: work with a key
     /// keeps its place after its caller has left.
     pub place: Option<Arc<dyn Any + Send + Sync>>,
@@ -114,6 +118,7 @@ impl CallRequest {
             abort: None,
             progress: None,
             trace: None,
+            brought: None,
             place: None,
         }
     }
@@ -153,7 +158,9 @@ pub(crate) struct Call {
     pub(crate) abort: Option<CancellationToken>,
     pub(crate) progress: Option<Arc<dyn ReportProgress>>,
     pub(crate) trace: Option<Trace>,
+    pub(crate) brought: Option<Credentials>,
     pub(crate) place: Option<Arc<dyn Any + Send + Sync>>,
+    pub(crate) steering: Steering,
 }
 
 impl Call {
@@ -164,7 +171,7 @@ impl Call {
             .is_some_and(CancellationToken::is_cancelled)
     }
 
-    pub(super) fn of(request: CallRequest, id: Uuid, at: Timestamp) -> Self {
+    pub(super) fn of(request: CallRequest, steering: Steering, id: Uuid, at: Timestamp) -> Self {
         Self {
             id,
             at,
@@ -179,7 +186,9 @@ impl Call {
             abort: request.abort,
             progress: request.progress,
             trace: request.trace,
+            brought: request.brought,
             place: request.place,
+            steering,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Is the code one the operation may answer, and do the details fit their schema.
 //!
 //! A handler may answer what its operation declares and what the catalogue knows, except the codes
-//! of the protocol. Everything else is a defect of the handler: the caller sees INTERNAL with the
-//! original code, the log the rest.
+//! of the protocol, which it may at most pass on from another gateway. Everything else is a defect of
+//! the handler: the caller sees INTERNAL with the original code, the log the rest.
 
 use panpan_contract::catalogue::is_protocol_code;
 use panpan_contract::{Failure, Kind, Redacted, codes};
@@ -51,7 +51,7 @@ pub(super) fn settle(cleaned: Cleaned, strict: bool) -> Settled {
 /// The facts of the code as they were declared or catalogued; `None` when it is not to be answered.
 fn meant(failure: &Failure, operation: &Operation) -> Option<Kind> {
     let code = failure.code();
-    if is_protocol_code(code.as_str()) {
+    if is_protocol_code(code.as_str()) && !operation.relays() {
         return None;
     }
     let declared = operation.declared(code).map(|it| it.kind.clone());

@@ -51,13 +51,15 @@ pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Val
         let failure = wrong_type(&operation, gives);
         return Err(Raised::by_gateway(failure, Some(operation)));
     }
-    let checked = match operation.input_schema() {
+    let mut checked = match operation.input_schema() {
         Ok(schema) => schema.check(&call.input),
         Err(broken) => {
             let cause = format!("the input schema does not compile: {broken}");
             return Err(defect(operation, cause));
         }
     };
+    let steering = call.steering.violations.iter();
+    checked.violations.extend(steering.cloned());
     if !checked.violations.is_empty() {
         return Err(Raised::by_gateway(unfit(checked), Some(operation)));
     }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
-use panpan_contract::operation::{OperationName, OperationSpec};
+use panpan_contract::operation::{OperationName, OperationSpec, StatusPattern};
 use panpan_contract::redact::Markers;
 use panpan_contract::{Code, Kind};
 use serde_json::Value;
@@ -136,9 +136,19 @@ impl Operation {
         self.given.reconcile.as_deref()
     }
 
+    /// Whether codes of the protocol are passed on from another gateway.
+    pub(crate) fn relays(&self) -> bool {
+        self.given.relays
+    }
+
     /// Whether it may answer codes of the protocol.
     pub(crate) fn speaks_for_gateway(&self) -> bool {
         self.given.speaks_for_gateway
+    }
+
+    /// Whether the input of a call steers the call.
+    pub(crate) fn is_steered_by_input(&self) -> bool {
+        self.given.steered_by_input
     }
 
     pub(crate) fn declared(&self, code: &Code) -> Option<&Declared> {
@@ -163,15 +173,33 @@ impl Operation {
     /// What the schema of a declared code's details marks as sensitive.
     pub(crate) fn details_markers(&self, code: &Code) -> Option<&Markers> {
         self.declared
-            .get(code)
+            .get(self.described_by(code)?)
             .map(|declared| &declared.details_markers)
     }
 
     /// The schema of a declared code's details; `None` when none was declared.
     pub(crate) fn details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
+        let code = self.described_by(code)?;
         let declared = self.declared.get(code)?;
         let schema = &self.given.spec.definition(code.as_str())?.schema;
         describes_something(schema).then(|| compiled(&declared.details, schema))
+    }
+
+    /// The declared code whose definition speaks of this one: itself, or for a status that is not
+    /// declared its range, or what stands for all others.
+    fn described_by<'a>(&'a self, code: &'a Code) -> Option<&'a Code> {
+        if self.declared.contains_key(code) {
+            return Some(code);
+        }
+        let status: u16 = code.as_str().strip_prefix(IMPORTED)?.parse().ok()?;
+        let definitions = self.given.spec.error_schemas.iter();
+        let covering = definitions.filter_map(|it| {
+            let pattern = it.http_status.filter(|it| it.covers(status))?;
+            Some((pattern == StatusPattern::Default, &it.code))
+        });
+        covering
+            .min_by_key(|(is_default, _)| *is_default)
+            .map(|(_, code)| code)
     }
 
     fn schema_problems(&self) -> Vec<Problem> {
@@ -193,6 +221,9 @@ impl Operation {
         input.into_iter().chain(output).chain(details).collect()
     }
 }
+
+/// How the codes of imported operations begin, before the status.
+const IMPORTED: &str = "HTTP_";
 
 fn compiled<'a>(place: &'a Lazy, schema: &Value) -> Result<&'a Schema, &'a str> {
     place

@@ -18,13 +18,15 @@ use crate::retry::Upstream;
 /// An operation with everything it needs to run.
 #[derive(Clone, Debug)]
 pub struct Registration {
-    pub(super) spec: OperationSpec,
+    pub(super) spec: Arc<OperationSpec>,
     pub(super) work: Work,
     pub(super) composition: Composition,
     pub(super) credentials: Credentials,
     pub(super) upstream: Option<Arc<Upstream>>,
     pub(super) reconcile: Option<Arc<dyn Reconcile>>,
     pub(super) speaks_for_gateway: bool,
+    pub(super) relays: bool,
+    pub(super) steered_by_input: bool,
 }
 
 /// What gives the answer.
@@ -72,19 +74,21 @@ impl Registration {
 
     fn of(spec: OperationSpec, work: Work) -> Self {
         Self {
-            spec,
+            spec: Arc::new(spec),
             work,
             composition: Composition::default(),
             credentials: Credentials::default(),
             upstream: None,
             reconcile: None,
             speaks_for_gateway: false,
+            relays: false,
+            steered_by_input: false,
         }
     }
 
     /// Changes what the contract says beyond its schemas.
     pub fn with(mut self, change: impl FnOnce(&mut OperationSpec)) -> Self {
-        change(&mut self.spec);
+        change(Arc::make_mut(&mut self.spec));
         self
     }
 
@@ -115,6 +119,20 @@ impl Registration {
     /// How to find out what became of a call whose outcome was lost.
     pub fn reconciled_by(mut self, reconcile: impl Reconcile) -> Self {
         self.reconcile = Some(Arc::new(reconcile));
+        self
+    }
+
+    /// Lets it pass on codes of the protocol, for a service that may be another gateway: what that one
+    /// refused was refused.
+    pub fn relaying(mut self) -> Self {
+        self.relays = true;
+        self
+    }
+
+    /// Lets the input steer the call: its member `idempotency_key` is the call's key and is taken out,
+    /// its member `retry` holds retry settings and perhaps a `seed`.
+    pub fn steered_by_input(mut self) -> Self {
+        self.steered_by_input = true;
         self
     }
 

@@ -51,6 +51,9 @@ fn forbidden(last: &Attempt, terms: Terms) -> Option<Why> {
     if last.effect != Effect::None && !terms.repeatable {
         return Some(Why::MayHaveHappened);
     }
+    if last.refused_retry {
+        return Some(Why::RefusedRetry);
+    }
     last.retried_inside.then_some(Why::RetriedInside)
 }
 
@@ -245,6 +248,18 @@ mod tests {
             decided(&[inside], terms()),
             Decision::Answer(Why::RetriedInside)
         );
+    }
+
+    #[test]
+    fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
+        let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
+        for (max_retries, expected) in [
+            (0, Decision::Answer(Why::RefusedRetry)),
+            (1, Decision::Again { delay_ms: 96 }),
+        ] {
+            let attempt = Attempt::of(&failure.clone().with_max_retries(max_retries));
+            assert_eq!(decided(&[attempt], terms()), expected, "{max_retries}");
+        }
     }
 
     #[test]

@@ -46,7 +46,9 @@ impl Permitted<'_> {
         if failure.code().as_str() == codes::ERR_CIRCUIT_OPEN.code {
             return;
         }
-        if is_its_fault(failure.category()) {
+        // Who tells how often something was tried has answered, whatever it was.
+        let is_relayed = failure.attempts().is_some();
+        if is_its_fault(failure.category()) && !is_relayed {
             self.failed(now);
         } else {
             self.answered();
@@ -156,6 +158,18 @@ mod tests {
             let upstream = after_five(entry);
             assert_eq!(upstream.permit(NOW).is_err(), opens, "{}", entry.code);
         }
+    }
+
+    #[test]
+    fn what_was_tried_behind_it_is_no_failure_of_its_own() {
+        let upstream = Upstream::named("inner");
+        let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE).with_attempts(1);
+        for _ in 0..5 {
+            if let Ok(permitted) = upstream.permit(NOW) {
+                permitted.ended_with(&failure, NOW);
+            }
+        }
+        assert!(upstream.permit(NOW).is_ok());
     }
 
     #[test]

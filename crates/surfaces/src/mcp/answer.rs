@@ -4,12 +4,13 @@
 
 use panpan_contract::Redacted;
 use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::undeclared;
 use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 
+use super::content;
 use super::tools::Entry;
-use super::{content, undeclared};
 
 /// The key in a result's `_meta` that says whether and how long asking again gives the same outcome.
 pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";

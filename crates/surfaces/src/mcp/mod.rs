@@ -24,7 +24,6 @@ mod sessions;
 mod tests;
 mod tool;
 mod tools;
-mod undeclared;
 
 use panpan_runtime::CancellationToken;
 use rmcp::ServiceExt;
@@ -44,7 +43,6 @@ pub use http::{HttpService, HttpSettings, http_service};
 pub use key::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT, SEED_META_KEY};
 pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
 pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY, NAME_EXTENSION};
-pub use undeclared::UNDECLARED;
 
 /// How operations are shown as tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType};
+use panpan_contract::undeclared;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
 use super::general::General;
 use super::name::{is_free_name, tool_name};
-use super::{content, key, undeclared};
+use super::{content, key};
 
 /// The key in a tool's `_meta` that holds the declared failures.
 pub const ERRORS_META_KEY: &str = "dev.panpan/errors";

@@ -27,6 +27,11 @@ pub(super) use references::self_contained;
 /// The longest regular expression in a schema, in bytes.
 pub const PATTERN_BYTES_LIMIT: usize = 4_096;
 
+/// Whether a schema may hold this regular expression.
+pub fn is_usable_pattern(pattern: &str) -> bool {
+    pattern.len() <= PATTERN_BYTES_LIMIT && draft::is_pattern(pattern)
+}
+
 /// The most definitions a similar name is looked for among, and the most times that is done.
 const SUGGESTIONS_LIMIT: usize = 1_000;
 

@@ -147,3 +147,25 @@ fn details_that_cannot_be_an_object_are_told() {
         assert_told(pointer, &schema, "", rule::SCHEMA_DETAILS);
     }
 }
+
+#[test]
+fn an_operation_can_leave_its_file() {
+    let file = json!({
+        "panpan": "1", "service": {"name": "s"},
+        "operations": [{
+            "name": "a/b", "op_type": "query", "input_schema": {"$ref": "#/$defs/In"},
+            "output_schema": {"items": {"$ref": "#/$defs/Out"}},
+            "error_schemas": [{"code": "ODD", "description": "Odd.", "schema": {"$ref": "#/$defs/In"}}],
+        }],
+        "$defs": {"In": {"type": "object"}, "Out": {"type": "string"}, "Other": {}},
+    });
+    let file = crate::contract_file::check(file.to_string().as_bytes()).unwrap();
+    let alone = file.self_contained_operation(&file.operations[0]);
+    let input = json!({"$ref": "#/$defs/In", "$defs": {"In": {"type": "object"}}});
+    assert_eq!(alone.input_schema, input);
+    assert_eq!(
+        alone.output_schema["$defs"],
+        json!({"Out": {"type": "string"}})
+    );
+    assert_eq!(alone.error_schemas[0].schema, input);
+}

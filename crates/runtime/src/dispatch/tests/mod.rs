@@ -19,7 +19,7 @@ use super::*;
 use crate::context::Context;
 use crate::handler::{Handler, untyped};
 use crate::identity::Identity;
-use crate::registry::Builder;
+use crate::registry::{Builder, Registration};
 use crate::settings::Record;
 use crate::testing::{Forgetful, Notes, TestClock, TestWorld};
 
@@ -278,6 +278,23 @@ async fn codes_a_handler_may_not_answer_become_internal() {
         assert_eq!(original_code(&answered), named);
         assert!(!serde_json::to_string(&answered).unwrap().contains("rack 7"));
         assert!(house.private()[0].starts_with(&code));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn codes_of_the_protocol_are_passed_on_by_whoever_relays() {
+    for (code, relayed) in [
+        (Failure::new(codes::NOT_FOUND), "NOT_FOUND"),
+        (Failure::new(codes::FORBIDDEN), "FORBIDDEN"),
+        (
+            Failure::new(definition("DISK_ON_FIRE").kind().unwrap()),
+            "INTERNAL",
+        ),
+    ] {
+        let registration = Registration::new(query(), failing(code)).relaying();
+        let builder = Registry::builder().add(registration);
+        let house = House::over(builder, Settings::default());
+        assert_eq!(house.fails(json!({})).await.code().as_str(), relayed);
     }
 }
 
