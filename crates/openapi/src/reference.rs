@@ -1,135 +1,142 @@
-//! Local references: followed where one thing stands for another, carried along where a schema may
-//! be recursive.
+//! Local references: what one leads to, followed where one thing stands for another.
 //!
-//! Every walk is bounded, because a document may refer to itself.
+//! Every walk is bounded, because a document may refer to itself. Nothing is fetched.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use panpan_contract::pointer::{escaped, unescaped};
-use serde_json::{Map, Value};
+use panpan_contract::pointer::joined;
+use serde_json::Value;
+
+use crate::place::Place;
 
 /// The longest chain of references that is followed.
 pub const REFERENCES_LIMIT: usize = 16;
-/// The deepest schema that is walked.
-pub const SCHEMA_DEPTH_LIMIT: usize = 100;
-/// The most shared definitions that are carried along with one schema.
-pub const DEFINITIONS_LIMIT: usize = 1000;
 
-const SCHEMAS: &str = "/components/schemas/";
+/// Why a reference cannot be followed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Broken {
+    /// It leads out of the document.
+    #[error("{0:?} leads out of the document")]
+    Remote(String),
+    /// It leads to nothing.
+    #[error("{0:?} leads nowhere")]
+    Nowhere(String),
+    /// It leads to others without end.
+    #[error("more than {REFERENCES_LIMIT} references lead to one another")]
+    Endless,
+}
+
+/// What a value stands for.
+#[derive(Clone, Debug)]
+pub(crate) struct Found<'a> {
+    /// The value itself.
+    pub(crate) value: &'a Value,
+    /// Where it stands, if not where it was looked for.
+    pointer: Option<String>,
+}
+
+impl<'a> Found<'a> {
+    /// A value that stands for itself.
+    pub(crate) fn here(value: &'a Value) -> Self {
+        Self {
+            value,
+            pointer: None,
+        }
+    }
+
+    /// Where it stands, when it was looked for here.
+    pub(crate) fn place<'p>(&'p self, looked_for: &Place<'p>) -> Place<'p> {
+        self.pointer.as_deref().map_or(*looked_for, Place::at)
+    }
+}
 
 /// What a value stands for: itself, or what its chain of references leads to.
-pub(crate) fn follow<'a>(document: &'a Value, value: &'a Value) -> Result<&'a Value, String> {
-    let mut value = value;
-    for _ in 0..REFERENCES_LIMIT {
-        let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
-            return Ok(value);
+pub(crate) fn follow<'a>(document: &'a Value, value: &'a Value) -> Result<Found<'a>, Broken> {
+    let mut found = Found::here(value);
+    for _ in 0..=REFERENCES_LIMIT {
+        let Some(reference) = found.value.get("$ref").and_then(Value::as_str) else {
+            return Ok(found);
         };
-        value = target(document, reference)?;
+        let (value, pointer) = target(document, reference)?;
+        found = Found {
+            value,
+            pointer: Some(pointer),
+        };
     }
-    match value.get("$ref") {
-        None => Ok(value),
-        Some(_) => Err(format!(
-            "more than {REFERENCES_LIMIT} references lead to one another"
-        )),
-    }
+    Err(Broken::Endless)
 }
 
-fn target<'a>(document: &'a Value, reference: &str) -> Result<&'a Value, String> {
-    let pointer = reference
-        .strip_prefix('#')
-        .ok_or_else(|| format!("{reference} leads out of the document"))?;
-    document
-        .pointer(pointer)
-        .ok_or_else(|| format!("{reference} leads nowhere"))
-}
-
-/// A schema that stands on its own: what it refers to is carried along under `$defs`.
-///
-/// Definitions may refer to themselves and to each other; each is carried once.
-pub(crate) fn standing_alone(document: &Value, schema: &Value) -> Result<Value, String> {
-    let mut carrier = Carrier {
-        document,
-        definitions: BTreeMap::new(),
-        waiting: Vec::new(),
-    };
-    let mut schema = carrier.rewritten(schema, 0)?;
-    while let Some((name, pointer)) = carrier.waiting.pop() {
-        let found = target(document, &format!("#{pointer}"))?;
-        let definition = carrier.rewritten(found, 0)?;
-        carrier.definitions.insert(name, definition);
-    }
-    if let (Value::Object(members), false) = (&mut schema, carrier.definitions.is_empty()) {
-        let definitions = Map::from_iter(carrier.definitions);
-        members.insert("$defs".to_owned(), definitions.into());
-    }
-    Ok(schema)
-}
-
-struct Carrier<'a> {
+/// What a reference leads to, and where that stands.
+pub(crate) fn target<'a>(
     document: &'a Value,
-    definitions: BTreeMap<String, Value>,
-    waiting: Vec<(String, String)>,
+    reference: &str,
+) -> Result<(&'a Value, String), Broken> {
+    let remote = || Broken::Remote(reference.to_owned());
+    let nowhere = || Broken::Nowhere(reference.to_owned());
+    let fragment = reference.strip_prefix('#').ok_or_else(remote)?;
+    let pointer = decoded(fragment).ok_or_else(nowhere)?;
+    if let Some(value) = document.pointer(&pointer) {
+        return Ok((value, pointer));
+    }
+    // Names with an escape in them are written both ways; the document decides.
+    let value = document.pointer(fragment).ok_or_else(nowhere)?;
+    Ok((value, fragment.to_owned()))
 }
 
-impl Carrier<'_> {
-    fn rewritten(&mut self, value: &Value, depth: usize) -> Result<Value, String> {
-        if depth > SCHEMA_DEPTH_LIMIT {
-            return Err(format!(
-                "the schema is nested more than {SCHEMA_DEPTH_LIMIT} levels deep"
-            ));
+/// The shared schemas that name themselves, by their anchors.
+pub(crate) fn anchors(document: &Value) -> HashMap<&str, (&Value, String)> {
+    let mut found = HashMap::new();
+    let place = "/components/schemas";
+    let mut open: Vec<(&Value, String)> = Vec::new();
+    open.extend(document.pointer(place).map(|it| (it, place.to_owned())));
+    while let Some((value, pointer)) = open.pop() {
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            if let Some(anchor) = value.get(keyword).and_then(Value::as_str) {
+                found.insert(anchor, (value, pointer.clone()));
+            }
         }
-        Ok(match value {
-            Value::Object(members) => {
-                let mut map = Map::new();
-                for (name, member) in members {
-                    let member = match (name.as_str(), member) {
-                        ("$ref", Value::String(reference)) => self.carried(reference)?.into(),
-                        _ => self.rewritten(member, depth + 1)?,
-                    };
-                    map.insert(name.clone(), member);
-                }
-                map.into()
-            }
-            Value::Array(items) => {
-                let items = items.iter().map(|item| self.rewritten(item, depth + 1));
-                items.collect::<Result<Vec<_>, _>>()?.into()
-            }
-            scalar => scalar.clone(),
-        })
-    }
-
-    /// Makes sure that what a reference leads to is carried, and gives the new reference.
-    fn carried(&mut self, reference: &str) -> Result<String, String> {
-        target(self.document, reference)?;
-        let pointer = reference.strip_prefix('#').unwrap_or_default();
-        let (name, root, rest) = split(pointer);
-        if !self.definitions.contains_key(&name) {
-            if self.definitions.len() >= DEFINITIONS_LIMIT {
-                return Err(format!(
-                    "the schema refers to more than {DEFINITIONS_LIMIT} others"
-                ));
-            }
-            self.definitions.insert(name.clone(), Value::Bool(true));
-            self.waiting.push((name.clone(), root));
+        match value {
+            Value::Object(members) => open.extend(members.iter().map(|(name, inner)| {
+                let pointer = joined(&pointer, name);
+                (inner, pointer)
+            })),
+            Value::Array(items) => open.extend(items.iter().enumerate().map(|(index, inner)| {
+                let pointer = format!("{pointer}/{index}");
+                (inner, pointer)
+            })),
+            _ => {}
         }
-        Ok(format!("#/$defs/{}{rest}", escaped(&name)))
     }
+    found
 }
 
-/// The name of a definition, where it stands, and the way from there.
-fn split(pointer: &str) -> (String, String, String) {
-    let Some(inside) = pointer.strip_prefix(SCHEMAS) else {
-        return (pointer.to_owned(), pointer.to_owned(), String::new());
-    };
-    let end = inside.find('/').unwrap_or(inside.len());
-    let (step, rest) = inside.split_at(end);
-    let name = unescaped(step).into_owned();
-    (name, format!("{SCHEMAS}{step}"), rest.to_owned())
+/// The fragment of a URI with its percent escapes undone.
+fn decoded(fragment: &str) -> Option<String> {
+    if !fragment.contains('%') {
+        return Some(fragment.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(fragment.len());
+    let mut rest = fragment.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else {
+            return None;
+        };
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let byte = digit(*high)? * 16 + digit(*low)?;
+        bytes.push(u8::try_from(byte).ok()?);
+        rest = after;
+    }
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     use super::*;
 
@@ -146,71 +153,49 @@ mod tests {
     #[test]
     fn a_chain_of_references_is_followed_up_to_its_limit() {
         let start = json!({"$ref": "#/steps/0"});
-        let found = |length| follow(&chain(length), &start).cloned();
+        let found = |length| follow(&chain(length), &start).map(|found| found.value.clone());
         assert_eq!(found(REFERENCES_LIMIT - 1), Ok(json!({"found": true})));
-        assert!(found(REFERENCES_LIMIT).is_err());
+        assert_eq!(found(REFERENCES_LIMIT), Err(Broken::Endless));
     }
 
     #[test]
     fn a_reference_to_itself_ends() {
         let document = json!({"a": {"$ref": "#/a"}});
-        assert!(follow(&document, &document["a"]).is_err());
-    }
-
-    #[test]
-    fn a_recursive_schema_is_carried_once() {
-        let document = json!({"components": {"schemas": {
-            "Node": {"type": "object", "properties": {
-                "child": {"$ref": "#/components/schemas/Node"},
-                "label": {"$ref": "#/components/schemas/Label/properties/text"},
-            }},
-            "Label": {"properties": {"text": {"type": "string"}}},
-            "Unused": {},
-        }}});
-        let schema = standing_alone(&document, &json!({"$ref": "#/components/schemas/Node"}));
         assert_eq!(
-            schema,
-            Ok(json!({
-                "$ref": "#/$defs/Node",
-                "$defs": {
-                    "Node": {"type": "object", "properties": {
-                        "child": {"$ref": "#/$defs/Node"},
-                        "label": {"$ref": "#/$defs/Label/properties/text"},
-                    }},
-                    "Label": {"properties": {"text": {"type": "string"}}},
-                },
-            }))
+            follow(&document, &document["a"]).unwrap_err(),
+            Broken::Endless
         );
     }
 
     #[test]
-    fn depth_has_a_limit() {
-        let nested = |depth| (0..depth).fold(json!({}), |inner, _| json!([inner]));
-        assert!(standing_alone(&json!({}), &nested(SCHEMA_DEPTH_LIMIT)).is_ok());
-        assert!(standing_alone(&json!({}), &nested(SCHEMA_DEPTH_LIMIT + 1)).is_err());
-    }
-
-    #[test]
-    fn the_number_of_carried_definitions_has_a_limit() {
-        let carried = |count: usize| {
-            let names = || (0..count).map(|number| format!("S{number}"));
-            let schemas: Map<String, Value> = names().map(|name| (name, json!({}))).collect();
-            let refs: Vec<Value> = names()
-                .map(|name| json!({"$ref": format!("#/components/schemas/{name}")}))
-                .collect();
-            let document = json!({"components": {"schemas": schemas}});
-            standing_alone(&document, &json!({"oneOf": refs})).is_ok()
-        };
-        assert!(carried(DEFINITIONS_LIMIT));
-        assert!(!carried(DEFINITIONS_LIMIT + 1));
-    }
-
-    #[test]
     fn a_reference_that_leads_out_or_nowhere_is_refused() {
-        for reference in ["other.yaml#/a", "https://example.com/x.json", "#/missing"] {
+        for reference in [
+            "other.yaml#/a",
+            "https://example.com/x.json",
+            "#/missing",
+            "#/a%4",
+            "#/a%ff",
+            "#anchor",
+        ] {
             let value = json!({"$ref": reference});
             assert!(follow(&json!({}), &value).is_err(), "{reference}");
-            assert!(standing_alone(&json!({}), &value).is_err(), "{reference}");
+        }
+    }
+
+    #[test]
+    fn escapes_of_both_kinds_are_undone() {
+        let document = json!({"paths": {"/a/{id}": {"x~y": 1, "per%20cent": 2, "é": 3}}});
+        for (reference, expected) in [
+            ("#/paths/~1a~1{id}/x~0y", 1),
+            ("#/paths/~1a~1%7Bid%7D/x~0y", 1),
+            ("#/paths/%2fa%2f%7Bid%7D", 0),
+            ("#/paths/~1a~1%7bid%7d/per%2520cent", 2),
+            ("#/paths/~1a~1{id}/per%20cent", 2),
+            ("#/paths/~1a~1{id}/%C3%A9", 3),
+        ] {
+            let found = target(&document, reference);
+            let found = found.map_or(0, |(value, _)| value.as_i64().unwrap_or_default());
+            assert_eq!(found, expected, "{reference}");
         }
     }
 }

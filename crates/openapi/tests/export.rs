@@ -351,3 +351,23 @@ fn a_small_operation_is_written_as_it_always_was() {
     let written = serde_json::to_string_pretty(&small).unwrap() + "\n";
     assert_eq!(written, include_str!("export.golden.json"), "{written}");
 }
+
+/// What is declared comes back from a document as it went in, through an import that knows only the
+/// document.
+#[test]
+fn what_is_declared_survives_an_export_and_an_import() {
+    let specs = specs();
+    let import = panpan_openapi::import(&document(), &panpan_openapi::ImportOptions::new("again"));
+    let import = import.unwrap();
+    assert_eq!(import.warnings, []);
+    let mut compared = 0;
+    for spec in specs.iter().filter(|it| it.name.as_str() != "fs/hidden") {
+        let name = format!("again/{}", spec.name);
+        let again = import.operations.iter().find(|it| it.name.as_str() == name);
+        let again = again.unwrap_or_else(|| panic!("{name} is lost"));
+        assert_eq!(again.error_schemas, spec.error_schemas, "{name}");
+        assert_eq!(again.op_type, spec.op_type, "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 5);
+}

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use panpan_contract::catalogue::Entry;
 use panpan_contract::codes;
 use panpan_contract::dialect::{Envelope, RESIDUAL};
-use panpan_contract::operation::ErrorDefinition;
+use panpan_contract::operation::{ErrorDefinition, OperationSpec};
 use serde_json::{Map, Value, json};
 
 use super::components::Components;
@@ -89,6 +89,39 @@ impl Shape {
 /// References to what a failure looks like in each shape.
 type Bodies = [Value; SHAPES.len()];
 
+/// A failure an operation declares.
+pub(super) struct Declared<'a> {
+    definition: &'a ErrorDefinition,
+    /// Where its details are described, unless they may be anything.
+    details: Option<Value>,
+}
+
+impl<'a> Declared<'a> {
+    /// The failures of an operation, with their details among the components.
+    pub(super) fn all(spec: &'a OperationSpec, components: &mut Components) -> Vec<Self> {
+        let definitions = spec.error_schemas.iter();
+        let declared = definitions.map(|definition| {
+            let schema = &definition.schema;
+            let is_plain = schema.as_object().is_some_and(Map::is_empty) || *schema == true;
+            let name = format!("{}.{}.details", spec.name, definition.code);
+            Self {
+                definition,
+                details: (!is_plain).then(|| components.adopt(&name, schema)),
+            }
+        });
+        declared.collect()
+    }
+
+    /// The whole declaration, for whoever reads the document to get the contract back.
+    pub(super) fn written(&self) -> Value {
+        let mut definition = self.definition.clone();
+        if let Some(details) = &self.details {
+            definition.schema = details.clone();
+        }
+        serde_json::to_value(definition).expect("names are strings")
+    }
+}
+
 /// A failure among the answers of one operation.
 struct Told {
     code: String,
@@ -125,18 +158,19 @@ impl Failures {
     pub(super) fn responses(
         &mut self,
         owner: &str,
-        declared: &[ErrorDefinition],
+        declared: &[Declared<'_>],
         circumstances: Circumstances,
         components: &mut Components,
     ) -> Map<String, Value> {
         let mut by_status: BTreeMap<String, Vec<Told>> = BTreeMap::new();
-        for definition in declared {
+        for failure in declared {
+            let definition = failure.definition;
             let group = by_status.entry(status(definition)).or_default();
             if group
                 .iter()
                 .all(|told| told.code != definition.code.as_str())
             {
-                group.push(self.declared(owner, definition, components));
+                group.push(self.declared(owner, failure, components));
             }
         }
         let mut responses = Map::new();
@@ -201,21 +235,20 @@ impl Failures {
     fn declared(
         &mut self,
         owner: &str,
-        definition: &ErrorDefinition,
+        failure: &Declared<'_>,
         components: &mut Components,
     ) -> Told {
-        let code = definition.code.as_str();
-        let is_plain = matches!(&definition.schema, Value::Object(it) if it.is_empty());
-        let bodies = if is_plain || definition.schema == true {
-            self.plain_bodies(code, components)
-        } else {
-            let name = format!("{owner}.{code}");
-            let details = components.adopt(&format!("{name}.details"), &definition.schema);
-            self.bodies(&name, code, Some(&details), components)
+        let code = failure.definition.code.as_str();
+        let bodies = match &failure.details {
+            None => self.plain_bodies(code, components),
+            details => {
+                let name = format!("{owner}.{code}");
+                self.bodies(&name, code, details.as_ref(), components)
+            }
         };
         Told {
             code: code.to_owned(),
-            description: definition.description.clone(),
+            description: failure.definition.description.clone(),
             bodies,
         }
     }

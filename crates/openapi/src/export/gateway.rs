@@ -6,6 +6,7 @@ use super::BEARER;
 use super::components::Components;
 use super::failures::{Circumstances, Failures};
 use super::operation::{STREAM, key_header};
+use crate::GATEWAY_NOTE;
 
 /// Which operation is called decides what is asked of the caller and whether a key counts.
 const ANY_CALL: Circumstances = Circumstances {
@@ -37,7 +38,7 @@ pub(super) fn paths(failures: &mut Failures, components: &mut Components) -> Map
         responses.insert("200".to_owned(), route.answer);
         let mut operation = json!({
             "operationId": name, "summary": route.summary, "parameters": route.parameters,
-            "responses": responses, "security": [{}, {BEARER: []}],
+            "responses": responses, "security": [{}, {BEARER: []}], GATEWAY_NOTE: true,
         });
         if let Some(schema) = route.request {
             let content = json!({"application/json": {"schema": schema}});

@@ -1,11 +1,14 @@
 //! One operation as `POST /operations/{namespace}/{operation}`.
 
-use panpan_contract::operation::{AccessControl, KeyRule, OperationSpec, OperationType};
+use panpan_contract::operation::{
+    AccessControl, Idempotency, KeyRule, OperationSpec, OperationType,
+};
 use serde_json::{Map, Value, json};
 
 use super::components::Components;
-use super::failures::{Circumstances, Failures};
+use super::failures::{Circumstances, Declared, Failures};
 use super::{BEARER, header_references};
+use crate::{IDEMPOTENCY_NOTE, KEY_HEADER, OP_TYPE_NOTE, OWN_ERRORS_NOTE, TIMEOUT_HEADER};
 
 /// What a stream of items looks like.
 pub(super) const STREAM: &str =
@@ -24,16 +27,21 @@ pub(super) fn written(
         is_guarded: is_guarded(&spec.access_control),
         takes_key: spec.op_type == OperationType::Mutation,
     };
-    let mut responses = failures.responses(name, &spec.error_schemas, circumstances, components);
+    let declared = Declared::all(spec, components);
+    let mut responses = failures.responses(name, &declared, circumstances, components);
     responses.insert("200".to_owned(), success(spec.op_type, &output));
     let mut operation = json!({
         "operationId": name,
         "tags": [spec.name.namespace()],
-        "x-panpan-op-type": spec.op_type,
+        OP_TYPE_NOTE: spec.op_type,
+        OWN_ERRORS_NOTE: declared.iter().map(Declared::written).collect::<Vec<_>>(),
         "requestBody": {"required": true, "content": {"application/json": {"schema": input}}},
         "responses": responses,
         "security": security(&spec.access_control),
     });
+    if spec.idempotency != Idempotency::default() {
+        operation[IDEMPOTENCY_NOTE] = json!(spec.idempotency);
+    }
     if let Some(title) = &spec.title {
         operation["summary"] = title.as_str().into();
     }
@@ -58,7 +66,7 @@ fn call_headers() -> Vec<Value> {
             json!({"type": "integer"}),
         ),
         optional(
-            "Panpan-Timeout-Ms",
+            TIMEOUT_HEADER,
             "How long the call may take.",
             json!({"type": "integer", "minimum": 1}),
         ),
@@ -68,7 +76,7 @@ fn call_headers() -> Vec<Value> {
 /// The header that carries an idempotency key.
 pub(super) fn key_header(is_required: bool) -> Value {
     json!({
-        "name": "Idempotency-Key",
+        "name": KEY_HEADER,
         "in": "header",
         "required": is_required,
         "description": "One for each thing that is to happen, and the same for every repetition of \
@@ -105,13 +113,8 @@ fn security(access: &AccessControl) -> Value {
 
 fn success(op_type: OperationType, output: &Value) -> Value {
     let (media_type, description) = match op_type {
-        OperationType::Subscription => (
-            "text/event-stream",
-            format!("What `POST /subscribe` gives for it; it cannot be called here. {STREAM}"),
-        ),
-        OperationType::Query | OperationType::Mutation => {
-            ("application/json", "The output.".to_owned())
-        }
+        OperationType::Subscription => ("text/event-stream", STREAM),
+        OperationType::Query | OperationType::Mutation => ("application/json", "The output."),
     };
     let content = Map::from_iter([(media_type.to_owned(), json!({"schema": output}))]);
     let mut success = json!({"description": description, "content": content});

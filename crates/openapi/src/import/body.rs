@@ -1,0 +1,240 @@
+//! The body of a request: which media type is sent, and what the member of the input holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use panpan_contract::binding::{BodyForm, PartEncoding, RequestBody};
+use serde_json::{Map, Value, json};
+
+use super::input::BODY;
+use super::media::{Media, rank};
+use super::parameters;
+use super::reader::Reader;
+use super::schemas::{anything, is_bytes};
+use crate::place::Place;
+use crate::reference;
+
+/// The most schemas that are looked into for members that are bytes.
+const LOOKED_INTO_LIMIT: usize = 100;
+
+/// The body of a request.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) sent: RequestBody,
+    pub(super) schema: Value,
+    pub(super) is_required: bool,
+}
+
+/// The body of an operation, if it has one.
+pub(super) fn body<'a>(
+    reader: &mut Reader<'a>,
+    operation: &'a Value,
+    place: &Place<'_>,
+) -> Option<Body> {
+    let written = operation.get("requestBody")?;
+    let place = place.name("requestBody");
+    let Some(found) = reader.follow(written, &place, "any JSON is taken as the body") else {
+        return Some(read(reader, "application/json", &Value::Null, &place));
+    };
+    let place = found.place(&place);
+    let is_required = found.value.get("required") == Some(&Value::Bool(true));
+    let content = found.value.get("content").and_then(Value::as_object);
+    let Some((media_type, media)) = content.and_then(best) else {
+        let message = "says no media type; the body is left out";
+        reader.warnings.note(&place.name("content"), message);
+        return None;
+    };
+    let place = place.name("content");
+    note_others(reader, content, media_type, &place);
+    let place = place.name(media_type);
+    let mut body = read(reader, media_type, media, &place);
+    let description = reader.text(found.value.get("description"));
+    if let (Some(members), Some(description)) = (body.schema.as_object_mut(), description) {
+        members
+            .entry("description")
+            .or_insert_with(|| description.into());
+    }
+    body.is_required = is_required;
+    Some(body)
+}
+
+fn best(content: &Map<String, Value>) -> Option<(&String, &Value)> {
+    content
+        .iter()
+        .min_by_key(|(media_type, _)| rank(media_type))
+}
+
+fn note_others(
+    reader: &mut Reader<'_>,
+    content: Option<&Map<String, Value>>,
+    used: &str,
+    place: &Place<'_>,
+) {
+    let others = content.into_iter().flat_map(Map::keys);
+    let others: Vec<_> = others
+        .filter(|it| *it != used)
+        .map(String::as_str)
+        .collect();
+    reader.spend(others.len());
+    if !others.is_empty() {
+        let message = format!("also takes {}; {used} is sent", others.join(", "));
+        reader.warnings.note(place, message);
+    }
+}
+
+fn read<'a>(
+    reader: &mut Reader<'a>,
+    media_type: &str,
+    media: &'a Value,
+    place: &Place<'_>,
+) -> Body {
+    let form = form(media_type, media.get("schema"));
+    Body {
+        sent: RequestBody {
+            name: Some(BODY.to_owned()),
+            media_type: sendable(media_type, form).to_owned(),
+            form,
+            encoding: encodings(reader, media, form, place),
+        },
+        schema: member(reader, form, media.get("schema"), &place.name("schema")),
+        is_required: false,
+    }
+}
+
+/// What the member of the input holds.
+fn member<'a>(
+    reader: &mut Reader<'a>,
+    form: BodyForm,
+    schema: Option<&'a Value>,
+    place: &Place<'_>,
+) -> Value {
+    match (form, schema) {
+        (BodyForm::Bytes, _) => json!({"type": "string", "contentEncoding": "base64"}),
+        (BodyForm::Text, None) => json!({"type": "string"}),
+        (_, None) => anything(),
+        (BodyForm::Text, Some(schema)) if !is_text(reader.document, schema) => {
+            let message = "describes more than a text; the body is given as a text";
+            reader.warnings.note(place, message);
+            json!({"type": "string"})
+        }
+        (_, Some(schema)) => reader.schema(schema, place),
+    }
+}
+
+/// A media type that can be sent, where the document gives a range of them.
+fn sendable(media_type: &str, form: BodyForm) -> &str {
+    match form {
+        _ if !media_type.contains('*') => media_type,
+        BodyForm::Json => "application/json",
+        BodyForm::Form => "application/x-www-form-urlencoded",
+        BodyForm::Multipart => "multipart/form-data",
+        BodyForm::Text => "text/plain",
+        BodyForm::Bytes => "application/octet-stream",
+    }
+}
+
+/// How a body of a media type is written. Where any type will do, bytes are sent as bytes.
+fn form(media_type: &str, schema: Option<&Value>) -> BodyForm {
+    match Media::of(media_type) {
+        Media::Json if media_type.trim() == "*/*" && schema.is_none_or(is_bytes) => BodyForm::Bytes,
+        Media::Json => BodyForm::Json,
+        Media::Form => BodyForm::Form,
+        Media::Multipart => BodyForm::Multipart,
+        Media::Text | Media::Events => BodyForm::Text,
+        Media::Bytes => BodyForm::Bytes,
+    }
+}
+
+fn is_text(document: &Value, schema: &Value) -> bool {
+    let Ok(found) = reference::follow(document, schema) else {
+        return true;
+    };
+    let kind = found.value.get("type").and_then(Value::as_str);
+    kind.is_none_or(|it| it == "string")
+}
+
+/// How the members of a form are written, where it is not the usual way.
+fn encodings(
+    reader: &mut Reader<'_>,
+    media: &Value,
+    form: BodyForm,
+    place: &Place<'_>,
+) -> BTreeMap<String, PartEncoding> {
+    let mut encodings = BTreeMap::new();
+    if !matches!(form, BodyForm::Form | BodyForm::Multipart) {
+        return encodings;
+    }
+    let place = place.name("encoding");
+    let written = media.get("encoding").and_then(Value::as_object);
+    for (name, encoding) in written.into_iter().flatten() {
+        let place = place.name(name);
+        encodings.insert(name.clone(), part(reader, encoding, &place));
+    }
+    if form == BodyForm::Multipart {
+        for name in byte_members(reader, media.get("schema")) {
+            let unusual = PartEncoding {
+                content_type: None,
+                style: None,
+                explode: None,
+                bytes: false,
+            };
+            encodings.entry(name).or_insert(unusual).bytes = true;
+        }
+    }
+    encodings
+}
+
+fn part(reader: &mut Reader<'_>, encoding: &Value, place: &Place<'_>) -> PartEncoding {
+    let style = encoding.get("style");
+    let known = style.and_then(parameters::style);
+    if style.is_some() && known.is_none() {
+        let message = "is no known style; the usual one is used";
+        reader.warnings.note(&place.name("style"), message);
+    }
+    for member in ["allowReserved", "headers"] {
+        if encoding.get(member).is_some() {
+            reader.warnings.note(&place.name(member), "is not used");
+        }
+    }
+    PartEncoding {
+        content_type: reader.text(encoding.get("contentType")),
+        style: known,
+        explode: encoding.get("explode").and_then(Value::as_bool),
+        bytes: false,
+    }
+}
+
+/// The members of a form that are bytes, or lists of them.
+fn byte_members(reader: &mut Reader<'_>, schema: Option<&Value>) -> BTreeSet<String> {
+    let document = reader.document;
+    let mut names = BTreeSet::new();
+    let mut open: Vec<_> = schema.into_iter().collect();
+    for _ in 0..LOOKED_INTO_LIMIT {
+        let Some(schema) = open.pop() else {
+            break;
+        };
+        let Ok(found) = reference::follow(document, schema) else {
+            continue;
+        };
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            let parts = found.value.get(keyword).and_then(Value::as_array);
+            open.extend(parts.into_iter().flatten());
+        }
+        let properties = found.value.get("properties").and_then(Value::as_object);
+        reader.spend(properties.map_or(0, Map::len));
+        let bytes = properties.into_iter().flatten();
+        let bytes = bytes.filter(|(_, property)| holds_bytes(document, property));
+        names.extend(bytes.map(|(name, _)| name.clone()));
+    }
+    names
+}
+
+fn holds_bytes(document: &Value, schema: &Value) -> bool {
+    let Ok(found) = reference::follow(document, schema) else {
+        return false;
+    };
+    let items = found.value.get("items");
+    is_bytes(found.value)
+        || items.is_some_and(|it| {
+            reference::follow(document, it).is_ok_and(|found| is_bytes(found.value))
+        })
+}

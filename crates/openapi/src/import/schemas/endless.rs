@@ -1,0 +1,184 @@
+//! References that lead back to themselves without going into the value are cut, because whoever
+//! follows them never stops. A schema that refers to itself for a part of the value is fine.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+/// Takes the closing reference out of every circle; gives the definitions it was taken from.
+pub(super) fn cut(definitions: &mut Map<String, Value>) -> Vec<String> {
+    let mut closing: Vec<_> = closing(definitions).into_iter().collect();
+    closing.sort();
+    for (from, references) in &closing {
+        if let Some(schema) = definitions.get_mut(from) {
+            remove(schema, references);
+        }
+    }
+    closing.into_iter().map(|(from, _)| from).collect()
+}
+
+const PREFIX: &str = "#/$defs/";
+
+/// The references that close a circle, by the definition they stand in. Goes all ways with a stack of
+/// its own: circles can be long.
+fn closing(definitions: &Map<String, Value>) -> HashMap<String, BTreeSet<String>> {
+    let applied: HashMap<&str, Vec<&str>> = definitions
+        .iter()
+        .map(|(name, schema)| (name.as_str(), applied(schema)))
+        .collect();
+    let mut closing: HashMap<_, BTreeSet<_>> = HashMap::new();
+    let mut ended = HashSet::new();
+    for start in definitions.keys().map(String::as_str) {
+        let mut way = vec![(start, 0)];
+        let mut on_way = HashSet::from([start]);
+        while let Some((name, tried)) = way.last_mut() {
+            let (name, next) = (*name, applied.get(name).and_then(|all| all.get(*tried)));
+            *tried += 1;
+            match next {
+                _ if ended.contains(name) => {}
+                Some(next) if on_way.contains(next) => {
+                    let references = closing.entry(name.to_owned()).or_default();
+                    references.insert(format!("{PREFIX}{next}"));
+                    continue;
+                }
+                Some(next) => {
+                    if !ended.contains(next) {
+                        on_way.insert(next);
+                        way.push((next, 0));
+                    }
+                    continue;
+                }
+                None => {}
+            }
+            ended.insert(name);
+            on_way.remove(name);
+            way.pop();
+        }
+    }
+    closing
+}
+
+/// The definitions that are applied to the same value as a schema. Its depth is limited.
+fn applied(schema: &Value) -> Vec<&str> {
+    let mut names = Vec::new();
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        names.extend(reference.and_then(|it| it.strip_prefix(PREFIX)));
+        for keyword in LISTS {
+            open.extend(
+                schema
+                    .get(keyword)
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        open.extend(SINGLE.iter().filter_map(|keyword| schema.get(*keyword)));
+        let named = schema.get("dependentSchemas").and_then(Value::as_object);
+        open.extend(named.into_iter().flat_map(Map::values));
+    }
+    names
+}
+
+const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const SINGLE: [&str; 4] = ["not", "if", "then", "else"];
+
+/// Takes references out of everything that is applied to the same value.
+fn remove(schema: &mut Value, references: &BTreeSet<String>) {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let Some(members) = schema.as_object_mut() else {
+            continue;
+        };
+        let reference = members.get("$ref").and_then(Value::as_str);
+        if reference.is_some_and(|it| references.contains(it)) {
+            members.remove("$ref");
+        }
+        for (keyword, value) in members {
+            let keyword = keyword.as_str();
+            if SINGLE.contains(&keyword) {
+                open.push(value);
+                continue;
+            }
+            match value {
+                Value::Object(named) if keyword == "dependentSchemas" => {
+                    open.extend(named.values_mut());
+                }
+                Value::Array(items) if LISTS.contains(&keyword) => open.extend(items),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_never_ends_is_cut() {
+        for (definitions, expected, changed) in [
+            (
+                json!({"A": {"$ref": "#/$defs/A"}}),
+                json!({"A": {}}),
+                vec!["A"],
+            ),
+            (
+                json!({"A": {"items": {"$ref": "#/$defs/A"}}}),
+                json!({"A": {"items": {"$ref": "#/$defs/A"}}}),
+                vec![],
+            ),
+            (
+                json!({
+                    "Cat": {"allOf": [{"$ref": "#/$defs/Pet"}, {"type": "object"}]},
+                    "Pet": {"oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}]},
+                    "Dog": {"not": {"$ref": "#/$defs/Other"}},
+                    "Other": {},
+                }),
+                json!({
+                    "Cat": {"allOf": [{"$ref": "#/$defs/Pet"}, {"type": "object"}]},
+                    "Pet": {"oneOf": [{}, {"$ref": "#/$defs/Dog"}]},
+                    "Dog": {"not": {"$ref": "#/$defs/Other"}},
+                    "Other": {},
+                }),
+                vec!["Pet"],
+            ),
+            (
+                json!({
+                    "A": {"then": {"$ref": "#/$defs/B"}},
+                    "B": {"dependentSchemas": {"x": {"$ref": "#/$defs/C"}}},
+                    "C": {"$ref": "#/$defs/A"},
+                }),
+                json!({
+                    "A": {"then": {"$ref": "#/$defs/B"}},
+                    "B": {"dependentSchemas": {"x": {"$ref": "#/$defs/C"}}},
+                    "C": {},
+                }),
+                vec!["C"],
+            ),
+        ] {
+            let mut definitions = definitions.as_object().unwrap().clone();
+            assert_eq!(cut(&mut definitions), changed);
+            assert_eq!(Value::from(definitions), expected);
+        }
+    }
+
+    #[test]
+    fn a_very_long_circle_is_cut_once() {
+        let names = 0..20_000;
+        let mut definitions: Map<String, Value> = names
+            .clone()
+            .map(|number| {
+                let next = (number + 1) % names.len();
+                (
+                    number.to_string(),
+                    json!({"$ref": format!("#/$defs/{next}")}),
+                )
+            })
+            .collect();
+        assert_eq!(cut(&mut definitions).len(), 1);
+    }
+}

@@ -1,0 +1,102 @@
+//! What the people of a service know and its description does not say, written down once and applied
+//! after every import.
+//!
+//! Here is the file; what its lines do to operations is in `apply`.
+
+mod apply;
+mod renamed;
+
+use std::collections::BTreeMap;
+
+use panpan_contract::binding::AnswerRule;
+use panpan_contract::operation::{ErrorDefinition, Idempotency};
+use panpan_contract::{Code, Effect};
+use serde::{Deserialize, Serialize};
+
+use crate::parse::{ParseError, parse};
+pub use apply::{OverlayProblem, apply_overlay};
+
+/// Changes to the operations of an import.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlay {
+    /// The lines, applied in their order.
+    #[serde(default)]
+    pub operations: Vec<OverlayLine>,
+}
+
+/// Changes to the operations of some names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OverlayLine {
+    /// The names; `*` stands for any text.
+    #[serde(rename = "match")]
+    pub pattern: String,
+    /// Whether they cannot be called from outside.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hide: bool,
+    /// Another title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Another description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Declared codes, and what they are called instead.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rename: BTreeMap<Code, Code>,
+    /// Failures declared besides those of the description.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorDefinition>,
+    /// What is assumed about side effects, by declared code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effects: BTreeMap<Code, AssumedEffect>,
+    /// What answers mean beyond their status, also those of a success.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<AnswerRule>,
+    /// Whether calling twice does harm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency: Option<Idempotency>,
+    /// The header in which the service honours an idempotency key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_header: Option<String>,
+}
+
+/// What is assumed about side effects: `none`, `unknown` or `applied`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "&'static str")]
+pub struct AssumedEffect(pub Effect);
+
+impl TryFrom<String> for AssumedEffect {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        let effect = Effect::from_word(&word);
+        let words: Vec<_> = Effect::ALL.iter().map(|it| it.word()).collect();
+        let refused = || format!("{word:?} is no effect; write {}", words.join(", "));
+        effect.map(Self).ok_or_else(refused)
+    }
+}
+
+impl From<AssumedEffect> for &'static str {
+    fn from(effect: AssumedEffect) -> &'static str {
+        effect.0.word()
+    }
+}
+
+/// Why a text is no overlay.
+#[derive(Debug, thiserror::Error)]
+pub enum OverlayError {
+    /// It is neither JSON nor YAML.
+    #[error(transparent)]
+    Text(#[from] ParseError),
+    /// It is something else than an overlay.
+    #[error("this is no overlay")]
+    Shape(#[from] serde_json::Error),
+}
+
+impl Overlay {
+    /// Reads an overlay that is written in JSON or YAML.
+    pub fn read(text: &[u8]) -> Result<Self, OverlayError> {
+        Ok(serde_json::from_value(parse(text)?)?)
+    }
+}

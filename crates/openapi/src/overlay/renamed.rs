@@ -1,0 +1,55 @@
+//! Rules that give the answers of a status the code it was renamed to.
+//!
+//! A range and `default` speak only of statuses that nothing narrower speaks of, and a rule of a range
+//! would catch those too: rules for the narrower ones stand before it.
+
+use panpan_contract::Code;
+use panpan_contract::binding::{AnswerPattern, AnswerRule};
+use panpan_contract::operation::{ErrorDefinition, StatusPattern};
+
+/// A status, and what it is called now.
+pub(super) type Renamed = (StatusPattern, Code);
+
+/// The rules for renamed statuses of an operation that declares these failures.
+pub(super) fn rules(renamed: &[Renamed], declared: &[ErrorDefinition]) -> Vec<AnswerRule> {
+    let is_renamed = |pattern| renamed.iter().any(|(it, _)| *it == pattern);
+    let last = |pattern| renamed.iter().rev().find(|(it, _)| *it == pattern);
+    let mut exact = Vec::new();
+    let mut ranges = Vec::new();
+    for definition in declared {
+        match definition.http_status {
+            Some(pattern @ StatusPattern::Exact(_)) => {
+                exact.push((pattern, definition.code.clone()));
+            }
+            Some(pattern @ StatusPattern::Range(_)) if is_renamed(pattern) => {
+                ranges.push((pattern, definition.code.clone()));
+            }
+            _ => {}
+        }
+    }
+    if let Some((_, code)) = last(StatusPattern::Default) {
+        let is_declared = |it| declared.iter().any(|known| known.http_status == Some(it));
+        let free = [4, 5].map(StatusPattern::Range).into_iter();
+        ranges.extend(
+            free.filter(|it| !is_declared(*it))
+                .map(|it| (it, code.clone())),
+        );
+    }
+    // Without a rule for a range nothing has to be kept from one.
+    exact.retain(|(pattern, _)| is_renamed(*pattern) || !ranges.is_empty());
+    let all = exact.into_iter().chain(ranges);
+    all.map(|(pattern, code)| rule(pattern, code)).collect()
+}
+
+fn rule(status: StatusPattern, code: Code) -> AnswerRule {
+    AnswerRule {
+        fits: AnswerPattern {
+            status: Some(status),
+            ..AnswerPattern::default()
+        },
+        code,
+        effect: None,
+        message_pointer: None,
+        retry_after_pointer: None,
+    }
+}
