@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use panpan_runtime::{Identity, Trace};
+use panpan_runtime::{Credentials, Identity, Trace};
 
 /// Who calls, as far as that is known.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Caller {
     pub trace: Option<Trace>,
     /// The id the caller knows its request by.
     pub request_id: Option<Arc<str>>,
+    /// Secrets it brought along for the services behind, by the names of the headers they came in.
+    pub brought: Option<Credentials>,
     /// The id of the token that proved the identity, which is no secret.
     pub token: Option<Arc<str>>,
 }
@@ -64,6 +66,7 @@ impl Caller {
             identity: None,
             trace: None,
             request_id: None,
+            brought: None,
             token: None,
         }
     }
@@ -75,6 +78,7 @@ impl Caller {
             identity: Some(identity),
             trace: None,
             request_id: None,
+            brought: None,
             token: None,
         }
     }
@@ -89,6 +93,14 @@ impl Caller {
     pub fn within(mut self, trace: Option<Trace>, request_id: Option<Arc<str>>) -> Self {
         self.trace = trace;
         self.request_id = request_id;
+        self
+    }
+}
+
+impl Caller {
+    /// The same caller with secrets for the services behind.
+    pub fn bringing(mut self, brought: Option<Credentials>) -> Self {
+        self.brought = brought;
         self
     }
 }

@@ -3,7 +3,7 @@
 //! No protocol reaches the dispatcher past the desk, so a limit holds for all of them together.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use panpan_contract::operation::Visibility;
@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::caller::Caller;
 use crate::identity::{self, Tokens};
 use crate::items::Items;
+use crate::library::Library;
 use crate::limits::{Limits, Permit, Rates, Room};
 use crate::metrics::{Counted, Metrics};
 
@@ -35,6 +36,8 @@ struct Inner {
     calls: Room,
     streams: Room,
     metrics: Metrics,
+    /// What is offered beside operations.
+    library: OnceLock<Arc<dyn Library>>,
     /// Calls somebody waits for.
     awaited: TaskTracker,
     /// Connections, which a server waits for when it stops.
@@ -99,6 +102,7 @@ impl Desk {
             streams: Room::new("subscriptions", limits.streams, limits.streams_per_caller),
             limits,
             metrics: Metrics::default(),
+            library: OnceLock::new(),
             awaited: TaskTracker::new(),
             tasks: TaskTracker::new(),
         }))
@@ -107,6 +111,16 @@ impl Desk {
     /// The dispatcher behind it.
     pub fn dispatcher(&self) -> &Dispatcher {
         &self.0.dispatcher
+    }
+
+    /// Offers resources, prompts and completion beside the operations. The first library stays.
+    pub fn lend(&self, library: Arc<dyn Library>) {
+        let _ = self.0.library.set(library);
+    }
+
+    /// What is offered beside the operations.
+    pub(crate) fn library(&self) -> Option<&dyn Library> {
+        self.0.library.get().map(|library| &**library)
     }
 
     /// What is allowed.
@@ -302,6 +316,7 @@ fn rejected(answer: Answer) -> Redacted {
 fn by(caller: &Caller, mut request: CallRequest) -> CallRequest {
     request.caller.clone_from(&caller.identity);
     request.trace = request.trace.or(caller.trace);
+    request.brought.clone_from(&caller.brought);
     request
 }
 

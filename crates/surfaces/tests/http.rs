@@ -336,6 +336,10 @@ async fn operations_are_found_described_and_exported() {
     let next = format!("/search?limit=1&after={}", page["next"].as_str().unwrap());
     assert_ne!(server.get(&next, &[]).await.json(), page);
     assert_eq!(
+        server.get("/search?q=echo", &[]).await.code(),
+        "INVALID_INPUT"
+    );
+    assert_eq!(
         server.get("/search?limit=0", &[]).await.code(),
         "INVALID_INPUT"
     );

@@ -114,6 +114,7 @@ fn settings(config: &Config) -> HttpSettings {
         hosts: hosts(config.listen.ip(), &config.hosts),
         origins: Origins(config.origins.clone()),
         tools: config.tools,
+        passed_headers: Vec::new(),
     }
 }
 

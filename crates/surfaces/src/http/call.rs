@@ -6,8 +6,10 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use http::header::ACCEPT;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::operation::OperationType;
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{Answer, CallRequest};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -16,7 +18,7 @@ use serde_json::Value;
 use super::decode::{self, Asked};
 use super::door::{Visitor, visitor};
 use super::key::Stated;
-use super::{House, answer, body, dialect};
+use super::{House, answer, body, dialect, subscribe};
 use crate::caller::Caller;
 use crate::desk::Surface;
 
@@ -61,6 +63,13 @@ impl Received {
         let stated = Stated::in_headers(&self.headers)?;
         request(asked.operation, stated, asked.stated, asked.input)
     }
+
+    /// Whether the caller names events among what it takes.
+    fn takes_events(&self) -> bool {
+        let accepted = self.headers.get_all(ACCEPT).iter();
+        let mut accepted = accepted.filter_map(|it| it.to_str().ok());
+        accepted.any(|it| it.contains("text/event-stream"))
+    }
 }
 
 fn request(
@@ -89,7 +98,8 @@ pub(super) async fn one(house: &House, visitor: Visitor, request: Request) -> Re
     respond(house, &received, request).await
 }
 
-/// `POST /operations/{namespace}/{operation}`: the body is the input.
+/// `POST /operations/{namespace}/{operation}`: the body is the input. A subscription answers with its
+/// items, as `/subscribe` does, if events are what the caller takes.
 pub(super) async fn named(
     State(house): State<House>,
     operation: Result<Path<String>, PathRejection>,
@@ -118,7 +128,19 @@ pub(super) async fn named(
         let stated = Stated::in_headers(&received.headers)?;
         self::request(operation, stated, Stated::default(), input)
     });
-    respond(&house, &received, request).await
+    match request {
+        Ok(request) if received.takes_events() && gives_items(&house, &request) => {
+            subscribe::open(house, &received, request)
+        }
+        request => respond(&house, &received, request).await,
+    }
+}
+
+/// Whether what is called gives items instead of one answer. Who may have them is not asked here.
+fn gives_items(house: &House, request: &CallRequest) -> bool {
+    let registry = house.0.desk.dispatcher().registry();
+    let operation = registry.get(&request.operation);
+    operation.is_some_and(|it| it.spec().op_type == OperationType::Subscription)
 }
 
 async fn respond(

@@ -4,6 +4,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use panpan_contract::dialect::Dialect;
 use panpan_contract::failure::Violation;
+use panpan_contract::pointer::joined;
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{CallRequest, SHOWN_CHARACTERS_LIMIT};
 use serde_json::{Value, json};
@@ -29,6 +30,9 @@ pub(super) async fn search(State(house): State<House>, request: Request) -> Resp
 
 fn found(house: &House, caller: &Caller, query: &str) -> Result<Value, Failure> {
     house.0.desk.take_share(caller)?;
+    if let Some(name) = unknown_parameter(query) {
+        return Err(no_such_parameter(name));
+    }
     let parameter = |name: &str| dialect::parameter(query, name).map(decoded);
     let limit = match parameter("limit").map(|limit| limit.parse::<usize>().map_err(|_| limit)) {
         None => RESULTS_LIMIT,
@@ -41,6 +45,23 @@ fn found(house: &House, caller: &Caller, query: &str) -> Result<Value, Failure> 
     let words: Vec<Words> = callable.iter().map(|it| Words::of(it.spec())).collect();
     let asked = parameter("query").unwrap_or_default();
     Ok(search::search(words.iter(), &asked, limit, after.as_ref()))
+}
+
+/// What can be said about a search.
+const PARAMETERS: [&str; 3] = ["query", "limit", "after"];
+
+/// A parameter that would be overlooked: a search for nothing finds everything.
+fn unknown_parameter(query: &str) -> Option<&str> {
+    let names = query.split('&').filter(|pair| !pair.is_empty());
+    let mut names = names.map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+    names.find(|name| !PARAMETERS.contains(name))
+}
+
+fn no_such_parameter(name: &str) -> Failure {
+    let shown: String = name.chars().take(SHOWN_CHARACTERS_LIMIT).collect();
+    let violation = Violation::value(joined("", &shown), "there is no such parameter")
+        .expected(PARAMETERS.join(", "));
+    Failure::new(codes::INVALID_INPUT).with_violation(violation)
 }
 
 fn unusable_limit(limit: &str) -> Failure {

@@ -18,8 +18,8 @@ use http::header::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body::Body as _;
 use panpan_contract::redact::Redactor;
-use panpan_contract::{Failure, codes};
-use panpan_runtime::Trace;
+use panpan_contract::{Failure, Secret, codes};
+use panpan_runtime::{Credentials, Trace};
 use tower::Service as _;
 
 use super::answer::{self, Unread};
@@ -159,7 +159,8 @@ impl Door {
             .desk
             .identify(token, Some(peer.address))
             .await?;
-        Ok(caller.within(trace, request_id.and_then(logged)))
+        let caller = caller.within(trace, request_id.and_then(logged));
+        Ok(caller.bringing(brought(&self.house.0.settings.passed_headers, headers)))
     }
 }
 
@@ -278,6 +279,16 @@ pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
 
 fn trace(headers: &HeaderMap) -> Option<Trace> {
     Trace::parse(headers.get(TRACEPARENT)?.to_str().ok()?)
+}
+
+/// The secrets for services behind that a request carries; most servers pass none on.
+fn brought(passed: &[HeaderName], headers: &HeaderMap) -> Option<Credentials> {
+    let stated = |name: &HeaderName| {
+        let value = headers.get(name)?.to_str().ok()?;
+        Some((name.as_str().to_owned(), Secret::new(value.to_owned())))
+    };
+    let found: Vec<_> = passed.iter().filter_map(stated).collect();
+    (!found.is_empty()).then(|| found.into_iter().collect())
 }
 
 fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {

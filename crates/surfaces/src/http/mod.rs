@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::{any, get, post};
+use http::HeaderName;
 use panpan_runtime::CancellationToken;
 
 use crate::desk::Desk;
@@ -38,6 +39,8 @@ pub struct HttpSettings {
     pub origins: Origins,
     /// How operations become MCP tools.
     pub tools: mcp::ToolForm,
+    /// Headers of callers that hold secrets for the services behind.
+    pub passed_headers: Vec<HeaderName>,
 }
 
 /// What every path knows.

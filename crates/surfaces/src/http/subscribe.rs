@@ -15,9 +15,10 @@ use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::{Failure, Redacted, codes};
+use panpan_runtime::CallRequest;
 use serde::Serialize;
 
-use super::call::receive;
+use super::call::{Received, receive};
 use super::decode::Asked;
 use super::door::REQUEST_ID;
 use super::door::visitor;
@@ -47,11 +48,14 @@ pub(super) async fn subscribe(State(house): State<House>, request: Request) -> R
         Ok(request) => request,
         Err(failure) => return answer::refused(&house, dialect, "", failure),
     };
-    match house
-        .0
-        .desk
-        .subscribe(Surface::Http, &received.caller, request)
-    {
+    open(house, &received, request)
+}
+
+/// The items of a subscription, or why there are none.
+pub(super) fn open(house: House, received: &Received, request: CallRequest) -> Response {
+    let dialect = received.dialect;
+    let desk = &house.0.desk;
+    match desk.subscribe(Surface::Http, &received.caller, request) {
         Ok(items) => opened(house, items, dialect),
         Err(failure) => {
             let status = answer::status(&failure);

@@ -1,47 +1,104 @@
-//! Telling clients that there are other tools now.
+//! Telling clients that there are other tools now, or other resources or prompts.
 //!
 //! A session is told without asking; a client of the version without sessions asks by
 //! `subscriptions/listen` and is told on the answer to that.
 
 use std::sync::{Mutex, PoisonError};
 
-use panpan_runtime::{CancellationToken, Dispatcher};
+use panpan_runtime::CancellationToken;
 use rmcp::RoleServer;
-use rmcp::service::{Peer, SubscriptionContext};
+use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
+
+use crate::desk::Desk;
+use crate::library::Revision;
 
 /// What one client has been told.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
-    /// Looked at from before a client can have seen any tools, until its watch begins.
-    since: Mutex<Option<watch::Receiver<()>>>,
+    /// Looked at from before a client can have seen any list, until its watch begins.
+    since: Mutex<Option<Watched>>,
     /// Ends the watch when the client has left.
     _watch: Mutex<Option<DropGuard>>,
 }
 
-impl Changes {
-    /// Remembers what there is now: everything after this is a change to the client.
-    pub(super) fn mark(&self, dispatcher: &Dispatcher) {
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        *since = Some(dispatcher.changes());
+/// What is watched for a client.
+#[derive(Debug)]
+struct Watched {
+    tools: watch::Receiver<()>,
+    /// With what has been seen of it.
+    library: Option<(watch::Receiver<Revision>, Revision)>,
+}
+
+/// Which lists are others now.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changed {
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+}
+
+impl Watched {
+    fn at(desk: &Desk) -> Self {
+        let library = desk.library().map(|library| {
+            let mut revisions = library.revisions();
+            let seen = *revisions.borrow_and_update();
+            (revisions, seen)
+        });
+        Self {
+            tools: desk.dispatcher().changes(),
+            library,
+        }
     }
 
-    fn since(&self, dispatcher: &Dispatcher) -> watch::Receiver<()> {
+    /// Waits for the next change; `None` when there will be none.
+    async fn changed(&mut self) -> Option<Changed> {
+        let Self { tools, library } = self;
+        let beside = async {
+            let (revisions, seen) = library.as_mut()?;
+            revisions.changed().await.ok()?;
+            let before = std::mem::replace(seen, *revisions.borrow_and_update());
+            Some(Changed {
+                tools: false,
+                resources: before.resources != seen.resources,
+                prompts: before.prompts != seen.prompts,
+            })
+        };
+        let other_tools = Changed {
+            tools: true,
+            ..Changed::default()
+        };
+        // Where there is no library, or no more of it, only tools change.
+        tokio::select! {
+            changed = tools.changed() => changed.ok().map(|()| other_tools),
+            Some(changed) = beside => Some(changed),
+        }
+    }
+}
+
+impl Changes {
+    /// Remembers what there is now: everything after this is a change to the client.
+    pub(super) fn mark(&self, desk: &Desk) {
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        since.take().unwrap_or_else(|| dispatcher.changes())
+        *since = Some(Watched::at(desk));
+    }
+
+    fn since(&self, desk: &Desk) -> Watched {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.take().unwrap_or_else(|| Watched::at(desk))
     }
 
     /// Tells a session each time, until it ends.
-    pub(super) fn tell_session(&self, dispatcher: &Dispatcher, peer: Peer<RoleServer>) {
-        let mut changes = self.since(dispatcher);
+    pub(super) fn tell_session(&self, desk: &Desk, peer: Peer<RoleServer>) {
+        let mut watched = self.since(desk);
         let ended = CancellationToken::new();
         let mut watch = self._watch.lock().unwrap_or_else(PoisonError::into_inner);
         *watch = Some(ended.clone().drop_guard());
         drop(watch);
         tokio::spawn(ended.run_until_cancelled_owned(async move {
-            while changes.changed().await.is_ok() {
-                if peer.notify_tool_list_changed().await.is_err() {
+            while let Some(changed) = watched.changed().await {
+                if changed.tell(&peer).await.is_err() {
                     return;
                 }
             }
@@ -51,23 +108,54 @@ impl Changes {
     /// Tells a subscriber each time, until it leaves or the server ends.
     pub(super) async fn tell_subscriber(
         &self,
-        dispatcher: &Dispatcher,
+        desk: &Desk,
         subscriber: &SubscriptionContext,
         shutdown: &CancellationToken,
     ) {
-        let mut changes = self.since(dispatcher);
-        let wants = subscriber.accepted().tools_list_changed == Some(true);
+        let mut watched = self.since(desk);
         loop {
             tokio::select! {
                 () = subscriber.cancelled() => return,
                 () = shutdown.cancelled() => return,
-                changed = changes.changed(), if wants => {
-                    let told = subscriber.sink().notify_tool_list_changed().await;
-                    if changed.is_err() || told.is_err() {
+                changed = watched.changed() => {
+                    let Some(changed) = changed else { return };
+                    if changed.tell_wanted(subscriber).await.is_err() {
                         return;
                     }
                 }
             }
         }
+    }
+}
+
+impl Changed {
+    async fn tell(self, peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
+        if self.tools {
+            peer.notify_tool_list_changed().await?;
+        }
+        if self.resources {
+            peer.notify_resource_list_changed().await?;
+        }
+        if self.prompts {
+            peer.notify_prompt_list_changed().await?;
+        }
+        Ok(())
+    }
+
+    async fn tell_wanted(
+        self,
+        subscriber: &SubscriptionContext,
+    ) -> Result<(), SubscriptionSendError> {
+        let (wanted, sink) = (subscriber.accepted(), subscriber.sink());
+        if self.tools && wanted.tools_list_changed == Some(true) {
+            sink.notify_tool_list_changed().await?;
+        }
+        if self.resources && wanted.resources_list_changed == Some(true) {
+            sink.notify_resource_list_changed().await?;
+        }
+        if self.prompts && wanted.prompts_list_changed == Some(true) {
+            sink.notify_prompt_list_changed().await?;
+        }
+        Ok(())
     }
 }

@@ -2,17 +2,18 @@
 
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
-    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString, CustomRequest,
-    CustomResult, ErrorCode, Implementation, InitializeRequestParams, InitializeResult,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ServerCapabilities, ServerConfig, SubscriptionFilter,
-    Tool,
+    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
+use super::library::{lent, listed, whole};
 use super::server::{Server, shown};
 
 /// What an agent is told about all tools of this server.
@@ -25,10 +26,20 @@ ask again what became of a change, repeat it with the idempotency_key it had: it
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
-        let tools = ServerCapabilities::builder()
+        let mut offered = ServerCapabilities::builder()
             .enable_tools()
-            .enable_tool_list_changed();
-        ServerConfig::new(tools.build())
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_completions()
+            .build();
+        let beside = self.offer();
+        offered.resources = offered.resources.filter(|_| beside.resources);
+        offered.prompts = offered.prompts.filter(|_| beside.prompts);
+        offered.completions = offered.completions.filter(|_| beside.completions);
+        ServerConfig::new(offered)
             .with_server_info(this)
             .with_instructions(INSTRUCTIONS)
     }
@@ -39,30 +50,28 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         self.last();
-        self.changes.mark(self.desk().dispatcher());
+        self.changes.mark(self.desk());
         let negotiated = self.negotiate_initialize(&request);
         context.peer.set_peer_info(request);
         negotiated
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let dispatcher = self.desk().dispatcher();
-        self.changes.tell_session(dispatcher, context.peer);
+        self.changes.tell_session(self.desk(), context.peer);
     }
 
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.changes.mark(self.desk().dispatcher());
+        self.changes.mark(self.desk());
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let dispatcher = self.desk().dispatcher();
         let shutdown = &self.shared.shutdown;
         self.changes
-            .tell_subscriber(dispatcher, &context, shutdown)
+            .tell_subscriber(self.desk(), &context, shutdown)
             .await;
         Ok(())
     }
@@ -92,40 +101,75 @@ impl ServerHandler for Server {
         Ok(ListToolsResult::with_all_items(tools))
     }
 
-    // What follows is not offered; the library would answer with empty lists.
+    // What follows is offered where the desk was lent a library.
 
     async fn list_prompts(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        whole(page)?;
+        listed("prompts", library.prompts(caller).await)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        let arguments = request.arguments.unwrap_or_default();
+        let prompt = library.prompt(caller, &request.name, arguments).await;
+        lent::<GetPromptResult>(prompt).map(Into::into)
     }
 
     async fn list_resources(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        whole(page)?;
+        listed("resources", library.resources(caller).await)
     }
 
     async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(ErrorData::method_not_found::<
-            ListResourceTemplatesRequestMethod,
-        >())
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        whole(page)?;
+        listed("resourceTemplates", library.templates(caller).await)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        let read = library.read(caller, &request.uri).await;
+        lent::<ReadResourceResult>(read).map(Into::into)
     }
 
     async fn complete(
         &self,
-        _: CompleteRequestParams,
-        _: RequestContext<RoleServer>,
+        mut request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        // What a client says beside its request is meant for this server.
+        request.meta = None;
+        let params = serde_json::to_value(request).unwrap_or_default();
+        lent(library.complete(caller, params).await)
     }
 
     /// Asked for only to hold headers against arguments that are repeated there.

@@ -12,6 +12,7 @@ mod general;
 mod handler;
 mod http;
 mod key;
+mod library;
 mod lines;
 mod message;
 mod name;
@@ -43,6 +44,7 @@ pub use http::{HttpService, HttpSettings, http_service};
 pub use key::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT, SEED_META_KEY};
 pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
 pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY, NAME_EXTENSION};
+pub use tools::listed;
 
 /// How operations are shown as tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -9,10 +9,26 @@ use std::sync::{Arc, PoisonError, RwLock, Weak};
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
 use panpan_runtime::{Operation, Registry};
 use rmcp::model::Tool;
+use serde_json::Value;
 
 use super::name::tool_name;
 use super::{content, key, tool};
 use crate::search::Words;
+
+/// What a client that lists the tools of a server with these operations is shown, when each is a tool of
+/// its own. Left out are internal operations, streams, and those whose input is not an object.
+pub fn listed<'a>(operations: impl IntoIterator<Item = &'a OperationSpec>) -> Value {
+    let outside = operations.into_iter().filter(|spec| answers_outside(spec));
+    let mut entries: Vec<Entry> = outside.map(Entry::of).collect();
+    tell_apart(&mut entries);
+    let tools: Vec<Tool> = entries.into_iter().filter_map(|it| it.tool).collect();
+    serde_json::json!({"tools": tools})
+}
+
+/// Whether an operation can be called from outside and answers once.
+fn answers_outside(spec: &OperationSpec) -> bool {
+    spec.visibility == Visibility::External && spec.op_type != OperationType::Subscription
+}
 
 /// The tools of the newest registry.
 #[derive(Debug, Default)]
@@ -67,12 +83,9 @@ impl Tools {
 
 impl Catalogue {
     fn of(registry: &Arc<Registry>) -> Self {
-        let answers_outside = |operation: &&Arc<Operation>| {
-            let spec = operation.spec();
-            spec.visibility == Visibility::External && spec.op_type != OperationType::Subscription
-        };
-        let operations = registry.operations().filter(answers_outside);
-        let mut entries: Vec<Entry> = operations.map(|it| Entry::of(it.spec())).collect();
+        let specs = registry.operations().map(|operation| operation.spec());
+        let outside = specs.filter(|spec| answers_outside(spec));
+        let mut entries: Vec<Entry> = outside.map(Entry::of).collect();
         tell_apart(&mut entries);
         let numbered = || entries.iter().enumerate();
         let by_operation = numbered().map(|(at, entry)| (entry.operation.clone(), at));
@@ -163,6 +176,26 @@ mod tests {
             builder.register(spec, echo)
         });
         Arc::new(builder.build().unwrap())
+    }
+
+    #[test]
+    fn what_cannot_be_called_as_a_tool_is_not_listed() {
+        let spec = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
+        let mut hidden = spec("a/hidden", OperationType::Query);
+        hidden.visibility = Visibility::Internal;
+        let mut number = spec("a/number", OperationType::Query);
+        number.input_schema = serde_json::json!({"type": "integer"});
+        let specs = [
+            spec("a/b", OperationType::Query),
+            hidden,
+            number,
+            spec("a/watch", OperationType::Subscription),
+            spec("a/write", OperationType::Mutation),
+        ];
+        let listed = listed(&specs);
+        let tools = listed["tools"].as_array().unwrap();
+        let names: Vec<&Value> = tools.iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(names, ["a__b", "a__write"]);
     }
 
     #[test]

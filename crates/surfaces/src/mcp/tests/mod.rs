@@ -3,6 +3,7 @@
 mod blocks;
 mod forms;
 mod http;
+mod lending;
 mod pipe;
 mod stopping;
 mod support;

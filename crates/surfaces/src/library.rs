@@ -1,0 +1,70 @@
+//! What is offered beside operations: resources, prompts and the completion of arguments.
+//!
+//! Whoever has such things behind implements [`Library`] and lends it to the desk; the protocols that
+//! know them pass them on. Everything is the JSON of the Model Context Protocol.
+
+use std::fmt;
+
+use panpan_contract::Failure;
+use panpan_runtime::BoxFuture;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::caller::Caller;
+
+/// What a library has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Resources and templates of them.
+    pub resources: bool,
+    /// Prompts.
+    pub prompts: bool,
+    /// The completion of arguments.
+    pub completions: bool,
+}
+
+/// How often the lists of a library have changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Revision {
+    /// Those of resources and their templates.
+    pub resources: u64,
+    /// That of prompts.
+    pub prompts: u64,
+}
+
+/// An answer of a library.
+pub type Lent<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+
+/// Resources, prompts and the completion of arguments.
+///
+/// What a caller may not see is left out of lists and fails as what is absent.
+pub trait Library: Send + Sync + fmt::Debug {
+    /// What there is. Asked whenever a client begins, and answered without waiting.
+    fn offer(&self) -> Offer;
+
+    /// Tells when a list has changed.
+    fn revisions(&self) -> watch::Receiver<Revision>;
+
+    /// All resources, as they stand in the result of `resources/list`.
+    fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
+
+    /// All templates of resources, as they stand in the result of `resources/templates/list`.
+    fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
+
+    /// A resource, as the result of `resources/read`.
+    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value>;
+
+    /// All prompts, as they stand in the result of `prompts/list`.
+    fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
+
+    /// A prompt with its arguments filled in, as the result of `prompts/get`.
+    fn prompt<'a>(
+        &'a self,
+        caller: &'a Caller,
+        name: &'a str,
+        arguments: Map<String, Value>,
+    ) -> Lent<'a, Value>;
+
+    /// Values for an argument, as the result of `completion/complete`; gets the params of it.
+    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value>;
+}

@@ -1,0 +1,249 @@
+//! Resources, prompts and completion are passed on where there is something behind, and only there.
+
+use panpan_contract::codes;
+use rmcp::model::{ClientRequest, CustomRequest};
+use rmcp::service::RunningService;
+use rmcp::{RoleClient, ServiceError};
+use serde_json::Map;
+use tokio::sync::watch;
+
+use super::*;
+use crate::caller::Caller;
+use crate::library::{Lent, Library, Offer, Revision};
+
+use super::wire::Wire;
+use crate::mcp::HttpSettings;
+
+const SECRET: &str = "sk-live-abcdefghijklmnopqrstuvwxyz012345";
+
+/// A library with one thing of each kind.
+#[derive(Debug)]
+struct Shelf(Offer, watch::Sender<Revision>);
+
+impl Library for Shelf {
+    fn offer(&self) -> Offer {
+        self.0
+    }
+
+    fn revisions(&self) -> watch::Receiver<Revision> {
+        self.1.subscribe()
+    }
+
+    fn resources<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(async { Ok(vec![json!({"uri": "test://one", "name": "one"})]) })
+    }
+
+    fn templates<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(async { Ok(vec![json!({"uriTemplate": "test://{name}", "name": "any"})]) })
+    }
+
+    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
+        Box::pin(async move {
+            match uri {
+                "test://one" => Ok(json!({"contents": [{"uri": uri, "text": "hi"}]})),
+                "test://odd" => Ok(json!({"pages": 3})),
+                _ => Err(Failure::new(codes::ARTIFACT_NOT_FOUND)
+                    .with_message(format!("nothing there, with {SECRET}"))),
+            }
+        })
+    }
+
+    fn prompts<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(async { Ok(vec![json!({"name": "one__greet"})]) })
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        _: &'a Caller,
+        name: &'a str,
+        arguments: Map<String, Value>,
+    ) -> Lent<'a, Value> {
+        let text = format!("{name} {}", Value::from(arguments));
+        let content = json!({"type": "text", "text": text});
+        Box::pin(async move { Ok(json!({"messages": [{"role": "user", "content": content}]})) })
+    }
+
+    fn complete<'a>(&'a self, _: &'a Caller, params: Value) -> Lent<'a, Value> {
+        let value = params["argument"]["value"].clone();
+        let meta = params.get("_meta").is_some().to_string();
+        Box::pin(async move { Ok(json!({"completion": {"values": [value, meta]}})) })
+    }
+}
+
+async fn client(library: Option<Offer>) -> RunningService<RoleClient, ()> {
+    let desk = desk(Registry::builder().register(query("test/echo"), echo));
+    if let Some(offer) = library {
+        desk.lend(Arc::new(Shelf(offer, watch::Sender::default())));
+    }
+    ().serve(served(desk)).await.unwrap()
+}
+
+async fn answered(
+    client: &RunningService<RoleClient, ()>,
+    method: &str,
+    params: Value,
+) -> Result<Value, (i32, Value)> {
+    let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+    match client.send_request(request).await {
+        Ok(result) => Ok(serde_json::to_value(result).unwrap()),
+        Err(ServiceError::McpError(error)) => {
+            let written = serde_json::to_value(&error).unwrap();
+            Err((error.code.0, written))
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+const ALL: Offer = Offer {
+    resources: true,
+    prompts: true,
+    completions: true,
+};
+
+#[tokio::test]
+async fn only_what_is_behind_is_offered() {
+    let some = Offer {
+        prompts: true,
+        ..Offer::default()
+    };
+    for (library, resources, prompts, completions) in [
+        (None, false, false, false),
+        (Some(Offer::default()), false, false, false),
+        (Some(some), false, true, false),
+        (Some(ALL), true, true, true),
+    ] {
+        let client = client(library).await;
+        let offered = client.peer_info().unwrap().capabilities.clone();
+        let found = (
+            offered.resources.is_some(),
+            offered.prompts.is_some(),
+            offered.completions.is_some(),
+        );
+        assert_eq!(found, (resources, prompts, completions), "{library:?}");
+        assert!(offered.tools.is_some());
+    }
+}
+
+#[tokio::test]
+async fn without_a_library_there_are_no_such_methods() {
+    let client = client(None).await;
+    for (method, params) in [
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "test://one"})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "greet"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": ""}}),
+        ),
+    ] {
+        let (code, _) = answered(&client, method, params).await.unwrap_err();
+        assert_eq!(code, -32601, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_library_has_is_passed_on() {
+    let client = client(Some(ALL)).await;
+    let asked = json!({
+        "ref": {"type": "ref/prompt", "name": "one__greet"},
+        "argument": {"name": "who", "value": "A"},
+        "_meta": {"mine": 1},
+    });
+    for (method, params, pointer, expected) in [
+        (
+            "resources/list",
+            json!({}),
+            "/resources/0/uri",
+            "test://one",
+        ),
+        (
+            "resources/templates/list",
+            json!({}),
+            "/resourceTemplates/0/uriTemplate",
+            "test://{name}",
+        ),
+        (
+            "resources/read",
+            json!({"uri": "test://one"}),
+            "/contents/0/text",
+            "hi",
+        ),
+        ("prompts/list", json!({}), "/prompts/0/name", "one__greet"),
+        (
+            "prompts/get",
+            json!({"name": "one__greet", "arguments": {"who": "Ada"}}),
+            "/messages/0/content/text",
+            "one__greet {\"who\":\"Ada\"}",
+        ),
+        (
+            "completion/complete",
+            asked.clone(),
+            "/completion/values/0",
+            "A",
+        ),
+        (
+            "completion/complete",
+            asked,
+            "/completion/values/1",
+            "false",
+        ),
+    ] {
+        let result = answered(&client, method, params).await.unwrap();
+        assert_eq!(result.pointer(pointer), Some(&json!(expected)), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn failures_of_a_library_are_whole_and_without_secrets() {
+    let client = client(Some(ALL)).await;
+    for (uri, code) in [
+        ("test://none", "ARTIFACT_NOT_FOUND"),
+        ("test://odd", "ERR_HTTP_502_BAD_GATEWAY"),
+    ] {
+        let refused = answered(&client, "resources/read", json!({"uri": uri})).await;
+        let (number, error) = refused.unwrap_err();
+        assert!(number > 0, "{error}");
+        let document = json!({"jsonrpc": "2.0", "id": 1, "error": error});
+        let reply = panpan_contract::dialect::Dialect::JsonRpc.read(document);
+        let failure = reply.unwrap().outcome.unwrap_err();
+        assert_eq!(failure.code().as_str(), code);
+        assert!(!error.to_string().contains("sk-live"), "{error}");
+    }
+    let (code, _) = answered(&client, "prompts/list", json!({"cursor": "2"}))
+        .await
+        .unwrap_err();
+    assert_eq!(code, -32602);
+}
+
+#[tokio::test]
+async fn sessions_and_subscribers_are_told_of_other_lists() {
+    let desk = desk(Registry::builder().register(query("test/echo"), echo));
+    let revisions = watch::Sender::new(Revision::default());
+    desk.lend(Arc::new(Shelf(ALL, revisions.clone())));
+    let wire = Wire::to(desk, HttpSettings::default()).await;
+    let session = wire.session().await;
+    let mut told = session.send("GET", b"").await;
+    let wanted = json!({"notifications": {"promptsListChanged": true}});
+    let mut wanting = wire.modern("subscriptions/listen", wanted).await;
+    let accepted = wanting.next().await.unwrap();
+    assert_eq!(
+        accepted["params"]["notifications"],
+        json!({"promptsListChanged": true})
+    );
+    for (resources, prompts, kinds) in [
+        (1, 0, &["resources"][..]),
+        (1, 1, &["prompts"]),
+        (2, 2, &["resources", "prompts"]),
+    ] {
+        revisions.send_replace(Revision { resources, prompts });
+        for kind in kinds {
+            let method = json!(format!("notifications/{kind}/list_changed"));
+            assert_eq!(told.next().await.unwrap()["method"], method);
+            if *kind == "prompts" {
+                assert_eq!(wanting.next().await.unwrap()["method"], method);
+            }
+        }
+    }
+}
