@@ -1,4 +1,5 @@
-//! Numbers by themselves: how soon a server is ready, and how much memory it holds.
+//! Numbers by themselves: how soon a server is ready, how much memory it holds, and how much longer an
+//! answer takes through it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ const STARTS: usize = 9;
 /// How many calls have been made by each protocol when memory is looked at.
 const CALLS: usize = 4000;
 
+/// How many answers are waited for, one by one.
+const ANSWERS: usize = 3000;
+
 /// A number that has to stay within a limit.
 pub(crate) struct Figure {
     name: &'static str,
@@ -29,7 +33,7 @@ pub(crate) struct Figure {
 }
 
 /// Those there are.
-pub(crate) fn all() -> [Figure; 4] {
+pub(crate) fn all() -> [Figure; 5] {
     [
         Figure {
             name: "from start to ready, 1,000 operations",
@@ -55,6 +59,12 @@ pub(crate) fn all() -> [Figure; 4] {
             limit: 400.0,
             find: with_websockets,
         },
+        Figure {
+            name: "what an imported operation takes longer",
+            unit: "ms",
+            limit: 0.5,
+            find: added_by_the_gateway,
+        },
     ]
 }
 
@@ -63,7 +73,7 @@ impl Figure {
     pub(crate) fn measure(&self) -> anyhow::Result<bool> {
         let found = (self.find)().with_context(|| self.name)?;
         let (shown, limit) = (format!("{found:.1} {}", self.unit), self.limit);
-        println!("{:<NAME_WIDTH$} {shown:>49} {limit:>9.0}", self.name);
+        println!("{:<NAME_WIDTH$} {shown:>49} {limit:>9}", self.name);
         Ok(found <= limit)
     }
 }
@@ -116,6 +126,56 @@ fn with_websockets() -> anyhow::Result<f64> {
     runtime.block_on(until_ready(&process))?;
     let _open = runtime.block_on(idle::websockets(process.address))?;
     process.resident_mb()
+}
+
+/// By how much the median of answers through panpan is later than that of those asked for directly. One
+/// is asked for at a time, in turn.
+fn added_by_the_gateway() -> anyhow::Result<f64> {
+    let echo = Process::start(&Role::Echo)?;
+    let gateway = Process::start(&Role::Gateway {
+        upstream: echo.address,
+    })?;
+    load::runtime()?.block_on(async {
+        let mut direct = Asking::begin(&echo, Kind::Upstream).await?;
+        let mut through = Asking::begin(&gateway, Kind::Imported).await?;
+        for _ in 0..ANSWERS {
+            direct.ask().await?;
+            through.ask().await?;
+        }
+        Ok((through.median() - direct.median()) * 1e3)
+    })
+}
+
+/// One who asks for one thing after the other.
+struct Asking {
+    connection: Connection,
+    request: Vec<u8>,
+    times: Vec<Duration>,
+}
+
+impl Asking {
+    async fn begin(process: &Process, kind: Kind) -> anyhow::Result<Self> {
+        let mut connection = Connection::open(process.address).await?;
+        let request = kind.prepare(&mut connection, process.address).await?;
+        connection.exchange(&request).await?;
+        kind.check(connection.body())?;
+        Ok(Self {
+            connection,
+            request,
+            times: Vec::new(),
+        })
+    }
+
+    async fn ask(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        self.connection.exchange(&self.request).await?;
+        self.times.push(begun.elapsed());
+        Ok(())
+    }
+
+    fn median(&self) -> f64 {
+        ratio::median(&self.times).as_secs_f64()
+    }
 }
 
 /// A folder for the store of one server, removed when it is dropped.

@@ -1,5 +1,6 @@
 //! The speed goals of the surfaces: what a request costs a server of panpan, against what it costs a bare
-//! server that does the same work; how soon a server is ready, and how much memory it takes.
+//! server that does the same work; how soon a server is ready, how much memory it takes, and how much longer
+//! an answer takes through it.
 //!
 //! Every server is this same program, started again by role, so that all are built alike. What they cost
 //! is the processor time the system counted for their process; the one who asks is another process.
@@ -12,14 +13,16 @@ mod ratio;
 mod request;
 mod serve;
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 
+use process::Process;
 use ratio::Ratio;
 use request::Kind;
 use serve::Role;
 
 /// How wide the column of names is.
-const NAME_WIDTH: usize = 44;
+const NAME_WIDTH: usize = 45;
 
 fn main() -> anyhow::Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -47,7 +50,8 @@ fn measure(planted: bool) -> anyhow::Result<bool> {
         "goal", "cpu", "a second", "baseline", "a second", "ratio", "limit"
     );
     let mut met = true;
-    for ratio in ratios() {
+    let echo = Process::start(&Role::Echo)?;
+    for ratio in ratios(echo.address) {
         met &= ratio.measure(planted)?;
     }
     if !planted {
@@ -58,31 +62,42 @@ fn measure(planted: bool) -> anyhow::Result<bool> {
     Ok(met)
 }
 
-fn ratios() -> [Ratio; 4] {
+fn ratios(echo: SocketAddr) -> [Ratio; 5] {
     [
         Ratio {
             name: "/call, against a handler of axum",
             limit: 1.25,
             kind: Kind::Call,
+            work: Role::panpan(),
             baseline: Role::Axum,
         },
         Ratio {
             name: "JSON-RPC, against jsonrpsee",
             limit: 1.0,
             kind: Kind::JsonRpc,
+            work: Role::panpan(),
             baseline: Role::Jsonrpsee,
         },
         Ratio {
             name: "MCP 2026-07-28, against rmcp",
             limit: 1.15,
             kind: Kind::Mcp,
+            work: Role::panpan(),
             baseline: Role::Rmcp,
         },
         Ratio {
             name: "MCP 2025-11-25 in a session, against rmcp",
             limit: 1.15,
             kind: Kind::McpSession,
+            work: Role::panpan(),
             baseline: Role::Rmcp,
+        },
+        Ratio {
+            name: "an imported operation, against axum and hyper",
+            limit: 1.4,
+            kind: Kind::Imported,
+            work: Role::Gateway { upstream: echo },
+            baseline: Role::PassThrough { upstream: echo },
         },
     ]
 }

@@ -21,6 +21,7 @@ pub(crate) struct Ratio {
     pub(crate) name: &'static str,
     pub(crate) limit: f64,
     pub(crate) kind: Kind,
+    pub(crate) work: Role,
     pub(crate) baseline: Role,
 }
 
@@ -28,7 +29,7 @@ impl Ratio {
     /// Whether it is within its limit.
     pub(crate) fn measure(&self, planted: bool) -> anyhow::Result<bool> {
         let repeats = if planted { 3 } else { 1 };
-        let mut work = Asked::begin(&Role::panpan(), self.kind)?;
+        let mut work = Asked::begin(&self.work, self.kind)?;
         let mut baseline = Asked::begin(&self.baseline, self.kind)?;
         for _ in 0..ROUNDS {
             work.round(repeats)?;

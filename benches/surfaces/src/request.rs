@@ -13,6 +13,12 @@ pub(crate) const ECHO: &str = "bench/echo";
 /// The same as a tool.
 pub(crate) const ECHO_TOOL: &str = "bench__echo";
 
+/// The path of a server that gives back the body.
+pub(crate) const ECHO_PATH: &str = "/echo";
+
+/// The operation that such a server carries out.
+pub(crate) const IMPORTED: &str = "imported/echo";
+
 /// A protocol, and the paths it is served at by everybody.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
@@ -24,6 +30,10 @@ pub(crate) enum Kind {
     Mcp,
     /// MCP in a session at `/mcp`.
     McpSession,
+    /// `/call` of an operation that another server carries out.
+    Imported,
+    /// The same asked of that server itself.
+    Upstream,
 }
 
 const JSON: &str = "content-type: application/json\r\n";
@@ -60,6 +70,11 @@ impl Kind {
                 let body = json!({"operation": ECHO, "input": input()});
                 post(address, "/call", JSON, &body)
             }
+            Self::Imported => {
+                let body = json!({"operation": IMPORTED, "input": {"body": input()}});
+                post(address, "/call", JSON, &body)
+            }
+            Self::Upstream => post(address, ECHO_PATH, JSON, &input()),
             Self::JsonRpc => post(address, "/rpc", JSON, &rpc(ECHO, input())),
             Self::Mcp => {
                 let headers = format!(
@@ -83,7 +98,8 @@ impl Kind {
     pub(crate) fn check(self, body: &[u8]) -> anyhow::Result<()> {
         let body = std::str::from_utf8(body)?;
         let pointer = match self {
-            Self::Call => "/output",
+            Self::Call | Self::Imported => "/output",
+            Self::Upstream => "",
             Self::JsonRpc => "/result",
             Self::Mcp | Self::McpSession => "/result/structuredContent",
         };

@@ -1,11 +1,16 @@
 //! From an HTTP answer to a failure.
 //!
-//! Looks at status, headers and body as they came; reads no clock: the time is an argument.
+//! Looks at status, headers and body as they came; reads no clock: the time is an argument. What a body
+//! says is found in `lift`.
 
 use jiff::Timestamp;
 use panpan_contract::catalogue::for_status;
+use panpan_contract::classify::{LlmFailure, ProviderAnswer, category_of_words};
 use panpan_contract::failure::Upstream;
-use panpan_contract::{Category, Effect, Failure, Kind, codes, read, retry};
+use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
+use serde_json::Value;
+
+use crate::lift::{self, Lifted};
 
 /// What an upstream answered.
 #[derive(Clone, Copy, Debug)]
@@ -34,23 +39,135 @@ pub fn classify(answer: &Answer<'_>, now: Timestamp) -> Option<Failure> {
     if answer.status < 400 {
         return None;
     }
+    let document = lift::parsed(answer.body);
+    if let Some(failure) = document.as_ref().and_then(lift::panpan_failure) {
+        return Some(failure);
+    }
+    let lifted = document.as_ref().map(lift::lift).unwrap_or_default();
+    let failure = Failure::new(kind(answer, &lifted))
+        .with_message(message(answer, &lifted))
+        .with_upstream(upstream(answer, &lifted))
+        .with_violations(lifted.violations);
+    let failure = match lifted.message {
+        Some(said) => failure.with_detail("upstream_message", said),
+        None => failure,
+    };
+    Some(hinted(failure, answer, document.as_ref(), now))
+}
+
+/// The code: by the service's own words where they are known to say more than the status.
+fn kind(answer: &Answer<'_>, lifted: &Lifted) -> Kind {
+    let words: Vec<&str> = lifted.words.iter().map(String::as_str).collect();
+    let said = ProviderAnswer {
+        status: Some(answer.status),
+        words: &words,
+        message: lifted.message.as_deref().unwrap_or_default(),
+    };
+    let known = LlmFailure::of_words(&words);
+    if known == Some(LlmFailure::QuotaSpent) {
+        return LlmFailure::QuotaSpent.into();
+    }
+    if is_spent(&words) {
+        return codes::ERR_RESOURCE_EXHAUSTED.into();
+    }
+    if lifted.is_model_provider || answer.provider.is_some_and(is_model_provider) {
+        let failure = LlmFailure::of(said);
+        let is_telling = matches!(
+            failure,
+            LlmFailure::ContextTooLong | LlmFailure::InvalidModel
+        );
+        if known.is_some() || is_telling {
+            return failure.into();
+        }
+    }
+    if answer.status == 403 && is_rate_limit(answer, &words) {
+        return codes::ERR_HTTP_429_RATE_LIMITED.into();
+    }
     // Beyond 599 there is no HTTP: whoever answered garbled what stands behind.
-    let kind = for_status(answer.status)
-        .map_or_else(|| Kind::from(codes::ERR_HTTP_502_BAD_GATEWAY), Kind::from);
-    let failure = Failure::new(kind)
-        .with_message(format!("{} answered HTTP {}", who(answer), answer.status))
-        .with_upstream(upstream(answer));
-    Some(hinted(failure, answer, now))
+    for_status(answer.status).map_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into(), Kind::from)
 }
 
-fn who(answer: &Answer<'_>) -> String {
-    answer.provider.unwrap_or("the upstream").to_owned()
+/// Words for a quota that is used up for longer than anyone waits.
+const SPENT: &[&str] = &["dailylimitexceeded", "quotaexceeded", "quota_exceeded"];
+
+fn is_spent(words: &[&str]) -> bool {
+    let mut words = words.iter().map(|word| word.to_ascii_lowercase());
+    words.any(|word| SPENT.contains(&word.as_str()))
 }
 
-fn upstream(answer: &Answer<'_>) -> Upstream {
+/// Hosts of providers of language models, by their ends.
+const MODEL_PROVIDERS: &[&str] = &[
+    "api.anthropic.com",
+    "api.cohere.com",
+    "api.deepseek.com",
+    "api.groq.com",
+    "api.mistral.ai",
+    "api.openai.com",
+    "api.x.ai",
+    "generativelanguage.googleapis.com",
+    "openai.azure.com",
+    "openrouter.ai",
+];
+
+fn is_model_provider(host: &str) -> bool {
+    MODEL_PROVIDERS.iter().any(|known| {
+        let before = host.strip_suffix(known);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    })
+}
+
+/// Whether a denial is a rate limit: some services say so with the words, others with the headers of
+/// one. A header that counts what is left is on every answer, and tells only when nothing is.
+fn is_rate_limit(answer: &Answer<'_>, words: &[&str]) -> bool {
+    let by_words = words.iter().any(|word| {
+        let word = snake(word);
+        category_of_words(&word) == Some(Category::RateLimit)
+    });
+    by_words
+        || answer.headers.iter().any(|(name, value)| {
+            let name = name.to_ascii_lowercase();
+            match name.as_str() {
+                "retry-after" | "retry-after-ms" => !value.trim().is_empty(),
+                "x-ratelimit-remaining" | "ratelimit-remaining" => value.trim() == "0",
+                _ => false,
+            }
+        })
+}
+
+/// A word as codes are written: `rateLimitExceeded` is `RATE_LIMIT_EXCEEDED`.
+fn snake(word: &str) -> String {
+    let mut snake = String::with_capacity(word.len() + 4);
+    let mut after_small = false;
+    for letter in word.chars() {
+        if letter.is_ascii_uppercase() && after_small {
+            snake.push('_');
+        }
+        after_small = letter.is_ascii_lowercase();
+        snake.push(if letter == '-' {
+            '_'
+        } else {
+            letter.to_ascii_uppercase()
+        });
+    }
+    snake
+}
+
+fn message(answer: &Answer<'_>, lifted: &Lifted) -> String {
+    let who = answer.provider.unwrap_or("the upstream");
+    let status = answer.status;
+    match &lifted.message {
+        Some(said) => format!("{who} answered HTTP {status}: {said}"),
+        None => format!("{who} answered HTTP {status}"),
+    }
+}
+
+fn upstream(answer: &Answer<'_>, lifted: &Lifted) -> Upstream {
     let mut upstream = Upstream::status(answer.status);
     if let Some(provider) = answer.provider {
         upstream = upstream.provider(provider);
+    }
+    if let Some(code) = lifted.words.first() {
+        upstream = upstream.code(code.as_str());
     }
     if !answer.body.is_empty() {
         upstream = upstream.excerpt(answer.body);
@@ -59,9 +176,19 @@ fn upstream(answer: &Answer<'_>) -> Upstream {
 }
 
 /// Adds when to come back. The end of a quota's window explains a rate limit and nothing else.
-fn hinted(failure: Failure, answer: &Answer<'_>, now: Timestamp) -> Failure {
+fn hinted(
+    failure: Failure,
+    answer: &Answer<'_>,
+    document: Option<&Value>,
+    now: Timestamp,
+) -> Failure {
+    let failure = if retry::forbids_retry(answer.headers.iter().copied()) {
+        failure.with_max_retries(0)
+    } else {
+        failure
+    };
     let in_headers = retry::from_headers(answer.headers.iter().copied(), now);
-    let in_body = || retry::from_body(&read::document(answer.body.as_bytes()).ok()?, now);
+    let in_body = || retry::from_body(document?, now);
     let hint = in_headers
         .or_else(in_body)
         .filter(|hint| failure.category() == Category::RateLimit || !hint.is_quota_reset());

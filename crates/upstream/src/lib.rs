@@ -1,9 +1,28 @@
-//! The services behind the tools: what their answers mean, and how a running panpan is asked.
+//! The services behind the tools: what their answers mean, and how they are asked.
 //!
-//! The only crate that opens sockets outwards. The guarded client of other services, and the handlers
-//! of imported operations, will live here too.
+//! The only crate that opens sockets outwards. Everything goes through [`Client`], which asks the guard
+//! first; only [`remote`] and [`mcp`] go where their own users told them to.
 
+mod broken;
 mod classify;
+mod client;
+mod events;
+mod guard;
+mod lift;
+pub mod mcp;
 pub mod remote;
+mod service;
+mod tls;
+mod trouble;
 
 pub use classify::{Answer, classify};
+pub use client::{
+    Client, ClientSettings, Incoming, IncomingStream, Lookup, Lookups, Outgoing, SystemLookup,
+};
+pub use events::{EVENT_BYTES_LIMIT, Event};
+pub use guard::{Allowed, AllowedError, Forbidden, Refusal, Trust, check_address, check_url};
+pub use reqwest::header;
+pub use reqwest::{Method, Url};
+pub use service::{BindingError, Service};
+pub use tls::SetupError;
+pub use trouble::Stake;

@@ -28,10 +28,10 @@ pub(super) async fn axum() -> anyhow::Result<()> {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Asked {
+pub(super) struct Asked {
     #[allow(dead_code, reason = "read like everything else, and looked up nowhere")]
     operation: String,
-    input: Value,
+    pub(super) input: Value,
     #[allow(dead_code, reason = "read where it is sent")]
     idempotency_key: Option<String>,
     #[allow(dead_code, reason = "read where it is sent")]
@@ -41,18 +41,24 @@ struct Asked {
 }
 
 #[derive(Serialize)]
-struct Answered {
+pub(super) struct Answered {
     request_id: Uuid,
     result: &'static str,
     output: Value,
 }
 
+impl Answered {
+    pub(super) fn with(output: Value) -> Self {
+        Self {
+            request_id: Uuid::new_v4(),
+            result: "success",
+            output,
+        }
+    }
+}
+
 async fn call(Json(asked): Json<Asked>) -> Json<Answered> {
-    Json(Answered {
-        request_id: Uuid::new_v4(),
-        result: "success",
-        output: asked.input,
-    })
+    Json(Answered::with(asked.input))
 }
 
 /// A server of jsonrpsee with one method.
@@ -78,7 +84,7 @@ pub(super) async fn rmcp() -> anyhow::Result<()> {
     serve(router).await
 }
 
-async fn serve(router: Router) -> anyhow::Result<()> {
+pub(super) async fn serve(router: Router) -> anyhow::Result<()> {
     // Without it every answer in more than one piece waits for the other side to acknowledge the first.
     let listener = super::listen().await?.tap_io(|stream| {
         let _ = stream.set_nodelay(true);

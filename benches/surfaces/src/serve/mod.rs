@@ -1,6 +1,7 @@
 //! The servers that are asked, one in each process.
 
 mod bare;
+mod gateway;
 mod panpan;
 
 use std::io::{Read as _, Write as _};
@@ -29,6 +30,18 @@ pub(crate) enum Role {
     Jsonrpsee,
     /// A tool of rmcp.
     Rmcp,
+    /// Gives back what it is sent.
+    Echo,
+    /// All of panpan in front of an operation that another server carries out.
+    Gateway {
+        /// Where that server is.
+        upstream: SocketAddr,
+    },
+    /// A handler of axum that reads and writes the same, and asks with the client of hyper.
+    PassThrough {
+        /// Where the server is that is asked.
+        upstream: SocketAddr,
+    },
 }
 
 impl Role {
@@ -52,6 +65,9 @@ impl Role {
             Self::Axum => plain("axum"),
             Self::Jsonrpsee => plain("jsonrpsee"),
             Self::Rmcp => plain("rmcp"),
+            Self::Echo => plain("echo"),
+            Self::Gateway { upstream } => vec!["gateway".to_owned(), upstream.to_string()],
+            Self::PassThrough { upstream } => vec!["pass".to_owned(), upstream.to_string()],
         }
     }
 
@@ -65,6 +81,13 @@ impl Role {
             ["axum"] => Self::Axum,
             ["jsonrpsee"] => Self::Jsonrpsee,
             ["rmcp"] => Self::Rmcp,
+            ["echo"] => Self::Echo,
+            ["gateway", upstream] => Self::Gateway {
+                upstream: upstream.parse()?,
+            },
+            ["pass", upstream] => Self::PassThrough {
+                upstream: upstream.parse()?,
+            },
             _ => bail!("there is no such role: {arguments:?}"),
         })
     }
@@ -84,6 +107,9 @@ pub(crate) fn run(role: &Role) -> anyhow::Result<()> {
                 Role::Axum => bare::axum().await,
                 Role::Jsonrpsee => bare::jsonrpsee().await,
                 Role::Rmcp => bare::rmcp().await,
+                Role::Echo => gateway::echo().await,
+                Role::Gateway { upstream } => gateway::panpan(upstream).await,
+                Role::PassThrough { upstream } => gateway::pass_through(upstream).await,
             }
         }
     });

@@ -8,7 +8,7 @@ use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Context, Dispatcher, Registry, World};
+use panpan_runtime::{Builder, Context, Dispatcher, Registration, Registry, World};
 use panpan_store::{MemoryStore, SqliteStore};
 use panpan_surfaces::http::{HttpSettings, router};
 use panpan_surfaces::identity::Tokens;
@@ -33,6 +33,18 @@ pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::
             desk(operations, Arc::new(store))?
         }
     };
+    serve_desk(desk).await
+}
+
+/// Serves operations besides its own that others carry out.
+pub(super) async fn serve_imported(imported: Vec<Registration>) -> anyhow::Result<()> {
+    let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+    let outcomes: Arc<dyn Outcomes> = store.clone();
+    let builder = imported.into_iter().fold(Registry::builder(), Builder::add);
+    serve_desk(behind_desk(builder, outcomes, store)?).await
+}
+
+async fn serve_desk(desk: Desk) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
     let router = router(desk.clone(), HttpSettings::default(), stopping.clone());
     tokio::spawn(tend(desk.dispatcher().clone()));
@@ -46,12 +58,21 @@ fn desk<S: Outcomes + Documents + 'static>(
     store: Arc<S>,
 ) -> anyhow::Result<Desk> {
     let outcomes: Arc<dyn Outcomes> = store.clone();
-    let builder = panpan_operations::demo(Registry::builder()).with_services();
-    let builder = panpan_operations::calls(builder, &outcomes);
-    let registry = (0..operations).try_fold(builder, |builder, number| {
+    let registry = (0..operations).try_fold(Registry::builder(), |builder, number| {
         anyhow::Ok(builder.register(spec(number)?, echo))
     })?;
-    let dispatcher = Dispatcher::new(registry.build()?, World::system(outcomes));
+    behind_desk(registry, outcomes, store)
+}
+
+/// The operations with those every server has.
+fn behind_desk<S: Documents + 'static>(
+    builder: Builder,
+    outcomes: Arc<dyn Outcomes>,
+    store: Arc<S>,
+) -> anyhow::Result<Desk> {
+    let builder = panpan_operations::demo(builder).with_services();
+    let builder = panpan_operations::calls(builder, &outcomes);
+    let dispatcher = Dispatcher::new(builder.build()?, World::system(outcomes));
     let tokens = Tokens::new(store, Arc::new(SystemClock));
     Ok(Desk::new(
         dispatcher,

@@ -13,8 +13,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::RemoteAnswer;
-use super::client::shown;
 use crate::classify::{Answer, classify};
+use crate::trouble::shown;
 
 /// The longest answer that is read, in bytes.
 pub const ANSWER_BYTES_LIMIT: usize = 16 * 1024 * 1024;

@@ -1,19 +1,14 @@
-//! Making the HTTP client: which addresses are taken, which certificates are trusted.
+//! Making the HTTP client: which addresses are taken, and what is presented there.
 //!
-//! The client follows no redirect, uses no proxy and repeats nothing: what it is told to send goes to
-//! the address it was given, once.
+//! The address was written by whoever runs this program, so that any host will do.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::Secret;
 use reqwest::header::HeaderValue;
-use reqwest::{Client, Url, redirect, retry};
-use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::{Error as PemError, PemObject};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::Verifier;
+use reqwest::{Client, Url};
+
+use crate::tls::{self, SetupError};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -33,18 +28,9 @@ pub enum RemoteError {
     /// The token holds what no header may.
     #[error("the token holds characters no token has, such as a line break")]
     Token,
-    /// The PEM cannot be read.
-    #[error("the certificates to trust cannot be read as PEM")]
-    Pem(#[source] PemError),
-    /// There is nothing in the PEM.
-    #[error("there is no certificate among the certificates to trust")]
-    NoCertificate,
-    /// TLS cannot be set up, usually for want of certificates to trust.
-    #[error("TLS cannot be set up")]
-    Tls(#[source] rustls::Error),
     /// The client cannot be set up.
-    #[error("the HTTP client cannot be set up")]
-    Client(#[source] reqwest::Error),
+    #[error(transparent)]
+    Setup(#[from] SetupError),
 }
 
 /// The address everything is asked below, with a path that ends in a slash.
@@ -70,11 +56,6 @@ pub(super) fn base(text: &str) -> Result<Url, RemoteError> {
     Ok(url)
 }
 
-/// The address as people write it.
-pub(super) fn shown(url: &Url) -> &str {
-    url.as_str().trim_end_matches('/')
-}
-
 /// A path below the address.
 pub(super) fn below(base: &Url, name: &str) -> Url {
     let mut url = base.clone();
@@ -90,50 +71,18 @@ pub(super) fn bearer(token: &Secret<String>) -> Result<HeaderValue, RemoteError>
     Ok(value)
 }
 
-pub(super) fn build(
+pub(crate) fn build(
     url: &Url,
     ca: Option<&[u8]>,
     timeout: Duration,
 ) -> Result<Client, RemoteError> {
-    Client::builder()
-        .tls_backend_preconfigured(tls(url, ca)?)
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .referer(false)
-        .connect_timeout(CONNECT.min(timeout))
-        .user_agent(concat!("panpan/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(RemoteError::Client)
-}
-
-/// The cryptography is passed along: what the rest of the process uses is not touched.
-fn tls(url: &Url, ca: Option<&[u8]>) -> Result<ClientConfig, RemoteError> {
-    let provider = Arc::new(ring::default_provider());
-    let extra = ca.map_or(Ok(Vec::new()), certificates)?;
-    let versions = ClientConfig::builder_with_provider(provider.clone());
-    let builder = versions
-        .with_safe_default_protocol_versions()
-        .map_err(RemoteError::Tls)?;
-    // Without TLS nobody has to be trusted, and the certificates of the system need not be there.
-    if url.scheme() != "https" {
-        let nobody = RootCertStore::empty();
-        return Ok(builder.with_root_certificates(nobody).with_no_client_auth());
-    }
-    let verifier = Verifier::new_with_extra_roots(extra, provider).map_err(RemoteError::Tls)?;
-    Ok(builder
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
-}
-
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, RemoteError> {
-    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    let certificates = read.map_err(RemoteError::Pem)?;
-    if certificates.is_empty() {
-        return Err(RemoteError::NoCertificate);
-    }
-    Ok(certificates)
+    let tls = if url.scheme() == "https" {
+        tls::trusting(ca)?
+    } else {
+        tls::trusting_nobody()?
+    };
+    let builder = tls::obedient(tls).connect_timeout(CONNECT.min(timeout));
+    Ok(builder.build().map_err(SetupError::Client)?)
 }
 
 #[cfg(test)]
@@ -181,18 +130,5 @@ mod tests {
         assert!(bearer(&Secret::new("pp_1234".to_owned())).is_ok());
         let broken = bearer(&Secret::new("pp\r\nHost: evil".to_owned()));
         assert!(matches!(broken, Err(RemoteError::Token)));
-    }
-
-    #[test]
-    fn what_is_no_certificate_is_not_trusted() {
-        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n";
-        assert!(matches!(
-            certificates(b"hello"),
-            Err(RemoteError::NoCertificate)
-        ));
-        assert!(matches!(
-            certificates(broken.as_bytes()),
-            Err(RemoteError::Pem(_))
-        ));
     }
 }

@@ -7,9 +7,8 @@ use reqwest::Response;
 use serde_json::Value;
 
 use super::answer::Heard;
-use super::client::shown;
-use super::events::{EVENT_BYTES_LIMIT, Event, Events};
-use super::trouble::Trouble;
+use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
+use crate::trouble::{Trouble, shown};
 
 /// The name of the event that ends a subscription with a failure.
 const FAILED: &str = "error";
@@ -75,7 +74,7 @@ impl RemoteItems {
                 Source::Ended => return Ok(None),
             };
             let bytes = response.chunk().await;
-            match bytes.map_err(|error| self.trouble.of(&error))? {
+            match bytes.map_err(|error| self.trouble.of(error))? {
                 Some(bytes) => self.feed(&bytes)?,
                 None if self.events.is_within_an_event() => return Err(self.trouble.cut()),
                 None => return Ok(None),
@@ -96,13 +95,13 @@ impl RemoteItems {
 /// Why there are no items.
 async fn refusal(response: Response, trouble: &Trouble) -> Result<Failure, Failure> {
     let heard = Heard::of(response).await;
-    let heard = heard.map_err(|error| trouble.of(&error))?;
-    match heard.read(trouble.url())?.outcome {
+    let heard = heard.map_err(|error| trouble.of(error))?;
+    match heard.read(&trouble.url)?.outcome {
         Err(failure) => Ok(failure),
         // One answer where items were asked for.
         Ok(_) => {
             let hint = "items were asked for".to_owned();
-            Err(heard.stranger(trouble.url(), ReadError::Unrecognised { hint }))
+            Err(heard.stranger(&trouble.url, ReadError::Unrecognised { hint }))
         }
     }
 }
@@ -123,7 +122,7 @@ fn item(event: &Event) -> Result<Option<Result<Value, Failure>>, ReadError> {
 fn unreadable(error: ReadError, trouble: &Trouble) -> Failure {
     let message = format!(
         "{} sent an item that cannot be read: {error}",
-        shown(trouble.url())
+        shown(&trouble.url)
     );
     Failure::from(error)
         .with_message(message)

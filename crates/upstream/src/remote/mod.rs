@@ -1,13 +1,11 @@
 //! A running panpan, asked over HTTP: for one answer, or for the items of a subscription.
 //!
 //! Nothing is ever asked twice here: whoever calls decides about that, by the failure. What an answer
-//! means is in `answer`, what trouble on the way means in `trouble`.
+//! means is in `answer`.
 
 mod answer;
 mod client;
-mod events;
 mod items;
-mod trouble;
 
 use std::fmt;
 use std::time::Duration;
@@ -21,12 +19,13 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+pub use crate::events::EVENT_BYTES_LIMIT;
+use crate::trouble::{Sent, Stake, Trouble};
 pub use answer::ANSWER_BYTES_LIMIT;
 use answer::Heard;
 pub use client::RemoteError;
-pub use events::EVENT_BYTES_LIMIT;
+pub(crate) use client::build as http_client;
 pub use items::RemoteItems;
-use trouble::Trouble;
 
 /// How much longer than a call's own time its answer is waited for: a server that runs out of time
 /// says so itself, and knows more about it.
@@ -102,24 +101,36 @@ impl Remote {
     pub async fn call(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
         let patience = self.patience(call);
         let request = self.request("call", call, "application/json");
-        let trouble = Trouble::new(&self.url, call, patience);
+        let trouble = self.trouble(call, patience);
         let sent = request.timeout(patience).send().await;
-        let response = sent.map_err(|error| trouble.of(&error))?;
+        let response = sent.map_err(|error| trouble.of(error))?;
         let heard = Heard::of(response).await;
-        heard.map_err(|error| trouble.of(&error))?.read(&self.url)
+        heard.map_err(|error| trouble.of(error))?.read(&self.url)
     }
 
     /// Asks for the items of a subscription. That it is refused is told by the first item.
     pub async fn subscribe(&self, call: &RemoteCall) -> Result<RemoteItems, Failure> {
         let patience = self.patience(call);
-        let trouble = Trouble::new(&self.url, call, patience);
+        let trouble = self.trouble(call, patience);
         // The items take as long as they take; only that they begin is waited for.
         let sending = self.request("subscribe", call, "text/event-stream").send();
         let sent = tokio::time::timeout(patience, sending).await;
         let response = sent
             .map_err(|_| trouble.silence())?
-            .map_err(|error| trouble.of(&error))?;
+            .map_err(|error| trouble.of(error))?;
         RemoteItems::of(response, trouble).await
+    }
+
+    fn trouble(&self, call: &RemoteCall, patience: Duration) -> Trouble {
+        Trouble {
+            url: self.url.clone(),
+            url_detail: "server",
+            operation: Some(call.operation.clone()),
+            stake: stake(call),
+            patience,
+            sent: Sent::assumed(),
+            earlier: false,
+        }
     }
 
     fn patience(&self, call: &RemoteCall) -> Duration {
@@ -142,6 +153,16 @@ impl Remote {
             Some(authorization) => request.header(AUTHORIZATION, authorization),
             None => request,
         }
+    }
+}
+
+/// What is at stake when the answer to a call is lost.
+fn stake(call: &RemoteCall) -> Stake {
+    match (call.op_type, &call.key) {
+        (Some(OperationType::Query | OperationType::Subscription), _) => Stake::Nothing,
+        (_, Some(_)) => Stake::Keyed,
+        (Some(OperationType::Mutation), None) => Stake::Change,
+        (None, None) => Stake::Unknown,
     }
 }
 
@@ -176,6 +197,36 @@ impl<'a> Body<'a> {
             idempotency_key: call.key.as_deref(),
             retry_seed: call.retry_seed,
             timeout_ms: call.timeout_ms,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_at_stake_depends_on_what_is_asked() {
+        use OperationType::{Mutation, Query, Subscription};
+        for (op_type, key, expected) in [
+            (Some(Query), None, Stake::Nothing),
+            (Some(Subscription), Some("k"), Stake::Nothing),
+            (Some(Mutation), Some("k"), Stake::Keyed),
+            (Some(Mutation), None, Stake::Change),
+            (None, Some("k"), Stake::Keyed),
+            (None, None, Stake::Unknown),
+        ] {
+            let call = RemoteCall {
+                operation: "demo/order".to_owned(),
+                input: json!({}),
+                key: key.map(str::to_owned),
+                retry_seed: None,
+                timeout_ms: None,
+                op_type,
+            };
+            assert_eq!(stake(&call), expected, "{op_type:?} {key:?}");
         }
     }
 }

@@ -1,0 +1,209 @@
+//! What the operator allows beyond the public internet.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+
+use super::{address, literal};
+
+/// Hosts and networks that may be asked although they are not public.
+///
+/// `tools.corp` and `10.0.0.7` allow a host on every port, `tools.corp:8080` and `[fd00::7]:8080` on
+/// one; they are about what a URL says. `10.0.0.0/8` and `fd00::/8` allow addresses, also those a name
+/// turns out to have.
+///
+/// ```
+/// use panpan_upstream::Allowed;
+///
+/// let allowed: Allowed = Allowed::parse(["127.0.0.1:7077", "10.0.0.0/8"]).unwrap();
+/// assert!(!allowed.is_empty());
+/// assert!(Allowed::parse(["10.0.0.0/99"]).is_err());
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    hosts: Vec<(String, Option<u16>)>,
+    networks: Vec<Network>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Network {
+    V4(Ipv4Addr, u8),
+    V6(Ipv6Addr, u8),
+}
+
+/// An entry of an allow-list that says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AllowedError {
+    /// It is neither a host nor a network.
+    #[error("{0:?} is no host; write it as in tools.example, 10.0.0.7:8080 or 10.0.0.0/8")]
+    Host(String),
+    /// The network cannot be read.
+    #[error("{0:?} is no network; write it as in 10.0.0.0/8 or fd00::/8")]
+    Network(String),
+}
+
+impl Allowed {
+    /// Reads entries, each a host, a host with a port, or a network.
+    pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, AllowedError> {
+        let mut allowed = Self::default();
+        for entry in entries {
+            allowed.add(entry.trim())?;
+        }
+        Ok(allowed)
+    }
+
+    /// Allows the host and port of a URL the operator configured.
+    pub fn allow_url(&mut self, url: &Url) {
+        if let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) {
+            self.hosts.push((normal(host), Some(port)));
+        }
+    }
+
+    /// Allows everything another list allows.
+    pub fn extend(&mut self, other: Self) {
+        self.hosts.extend(other.hosts);
+        self.networks.extend(other.networks);
+    }
+
+    /// Whether nothing is allowed beyond what is public.
+    pub fn is_empty(&self) -> bool {
+        self.hosts.is_empty() && self.networks.is_empty()
+    }
+
+    pub(super) fn names(&self, host: &str, port: u16) -> bool {
+        let host = normal(host);
+        let fits = |only: &Option<u16>| only.is_none_or(|only| only == port);
+        self.hosts
+            .iter()
+            .any(|(named, only)| *named == host && fits(only))
+    }
+
+    pub(super) fn holds(&self, address: IpAddr) -> bool {
+        self.networks
+            .iter()
+            .any(|network| match (*network, address) {
+                (Network::V4(network, length), IpAddr::V4(address)) => {
+                    address::within_v4(address, network, length)
+                }
+                (Network::V6(network, length), IpAddr::V6(address)) => {
+                    address::within_v6(address, network, length)
+                }
+                _ => false,
+            })
+    }
+
+    fn add(&mut self, entry: &str) -> Result<(), AllowedError> {
+        if let Some((address, length)) = entry.split_once('/') {
+            let network = network(address, length);
+            let network = network.ok_or_else(|| AllowedError::Network(entry.to_owned()))?;
+            self.networks.push(network);
+        } else {
+            let host = host(entry).ok_or_else(|| AllowedError::Host(entry.to_owned()))?;
+            self.hosts.push(host);
+        }
+        Ok(())
+    }
+}
+
+fn network(address: &str, length: &str) -> Option<Network> {
+    let length: u8 = length.parse().ok()?;
+    match address.parse().ok()? {
+        IpAddr::V4(address) => (length <= 32).then_some(Network::V4(address, length)),
+        IpAddr::V6(address) => (length <= 128).then_some(Network::V6(address, length)),
+    }
+}
+
+fn host(entry: &str) -> Option<(String, Option<u16>)> {
+    if let Ok(IpAddr::V6(address)) = entry.parse() {
+        return Some((format!("[{address}]"), None));
+    }
+    let (host, port) = match entry.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok()?)),
+        _ => (entry, None),
+    };
+    // Read as a URL's, so that it is written as a URL's will be.
+    let url = Url::parse(&format!("http://{host}/")).ok()?;
+    let is_plain = url.username().is_empty()
+        && url.password().is_none()
+        && url.port().is_none()
+        && url.path() == "/"
+        && url.query().is_none()
+        && url.fragment().is_none();
+    let host = url.host_str().filter(|_| is_plain)?;
+    Some((normal(host), port))
+}
+
+/// A trailing dot makes no other host.
+fn normal(host: &str) -> String {
+    let host = if literal(host).is_some() {
+        host
+    } else {
+        host.trim_end_matches('.')
+    };
+    host.to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_allowed_as_it_is_named_and_on_its_port() {
+        for (entry, host, port, expected) in [
+            ("tools.corp", "tools.corp", 80, true),
+            ("Tools.Corp.", "tools.corp", 8080, true),
+            ("tools.corp", "tools.corp.", 80, true),
+            ("tools.corp:8080", "tools.corp", 8080, true),
+            ("tools.corp:8080", "tools.corp", 80, false),
+            ("tools.corp:80", "tools.corp", 443, false),
+            ("tools.corp", "a.tools.corp", 80, false),
+            ("127.0.0.1:7077", "127.0.0.1", 7077, true),
+            ("0x7f000001", "127.0.0.1", 1, true),
+            ("::1", "[::1]", 80, true),
+            ("[::1]:80", "[::1]", 80, true),
+            ("[::1]:80", "[::1]", 81, false),
+            ("10.0.0.0/8", "10.0.0.1", 80, false),
+        ] {
+            let allowed = Allowed::parse([entry]).unwrap();
+            assert_eq!(allowed.names(host, port), expected, "{entry} {host}:{port}");
+        }
+    }
+
+    #[test]
+    fn a_network_holds_its_addresses() {
+        let allowed = Allowed::parse(["10.0.0.0/8", "fd00::/8", "127.0.0.1"]).unwrap();
+        for (address, expected) in [
+            ("10.255.0.1", true),
+            ("11.0.0.1", false),
+            ("fd00:ec2::254", true),
+            ("fc00::1", false),
+            ("127.0.0.1", false),
+            ("::ffff:10.0.0.1", false),
+        ] {
+            assert_eq!(
+                allowed.holds(address.parse().unwrap()),
+                expected,
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_is_refused() {
+        for entry in [
+            "",
+            "10.0.0.0/33",
+            "fd00::/129",
+            "10.0.0.0/-1",
+            "tools.corp/8",
+            "http://tools.corp",
+            "tools.corp:port",
+            "tools.corp:99999",
+            "me@tools.corp",
+            "tools.corp?x",
+            "tools corp",
+        ] {
+            assert!(Allowed::parse([entry]).is_err(), "{entry}");
+        }
+    }
+}

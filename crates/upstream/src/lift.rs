@@ -1,0 +1,362 @@
+//! What the body of a failing answer says, in the shapes services use.
+//!
+//! Known members in known places, and no search through the whole body. What is lifted is quoted whole or
+//! not at all: half a secret is no longer recognised as one.
+
+use panpan_contract::dialect::{MCP_META_KEY, RESIDUAL, detect};
+use panpan_contract::failure::Violation;
+use panpan_contract::{Failure, read};
+use serde_json::Value;
+
+/// The longest message that is lifted, in characters; a longer one is only quoted as the body it is in.
+const MESSAGE_CHARACTERS_LIMIT: usize = 500;
+/// The longest word that is taken for a code, in characters.
+const WORD_CHARACTERS_LIMIT: usize = 100;
+/// How many entries of a list of errors are looked at.
+const ERRORS_LIMIT: usize = 50;
+
+/// Where services write their code, most telling first.
+const WORDS: &[&str] = &[
+    "code",
+    "error_code",
+    "errorCode",
+    "reason",
+    "type",
+    "status",
+    "__type",
+    "error",
+];
+/// Where services write what happened, most telling first.
+const MESSAGES: &[&str] = &[
+    "message",
+    "error_description",
+    "detail",
+    "error_message",
+    "errorMessage",
+    "Message",
+    "description",
+    "msg",
+    "title",
+    "error",
+];
+/// Where services list what is wrong with an input.
+const LISTS: &[&str] = &[
+    "errors",
+    "detail",
+    "details",
+    "violations",
+    "invalid_params",
+];
+
+/// What a body says.
+#[derive(Debug, Default)]
+pub(crate) struct Lifted {
+    /// The service's words for the failure, most specific first.
+    pub(crate) words: Vec<String>,
+    /// The sentence it sent along.
+    pub(crate) message: Option<String>,
+    /// Where the input does not fit.
+    pub(crate) violations: Vec<Violation>,
+    /// Whether the shape is that of a language-model provider.
+    pub(crate) is_model_provider: bool,
+}
+
+/// The failure of a panpan, which carries everything it was made of.
+pub(crate) fn panpan_failure(document: &Value) -> Option<Failure> {
+    if !holds_residual(document) {
+        return None;
+    }
+    let reply = detect(document).ok()?.read(document.clone()).ok()?;
+    reply.outcome.err()
+}
+
+/// What a body of another service says; nothing where it is no object.
+pub(crate) fn lift(document: &Value) -> Lifted {
+    let first = match document {
+        Value::Array(items) => items.first().unwrap_or(document),
+        _ => document,
+    };
+    let mut lifted = Lifted {
+        is_model_provider: is_of_model_provider(first),
+        ..Lifted::default()
+    };
+    for place in places(first) {
+        lifted.read(place);
+    }
+    lifted.violations.truncate(ERRORS_LIMIT);
+    lifted
+}
+
+/// What a body that cannot be read as JSON says.
+pub(crate) fn parsed(body: &str) -> Option<Value> {
+    read::document(body.as_bytes()).ok()
+}
+
+/// Where the residual of each dialect stands.
+fn holds_residual(document: &Value) -> bool {
+    let error = &document["error"];
+    let information = document["details"].as_array().into_iter().flatten();
+    document[RESIDUAL].is_object()
+        || error[RESIDUAL].is_object()
+        || error["data"][RESIDUAL].is_object()
+        || document["_meta"][MCP_META_KEY].is_object()
+        || information
+            .take(ERRORS_LIMIT)
+            .any(|entry| entry["metadata"][RESIDUAL].is_string())
+}
+
+/// The places that are read, inner ones first: they are more specific.
+fn places(document: &Value) -> impl Iterator<Item = &Value> {
+    let error = document.get("error").filter(|error| error.is_object());
+    let inner = error.and_then(|error| error.get("innererror"));
+    let reasons = error.and_then(|error| error["details"].as_array());
+    let information = reasons.into_iter().flatten().take(ERRORS_LIMIT);
+    let information = information.filter(|entry| entry["reason"].is_string());
+    let first = error.and_then(|error| error["errors"].get(0));
+    let errors = document.get("errors").and_then(|errors| errors.get(0));
+    let extensions = errors.and_then(|error| error.get("extensions"));
+    information
+        .chain(inner)
+        .chain(first)
+        .chain(error)
+        .chain(extensions)
+        .chain([document])
+        .chain(errors)
+}
+
+impl Lifted {
+    fn read(&mut self, place: &Value) {
+        for name in WORDS {
+            let word = place.get(name).and_then(word);
+            if let Some(word) = word.filter(|word| !self.words.contains(word)) {
+                self.words.push(word);
+            }
+        }
+        let says = |name: &&str| place.get(*name).and_then(sentence);
+        if self.message.is_none() {
+            self.message = MESSAGES.iter().find_map(says);
+        }
+        if self.violations.is_empty() {
+            let lists = LISTS.iter().filter_map(|name| place.get(*name));
+            self.violations = lists.flat_map(violations).collect();
+        }
+    }
+}
+
+/// A word without blanks; the part after the last `#`, `/` or `.`, where a namespace stands before it.
+fn word(value: &Value) -> Option<String> {
+    let text = value.as_str()?.trim_end_matches('/');
+    let text = text.rsplit(['#', '/', '.']).next()?;
+    let is_word = !text.is_empty()
+        && text.len() <= WORD_CHARACTERS_LIMIT
+        && text.contains(|letter: char| letter.is_ascii_alphabetic())
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "_-:".contains(letter));
+    (is_word && text != "about:blank").then(|| text.to_owned())
+}
+
+fn sentence(value: &Value) -> Option<String> {
+    let text = value.as_str()?.trim();
+    let fits = text.chars().nth(MESSAGE_CHARACTERS_LIMIT).is_none();
+    (fits && !text.is_empty()).then(|| text.to_owned())
+}
+
+/// The places of an input a list of errors names: a list of objects, or texts by field.
+fn violations(list: &Value) -> Vec<Violation> {
+    match list {
+        Value::Array(entries) => {
+            let entries = entries.iter().take(ERRORS_LIMIT);
+            entries.filter_map(violation).collect()
+        }
+        Value::Object(fields) => fields
+            .iter()
+            .take(ERRORS_LIMIT)
+            .filter_map(|(field, said)| {
+                let said = said.get(0).unwrap_or(said);
+                Some(Violation::value(pointer([field.as_str()]), sentence(said)?))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn violation(entry: &Value) -> Option<Violation> {
+    let reason = ["message", "detail", "msg", "reason", "description", "title"];
+    let reason = reason
+        .iter()
+        .find_map(|name| entry.get(name).and_then(sentence));
+    Some(Violation::value(named(entry)?, reason?))
+}
+
+/// The pointer of what an entry is about.
+fn named(entry: &Value) -> Option<String> {
+    let source = entry.get("source").unwrap_or(entry);
+    if let Some(pointer) = source.get("pointer").and_then(Value::as_str) {
+        return Some(pointer.trim_start_matches('#').to_owned());
+    }
+    if let Some(steps) = entry.get("loc").and_then(Value::as_array) {
+        let steps = steps.iter().map(|step| match step {
+            Value::String(step) => step.clone(),
+            other => other.to_string(),
+        });
+        return Some(pointer(steps));
+    }
+    let field = ["field", "parameter", "param", "name", "path", "property"]
+        .iter()
+        .find_map(|name| source.get(name)?.as_str())?;
+    Some(pointer(field.split('.')))
+}
+
+fn pointer(steps: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let escaped = |step: &str| step.replace('~', "~0").replace('/', "~1");
+    let steps = steps.into_iter();
+    steps
+        .map(|step| format!("/{}", escaped(step.as_ref())))
+        .collect()
+}
+
+/// The two shapes providers of language models have in common: one with `type: "error"` around it, one
+/// whose error always has these four members.
+fn is_of_model_provider(document: &Value) -> bool {
+    let Some(error) = document.get("error").and_then(Value::as_object) else {
+        return false;
+    };
+    let has = |name: &str| error.contains_key(name);
+    (document["type"] == "error" && has("type") && has("message"))
+        || ["message", "type", "param", "code"].into_iter().all(has)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_and_sentences_are_found_in_the_shapes_services_use() {
+        for (body, words, message) in [
+            (
+                json!({"type": "https://example.com/probs/out-of-credit", "title": "No credit", "detail": "Your balance is 30", "status": 403}),
+                &["out-of-credit"][..],
+                Some("Your balance is 30"),
+            ),
+            (
+                json!({"type": "about:blank", "title": "Gone"}),
+                &[],
+                Some("Gone"),
+            ),
+            (
+                json!({"error": {"code": "card_declined", "message": "No", "type": "card_error"}}),
+                &["card_declined", "card_error"],
+                Some("No"),
+            ),
+            (
+                json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "Slow", "details": [
+                    {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED", "domain": "googleapis.com"}]}}),
+                &["RATE_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED"],
+                Some("Slow"),
+            ),
+            (
+                json!({"error": {"errors": [{"reason": "userRateLimitExceeded", "message": "Too fast"}], "code": 403, "message": "Too fast"}}),
+                &["userRateLimitExceeded"],
+                Some("Too fast"),
+            ),
+            (
+                json!({"errors": [{"status": "422", "code": "too_short", "title": "Short", "detail": "Name is short"}]}),
+                &["too_short"],
+                Some("Name is short"),
+            ),
+            (
+                json!({"errors": [{"message": "Not yours", "extensions": {"code": "FORBIDDEN"}}]}),
+                &["FORBIDDEN"],
+                Some("Not yours"),
+            ),
+            (json!({"message": "Not Found"}), &[], Some("Not Found")),
+            (
+                json!({"error": "invalid_grant", "error_description": "Code expired"}),
+                &["invalid_grant"],
+                Some("Code expired"),
+            ),
+            (json!({"error": "It is broken"}), &[], Some("It is broken")),
+            (
+                json!({"__type": "com.amazonaws.dynamodb#ThrottlingException", "Message": "Rate exceeded"}),
+                &["ThrottlingException"],
+                Some("Rate exceeded"),
+            ),
+            (
+                json!([{"message": "first"}, {"message": "second"}]),
+                &[],
+                Some("first"),
+            ),
+            (json!("text"), &[], None),
+            (json!(null), &[], None),
+        ] {
+            let lifted = lift(&body);
+            assert_eq!(lifted.words, words, "{body}");
+            assert_eq!(lifted.message.as_deref(), message, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_an_input_becomes_violations() {
+        for (body, pointer, reason) in [
+            (
+                json!({"detail": [{"loc": ["body", "items", 0, "a/b"], "msg": "field required", "type": "missing"}]}),
+                "/body/items/0/a~1b",
+                "field required",
+            ),
+            (
+                json!({"errors": [{"detail": "is too short", "source": {"pointer": "/data/attributes/name"}}]}),
+                "/data/attributes/name",
+                "is too short",
+            ),
+            (
+                json!({"errors": [{"detail": "must be positive", "pointer": "#/age"}]}),
+                "/age",
+                "must be positive",
+            ),
+            (
+                json!({"errors": {"name": ["can't be blank"]}}),
+                "/name",
+                "can't be blank",
+            ),
+            (
+                json!({"message": "Validation Failed", "errors": [{"field": "user.email", "message": "is taken"}]}),
+                "/user/email",
+                "is taken",
+            ),
+            (
+                json!({"invalid_params": [{"name": "age", "reason": "must be positive"}]}),
+                "/age",
+                "must be positive",
+            ),
+        ] {
+            let lifted = lift(&body);
+            assert_eq!(lifted.violations.len(), 1, "{body}");
+            assert_eq!(lifted.violations[0].pointer, pointer, "{body}");
+            assert_eq!(lifted.violations[0].reason, reason, "{body}");
+        }
+        assert!(
+            lift(&json!({"errors": ["no", 3, {}]}))
+                .violations
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_lifted_and_both_sides_of_every_limit_are_known() {
+        let said = |length: usize| lift(&json!({"message": "é".repeat(length)})).message;
+        assert!(said(MESSAGE_CHARACTERS_LIMIT).is_some());
+        assert!(said(MESSAGE_CHARACTERS_LIMIT + 1).is_none());
+        let word = |length: usize| lift(&json!({"code": "a".repeat(length)})).words;
+        assert_eq!(word(WORD_CHARACTERS_LIMIT).len(), 1);
+        assert!(word(WORD_CHARACTERS_LIMIT + 1).is_empty());
+        let errors = |count: usize| {
+            let entries = vec![json!({"field": "a", "message": "b"}); count];
+            lift(&json!({"errors": entries})).violations.len()
+        };
+        assert_eq!(errors(ERRORS_LIMIT), ERRORS_LIMIT);
+        assert_eq!(errors(ERRORS_LIMIT + 1), ERRORS_LIMIT);
+    }
+}

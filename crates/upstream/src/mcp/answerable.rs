@@ -1,0 +1,95 @@
+//! Which codes of a server a caller may be answered with.
+//!
+//! A code means the same everywhere: those of the catalogue do, and those a tool publishes were checked
+//! when it was imported. Any other is told by the nearest one of the catalogue, and its own is kept
+//! beside. The codes of the protocol are a panpan's to give; of others they are their nearest relative.
+
+use panpan_contract::catalogue::{Entry, is_protocol_code};
+use panpan_contract::classify::http_status;
+use panpan_contract::{Category, Failure, Kind, codes};
+
+/// What the codes of the protocol mean when a tool says them.
+const RELATIVES: [(&str, &Entry); 5] = [
+    ("NOT_FOUND", codes::ARTIFACT_NOT_FOUND),
+    ("FORBIDDEN", codes::NOT_AUTHORIZED),
+    ("INVALID_INPUT", codes::INVALID_INPUT_ERROR),
+    ("TIMEOUT", codes::ERR_TIMEOUT),
+    ("INTERNAL", codes::TOOL_FAILED),
+];
+
+/// The failure under a code that may be answered.
+pub(super) fn answerable(
+    failure: Failure,
+    is_own: bool,
+    server: &str,
+    declared: impl Fn(&str) -> bool,
+) -> Failure {
+    let code = failure.code().as_str().to_owned();
+    let is_known = Kind::of(&code).is_some() && (is_own || !is_protocol_code(&code));
+    if is_known || declared(&code) {
+        return failure;
+    }
+    let upstream = failure.upstream().cloned().unwrap_or_default();
+    let kind = nearest(&failure, &code, upstream.status);
+    let upstream = match upstream.code {
+        Some(_) => upstream,
+        None => upstream.code(code),
+    };
+    failure
+        .restated(kind)
+        .with_upstream(upstream.provider(server))
+}
+
+fn nearest(failure: &Failure, code: &str, status: Option<u16>) -> Kind {
+    let relative = RELATIVES.iter().find(|(name, _)| *name == code);
+    if let Some((_, entry)) = relative {
+        return (*entry).into();
+    }
+    status
+        .and_then(http_status)
+        .filter(|kind| kind.retryable() == failure.retryable())
+        .unwrap_or_else(|| of_category(failure.category()).into())
+}
+
+fn of_category(category: Category) -> &'static Entry {
+    match category {
+        Category::RateLimit => codes::RATE_LIMIT_ERROR,
+        Category::Timeout => codes::ERR_TIMEOUT,
+        Category::Network => codes::NETWORK_ERROR,
+        Category::Transient => codes::ERR_HTTP_503_UNAVAILABLE,
+        Category::ServerError => codes::ERR_HTTP_500_SERVER_ERROR,
+        Category::AuthFail => codes::NOT_AUTHORIZED,
+        Category::Validation => codes::INVALID_INPUT_ERROR,
+        Category::Resource => codes::ERR_RESOURCE_EXHAUSTED,
+        Category::ClientError | Category::Permanent => codes::TOOL_FAILED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_contract::catalogue::entries;
+
+    use super::*;
+
+    #[test]
+    fn the_nearest_code_of_a_class_is_retryable_where_the_class_is() {
+        for entry in entries() {
+            let category = Kind::from(entry).category();
+            let nearest = Kind::from(of_category(category));
+            assert_eq!(nearest.retryable(), category.retryable(), "{category:?}");
+            assert!(!is_protocol_code(nearest.code().as_str()));
+        }
+    }
+
+    #[test]
+    fn codes_of_the_protocol_pass_only_from_a_panpan() {
+        for entry in entries().filter(|entry| is_protocol_code(entry.code)) {
+            let of = |is_own| {
+                let failure = answerable(Failure::new(entry), is_own, "files", |_| false);
+                failure.code().as_str().to_owned()
+            };
+            assert_eq!(of(true), entry.code);
+            assert!(!is_protocol_code(&of(false)), "{}", entry.code);
+        }
+    }
+}

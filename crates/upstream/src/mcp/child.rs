@@ -1,0 +1,171 @@
+//! A server in a process of its own: how it is started, what it inherits, and that it ends.
+//!
+//! It leads a process group, so that what it started ends with it. What it writes to stderr goes to the
+//! log, without secrets and within bounds.
+
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use panpan_contract::redact::Redactor;
+#[cfg(unix)]
+use process_wrap::tokio::ProcessGroup;
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::error::McpError;
+use super::settings::McpCommand;
+
+/// What every program needs and nobody keeps a secret in.
+const INHERITED: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "SYSTEMROOT",
+];
+
+/// The longest line of stderr that is logged as one, in bytes.
+const STDERR_LINE_LIMIT: usize = 2_000;
+
+/// How many lines of stderr are logged per process; it may go on talking, unheard.
+const STDERR_LINES_LIMIT: usize = 1_000;
+
+/// How long a process that closed its output is waited for, to tell how it ended.
+pub(super) const AFTER_ITS_END: Duration = Duration::from_millis(200);
+
+/// How long a process that was told to end is waited for.
+pub(super) const AFTER_OUR_END: Duration = Duration::from_secs(2);
+
+/// How often it is looked at meanwhile.
+pub(super) const EXIT_LOOK: Duration = Duration::from_millis(10);
+
+/// A running server. Dropping it ends it and everything in its process group.
+#[derive(Debug)]
+pub(super) struct Child(Box<dyn ChildWrapper>);
+
+/// What a server is talked to through.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) input: ChildStdin,
+    pub(super) output: ChildStdout,
+}
+
+impl Child {
+    /// Starts the program of a server.
+    pub(super) fn start(namespace: &str, command: &McpCommand) -> Result<(Self, Ends), McpError> {
+        let failed = |source| McpError::Start {
+            program: command.program.clone(),
+            source,
+        };
+        let mut wrapped = CommandWrap::from(prepared(command));
+        #[cfg(unix)]
+        wrapped.wrap(ProcessGroup::leader());
+        let mut child = wrapped.spawn().map_err(failed)?;
+        let ends = (child.stdin().take(), child.stdout().take());
+        let stderr = child.stderr().take();
+        let child = Self(child);
+        let (Some(input), Some(output)) = ends else {
+            return Err(failed(std::io::ErrorKind::NotConnected.into()));
+        };
+        if let Some(stderr) = stderr {
+            let log = Log::of(namespace, command);
+            tokio::spawn(log.follow(stderr));
+        }
+        Ok((child, Ends { input, output }))
+    }
+
+    /// How it ended, if it does within that time.
+    pub(super) async fn ended(&mut self, within: Duration) -> Option<ExitStatus> {
+        let waiting = async {
+            loop {
+                match self.0.try_wait() {
+                    Ok(None) => tokio::time::sleep(EXIT_LOOK).await,
+                    Ok(status) => return status,
+                    Err(_) => return None,
+                }
+            }
+        };
+        tokio::time::timeout(within, waiting).await.ok()?
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // That there is nothing left to end is no trouble.
+        let _ = self.0.start_kill();
+    }
+}
+
+fn prepared(command: &McpCommand) -> Command {
+    let mut prepared = Command::new(&command.program);
+    prepared.args(&command.arguments).env_clear();
+    for name in INHERITED {
+        if let Some(value) = std::env::var_os(name) {
+            prepared.env(name, value);
+        }
+    }
+    for (name, value) in &command.environment {
+        prepared.env(name, value.expose());
+    }
+    if let Some(directory) = &command.directory {
+        prepared.current_dir(directory);
+    }
+    prepared
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    prepared
+}
+
+/// Takes what a server writes to stderr.
+struct Log {
+    namespace: String,
+    redactor: Redactor,
+}
+
+impl Log {
+    fn of(namespace: &str, command: &McpCommand) -> Self {
+        let mut redactor = Redactor::new();
+        for (_, value) in &command.environment {
+            redactor.learn_literal(value.expose());
+        }
+        Self {
+            namespace: namespace.to_owned(),
+            redactor,
+        }
+    }
+
+    /// Reads to the end, so that the server never waits for somebody to listen.
+    async fn follow(self, stderr: ChildStderr) {
+        let mut reader = BufReader::new(stderr);
+        let mut line = Vec::new();
+        let mut logged = 0;
+        loop {
+            line.clear();
+            let mut piece = (&mut reader).take(STDERR_LINE_LIMIT as u64);
+            let read = piece.read_until(b'\n', &mut line).await;
+            if !read.is_ok_and(|bytes| bytes > 0) {
+                return;
+            }
+            if logged < STDERR_LINES_LIMIT {
+                logged += 1;
+                self.tell(&String::from_utf8_lossy(&line));
+            }
+        }
+    }
+
+    fn tell(&self, line: &str) {
+        let line = self.redactor.text(line.trim_end());
+        if !line.is_empty() {
+            tracing::info!(server = self.namespace, "{line}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What a server says of its own accord: that its lists have changed, and how far a call has come.
+//!
+//! Words about progress are overheard where messages are read, in their order: the library would hand
+//! them out beside the answer they come before. Nothing is offered to servers: no sampling, no roots,
+//! and nobody who could be asked.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use panpan_runtime::{Context, Progress};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
+    ServerJsonRpcMessage, ServerNotification,
+};
+use rmcp::service::NotificationContext;
+use rmcp::{ClientHandler, RoleClient};
+use tokio::sync::watch;
+
+/// How often each list of a server has changed, as far as is known. A new connection counts as a change
+/// of all: nobody knows what happened in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct McpChanges {
+    /// The tools.
+    pub tools: u64,
+    /// The prompts.
+    pub prompts: u64,
+    /// The resources and their templates.
+    pub resources: u64,
+}
+
+/// Hears what a server says.
+#[derive(Clone, Debug)]
+pub(super) struct Ear {
+    changes: watch::Sender<McpChanges>,
+    calls: Arc<Mutex<Calls>>,
+}
+
+/// How many words about calls nobody has asked about yet are kept. A server may be quicker than whoever
+/// asks.
+const EARLY_WORDS_LIMIT: usize = 32;
+
+#[derive(Debug, Default)]
+struct Calls {
+    listening: HashMap<ProgressToken, Context>,
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+/// Words about a call's progress reach it until this is dropped.
+#[derive(Debug)]
+pub(super) struct Listening<'a> {
+    ear: &'a Ear,
+    token: ProgressToken,
+}
+
+impl Ear {
+    pub(super) fn new(changes: watch::Sender<McpChanges>) -> Self {
+        Self {
+            changes,
+            calls: Arc::default(),
+        }
+    }
+
+    /// The ear of another connection: calls are numbered anew there.
+    pub(super) fn anew(&self) -> Self {
+        Self::new(self.changes.clone())
+    }
+
+    pub(super) fn listen(&self, token: ProgressToken, context: Context) -> Listening<'_> {
+        let mut calls = self.calls();
+        let early = std::mem::take(&mut calls.early);
+        let (ours, others) = early
+            .into_iter()
+            .partition(|word| word.progress_token == token);
+        calls.early = others;
+        calls.listening.insert(token.clone(), context.clone());
+        drop(calls);
+        let ours: VecDeque<_> = ours;
+        for word in ours.into_iter().rev() {
+            report(&context, word);
+        }
+        Listening { ear: self, token }
+    }
+
+    /// Passes on what a message says about the progress of a call.
+    pub(super) fn overhear(&self, message: &ServerJsonRpcMessage) {
+        let ServerJsonRpcMessage::Notification(notice) = message else {
+            return;
+        };
+        let ServerNotification::ProgressNotification(progress) = &notice.notification else {
+            return;
+        };
+        let word = progress.params.clone();
+        let mut calls = self.calls();
+        let listening = calls.listening.get(&word.progress_token).cloned();
+        match listening {
+            Some(context) => {
+                drop(calls);
+                report(&context, word);
+            }
+            None => {
+                calls.early.truncate(EARLY_WORDS_LIMIT - 1);
+                calls.early.push_front(word);
+            }
+        }
+    }
+
+    pub(super) fn note(&self, change: impl FnOnce(&mut McpChanges)) {
+        self.changes.send_modify(change);
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn report(call: &Context, word: ProgressNotificationParam) {
+    call.report(Progress {
+        done: word.progress,
+        total: word.total,
+        message: word.message,
+    });
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        self.ear.calls().listening.remove(&self.token);
+    }
+}
+
+impl ClientHandler for Ear {
+    fn get_info(&self) -> ClientConfig {
+        let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), this)
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.note(|changes| changes.tools += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.note(|changes| changes.prompts += 1);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.note(|changes| changes.resources += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn so_many_words_nobody_has_asked_about_are_kept() {
+        let ear = Ear::new(watch::Sender::default());
+        for heard in 1..=EARLY_WORDS_LIMIT + 1 {
+            let word = json!({
+                "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": heard, "progress": 1},
+            });
+            ear.overhear(&serde_json::from_value(word).unwrap());
+            assert_eq!(ear.calls().early.len(), heard.min(EARLY_WORDS_LIMIT));
+        }
+        assert_eq!(ear.anew().calls().early.len(), 0);
+    }
+}

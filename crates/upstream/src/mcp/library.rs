@@ -1,0 +1,170 @@
+//! What a server offers beside tools: resources, prompts and the completion of arguments.
+//!
+//! Everything is given as the JSON of the protocol. Lists are whole: all pages, within bounds.
+
+use rmcp::model::{
+    ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
+    GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+    ListToolsRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+};
+use serde_json::{Map, Value};
+
+use super::McpUpstream;
+use super::error::McpError;
+
+/// The most pages of a list that are read.
+pub const PAGES_LIMIT: usize = 200;
+
+/// The most items of a list that are kept.
+pub const ITEMS_LIMIT: usize = 10_000;
+
+/// What a server says it offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct McpOffer {
+    /// Tools.
+    pub tools: bool,
+    /// Resources and templates of them.
+    pub resources: bool,
+    /// Prompts.
+    pub prompts: bool,
+    /// The completion of arguments.
+    pub completions: bool,
+}
+
+/// A list of a server.
+#[derive(Clone, Copy, Debug)]
+enum List {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl List {
+    /// What is asked, and where the items stand in the answer.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Tools => ("for its tools", "tools"),
+            Self::Resources => ("for its resources", "resources"),
+            Self::Templates => ("for its resource templates", "resourceTemplates"),
+            Self::Prompts => ("for its prompts", "prompts"),
+        }
+    }
+
+    fn request(self, cursor: Option<String>) -> ClientRequest {
+        let mut page = PaginatedRequestParams::default();
+        page.cursor = cursor;
+        match self {
+            Self::Tools => ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page)),
+            Self::Resources => {
+                ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page))
+            }
+            Self::Templates => ClientRequest::ListResourceTemplatesRequest(
+                ListResourceTemplatesRequest::with_param(page),
+            ),
+            Self::Prompts => {
+                ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page))
+            }
+        }
+    }
+}
+
+impl McpUpstream {
+    /// What the server says it offers. Connects if that has not been done.
+    pub async fn offer(&self) -> Result<McpOffer, McpError> {
+        let live = self.link.connected().await?;
+        let Some(info) = live.info() else {
+            return Ok(McpOffer::default());
+        };
+        Ok(McpOffer {
+            tools: info.capabilities.tools.is_some(),
+            resources: info.capabilities.resources.is_some(),
+            prompts: info.capabilities.prompts.is_some(),
+            completions: info.capabilities.completions.is_some(),
+        })
+    }
+
+    /// The tools as the server lists them.
+    pub async fn list_tools(&self) -> Result<Vec<Value>, McpError> {
+        self.list(List::Tools).await
+    }
+
+    /// The resources as the server lists them; none of a server that offers none.
+    pub async fn list_resources(&self) -> Result<Vec<Value>, McpError> {
+        match self.offer().await?.resources {
+            true => self.list(List::Resources).await,
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The resource templates as the server lists them; none of a server that offers no resources.
+    pub async fn list_resource_templates(&self) -> Result<Vec<Value>, McpError> {
+        match self.offer().await?.resources {
+            true => self.list(List::Templates).await,
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The prompts as the server lists them, by its own names; none of a server that offers none.
+    pub async fn list_prompts(&self) -> Result<Vec<Value>, McpError> {
+        match self.offer().await?.prompts {
+            true => self.list(List::Prompts).await,
+            false => Ok(Vec::new()),
+        }
+    }
+
+    /// The contents of a resource, as the result of `resources/read`.
+    pub async fn read_resource(&self, uri: &str) -> Result<Value, McpError> {
+        let params = ReadResourceRequestParams::new(uri);
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+        self.asked("for a resource", request).await
+    }
+
+    /// A prompt with its arguments filled in, as the result of `prompts/get`.
+    pub async fn get_prompt(
+        &self,
+        name: &str,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, McpError> {
+        let params = GetPromptRequestParams::new(name).with_arguments(arguments);
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+        self.asked("for a prompt", request).await
+    }
+
+    /// Values for an argument, as the result of `completion/complete`; takes the params of it.
+    pub async fn complete(&self, params: Value) -> Result<Value, McpError> {
+        let params: CompleteRequestParams = serde_json::from_value(params)
+            .map_err(|_| McpError::Nonsense("these are no params of a completion".to_owned()))?;
+        let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
+        self.asked("for a completion", request).await
+    }
+
+    async fn asked(&self, what: &'static str, request: ClientRequest) -> Result<Value, McpError> {
+        self.link.ask(what, request, self.link.patience.list).await
+    }
+
+    async fn list(&self, list: List) -> Result<Vec<Value>, McpError> {
+        let (what, member) = list.words();
+        let mut items: Vec<Value> = Vec::new();
+        let mut cursor = None;
+        for _ in 0..PAGES_LIMIT {
+            let mut page = self.asked(what, list.request(cursor.take())).await?;
+            let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) else {
+                let reason = format!("its answer has no list of {member}");
+                return Err(McpError::Nonsense(reason));
+            };
+            items.extend(found);
+            if items.len() > ITEMS_LIMIT {
+                let reason = format!("it lists more than {ITEMS_LIMIT} {member}");
+                return Err(McpError::Nonsense(reason));
+            }
+            let next = page.get("nextCursor").and_then(Value::as_str);
+            match next.filter(|next| !next.is_empty()) {
+                Some(next) => cursor = Some(next.to_owned()),
+                None => return Ok(items),
+            }
+        }
+        let reason = format!("its list of {member} has more than {PAGES_LIMIT} pages");
+        Err(McpError::Nonsense(reason))
+    }
+}

@@ -1,0 +1,183 @@
+//! From what a server says about a failure to a failure.
+//!
+//! Our own are recovered whole. Those of others are lifted from the shapes that are known; what has none
+//! is the message of a TOOL_FAILED. What may be answered at all is decided in `answerable`.
+
+use jiff::Timestamp;
+use panpan_contract::dialect::{Dialect, MCP_META_KEY, RESIDUAL, detect, read_foreign};
+use panpan_contract::failure::Upstream;
+use panpan_contract::redact::Redactor;
+use panpan_contract::{Failure, codes, read, retry};
+use serde_json::{Value, json};
+
+use super::answerable::answerable;
+use super::error::Refusal;
+use super::foreign::RECOVERY_META_KEY;
+use super::shapes;
+use super::trouble::Stake;
+
+/// The longest text of a server that becomes a message, in characters.
+pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
+
+/// The largest document that is read as a failure, in bytes of JSON; of a larger one only its text counts.
+pub const FAILURE_BYTES_LIMIT: usize = 1024 * 1024;
+
+/// A failing result, and what is known of its tool.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failing<'a> {
+    pub(super) server: &'a str,
+    pub(super) result: &'a Value,
+    pub(super) stake: Stake,
+    pub(super) now: Timestamp,
+}
+
+impl Failing<'_> {
+    /// The failure it stands for; `declared` says which codes the tool publishes.
+    pub(super) fn failure(&self, declared: impl Fn(&str) -> bool) -> Failure {
+        if let Some(own) = self.own() {
+            return answerable(own, true, self.server, declared);
+        }
+        let failure = self.of_others();
+        let effect = self.stake.left_behind(&failure);
+        let message = bounded(failure.message());
+        let failure = failure.with_effect(effect).with_message(message);
+        answerable(failure, false, self.server, declared)
+    }
+
+    /// A failure written by a panpan: whole in `_meta`, or in the first text block in any dialect.
+    fn own(&self) -> Option<Failure> {
+        let whole = self.meta(MCP_META_KEY).filter(|it| it.is_object());
+        if let Some(whole) = whole.filter(|it| fits(it)) {
+            let alone = json!({"isError": true, "content": [], "_meta": {MCP_META_KEY: whole}});
+            return spoken(Dialect::Mcp, alone);
+        }
+        let document = self.json_text()?;
+        let dialect = detect(&document).ok().filter(|_| is_own(&document))?;
+        spoken(dialect, document)
+    }
+
+    fn of_others(&self) -> Failure {
+        let text = self.text();
+        let structured = self.result.get("structuredContent");
+        let structured = structured.filter(|it| it.is_object() && fits(it));
+        self.meta(RECOVERY_META_KEY)
+            .filter(|recovery| fits(recovery))
+            .and_then(|recovery| shapes::recovery_object(recovery, text))
+            .or_else(|| self.of_status_code(structured?, text))
+            .or_else(|| self.of_document(structured?.clone()))
+            .or_else(|| self.of_document(self.json_text()?))
+            .or_else(|| shapes::status_in_text(text?, self.server, self.now))
+            .or_else(|| shapes::errno_in_text(text?))
+            .unwrap_or_else(|| Failure::new(codes::TOOL_FAILED).with_message(silence(text)))
+    }
+
+    /// A status alone, which explains the text.
+    fn of_status_code(&self, structured: &Value, text: Option<&str>) -> Option<Failure> {
+        let members = structured
+            .as_object()
+            .filter(|members| members.len() == 1)?;
+        let status = members.get("status_code")?.as_u64()?;
+        let status = u16::try_from(status).ok()?;
+        let failure = shapes::of_status(status, text.unwrap_or_default(), self.server, self.now);
+        failure.map(|failure| match text {
+            Some(text) => failure.with_message(bounded(text)),
+            None => failure,
+        })
+    }
+
+    fn of_document(&self, document: Value) -> Option<Failure> {
+        if let Some(failure) = shapes::envelope(&document) {
+            return Some(failure);
+        }
+        let hint = retry::from_body(&document, self.now);
+        let failure = detect(&document)
+            .ok()
+            .filter(|dialect| *dialect != Dialect::Mcp)
+            .and_then(|dialect| spoken(dialect, document.clone()))
+            .or_else(|| read_foreign(document, None))?;
+        let stated = failure.stated_retry_after_ms().is_some() || !failure.retryable();
+        Some(match hint.filter(|_| !stated) {
+            Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
+            None => failure,
+        })
+    }
+
+    fn meta(&self, key: &str) -> Option<&Value> {
+        self.result.get("_meta")?.get(key)
+    }
+
+    fn text(&self) -> Option<&str> {
+        let blocks = self.result.get("content")?.as_array()?;
+        blocks.iter().find_map(|block| block.get("text")?.as_str())
+    }
+
+    fn json_text(&self) -> Option<Value> {
+        let text = self.text()?.trim();
+        let document = text
+            .starts_with('{')
+            .then(|| read::document_within(text.as_bytes(), FAILURE_BYTES_LIMIT));
+        document?.ok()
+    }
+}
+
+fn fits(document: &Value) -> bool {
+    document.to_string().len() <= FAILURE_BYTES_LIMIT
+}
+
+/// An error of JSON-RPC in place of a result.
+pub(super) fn refusal(server: &str, refusal: &Refusal, now: Timestamp) -> Failure {
+    let upstream = Upstream::default()
+        .provider(server)
+        .code(refusal.code.to_string());
+    let told = shapes::numbered(refusal, now).or_else(|| {
+        let Refusal {
+            code,
+            message,
+            data,
+        } = refusal;
+        let error = json!({"code": code, "message": message, "data": data});
+        let document = json!({"jsonrpc": "2.0", "id": null, "error": error});
+        spoken(Dialect::JsonRpc, document)
+    });
+    let told = told.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
+    answerable(told, false, server, |_| false)
+        .with_message(bounded(&refusal.message))
+        .with_upstream(upstream)
+}
+
+/// Whether a document holds what only a panpan writes into it, wherever its dialect has room for that.
+fn is_own(document: &Value) -> bool {
+    let error = document.get("error").unwrap_or(document);
+    let data = error.get("data").unwrap_or(error);
+    let details = error.get("details").and_then(Value::as_array);
+    let metadata = details.into_iter().flatten();
+    [document, error, data]
+        .into_iter()
+        .chain(metadata.filter_map(|detail| detail.get("metadata")))
+        .any(|place| place.get(RESIDUAL).is_some())
+}
+
+fn spoken(dialect: Dialect, document: Value) -> Option<Failure> {
+    dialect.read(document).ok()?.outcome.err()
+}
+
+fn silence(text: Option<&str>) -> String {
+    match text.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => bounded(text),
+        None => "the tool failed and said nothing about it".to_owned(),
+    }
+}
+
+/// A text that is not too long. Half a key is no longer recognised as one, so secrets go first.
+pub(super) fn bounded(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_CHARACTERS_LIMIT) {
+        None => text.to_owned(),
+        Some(_) => {
+            let clean = Redactor::new().text(text).into_owned();
+            clean.chars().take(MESSAGE_CHARACTERS_LIMIT).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

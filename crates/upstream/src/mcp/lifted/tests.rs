@@ -1,0 +1,291 @@
+use panpan_contract::dialect::Envelope;
+use panpan_contract::failure::Violation;
+use panpan_contract::{Category, Effect};
+
+use super::*;
+
+fn lifted_from(result: &Value, stake: Stake) -> Failure {
+    let failing = Failing {
+        server: "files",
+        result,
+        stake,
+        now: Timestamp::UNIX_EPOCH,
+    };
+    failing.failure(|code| code == "DISK_FULL")
+}
+
+fn lifted(result: &Value) -> Failure {
+    lifted_from(result, Stake::Change)
+}
+
+fn text(text: impl Into<String>) -> Value {
+    json!({"isError": true, "content": [{"type": "text", "text": text.into()}]})
+}
+
+fn own() -> Failure {
+    Failure::new(codes::INVALID_INPUT)
+        .with_message("no such order")
+        .with_violation(Violation::missing("/order"))
+        .with_detail("order", 7)
+        .with_attempts(3)
+        .with_effect(Effect::None)
+}
+
+#[test]
+fn our_own_failure_is_recovered_whole() {
+    let failure = own().redacted();
+    let whole = Dialect::Mcp.render_failure(&failure, Envelope::default());
+    assert_eq!(lifted(&whole), *failure);
+    assert!(lifted(&whole).was_repeated());
+}
+
+#[test]
+fn our_own_failure_is_recovered_from_the_text_of_any_dialect() {
+    let failure = own().redacted();
+    for dialect in Dialect::ALL {
+        if dialect == Dialect::Mcp {
+            continue;
+        }
+        let written = dialect.render_failure(&failure, Envelope::default());
+        assert_eq!(lifted(&text(written.to_string())), *failure, "{dialect}");
+    }
+}
+
+#[test]
+fn shapes_of_others_are_lifted() {
+    let envelope = json!({
+        "isError": true, "errorType": "MODULE_TIMEOUT", "message": "too slow", "retryable": true,
+        "suggestion": "ask for less", "aiGuidance": null,
+    });
+    let nested =
+        json!({"error": {"code": "rate_limited", "message": "slow down", "retry_after": 7}});
+    let status = json!({"status": 404, "message": "no such file"});
+    let gateway = json!({
+        "isError": true, "content": [{"type": "text", "text": "boom"}],
+        "_meta": {RECOVERY_META_KEY: {
+            "error_code": "BACKEND_TIMEOUT", "message": "the backend is slow", "retry": true,
+            "suggest": "wait a little", "related_tools": ["other"],
+        }},
+    });
+    let forge = json!({
+        "isError": true, "content": [{"type": "text", "text": "slow down"}],
+        "structuredContent": {"status_code": 429},
+    });
+    let structured = json!({
+        "isError": true, "content": [{"type": "text", "text": "failed"}],
+        "structuredContent": {"code": "DISK_FULL", "message": "no room"},
+    });
+    for (result, code, message, retryable, delay_ms) in [
+        (
+            text(envelope.to_string()),
+            "ERR_TIMEOUT",
+            "too slow",
+            true,
+            None,
+        ),
+        (
+            text(nested.to_string()),
+            "RATE_LIMIT_ERROR",
+            "slow down",
+            true,
+            Some(7_000),
+        ),
+        (
+            text(status.to_string()),
+            "ERR_HTTP_404_NOT_FOUND",
+            "no such file",
+            false,
+            None,
+        ),
+        (gateway, "ERR_TIMEOUT", "the backend is slow", true, None),
+        (forge, "ERR_HTTP_429_RATE_LIMITED", "slow down", true, None),
+        (structured, "DISK_FULL", "no room", false, None),
+        (
+            text("HTTP error 503: busy"),
+            "ERR_HTTP_503_UNAVAILABLE",
+            "HTTP error 503: busy",
+            true,
+            None,
+        ),
+        (
+            text("ENOENT: no such file"),
+            "ARTIFACT_NOT_FOUND",
+            "ENOENT: no such file",
+            false,
+            None,
+        ),
+        (
+            text("the file is locked"),
+            "TOOL_FAILED",
+            "the file is locked",
+            false,
+            None,
+        ),
+        (
+            text(" "),
+            "TOOL_FAILED",
+            "the tool failed and said nothing about it",
+            false,
+            None,
+        ),
+        (
+            json!({"isError": true, "content": []}),
+            "TOOL_FAILED",
+            "the tool failed and said nothing about it",
+            false,
+            None,
+        ),
+        (
+            text("{\"rows\": 3}"),
+            "TOOL_FAILED",
+            "{\"rows\": 3}",
+            false,
+            None,
+        ),
+        (text("[1]"), "TOOL_FAILED", "[1]", false, None),
+    ] {
+        let failure = lifted(&result);
+        let found = (
+            failure.code().as_str(),
+            failure.message(),
+            failure.retryable(),
+            failure.stated_retry_after_ms(),
+        );
+        assert_eq!(found, (code, message, retryable, delay_ms), "{result}");
+    }
+}
+
+#[test]
+fn what_others_advise_is_kept() {
+    let said = json!({"errorType": "X_FAILED", "message": "no", "suggestion": "ask for less"});
+    let failure = lifted(&text(said.to_string()));
+    assert_eq!(failure.recovery().required_actions, ["ask for less"]);
+    assert_eq!(
+        failure.upstream().unwrap().code.as_deref(),
+        Some("X_FAILED")
+    );
+}
+
+#[test]
+fn a_tool_that_only_reads_leaves_nothing_behind() {
+    for (stake, effect) in [
+        (Stake::Nothing, Effect::None),
+        (Stake::Repeatable, Effect::Unknown),
+        (Stake::Change, Effect::Unknown),
+    ] {
+        assert_eq!(lifted_from(&text("no"), stake).effect(), effect);
+    }
+}
+
+#[test]
+fn a_guess_by_a_text_is_not_enough_to_repeat_a_change_by() {
+    for said in ["HTTP 429", "rate limited", "ECONNREFUSED: nobody there"] {
+        let failure = lifted(&text(said));
+        assert!(failure.retryable(), "{said}");
+        assert_eq!(failure.effect(), Effect::Unknown, "{said}");
+    }
+}
+
+#[test]
+fn errors_of_the_protocol_are_typed() {
+    for (code, message, data, expected, retryable) in [
+        (
+            -32601,
+            "Method not found",
+            None,
+            "ARTIFACT_NOT_FOUND",
+            false,
+        ),
+        (-32602, "Unknown tool: x", None, "ARTIFACT_NOT_FOUND", false),
+        (
+            -32602,
+            "Invalid arguments",
+            None,
+            "INVALID_INPUT_ERROR",
+            false,
+        ),
+        (-32603, "Internal error", None, "TOOL_FAILED", false),
+        (
+            -32600,
+            "Invalid request",
+            None,
+            "INVALID_INPUT_ERROR",
+            false,
+        ),
+        (-32700, "Parse error", None, "INVALID_INPUT_ERROR", false),
+        (
+            -32002,
+            "Resource not found",
+            None,
+            "ARTIFACT_NOT_FOUND",
+            false,
+        ),
+        (-32001, "Request timed out", None, "ERR_TIMEOUT", true),
+        (-32000, "Server error", None, "TOOL_FAILED", false),
+        (-32000, "HTTP 503", None, "ERR_HTTP_503_UNAVAILABLE", true),
+        (
+            -32023,
+            "Slow down",
+            Some(json!({"retryAfter": 3})),
+            "ERR_HTTP_429_RATE_LIMITED",
+            true,
+        ),
+        (4711, "boom", None, "TOOL_FAILED", false),
+        (i64::MAX, "boom", None, "TOOL_FAILED", false),
+    ] {
+        let refused = Refusal {
+            code,
+            message: message.to_owned(),
+            data,
+        };
+        let failure = refusal("files", &refused, Timestamp::UNIX_EPOCH);
+        let found = (failure.code().as_str(), failure.retryable());
+        assert_eq!(found, (expected, retryable), "{code} {message}");
+        let upstream = failure.upstream().unwrap();
+        assert_eq!(upstream.code.as_deref(), Some(&*code.to_string()));
+    }
+}
+
+#[test]
+fn a_wait_among_the_data_of_an_error_is_kept() {
+    let refused = Refusal {
+        code: -32023,
+        message: "Slow down".to_owned(),
+        data: Some(json!({"retry_after": 3})),
+    };
+    let failure = refusal("files", &refused, Timestamp::UNIX_EPOCH);
+    assert_eq!(failure.stated_retry_after_ms(), Some(3_000));
+    assert_eq!(failure.category(), Category::RateLimit);
+}
+
+#[test]
+fn a_message_ends_at_its_limit_and_keeps_no_half_of_a_secret() {
+    for (count, kept) in [
+        (MESSAGE_CHARACTERS_LIMIT, MESSAGE_CHARACTERS_LIMIT),
+        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT),
+    ] {
+        assert_eq!(bounded(&"é".repeat(count)).chars().count(), kept);
+    }
+    let before = "a ".repeat(MESSAGE_CHARACTERS_LIMIT / 2 - 10);
+    let told = bounded(&format!(
+        "{before}sk-live-abcdefghijklmnopqrstuvwxyz0123456789 end"
+    ));
+    assert!(!told.contains("sk-live"), "{}", &told[told.len() - 40..]);
+}
+
+#[test]
+fn a_document_beyond_the_limit_is_not_read_as_a_failure() {
+    // What stands around the padding.
+    let around = json!({"code": "ALREADY_EXISTS", "message": "no", "pad": ""});
+    let room = FAILURE_BYTES_LIMIT - around.to_string().len();
+    for (padding, code) in [(room, "ALREADY_EXISTS"), (room + 1, "TOOL_FAILED")] {
+        let mut document = around.clone();
+        document["pad"] = "a".repeat(padding).into();
+        let whole = json!({"isError": true, "content": [], "_meta": {MCP_META_KEY: document}});
+        let structured =
+            json!({"isError": true, "content": [], "structuredContent": document.clone()});
+        for result in [text(document.to_string()), whole, structured] {
+            assert_eq!(lifted(&result).code().as_str(), code, "{padding}");
+        }
+    }
+}

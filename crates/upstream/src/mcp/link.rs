@@ -1,0 +1,288 @@
+//! The connection to a server: made when it is first needed, and made again when it ended.
+//!
+//! A server that fails or ends again and again is left alone for longer and longer, up to a limit; whoever asks
+//! meanwhile is told at once.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use panpan_runtime::Credentials;
+use reqwest::Url;
+use rmcp::model::{ClientRequest, RequestMetaObject};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::ear::{Ear, McpChanges};
+use super::error::McpError;
+use super::live::Live;
+use super::settings::{McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError};
+use super::web::Web;
+use crate::remote::http_client;
+
+/// How long a server is left alone after the second failure in a row; doubled with each further one.
+pub const FIRST_REST: Duration = Duration::from_millis(200);
+
+/// The longest it is left alone.
+pub const LONGEST_REST: Duration = Duration::from_secs(30);
+
+/// The way to one server.
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) namespace: String,
+    pub(super) patience: McpPatience,
+    /// What the server may repeat and nobody else is to see.
+    pub(super) secrets: Credentials,
+    reach: Reach,
+    ear: Ear,
+    changes: watch::Sender<McpChanges>,
+    /// Held by whoever makes the connection.
+    making: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+/// How the server is reached.
+#[derive(Debug)]
+enum Reach {
+    Child(McpCommand),
+    Web { web: Web, url: Url },
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: Option<Arc<Live>>,
+    /// How often in a row it failed, or ended soon after it began.
+    failures: u32,
+    rest_until: Option<Instant>,
+    last: Option<Arc<McpError>>,
+    /// Whether nobody is to connect any more.
+    closed: bool,
+}
+
+impl Link {
+    pub(super) fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
+        settings.check_namespace()?;
+        let secrets = settings.secrets();
+        let changes = watch::Sender::default();
+        let ear = Ear::new(changes.clone());
+        let reach = match settings.place {
+            McpPlace::Stdio(command) if command.program.is_empty() => {
+                return Err(McpSettingsError::NoProgram);
+            }
+            McpPlace::Stdio(command) => Reach::Child(command),
+            McpPlace::Http(address) => {
+                let (url, headers) = (address.parsed()?, address.header_map()?);
+                let ca = address.ca.as_deref();
+                let client = http_client(&url, ca, settings.patience.start)
+                    .map_err(McpSettingsError::Client)?;
+                let ear = ear.clone();
+                let web = Web {
+                    client,
+                    headers,
+                    ear,
+                };
+                Reach::Web { web, url }
+            }
+        };
+        Ok(Self {
+            namespace: settings.namespace,
+            patience: settings.patience,
+            secrets,
+            reach,
+            ear,
+            changes,
+            making: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        })
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<McpChanges> {
+        self.changes.subscribe()
+    }
+
+    /// Says that what is known of the tools is not what there is.
+    pub(super) fn doubt_tools(&self) {
+        self.ear.note(|changes| changes.tools += 1);
+    }
+
+    /// Asks something that can be asked twice.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        what: &'static str,
+        request: ClientRequest,
+        patience: Duration,
+    ) -> Result<Value, McpError> {
+        let live = self.connected().await?;
+        let meta = RequestMetaObject::new;
+        let first = live.ask(what, request.clone(), meta(), None, patience);
+        match first.await {
+            Err(lost) if lost.is_the_end() => {
+                self.forget(&live);
+                let live = self.connected().await?;
+                let second = live.ask(what, request, meta(), None, patience);
+                second.await.map_err(|lost| lost.error)
+            }
+            answered => answered.map_err(|lost| lost.error),
+        }
+    }
+
+    /// The connection, made now if there is none.
+    ///
+    /// Whoever stops waiting does not stop the server from starting: the next one finds it ready.
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Live>, McpError> {
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let link = self.clone();
+        let made = tokio::spawn(async move { link.made().await }).await;
+        made.unwrap_or_else(|_| Err(McpError::Ended("connecting was given up".to_owned())))
+    }
+
+    async fn made(&self) -> Result<Arc<Live>, McpError> {
+        let _making = self.making.lock().await;
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        self.rested()?;
+        let patience = self.patience.start;
+        let made = match tokio::time::timeout(patience, self.make()).await {
+            Ok(made) => made,
+            Err(_) => Err(McpError::Silent {
+                what: "the handshake",
+                waited_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
+            }),
+        };
+        match made {
+            Ok(live) => Ok(self.keep(live)),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    async fn make(&self) -> Result<Live, McpError> {
+        let ear = self.ear.anew();
+        match &self.reach {
+            Reach::Child(command) => Live::with_child(&self.namespace, command, ear).await,
+            Reach::Web { web, url } => {
+                let web = Web { ear, ..web.clone() };
+                Live::with_web(web, url.as_str()).await
+            }
+        }
+    }
+
+    fn keep(&self, live: Live) -> Arc<Live> {
+        let live = Arc::new(live);
+        self.state().live = Some(live.clone());
+        self.ear.note(|changes| {
+            changes.tools += 1;
+            changes.prompts += 1;
+            changes.resources += 1;
+        });
+        live
+    }
+
+    /// The connection there is, if it still holds.
+    /// Ends the connection there is, and makes no other.
+    pub(super) async fn close(&self) {
+        let live = {
+            let mut state = self.state();
+            state.closed = true;
+            state.live.take()
+        };
+        if let Some(live) = live {
+            live.end().await;
+        }
+    }
+
+    fn current(&self) -> Option<Arc<Live>> {
+        let mut state = self.state();
+        let live = state.live.clone()?;
+        if !live.is_over() {
+            return Some(live);
+        }
+        state.ended(&live);
+        None
+    }
+
+    /// Gives a connection up.
+    pub(super) fn forget(&self, live: &Arc<Live>) {
+        let mut state = self.state();
+        let is_current = |current: &Arc<Live>| Arc::ptr_eq(current, live);
+        if state.live.as_ref().is_some_and(is_current) {
+            state.ended(live);
+        }
+    }
+
+    fn rested(&self) -> Result<(), McpError> {
+        let state = self.state();
+        if state.closed {
+            return Err(McpError::Ended("this side closed it".to_owned()));
+        }
+        let (Some(until), Some(last)) = (state.rest_until, &state.last) else {
+            return Ok(());
+        };
+        let wait = until.saturating_duration_since(Instant::now());
+        if wait.is_zero() {
+            return Ok(());
+        }
+        Err(McpError::Resting {
+            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
+            last: last.clone(),
+        })
+    }
+
+    fn failed(&self, error: McpError) -> McpError {
+        tracing::warn!(server = self.namespace, "{error}");
+        let told = error.retold();
+        self.state().note(error);
+        told
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn ended(&mut self, live: &Live) {
+        self.live = None;
+        if live.was_steady() {
+            self.failures = 0;
+        }
+        self.note(McpError::Ended(live.why()));
+    }
+
+    fn note(&mut self, error: McpError) {
+        self.failures = self.failures.saturating_add(1);
+        self.rest_until = rest_after(self.failures).map(|rest| Instant::now() + rest);
+        self.last = Some(Arc::new(error));
+    }
+}
+
+/// How long a server is left alone that failed so often in a row. The first failure may be an accident.
+fn rest_after(failures: u32) -> Option<Duration> {
+    let doublings = failures.checked_sub(2)?;
+    let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+    Some(FIRST_REST.saturating_mul(factor).min(LONGEST_REST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rests_double_up_to_a_limit_and_the_first_failure_costs_none() {
+        for (failures, rest_ms) in [
+            (0, None),
+            (1, None),
+            (2, Some(200)),
+            (3, Some(400)),
+            (9, Some(25_600)),
+            (10, Some(30_000)),
+            (34, Some(30_000)),
+            (u32::MAX, Some(30_000)),
+        ] {
+            let rest = rest_after(failures).map(|rest| rest.as_millis());
+            assert_eq!(rest, rest_ms, "{failures}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! MCP servers behind operations: every tool of a server is an operation.
+//!
+//! The only module of this crate that knows the MCP library, and none of the library's types leave it.
+//! A server is connected to when it is first needed and again when a connection has ended; everything
+//! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
+
+mod answerable;
+mod call;
+mod child;
+mod ear;
+mod error;
+mod foreign;
+mod libraries;
+mod library;
+mod lifted;
+mod link;
+mod live;
+mod names;
+mod output;
+mod pipes;
+mod published;
+mod settings;
+mod shapes;
+mod trouble;
+mod web;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use panpan_contract::Failure;
+use panpan_contract::failure::Marked;
+use panpan_contract::redact::Redactor;
+use panpan_runtime::Registration;
+use panpan_runtime::retry::Upstream;
+use tokio::sync::watch;
+
+use call::ToolCall;
+pub use ear::McpChanges;
+use error::Unanswered;
+pub use error::{HttpAnswer, McpError, Refusal};
+pub use libraries::McpLibraries;
+pub use library::{ITEMS_LIMIT, McpOffer, PAGES_LIMIT};
+pub use lifted::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
+use link::Link;
+pub use link::{FIRST_REST, LONGEST_REST};
+pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT};
+pub use published::{ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
+pub use settings::{
+    McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError,
+    NAMESPACE_LENGTH_LIMIT,
+};
+use trouble::Stake;
+pub use web::ANSWER_BYTES_LIMIT;
+
+/// An MCP server. Clones are the same server; the last one to go ends the connection, and with it the
+/// process of a server that was started.
+#[derive(Clone, Debug)]
+pub struct McpUpstream {
+    link: Arc<Link>,
+    /// The circuit and the retry budget all its tools share.
+    upstream: Arc<Upstream>,
+}
+
+/// The tools of a server as operations.
+#[derive(Clone, Debug)]
+pub struct McpOperations {
+    /// The operations, in the order of their names.
+    pub registrations: Vec<Registration>,
+    /// What could not be used as it is.
+    pub warnings: Vec<McpWarning>,
+}
+
+impl McpUpstream {
+    /// Makes ready to connect; nothing is started or sent yet.
+    pub fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
+        let upstream = Arc::new(Upstream::named(&settings.namespace));
+        let link = Arc::new(Link::new(settings)?);
+        Ok(Self { link, upstream })
+    }
+
+    /// The first step of the names of its operations.
+    pub fn namespace(&self) -> &str {
+        &self.link.namespace
+    }
+
+    /// Tells when its lists have changed, so that whoever holds its operations can ask for them anew.
+    pub fn changes(&self) -> watch::Receiver<McpChanges> {
+        self.link.changes()
+    }
+
+    /// Its tools as operations. Connects if that has not been done.
+    pub async fn operations(&self) -> Result<McpOperations, McpError> {
+        let tools = self.list_tools().await?;
+        let live = self.link.connected().await?;
+        let name = live.info().and_then(|info| info.server_info.clone());
+        let by_panpan = name.is_some_and(|it| it.name == "panpan");
+        let (published, warnings) = published::operations(self.namespace(), &tools, by_panpan);
+        let timeout = self.link.patience.call;
+        let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+        let registrations = published.into_iter().map(|mut published| {
+            published.spec.timeout_ms = timeout_ms;
+            let call = ToolCall::new(self.link.clone(), &published);
+            Registration::new(published.spec, call)
+                .with_credentials(self.link.secrets.clone())
+                .behind(self.upstream.clone())
+                .relaying()
+        });
+        Ok(McpOperations {
+            registrations: registrations.collect(),
+            warnings,
+        })
+    }
+
+    /// Ends the connection for good. A server that was started is left some time to end by itself, and is then
+    /// made to.
+    pub async fn close(&self) {
+        self.link.close().await;
+    }
+
+    /// What an error means to whoever waits for something that only reads.
+    pub fn failure(&self, error: McpError, now: Timestamp) -> Failure {
+        let lost = match &error {
+            McpError::Start { .. } | McpError::Resting { .. } => Unanswered::before(error),
+            _ => Unanswered::after(error),
+        };
+        let failure = trouble::failure(self.namespace(), &lost, Stake::Nothing, now);
+        let mut redactor = Redactor::new();
+        self.link.secrets.teach(&mut redactor);
+        failure.redacted_by(redactor, Marked::default()).into()
+    }
+}

@@ -1,0 +1,105 @@
+//! From the result of a tool to the output of its operation.
+//!
+//! Structured content is the output where the tool declares its schema. Elsewhere a single text is the
+//! output, and anything else is given as the content blocks it is, in the form the MCP surface passes on
+//! unchanged.
+
+use panpan_contract::undeclared;
+use serde_json::{Value, json};
+
+/// The member of an output schema that says that outputs may be content blocks.
+const CONTENT_MARK: &str = "x-mcp-content";
+
+/// The output schema of an operation, by that of its tool.
+pub(super) fn schema(declared: Option<&Value>) -> Value {
+    let Some(schema) = declared else {
+        return json!({CONTENT_MARK: true});
+    };
+    let members = schema.as_object().and_then(undeclared::declared);
+    members.map_or_else(|| schema.clone(), Value::Object)
+}
+
+/// The output a result stands for; `None` when it is no result of a tool.
+pub(super) fn of(result: &Value, has_schema: bool) -> Option<Value> {
+    let content = result.get("content").and_then(Value::as_array);
+    let structured = result.get("structuredContent").filter(|it| !it.is_null());
+    if content.is_none() && structured.is_none() {
+        return None;
+    }
+    let blocks = content.map_or(&[][..], Vec::as_slice);
+    match (structured, only_text(blocks)) {
+        (Some(structured), _) if has_schema => {
+            Some(undeclared::output(structured).unwrap_or(structured).clone())
+        }
+        (None, Some(text)) if has_schema => Some(parsed(text)),
+        (None, Some(text)) => Some(text.into()),
+        (Some(structured), _) => Some(json!({"content": blocks, "structuredContent": structured})),
+        (None, None) => Some(json!({"content": blocks})),
+    }
+}
+
+/// The text, where there is nothing else and nothing is said about it.
+fn only_text(blocks: &[Value]) -> Option<&str> {
+    let [block] = blocks else { return None };
+    let is_bare = block.as_object()?.len() == 2;
+    let is_text = block.get("type")? == "text";
+    block.get("text")?.as_str().filter(|_| is_bare && is_text)
+}
+
+/// Older servers declare a schema and give what fits it only as text.
+fn parsed(text: &str) -> Value {
+    panpan_contract::read::document(text.as_bytes()).unwrap_or_else(|_| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_become_outputs() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let noted = json!({"type": "text", "text": "hi", "annotations": {"priority": 1}});
+        for (result, has_schema, output) in [
+            (json!({"content": [text("hi")]}), false, Some(json!("hi"))),
+            (json!({"content": [text("{}")]}), false, Some(json!("{}"))),
+            (
+                json!({"content": [text("{\"a\": 1}")]}),
+                true,
+                Some(json!({"a": 1})),
+            ),
+            (json!({"content": [text("hi")]}), true, Some(json!("hi"))),
+            (
+                json!({"content": [], "structuredContent": {"a": 1}}),
+                true,
+                Some(json!({"a": 1})),
+            ),
+            (json!({"structuredContent": [1]}), true, Some(json!([1]))),
+            (
+                json!({"content": [text("1")], "structuredContent": {"a": 1}}),
+                false,
+                Some(json!({"content": [text("1")], "structuredContent": {"a": 1}})),
+            ),
+            (
+                json!({"content": [image]}),
+                false,
+                Some(json!({"content": [image]})),
+            ),
+            (
+                json!({"content": [noted]}),
+                false,
+                Some(json!({"content": [noted]})),
+            ),
+            (
+                json!({"content": [text("a"), text("b")]}),
+                false,
+                Some(json!({"content": [text("a"), text("b")]})),
+            ),
+            (json!({"content": []}), false, Some(json!({"content": []}))),
+            (json!({}), false, None),
+            (json!("hi"), true, None),
+        ] {
+            assert_eq!(of(&result, has_schema), output, "{result} {has_schema}");
+        }
+    }
+}

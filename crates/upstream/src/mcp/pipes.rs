@@ -1,0 +1,162 @@
+//! One JSON-RPC message per line, on the standard input and output of a child.
+//!
+//! Lines that are no message are passed over, as other clients do: programs greet, warn and count on
+//! stdout. A child that says nothing else, or a line without end, ends the connection, and the reason
+//! is kept for whoever waits for an answer.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::RoleClient;
+use rmcp::model::ServerJsonRpcMessage;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::child::{AFTER_ITS_END, AFTER_OUR_END, Child, Ends};
+use super::ear::Ear;
+use super::foreign;
+
+/// The longest message a child may send, in bytes.
+pub const LINE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+
+/// How many lines in a row may be no message.
+pub const NONSENSE_LINES_LIMIT: usize = 1_000;
+
+/// Why a connection ended, told to whoever waits for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Why(Arc<Mutex<Option<String>>>);
+
+impl Why {
+    fn note(&self, reason: impl Into<String>) {
+        let mut why = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        why.get_or_insert_with(|| reason.into());
+    }
+
+    /// The reason, or that none is known.
+    pub(super) fn told(&self) -> String {
+        let why = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        why.clone()
+            .unwrap_or_else(|| "the server closed it".to_owned())
+    }
+}
+
+/// The way to a child and back.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    child: Child,
+    input: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
+    output: BufReader<ChildStdout>,
+    line: Vec<u8>,
+    nonsense: usize,
+    why: Why,
+    ear: Ear,
+    /// Let go last, when the child has been ended.
+    _held: Arc<()>,
+}
+
+impl Pipes {
+    /// Whoever has a weak end of what is held knows whether the child is still there.
+    pub(super) fn new(child: Child, ends: Ends, why: Why, ear: Ear, held: Arc<()>) -> Self {
+        Self {
+            child,
+            input: Arc::new(tokio::sync::Mutex::new(Some(ends.input))),
+            output: BufReader::new(ends.output),
+            line: Vec::new(),
+            nonsense: 0,
+            why,
+            ear,
+            _held: held,
+        }
+    }
+
+    /// Reads on until a line is whole; whoever stops waiting in between loses nothing.
+    async fn whole_line(&mut self) -> Option<()> {
+        loop {
+            let available = match self.output.fill_buf().await {
+                Ok(available) if !available.is_empty() => available,
+                _ => {
+                    self.note_end().await;
+                    return None;
+                }
+            };
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(available.len(), |at| at + 1);
+            if self.line.len() + taken > LINE_BYTES_LIMIT {
+                let reason = format!("a message has more than {LINE_BYTES_LIMIT} bytes");
+                self.why.note(reason);
+                return None;
+            }
+            self.line.extend_from_slice(&available[..taken]);
+            self.output.consume(taken);
+            if end.is_some() {
+                return Some(());
+            }
+        }
+    }
+
+    async fn note_end(&mut self) {
+        self.why.note(match self.child.ended(AFTER_ITS_END).await {
+            Some(status) => format!("the process ended ({status})"),
+            None => "the process closed its output".to_owned(),
+        });
+    }
+
+    fn message(&mut self) -> Option<ServerJsonRpcMessage> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.trim_ascii();
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let message = foreign::message(text);
+        match &message {
+            Some(message) => {
+                self.nonsense = 0;
+                self.ear.overhear(message);
+            }
+            None if text.is_empty() => {}
+            None => self.nonsense += 1,
+        }
+        message
+    }
+}
+
+impl Transport<RoleClient> for Pipes {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let input = self.input.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut input = input.lock().await;
+            let input = input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            input.write_all(&line).await?;
+            input.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            self.whole_line().await?;
+            if let Some(message) = self.message() {
+                return Some(message);
+            }
+            if self.nonsense > NONSENSE_LINES_LIMIT {
+                let count = self.nonsense;
+                self.why
+                    .note(format!("{count} lines in a row were no message of MCP"));
+                return None;
+            }
+        }
+    }
+
+    /// A server is told to end by the end of its input; what is left of it ends with the child.
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.input.lock().await.take();
+        self.child.ended(AFTER_OUR_END).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,343 @@
+//! The HTTP below Streamable HTTP: bounded bodies, and statuses kept with what they say.
+//!
+//! The library brings a client of its own that reads bodies of any length and forgets what a refusal
+//! said. Which message goes when, sessions and streams stay the library's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, RequestBuilder, Response};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+
+use super::ear::Ear;
+use super::error::{HttpAnswer, McpError};
+use super::foreign;
+use crate::broken::Broken;
+
+/// The longest answer that is read, in bytes; also the longest event of a stream.
+pub const ANSWER_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+
+/// How much of a refusal is read, in bytes.
+const REFUSAL_BYTES_LIMIT: usize = 64 * 1024;
+
+/// The headers of a refusal that say when to come back, or what kind of answer it is.
+const KEPT_HEADERS: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
+
+const ACCEPTED: &str = "application/json, text/event-stream";
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+type Failed = StreamableHttpError<McpError>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// An address that is posted to, with what is presented there.
+#[derive(Clone, Debug)]
+pub(super) struct Web {
+    pub(super) client: Client,
+    pub(super) headers: HeaderMap,
+    pub(super) ear: Ear,
+}
+
+impl Web {
+    fn dressed(
+        &self,
+        request: RequestBuilder,
+        session: Option<&Arc<str>>,
+        headers: Headers,
+    ) -> RequestBuilder {
+        let mut request = request
+            .header(ACCEPT, ACCEPTED)
+            .headers(self.headers.clone());
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        match session {
+            Some(session) => request.header(SESSION, &**session),
+            None => request,
+        }
+    }
+
+    async fn accepted(
+        &self,
+        response: Response,
+        message: &ClientJsonRpcMessage,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let session = response.headers().get(SESSION);
+        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        if is_kind(&response, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(
+                self.events(response),
+                session,
+            ));
+        }
+        let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
+        if !is_request {
+            // What is said to a message that wants no answer makes no difference.
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let head = head(&response);
+        let body = read(response, ANSWER_BYTES_LIMIT).await?;
+        if body.len() > ANSWER_BYTES_LIMIT {
+            let reason = format!("an answer has more than {ANSWER_BYTES_LIMIT} bytes");
+            return Err(StreamableHttpError::Client(McpError::Nonsense(reason)));
+        }
+        match foreign::message(body.trim_ascii()) {
+            Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
+            None => Err(status_error(head, &body)),
+        }
+    }
+
+    /// The events of a stream, each within bounds.
+    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+        let mut room = Room::default();
+        let bytes = response.bytes_stream().map(move |chunk| {
+            let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
+            room.take(&chunk)?;
+            Ok::<_, std::io::Error>(chunk)
+        });
+        let ear = self.ear.clone();
+        SseStream::from_bytes_stream(bytes)
+            .map(move |event| event.map(|event| overheard(event, &ear)))
+            .boxed()
+    }
+}
+
+impl StreamableHttpClient for Web {
+    type Error = McpError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session_id: Option<Arc<str>>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let body = serde_json::to_vec(&message)?;
+        let request = self
+            .dressed(self.client.post(&*uri), session_id.as_ref(), custom_headers)
+            .header(CONTENT_TYPE, JSON)
+            .body(body);
+        let response = request.send().await.map_err(network)?;
+        let status = response.status().as_u16();
+        match status {
+            202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
+            404 if session_id.is_some() => return Err(StreamableHttpError::SessionExpired),
+            _ => {}
+        }
+        if !(200..300).contains(&status) {
+            return refused(response, &message, session_id.is_some()).await;
+        }
+        self.accepted(response, &message).await
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session_id: Arc<str>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<(), Failed> {
+        let request = self.client.delete(&*uri);
+        let request = self.dressed(request, Some(&session_id), custom_headers);
+        let response = request.send().await.map_err(network)?;
+        if response.status().is_success() {
+            Ok(())
+        } else {
+            Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session_id: Option<Arc<str>>,
+        last_event_id: Option<String>,
+        _: Option<String>,
+        custom_headers: Headers,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+        let request = self.client.get(&*uri);
+        let mut request = self.dressed(request, session_id.as_ref(), custom_headers);
+        if let Some(last) = last_event_id {
+            request = request.header(LAST_EVENT, last);
+        }
+        let response = request.send().await.map_err(network)?;
+        // Whatever else a server answers here, it has no such stream, and answers well without it.
+        if !response.status().is_success() || !is_kind(&response, EVENTS) {
+            return Err(StreamableHttpError::ServerDoesNotSupportSse);
+        }
+        Ok(self.events(response))
+    }
+}
+
+/// A refusal in the protocol is one of the protocol, except where its status says more.
+async fn refused(
+    response: Response,
+    message: &ClientJsonRpcMessage,
+    has_session: bool,
+) -> Result<StreamableHttpPostResponse, Failed> {
+    let head = head(&response);
+    let body = read(response, REFUSAL_BYTES_LIMIT).await?;
+    let said = match foreign::message(body.trim_ascii()) {
+        Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+        _ => None,
+    };
+    if matches!(head.status, 401 | 403 | 429) {
+        return Err(status_error(head, &body));
+    }
+    if has_session && head.status == 400 && said.as_ref().is_some_and(is_about_session) {
+        return Err(StreamableHttpError::SessionExpired);
+    }
+    let ClientJsonRpcMessage::Request(request) = message else {
+        return Err(status_error(head, &body));
+    };
+    // Servers from before that method refuse it in many ways; all mean that they are older.
+    let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+    let old = || ErrorData::invalid_request("server/discover is unknown here", None);
+    let said = said.or_else(|| (is_probe && (400..500).contains(&head.status)).then(old));
+    match said {
+        Some(error) => Ok(answered(error, &request.id)),
+        None => Err(status_error(head, &body)),
+    }
+}
+
+/// Servers that have started anew often refuse the sessions from before in this way, in place of a 404.
+fn is_about_session(error: &ErrorData) -> bool {
+    error.message.to_ascii_lowercase().contains("session")
+}
+
+fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
+    let message = ServerJsonRpcMessage::error(error, Some(id.clone()));
+    StreamableHttpPostResponse::Json(message, None)
+}
+
+fn network(error: reqwest::Error) -> Failed {
+    StreamableHttpError::Client(McpError::Network {
+        way: Broken::of(&error).way(),
+        sent: !error.is_connect(),
+        // The address may hold a key.
+        source: Box::new(error.without_url()),
+    })
+}
+
+fn is_kind(response: &Response, kind: &str) -> bool {
+    let found = response.headers().get(CONTENT_TYPE);
+    let found = found.and_then(|value| value.to_str().ok());
+    let found = found.and_then(|value| value.split(';').next());
+    found.is_some_and(|value| value.trim().eq_ignore_ascii_case(kind))
+}
+
+fn head(response: &Response) -> HttpAnswer {
+    let is_kept = |name: &str| {
+        name == CONTENT_TYPE.as_str() || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
+    };
+    let kept = response
+        .headers()
+        .iter()
+        .filter(|(name, _)| is_kept(name.as_str()));
+    HttpAnswer {
+        status: response.status().as_u16(),
+        headers: kept
+            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+            .collect(),
+        body: String::new(),
+    }
+}
+
+fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
+    let body = &body[..body.len().min(REFUSAL_BYTES_LIMIT)];
+    StreamableHttpError::Client(McpError::Status(HttpAnswer {
+        body: String::from_utf8_lossy(body).into_owned(),
+        ..head
+    }))
+}
+
+/// Reads to the end, or as far as shows that there is more than the limit.
+async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, Failed> {
+    let mut body = Vec::new();
+    while body.len() <= limit {
+        let Some(bytes) = response.chunk().await.map_err(network)? else {
+            break;
+        };
+        let room = limit + 1 - body.len();
+        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+    Ok(body)
+}
+
+/// What is kept and heard of messages that come alone is kept and heard of those in streams.
+fn overheard(mut event: Sse, ear: &Ear) -> Sse {
+    let Some(data) = event.data.as_deref() else {
+        return event;
+    };
+    if data.contains("notifications/progress")
+        && let Some(message) = foreign::message(data.trim().as_bytes())
+    {
+        ear.overhear(&message);
+    }
+    event.data = foreign::rewritten(data).or(event.data);
+    event
+}
+
+/// Counts the bytes since the last empty line.
+#[derive(Debug, Default)]
+struct Room {
+    taken: usize,
+    line: usize,
+}
+
+impl Room {
+    fn take(&mut self, chunk: &[u8]) -> Result<(), std::io::Error> {
+        for byte in chunk {
+            match byte {
+                b'\n' if self.line == 0 => self.taken = 0,
+                b'\n' => self.line = 0,
+                b'\r' => {}
+                _ => self.line += 1,
+            }
+            self.taken += 1;
+            if self.taken > ANSWER_BYTES_LIMIT {
+                let reason = format!("an event has more than {ANSWER_BYTES_LIMIT} bytes");
+                return Err(std::io::Error::other(reason));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_ends_at_its_limit_and_the_next_one_begins_anew() {
+        for (first, second, fits) in [
+            (ANSWER_BYTES_LIMIT, 0, true),
+            (ANSWER_BYTES_LIMIT, 1, false),
+            (ANSWER_BYTES_LIMIT + 1, 0, false),
+        ] {
+            let mut room = Room::default();
+            let taken = room
+                .take(&vec![b'a'; first])
+                .and_then(|()| room.take(&vec![b'a'; second]));
+            assert_eq!(taken.is_ok(), fits, "{first} {second}");
+        }
+        let mut room = Room::default();
+        let half = vec![b'a'; ANSWER_BYTES_LIMIT / 2];
+        for _ in 0..5 {
+            room.take(&half).unwrap();
+            room.take(b"\r\n\r\n").unwrap();
+        }
+    }
+}

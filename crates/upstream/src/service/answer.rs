@@ -1,0 +1,281 @@
+//! From an answer to an output or a failure.
+//!
+//! In this order: what the contract's rules say, whatever the status; what another panpan said, recovered
+//! whole; what the status says, with what its body tells people and programs.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
+use panpan_contract::binding::{
+    AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding,
+};
+use panpan_contract::failure::Upstream;
+use panpan_contract::operation::{OperationSpec, StatusPattern};
+use panpan_contract::retry::{self, parse_retry_after};
+use panpan_contract::{Failure, Kind, codes, read};
+use reqwest::header::CONTENT_ENCODING;
+use serde_json::{Map, Value};
+
+use crate::client::Incoming;
+use crate::events::Event;
+use crate::lift;
+
+/// What an answer means for the operation that asked.
+pub(super) fn read(
+    binding: &HttpBinding,
+    spec: &OperationSpec,
+    incoming: &Incoming,
+    now: Timestamp,
+) -> Result<Value, Failure> {
+    let body = Body::of(incoming);
+    let rule = binding
+        .rules
+        .iter()
+        .find(|it| fits(&it.fits, incoming, &body));
+    if let Some(rule) = rule {
+        return Err(ruled(rule, spec, incoming, &body, now));
+    }
+    if let Some(failure) = told_by_a_panpan(incoming, &body) {
+        return Err(relayed(failure, spec));
+    }
+    match incoming.failure(now) {
+        Some(failure) => Err(of_import(failure, incoming.status, &body)),
+        None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
+        None if is_encoded(incoming) => Err(encoded(incoming)),
+        None => Ok(body.output(incoming)),
+    }
+}
+
+fn told_by_a_panpan(incoming: &Incoming, body: &Body) -> Option<Failure> {
+    let fails = incoming.status >= 400;
+    body.json().filter(|_| fails).and_then(lift::panpan_failure)
+}
+
+/// What another panpan said, as it said it. Who spoke is told by the names things behind it have here;
+/// what was tried is this operation.
+fn relayed(failure: Failure, spec: &OperationSpec) -> Failure {
+    let speaker = failure
+        .source()
+        .map(|it| format!("{}/{it}", spec.name.namespace()));
+    let failure = failure.with_operation(spec.name.as_str());
+    match speaker {
+        Some(speaker) => failure.with_source(speaker),
+        None => failure,
+    }
+}
+
+/// A failure to get an answer, as one of an imported operation.
+pub(super) fn lost(failure: Failure) -> Failure {
+    match import_kind(&failure, failure.kind().http_status()) {
+        Some(kind) => failure.restated(kind),
+        None => failure,
+    }
+}
+
+/// An item of a stream: JSON, or else text. What another panpan ends its stream with is a failure.
+pub(super) fn item(event: &Event, spec: &OperationSpec) -> Result<Value, Failure> {
+    let text = || Value::from(String::from_utf8_lossy(&event.data).into_owned());
+    let item = read::document(&event.data).unwrap_or_else(|_| text());
+    let ends = event.name == "error";
+    match lift::panpan_failure(&item).filter(|_| ends) {
+        Some(failure) => Err(relayed(failure, spec)),
+        None => Ok(item),
+    }
+}
+
+/// The body of an answer, read if it is JSON.
+enum Body {
+    Nothing,
+    Json(Value),
+    Text(String),
+    Bytes,
+}
+
+impl Body {
+    fn of(incoming: &Incoming) -> Self {
+        if incoming.body.is_empty() {
+            return Self::Nothing;
+        }
+        let kind = incoming.media_type().unwrap_or_default();
+        let says_json = kind == "application/json" || kind.ends_with("+json");
+        let text = incoming.body.strip_prefix(BYTE_ORDER_MARK);
+        match read::document(text.unwrap_or(&incoming.body)) {
+            Ok(value) if says_json || kind.is_empty() || is_structure(&value) => Self::Json(value),
+            // Whatever it says it is, the caller is to have what came.
+            _ => match std::str::from_utf8(&incoming.body) {
+                Ok(text) => Self::Text(text.to_owned()),
+                Err(_) => Self::Bytes,
+            },
+        }
+    }
+
+    fn json(&self) -> Option<&Value> {
+        match self {
+            Self::Json(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    fn output(self, incoming: &Incoming) -> Value {
+        match self {
+            Self::Nothing => Value::Null,
+            Self::Json(value) => value,
+            Self::Text(text) => Value::String(text),
+            Self::Bytes => Value::String(BASE64_STANDARD.encode(&incoming.body)),
+        }
+    }
+}
+
+/// Text that happens to be JSON is text, unless it is plainly more: services label JSON as text.
+fn is_structure(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Whether the body is packed, which nobody asked for.
+fn is_encoded(incoming: &Incoming) -> bool {
+    let stated = incoming.headers.get(CONTENT_ENCODING);
+    stated.is_some_and(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
+}
+
+/// What an answer is that means nothing.
+fn garbled(incoming: &Incoming, message: String) -> Failure {
+    let kind = Kind::of("HTTP_502").unwrap_or(codes::ERR_HTTP_502_BAD_GATEWAY.into());
+    let failure = Failure::new(kind).with_message(message);
+    failure.with_upstream(upstream(incoming))
+}
+
+fn encoded(incoming: &Incoming) -> Failure {
+    let message = "the service packed its answer, which nobody asked it to";
+    garbled(incoming, message.to_owned())
+}
+
+fn upstream(incoming: &Incoming) -> Upstream {
+    let upstream = Upstream::status(incoming.status);
+    let upstream = match incoming.url.host_str() {
+        Some(host) => upstream.provider(host),
+        None => upstream,
+    };
+    upstream.excerpt(&String::from_utf8_lossy(&incoming.body))
+}
+
+/// A redirect that leads nowhere, or a status that is none.
+fn no_answer(incoming: &Incoming) -> Failure {
+    let status = incoming.status;
+    let message =
+        format!("the service answered HTTP {status}, which is neither a success nor a failure");
+    garbled(incoming, message)
+}
+
+/// A failure of an imported operation: its code is that of the status, and its details are the body.
+fn of_import(failure: Failure, status: u16, body: &Body) -> Failure {
+    let Some(kind) = import_kind(&failure, status) else {
+        return failure;
+    };
+    let failure = failure.restated(kind);
+    match body.json() {
+        Some(Value::Object(members)) => failure.with_details(members.clone()),
+        Some(other) => failure.with_details(Map::from_iter([("body".to_owned(), other.clone())])),
+        None => failure,
+    }
+}
+
+/// `HTTP_<status>` for what only the status is known of; a code that says more is kept.
+fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
+    if !failure.code().as_str().starts_with("ERR_HTTP_") {
+        return None;
+    }
+    let stated = failure.kind().http_status();
+    let status = match status {
+        // A rate limit that arrives as another status is a rate limit.
+        _ if stated == 429 => 429,
+        400..600 => status,
+        // Beyond that there is no HTTP: whoever answered garbled what stands behind.
+        _ => 502,
+    };
+    Kind::of(&format!("HTTP_{status}"))
+}
+
+fn ruled(
+    rule: &AnswerRule,
+    spec: &OperationSpec,
+    incoming: &Incoming,
+    body: &Body,
+    now: Timestamp,
+) -> Failure {
+    let declared = spec.definition(rule.code.as_str());
+    let kind = declared.and_then(|it| it.kind().ok());
+    let kind = kind.or_else(|| Kind::of(rule.code.as_str()));
+    let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
+    let assumed = declared.and_then(|it| it.effect);
+    let usual = Failure::new(kind.clone());
+    let effect = rule.effect.or(assumed).unwrap_or(usual.effect());
+    let mut failure = match incoming.failure(now) {
+        Some(failure) => failure.restated(kind),
+        None => usual.with_message(format!(
+            "the service answered HTTP {} with a failure",
+            incoming.status
+        )),
+    };
+    let at = |pointer: &Option<String>| body.json()?.pointer(pointer.as_deref()?);
+    if let Some(message) = at(&rule.message_pointer).and_then(Value::as_str) {
+        failure = failure.with_message(message);
+    }
+    if let Some(Value::Object(members)) = body.json() {
+        failure = failure.with_details(members.clone());
+    }
+    let headers = incoming.headers.iter();
+    let headers = headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+    let stated = at(&rule.retry_after_pointer).map(|it| match it {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    });
+    let wait = stated.and_then(|text| parse_retry_after(&text, now));
+    let wait = wait.or_else(|| retry::from_headers(headers, now).map(|hint| hint.delay_ms));
+    if let Some(delay_ms) = wait.filter(|_| failure.retryable()) {
+        failure = failure.with_retry_after_ms(delay_ms);
+    }
+    let failure = failure.with_effect(effect);
+    match failure.upstream() {
+        Some(_) => failure,
+        None => failure.with_upstream(upstream(incoming)),
+    }
+}
+
+fn fits(pattern: &AnswerPattern, incoming: &Incoming, body: &Body) -> bool {
+    let AnswerPattern {
+        status,
+        header,
+        body: member,
+    } = pattern;
+    // What stands for every other failure stands for no success.
+    let covers = |it: StatusPattern| {
+        it.covers(incoming.status) && (it != StatusPattern::Default || incoming.status >= 400)
+    };
+    status.is_none_or(covers)
+        && header.as_ref().is_none_or(|it| has_header(it, incoming))
+        && member.as_ref().is_none_or(|it| has_member(it, body))
+}
+
+fn has_header(pattern: &HeaderPattern, incoming: &Incoming) -> bool {
+    let values = incoming.headers.get_all(&pattern.name).iter();
+    let mut values = values.filter_map(|value| value.to_str().ok());
+    values.any(|value| {
+        let equals = pattern.equals.as_ref().is_none_or(|it| it == value);
+        let contains = pattern.contains.as_ref();
+        equals && contains.is_none_or(|it| value.contains(it))
+    })
+}
+
+fn has_member(pattern: &BodyPattern, body: &Body) -> bool {
+    let Some(value) = body.json().and_then(|it| it.pointer(&pattern.pointer)) else {
+        return false;
+    };
+    let equals = pattern.equals.as_ref().is_none_or(|it| it == value);
+    let contains = pattern.contains.as_ref().is_none_or(|part| {
+        let text = value.as_str().unwrap_or_default().to_lowercase();
+        text.contains(&part.to_lowercase())
+    });
+    equals && contains
+}

@@ -1,0 +1,149 @@
+//! From the input, or a member of it, to the body of a request.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use panpan_contract::binding::{BodyForm, Parameter, PartEncoding, Place, RequestBody, Style};
+use panpan_contract::pointer::joined;
+use reqwest::header::HeaderValue;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::Unsendable;
+use super::parameter::{in_query, text};
+
+/// The body and its media type; nothing where the input has none.
+pub(super) fn write(
+    body: &RequestBody,
+    input: &Value,
+) -> Result<Option<(HeaderValue, Bytes)>, Unsendable> {
+    let (value, at) = match &body.name {
+        Some(name) => (input.get(name), joined("", name)),
+        None => (Some(input), String::new()),
+    };
+    let Some(value) = value else {
+        return Ok(None);
+    };
+    let (media_type, bytes) = match body.form {
+        BodyForm::Json => (body.media_type.clone(), value.to_string().into_bytes()),
+        BodyForm::Form => {
+            let members = members(value, &at)?;
+            (body.media_type.clone(), form(body, members).into_bytes())
+        }
+        BodyForm::Multipart => multipart(body, members(value, &at)?, &at)?,
+        BodyForm::Text => (body.media_type.clone(), text(value).into_bytes()),
+        BodyForm::Bytes => (body.media_type.clone(), bytes(value, &at)?),
+    };
+    let media_type = HeaderValue::from_str(&media_type);
+    let reason = "no header can hold the media type of this body";
+    let media_type = media_type.map_err(|_| Unsendable::new(at, reason))?;
+    Ok(Some((media_type, bytes.into())))
+}
+
+fn members<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Unsendable> {
+    let reason = "a form is made from the members of an object";
+    let members = value.as_object();
+    members.ok_or_else(|| Unsendable::new(at.to_owned(), reason))
+}
+
+fn bytes(value: &Value, at: &str) -> Result<Vec<u8>, Unsendable> {
+    let unsendable = || Unsendable::new(at.to_owned(), "bytes are given as text in base64");
+    let text = value.as_str().ok_or_else(unsendable)?;
+    BASE64_STANDARD.decode(text).map_err(|_| unsendable())
+}
+
+/// Members as pairs, each written as a parameter of the query would be.
+fn form(body: &RequestBody, members: &Map<String, Value>) -> String {
+    let pairs: Vec<String> = members
+        .iter()
+        .filter(|(_, value)| !value.is_null())
+        .flat_map(|(name, value)| in_query(&as_parameter(name, body.encoding.get(name)), value))
+        .collect();
+    pairs.join("&")
+}
+
+fn as_parameter(name: &str, encoding: Option<&PartEncoding>) -> Parameter {
+    let style = encoding.and_then(|it| it.style);
+    Parameter {
+        name: name.to_owned(),
+        wire_name: name.to_owned(),
+        place: Place::Query,
+        style: style.unwrap_or(Style::Form),
+        explode: encoding
+            .and_then(|it| it.explode)
+            .unwrap_or(style.is_none_or(|style| style == Style::Form)),
+        allow_reserved: false,
+        content: encoding.and_then(|it| it.content_type.clone()),
+    }
+}
+
+fn multipart(
+    body: &RequestBody,
+    members: &Map<String, Value>,
+    at: &str,
+) -> Result<(String, Vec<u8>), Unsendable> {
+    let boundary = Uuid::new_v4().simple().to_string();
+    let mut written = Vec::new();
+    for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
+        let encoding = body.encoding.get(name);
+        // Each item of a list is a part of its own.
+        let (items, is_list) = match value {
+            Value::Array(items) => (items.as_slice(), true),
+            value => (std::slice::from_ref(value), false),
+        };
+        for (number, item) in items.iter().enumerate() {
+            let mut pointer = joined(at, name);
+            if is_list {
+                pointer = joined(&pointer, &number.to_string());
+            }
+            part(&mut written, &boundary, name, item, encoding, &pointer)?;
+        }
+    }
+    written.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+    let media_type = format!("{}; boundary={boundary}", body.media_type);
+    Ok((media_type, written))
+}
+
+fn part(
+    written: &mut Vec<u8>,
+    boundary: &str,
+    name: &str,
+    value: &Value,
+    encoding: Option<&PartEncoding>,
+    at: &str,
+) -> Result<(), Unsendable> {
+    let is_bytes = encoding.is_some_and(|it| it.bytes);
+    let content = match value {
+        value if is_bytes => bytes(value, at)?,
+        value => text(value).into_bytes(),
+    };
+    let usual = match value {
+        _ if is_bytes => "application/octet-stream",
+        Value::Object(_) | Value::Array(_) => "application/json",
+        _ => "text/plain; charset=utf-8",
+    };
+    let stated = encoding.and_then(|it| it.content_type.as_deref());
+    // Of several media types any will do; the first is the one thought of.
+    let media_type = stated.and_then(|it| it.split(',').next()).unwrap_or(usual);
+    let name = quoted(name);
+    let file = if is_bytes {
+        format!("; filename=\"{name}\"")
+    } else {
+        String::new()
+    };
+    let head = format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\nContent-Type: {}\r\n\r\n",
+        media_type.trim().replace(['\r', '\n'], "")
+    );
+    written.extend_from_slice(head.as_bytes());
+    written.extend_from_slice(&content);
+    written.extend_from_slice(b"\r\n");
+    Ok(())
+}
+
+/// A name within quotes, as forms of browsers write it.
+fn quoted(name: &str) -> String {
+    name.replace('"', "%22")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}

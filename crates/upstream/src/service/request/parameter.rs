@@ -1,0 +1,173 @@
+//! How a value is written as a parameter, in each style of each place.
+//!
+//! What stands inside a list or an object is written as JSON if it is a list or an object itself: no
+//! style has a form for that.
+
+use panpan_contract::binding::{Parameter, Style};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+/// Everything but what never needs to be encoded.
+pub(super) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~');
+
+/// The same without the reserved characters, for parameters that may hold them as they are. What would
+/// end the query or begin another pair stays encoded.
+const UNRESERVED: &AsciiSet = &ENCODED
+    .remove(b':')
+    .remove(b'/')
+    .remove(b'?')
+    .remove(b'[')
+    .remove(b']')
+    .remove(b'@')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b',')
+    .remove(b';');
+
+/// The value within a path.
+pub(super) fn in_path(parameter: &Parameter, value: &Value) -> String {
+    if parameter.content.is_some() {
+        return encoded(&value.to_string());
+    }
+    let name = encoded(&parameter.wire_name);
+    let explode = parameter.explode;
+    match parameter.style {
+        Style::Label => {
+            let separator = if explode { "." } else { "," };
+            format!(".{}", joined(value, separator, explode))
+        }
+        Style::Matrix => match (value, explode) {
+            (Value::Array(items), true) => items
+                .iter()
+                .map(|item| format!(";{name}={}", encoded(&text(item))))
+                .collect(),
+            (Value::Object(members), true) => members
+                .iter()
+                .map(|(key, value)| format!(";{}={}", encoded(key), encoded(&text(value))))
+                .collect(),
+            _ => format!(";{name}={}", joined(value, ",", false)),
+        },
+        _ => joined(value, ",", explode),
+    }
+}
+
+/// The pairs of the query.
+pub(super) fn in_query(parameter: &Parameter, value: &Value) -> Vec<String> {
+    let name = encoded(&parameter.wire_name);
+    let write = |text: &str| kept(text, parameter.allow_reserved);
+    if parameter.content.is_some() {
+        return vec![format!("{name}={}", write(&value.to_string()))];
+    }
+    let pair = |key: &str, value: &Value| format!("{key}={}", write(&text(value)));
+    let together = |items: Vec<String>, separator: &str| {
+        let items: Vec<String> = items.iter().map(|it| write(it)).collect();
+        vec![format!("{name}={}", items.join(separator))]
+    };
+    match (parameter.style, value, parameter.explode) {
+        (Style::DeepObject, Value::Object(members), _) => deep(&name, members, &pair),
+        (_, Value::Array(items), true) => items.iter().map(|item| pair(&name, item)).collect(),
+        (_, Value::Object(members), true) => members
+            .iter()
+            .map(|(key, value)| pair(&encoded(key), value))
+            .collect(),
+        (style, Value::Array(items), false) => {
+            together(items.iter().map(text).collect(), separator(style))
+        }
+        (style, Value::Object(members), false) => together(flat(members), separator(style)),
+        (_, value, _) => vec![pair(&name, value)],
+    }
+}
+
+/// Members of members as `name[a][b]`, as nearly every service reads it.
+fn deep(
+    name: &str,
+    members: &Map<String, Value>,
+    pair: &impl Fn(&str, &Value) -> String,
+) -> Vec<String> {
+    let mut pairs = Vec::new();
+    for (key, value) in members {
+        let name = format!("{name}%5B{}%5D", encoded(key));
+        match value {
+            Value::Object(members) => pairs.extend(deep(&name, members, pair)),
+            Value::Array(items) => pairs.extend(items.iter().map(|item| pair(&name, item))),
+            value => pairs.push(pair(&name, value)),
+        }
+    }
+    pairs
+}
+
+/// The pairs within the header of cookies.
+pub(super) fn in_cookie(parameter: &Parameter, value: &Value) -> Vec<String> {
+    in_query(parameter, value)
+}
+
+/// The value of a header, which is not encoded.
+pub(super) fn as_text(parameter: &Parameter, value: &Value) -> String {
+    match value {
+        value if parameter.content.is_some() => value.to_string(),
+        Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
+        Value::Object(members) if parameter.explode => {
+            let pairs = members.iter();
+            let pairs = pairs.map(|(key, value)| format!("{key}={}", text(value)));
+            pairs.collect::<Vec<_>>().join(",")
+        }
+        Value::Object(members) => flat(members).join(","),
+        value => text(value),
+    }
+}
+
+/// Parts of a list or an object in one, encoded.
+fn joined(value: &Value, separator: &str, explode: bool) -> String {
+    let parts: Vec<String> = match value {
+        Value::Array(items) => items.iter().map(|item| encoded(&text(item))).collect(),
+        Value::Object(members) if explode => members
+            .iter()
+            .map(|(key, value)| format!("{}={}", encoded(key), encoded(&text(value))))
+            .collect(),
+        Value::Object(members) => flat(members).iter().map(|it| encoded(it)).collect(),
+        value => vec![encoded(&text(value))],
+    };
+    parts.join(separator)
+}
+
+/// Names and values one after the other.
+fn flat(members: &Map<String, Value>) -> Vec<String> {
+    let pairs = members.iter();
+    pairs
+        .flat_map(|(key, value)| [key.clone(), text(value)])
+        .collect()
+}
+
+fn separator(style: Style) -> &'static str {
+    match style {
+        Style::SpaceDelimited => "%20",
+        Style::PipeDelimited => "%7C",
+        _ => ",",
+    }
+}
+
+/// A value as it stands for itself.
+pub(super) fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => value.to_string(),
+    }
+}
+
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, ENCODED).to_string()
+}
+
+fn kept(text: &str, allow_reserved: bool) -> String {
+    let encode = if allow_reserved { UNRESERVED } else { ENCODED };
+    utf8_percent_encode(text, encode).to_string()
+}

@@ -1,0 +1,275 @@
+//! What answers mean, as services really give them: status, headers and body to code and delay.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+use jiff::Timestamp;
+use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::failure::Violation;
+use panpan_contract::{Effect, Failure, codes};
+use panpan_upstream::{Answer, classify};
+
+const NOW: i64 = 1_700_000_000;
+
+fn failure(status: u16, headers: &[(&str, &str)], body: &str, provider: &str) -> Failure {
+    let answer = Answer {
+        status,
+        headers,
+        body,
+        provider: Some(provider),
+    };
+    classify(&answer, Timestamp::from_second(NOW).unwrap()).unwrap()
+}
+
+#[test]
+fn the_words_of_a_service_count_where_they_say_more_than_its_status() {
+    for (provider, status, headers, body, code, delay_ms) in [
+        // Rate limits that arrive as denials.
+        (
+            "api.github.com",
+            403,
+            &[
+                ("x-ratelimit-remaining", "0"),
+                ("x-ratelimit-reset", "1700000060"),
+            ][..],
+            r#"{"message": "API rate limit exceeded"}"#,
+            "ERR_HTTP_429_RATE_LIMITED",
+            Some(60_000),
+        ),
+        (
+            "api.github.com",
+            403,
+            &[("retry-after", "30")],
+            r#"{"message": "You have exceeded a secondary rate limit"}"#,
+            "ERR_HTTP_429_RATE_LIMITED",
+            Some(30_000),
+        ),
+        (
+            "www.googleapis.com",
+            403,
+            &[],
+            r#"{"error": {"code": 403, "message": "Slow", "errors": [{"reason": "userRateLimitExceeded"}]}}"#,
+            "ERR_HTTP_429_RATE_LIMITED",
+            Some(1000),
+        ),
+        (
+            "api.github.com",
+            403,
+            &[
+                ("x-ratelimit-remaining", "4999"),
+                ("x-ratelimit-reset", "1700000060"),
+            ],
+            r#"{"message": "Resource not accessible"}"#,
+            "ERR_HTTP_403_FORBIDDEN",
+            None,
+        ),
+        // Quotas that arrive as rate limits.
+        (
+            "api.example.com",
+            429,
+            &[("retry-after", "7")],
+            r#"{"error": {"message": "You exceeded your current quota", "type": "insufficient_quota", "param": null, "code": "insufficient_quota"}}"#,
+            "ERR_BUDGET_EXCEEDED",
+            None,
+        ),
+        (
+            "www.googleapis.com",
+            403,
+            &[],
+            r#"{"error": {"errors": [{"reason": "dailyLimitExceeded"}], "code": 403}}"#,
+            "ERR_RESOURCE_EXHAUSTED",
+            None,
+        ),
+        // Providers of language models, by shape and by host.
+        (
+            "127.0.0.1",
+            529,
+            &[],
+            r#"{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}"#,
+            "ERR_LLM_API_ERROR",
+            None,
+        ),
+        (
+            "127.0.0.1",
+            400,
+            &[],
+            r#"{"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 tokens"}}"#,
+            "ERR_LLM_CONTEXT_LENGTH",
+            None,
+        ),
+        (
+            "127.0.0.1",
+            404,
+            &[],
+            r#"{"error": {"message": "The model does not exist", "type": "invalid_request_error", "param": null, "code": "model_not_found"}}"#,
+            "ERR_LLM_INVALID_MODEL",
+            None,
+        ),
+        (
+            "127.0.0.1",
+            429,
+            &[("retry-after", "20")],
+            r#"{"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}"#,
+            "ERR_LLM_RATE_LIMITED",
+            Some(20_000),
+        ),
+        (
+            "generativelanguage.googleapis.com",
+            403,
+            &[],
+            r#"{"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}}"#,
+            "ERR_LLM_AUTH_FAILURE",
+            None,
+        ),
+        (
+            "notopenai.azure.com",
+            403,
+            &[],
+            r#"{"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}}"#,
+            "ERR_HTTP_403_FORBIDDEN",
+            None,
+        ),
+        (
+            "api.openai.com",
+            404,
+            &[],
+            r#"{"error": {"message": "No such file", "type": "invalid_request_error", "param": "id", "code": null}}"#,
+            "ERR_HTTP_404_NOT_FOUND",
+            None,
+        ),
+        // The same words from services that are no such providers.
+        (
+            "api.example.com",
+            500,
+            &[],
+            r#"{"error": {"code": "internal", "message": "oops"}}"#,
+            "ERR_HTTP_500_SERVER_ERROR",
+            None,
+        ),
+    ] {
+        let failure = failure(status, headers, body, provider);
+        assert_eq!(failure.code().as_str(), code, "{body}");
+        assert_eq!(failure.upstream().unwrap().status, Some(status));
+        if delay_ms.is_some() || !failure.retryable() {
+            assert_eq!(failure.recovery().retry_after_ms, delay_ms, "{body}");
+        }
+    }
+}
+
+#[test]
+fn every_form_of_a_wish_to_wait_is_read() {
+    for (headers, body, delay_ms) in [
+        (&[("retry-after", "7")][..], "", 7000),
+        (&[("Retry-After", "1.5")], "", 1500),
+        (
+            &[("retry-after", "Tue, 14 Nov 2023 22:13:50 GMT")],
+            "",
+            30_000,
+        ),
+        (&[("retry-after-ms", "250")], "", 250),
+        (&[("x-ratelimit-reset-requests", "6m0s")], "", 360_000),
+        (&[("x-ratelimit-reset", "1700000042")], "", 42_000),
+        (&[("x-ratelimit-reset", "1700000042000")], "", 42_000),
+        (
+            &[("anthropic-ratelimit-requests-reset", "2023-11-14T22:13:30Z")],
+            "",
+            10_000,
+        ),
+        (&[("ratelimit", "\"default\";r=0;t=30")], "", 30_000),
+        (&[], r#"{"retry_after": 2.5}"#, 2500),
+        (&[], r#"{"error": {"resets_in_seconds": 90}}"#, 90_000),
+        (
+            &[],
+            r#"{"error": {"details": [{"retryDelay": "30.5s"}]}}"#,
+            30_500,
+        ),
+    ] {
+        let failure = failure(429, headers, body, "api.example.com");
+        assert_eq!(
+            failure.recovery().retry_after_ms,
+            Some(delay_ms),
+            "{headers:?} {body}"
+        );
+    }
+    for garbage in ["soon", "", "-", "7 or 8", "\u{7}"] {
+        let failure = failure(429, &[("retry-after", garbage)], "", "a.example");
+        assert_eq!(failure.recovery().retry_after_ms, Some(1000), "{garbage:?}");
+    }
+}
+
+#[test]
+fn a_service_that_forbids_to_ask_again_is_heard() {
+    let forbidden = failure(500, &[("x-should-retry", "false")], "", "a.example");
+    assert_eq!(forbidden.recovery().max_retries, Some(0));
+    let silent = failure(500, &[], "", "a.example");
+    assert_ne!(silent.recovery().max_retries, Some(0));
+}
+
+#[test]
+fn what_a_body_says_stands_in_the_failure() {
+    let body = r##"{"type": "https://example.com/probs/short", "title": "Bad name", "detail": "The name is short",
+        "errors": [{"detail": "at least 3 letters", "pointer": "#/name"}]}"##;
+    let failure = failure(422, &[], body, "api.example.com");
+    assert_eq!(failure.code().as_str(), "ERR_HTTP_422_UNPROCESSABLE");
+    assert_eq!(
+        failure.message(),
+        "api.example.com answered HTTP 422: The name is short"
+    );
+    assert_eq!(
+        failure.details().unwrap()["upstream_message"],
+        "The name is short"
+    );
+    assert_eq!(
+        failure.violations(),
+        [Violation::value("/name", "at least 3 letters")]
+    );
+    let upstream = failure.upstream().unwrap();
+    assert_eq!(upstream.code.as_deref(), Some("short"));
+    assert_eq!(upstream.excerpt.as_deref(), Some(body));
+}
+
+#[test]
+fn a_failure_of_a_panpan_is_recovered_whole_in_every_dialect() {
+    let made = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)
+        .with_message("busy")
+        .with_detail("queue", 7)
+        .with_violation(Violation::missing("/name"))
+        .with_effect(Effect::None)
+        .with_retry_after_ms(1234)
+        .with_operation("shop/order")
+        .with_attempts(3);
+    let redacted = made.clone().redacted();
+    for dialect in Dialect::ALL {
+        let body = dialect.write_failure(&redacted, Envelope::default());
+        let body = String::from_utf8(body).unwrap();
+        assert_eq!(failure(503, &[], &body, "a.example"), made, "{body}");
+    }
+    let foreign = r#"{"code": "NOT_FOUND", "message": "no", "retryable": false}"#;
+    let foreign = failure(404, &[], foreign, "a.example");
+    assert_eq!(foreign.code().as_str(), "ERR_HTTP_404_NOT_FOUND");
+}
+
+#[test]
+fn nonsense_is_told_by_its_status() {
+    for body in [
+        "",
+        "<html>",
+        "{",
+        "[]",
+        "null",
+        "7",
+        "\"x\"",
+        "{\"error\": null}",
+        "{\"errors\": {}}",
+        "{\"panpan\": {}}",
+        "{\"error\": {\"panpan\": {}}}",
+        "{\"error\": []}",
+    ] {
+        let failure = failure(418, &[], body, "a.example");
+        assert_eq!(failure.code().as_str(), "ERR_HTTP_418", "{body}");
+    }
+    let deep = "[".repeat(5000);
+    assert_eq!(
+        failure(500, &[], &deep, "a").code().as_str(),
+        "ERR_HTTP_500_SERVER_ERROR"
+    );
+}

@@ -1,0 +1,256 @@
+//! A gateway in front of the faulty service, and a client of it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use panpan_contract::Secret;
+use panpan_contract::operation::OperationSpec;
+use panpan_contract::retry::{RetryPolicy, RetrySettings};
+use panpan_faulty::{CREDENTIAL, Place, Row};
+use panpan_openapi::{ImportOptions, import};
+use panpan_runtime::ports::Outcomes;
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::{Credentials, Dispatcher, Registry, World};
+use panpan_store::MemoryStore;
+use panpan_surfaces::http::{HttpSettings, router};
+use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::mcp::{ToolForm, tool_name};
+use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use panpan_upstream::header::HeaderMap;
+use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// How long a service is waited for that says nothing.
+const PATIENCE_MS: u64 = 2_000;
+/// More than there are rows.
+const KEPT: usize = 10_000;
+/// How long a connection may take: less, so that one that never comes about is known as that.
+const CONNECT: Duration = Duration::from_millis(1_000);
+
+pub(crate) struct Gateway {
+    address: SocketAddr,
+    client: reqwest::Client,
+    /// The operation of each row.
+    operations: BTreeMap<String, String>,
+    store: Arc<MemoryStore>,
+    dispatcher: Dispatcher,
+    log: Log,
+    _service: panpan_faulty::Service,
+}
+
+/// What was logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Gateway {
+    pub(crate) async fn start() -> Self {
+        let log = Log::default();
+        let written = log.clone();
+        tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(move || written.clone())
+            .init();
+        // Only for the client of these tests, which asks nobody for a certificate.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let service = panpan_faulty::Service::start().await.unwrap();
+        let mut builder = Registry::builder();
+        let mut operations = BTreeMap::new();
+        for place in Place::ALL {
+            let url = Url::parse(&service.url(*place)).unwrap();
+            for spec in imported(&service.document(*place)) {
+                let Some(row) = row_of(&spec) else { continue };
+                operations.insert(row.slug(), spec.name.as_str().to_owned());
+                // A circuit of its own for each, or the first few would open that of the others.
+                let behind = behind(&service, &url).operations([spec]).unwrap();
+                builder = behind
+                    .into_iter()
+                    .fold(builder, panpan_runtime::Builder::add);
+            }
+        }
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let outcomes: Arc<dyn Outcomes> = store.clone();
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), World::system(outcomes));
+        Self {
+            address: serve(&dispatcher, &store).await,
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            operations,
+            store,
+            dispatcher,
+            log,
+            _service: service,
+        }
+    }
+
+    /// Meets a fault by `/call`; gives the answer as it came.
+    pub(crate) async fn call(&self, row: &Row) -> String {
+        let mut body = json!({"operation": self.operation(row), "input": input(row)});
+        if row.keyed {
+            body["idempotency_key"] = json!(format!("call-{}", row.slug()));
+        }
+        self.post("/call", &[], &body).await
+    }
+
+    /// The same as a tool.
+    pub(crate) async fn call_tool(&self, row: &Row) -> String {
+        let tool = tool_name(self.operation(row));
+        let version = "2026-07-28";
+        let mut meta = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        if row.keyed {
+            meta["dev.panpan/idempotency-key"] = json!(format!("tool-{}", row.slug()));
+        }
+        let body = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": input(row), "_meta": meta},
+        });
+        let headers = [
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", version),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", &tool),
+        ];
+        self.post("/mcp", &headers, &body).await
+    }
+
+    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
+        let url = format!("http://{}{path}", self.address);
+        let mut request = self.client.post(url).body(body.to_string());
+        request = request.header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
+    fn operation(&self, row: &Row) -> &str {
+        &self.operations[&row.slug()]
+    }
+
+    /// How many calls ended with a code.
+    pub(crate) async fn count_of(&self, code: &str) -> usize {
+        let metrics = self.get("/metrics").await;
+        let label = format!("code=\"{code}\"");
+        metrics.lines().filter(|line| line.contains(&label)).count()
+    }
+
+    /// Everything that is told or kept besides answers.
+    pub(crate) async fn told(&self) -> Vec<(&'static str, String)> {
+        self.dispatcher.drain().await;
+        self.dispatcher.tend().await.unwrap();
+        self.store.flush().await.unwrap();
+        let recordings = self.store.recent(KEPT, false).await.unwrap();
+        assert!(!recordings.is_empty());
+        let counts = self.store.counts(Timestamp::UNIX_EPOCH).await.unwrap();
+        let log = self.log.0.lock().unwrap().clone();
+        vec![
+            ("the log", String::from_utf8_lossy(&log).into_owned()),
+            ("/metrics", self.get("/metrics").await),
+            ("the store", serde_json::to_string(&recordings).unwrap()),
+            ("the statistics", format!("{counts:?}")),
+        ]
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let url = format!("http://{}{path}", self.address);
+        self.client
+            .get(url)
+            .send()
+            .await
+            .unwrap()
+            .text()
+            .await
+            .unwrap()
+    }
+}
+
+fn input(row: &Row) -> Value {
+    match row.method() {
+        "POST" => json!({"body": {"item": "widget"}}),
+        _ => json!({}),
+    }
+}
+
+fn imported(document: &Value) -> Vec<OperationSpec> {
+    let imported = import(document, &ImportOptions::new("faulty")).unwrap();
+    let contract = imported.into_contract();
+    let operations = contract.operations.iter();
+    operations
+        .map(|spec| contract.self_contained_operation(spec))
+        .map(hurried)
+        .collect()
+}
+
+/// Tried once, with little patience.
+fn hurried(mut spec: OperationSpec) -> OperationSpec {
+    let once = RetrySettings {
+        max_retries: 0,
+        ..RetryPolicy::DEFAULT.into()
+    };
+    spec.retry = Some(RetryPolicy::try_from(once).unwrap());
+    spec.timeout_ms = Some(PATIENCE_MS);
+    spec
+}
+
+fn row_of(spec: &OperationSpec) -> Option<&'static Row> {
+    Row::of_slug(spec.name.as_str().strip_prefix("faulty/")?)
+}
+
+fn behind(service: &panpan_faulty::Service, url: &Url) -> Service {
+    let mut allowed = Allowed::default();
+    allowed.allow_url(url);
+    let client = Client::new(ClientSettings {
+        allowed,
+        connect_timeout: CONNECT,
+        ca: Some(service.authority_pem().as_bytes().to_vec()),
+        ..ClientSettings::default()
+    });
+    Service {
+        name: "faulty".to_owned(),
+        base: Some(url.clone()),
+        client: client.unwrap(),
+        credentials: Credentials::from_iter([("token", Secret::new(CREDENTIAL.to_owned()))]),
+        headers: HeaderMap::new(),
+        passed: Vec::new(),
+    }
+}
+
+async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>) -> SocketAddr {
+    let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
+    let desk = Desk::new(
+        dispatcher.clone(),
+        tokens,
+        Anonymous::Served,
+        Limits::default(),
+    );
+    let settings = HttpSettings {
+        tools: ToolForm::Each,
+        ..HttpSettings::default()
+    };
+    let stopping = CancellationToken::new();
+    let door = router(desk.clone(), settings, stopping.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
+    });
+    address
+}

@@ -1,0 +1,470 @@
+//! Servers in processes of their own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use panpan_contract::{Effect, Secret};
+use panpan_runtime::{CallRequest, Trace};
+use panpan_upstream::mcp::{
+    FIRST_REST, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCommand, McpError, McpLibraries, McpPatience,
+    McpPlace, McpSettings, McpUpstream, NONSENSE_LINES_LIMIT, PAGES_LIMIT,
+};
+use serde_json::{Value, json};
+
+use crate::house::{Words, at, call, child, command, gateway, run};
+use crate::server::INHERITED;
+
+pub(crate) fn tools_are_operations() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let echoed = call(&gateway, "echo", json!({"text": "hi"})).await;
+        assert_eq!(echoed.unwrap(), json!("\"hi\""));
+        // From the second page, under a name that had to be made legal.
+        let echoed = call(&gateway, "second_page", json!({"text": 1})).await;
+        assert_eq!(echoed.unwrap(), json!("1"));
+    });
+}
+
+pub(crate) fn every_known_shape_of_a_failure_is_typed() {
+    let text = |text: &str| json!({"isError": true, "content": [{"type": "text", "text": text}]});
+    let forge = json!({
+        "isError": true, "content": [{"type": "text", "text": "no"}],
+        "structuredContent": {"status_code": 404},
+    });
+    let gate = json!({
+        "isError": true, "content": [{"type": "text", "text": "no"}],
+        "recovery": {"error_code": "AUTH_TOKEN_EXPIRED", "message": "log in", "retry": false},
+    });
+    let own = json!({
+        "isError": true, "content": [{"type": "text", "text": "no"}],
+        "_meta": {"dev.panpan/failure": {
+            "code": "TIMEOUT", "message": "too slow", "category": "TIMEOUT", "retryable": true,
+            "effect": "none", "attempts": 3,
+        }},
+    });
+    let envelope = r#"{"errorType": "MODULE_EXECUTE_ERROR", "message": "no", "retryable": false}"#;
+    run(async move {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        for (result, code) in [
+            (text("the file is locked"), "TOOL_FAILED"),
+            (
+                text("HTTP error 404: Not Found - {'a': 1}"),
+                "ERR_HTTP_404_NOT_FOUND",
+            ),
+            (
+                text(r#"{"error": {"code": "no_such_user", "message": "no"}}"#),
+                "TOOL_FAILED",
+            ),
+            (
+                text(r#"{"code": "ALREADY_EXISTS", "message": "no"}"#),
+                "ALREADY_EXISTS",
+            ),
+            (
+                text(r#"{"status": 422, "message": "no"}"#),
+                "ERR_HTTP_422_UNPROCESSABLE",
+            ),
+            (text(envelope), "TOOL_FAILED"),
+            (forge, "ERR_HTTP_404_NOT_FOUND"),
+            (gate, "NOT_AUTHORIZED"),
+            (own, "TIMEOUT"),
+            (json!({}), "ERR_HTTP_502_BAD_GATEWAY"),
+            (
+                json!({"resultType": "input_required", "inputRequests": {}}),
+                "TOOL_FAILED",
+            ),
+        ] {
+            let failure = call(&gateway, "fail", json!({"result": result})).await;
+            let failure = failure.unwrap_err();
+            assert_eq!(failure.code().as_str(), code, "{result}");
+        }
+        for (code, message, expected) in [
+            (-32602, "bad arguments", "INVALID_INPUT_ERROR"),
+            (
+                -32603,
+                "broken, sk-live-abcdefghijklmnopqrstuvwxyz012345",
+                "TOOL_FAILED",
+            ),
+            (-32000, "HTTP 403", "ERR_HTTP_403_FORBIDDEN"),
+        ] {
+            let input = json!({"code": code, "message": message});
+            let failure = call(&gateway, "refuse", input).await.unwrap_err();
+            assert_eq!(failure.code().as_str(), expected);
+            assert!(!serde_json::to_string(&failure).unwrap().contains("sk-live"));
+        }
+        let mut changes = upstream.changes();
+        changes.mark_unchanged();
+        let gone = call(&gateway, "gone", json!({})).await.unwrap_err();
+        assert_eq!(gone.code().as_str(), "ARTIFACT_NOT_FOUND");
+        assert!(changes.has_changed().unwrap());
+    });
+}
+
+pub(crate) fn a_child_that_dies_in_a_call_is_told_and_started_again() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        for (name, code, effect) in [
+            ("die", "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
+            ("die_reading", "ERR_SOCKET_ERROR", Effect::None),
+        ] {
+            let failure = call(&gateway, name, json!({})).await.unwrap_err();
+            let found = (failure.code().as_str(), failure.effect());
+            assert_eq!(found, (code, effect), "{name}");
+            let echoed = call(&gateway, "echo", json!({"text": 1})).await;
+            assert_eq!(echoed.unwrap(), json!("1"));
+        }
+    });
+}
+
+pub(crate) fn a_child_that_keeps_dying_is_left_alone_though_it_answers_in_between() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        for _ in 0..4 {
+            call(&gateway, "die", json!({})).await.unwrap_err();
+            // Waits, if it has to, as the failure says.
+            call(&gateway, "echo", json!({})).await.unwrap();
+        }
+        call(&gateway, "die", json!({})).await.unwrap_err();
+        let error = upstream.list_tools().await.unwrap_err();
+        assert!(matches!(error, McpError::Resting { .. }), "{error:?}");
+    });
+}
+
+pub(crate) fn a_child_that_hangs_is_given_up_and_told_so() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let request = CallRequest {
+            timeout_ms: Some(200),
+            ..CallRequest::from_wire("test/hang", json!({}))
+        };
+        let failure = gateway.dispatch(request).await.into_value().unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
+        loop {
+            let told = call(&gateway, "cancelled", json!({})).await.unwrap();
+            if told != json!("null") {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+}
+
+pub(crate) fn nonsense_between_messages_makes_no_difference() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let garbled = call(&gateway, "garble", json!({})).await;
+        assert_eq!(garbled.unwrap(), json!("garbled"));
+    });
+}
+
+pub(crate) fn a_child_that_only_speaks_nonsense_is_given_up() {
+    run(async {
+        let error = child("babbles").operations().await.unwrap_err();
+        let McpError::Ended(why) = error else {
+            panic!("{error:?}");
+        };
+        assert!(why.contains("were no message of MCP"), "{why}");
+    });
+}
+
+pub(crate) fn a_message_without_end_ends_the_connection() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let failure = call(&gateway, "endless", json!({})).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
+    });
+}
+
+pub(crate) fn lines_are_read_up_to_their_limits() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        for (tool, member, limit) in [
+            ("long", "bytes", LINE_BYTES_LIMIT),
+            ("babble", "lines", NONSENSE_LINES_LIMIT),
+        ] {
+            let at = call(&gateway, tool, json!({member: limit})).await;
+            assert!(at.is_ok(), "{tool}");
+            let beyond = call(&gateway, tool, json!({member: limit + 1})).await;
+            let failure = beyond.unwrap_err();
+            assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN", "{tool}");
+        }
+    });
+}
+
+pub(crate) fn lists_are_read_up_to_their_limits() {
+    run(async {
+        for (pages, items, whole) in [
+            (PAGES_LIMIT, 1, true),
+            (PAGES_LIMIT + 1, 1, false),
+            (1, ITEMS_LIMIT, true),
+            (1, ITEMS_LIMIT + 1, false),
+        ] {
+            let listed = child(&format!("pages-{pages}-{items}")).list_tools().await;
+            match listed {
+                Ok(tools) => assert!(whole && tools.len() == pages * items, "{pages} {items}"),
+                Err(error) => {
+                    assert!(
+                        !whole && matches!(error, McpError::Nonsense(_)),
+                        "{error:?}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+pub(crate) fn a_child_that_does_not_start_is_left_alone_for_longer_and_longer() {
+    run(async {
+        let upstream = child("dies");
+        let first_ms = u64::try_from(FIRST_REST.as_millis()).unwrap();
+        loop {
+            match upstream.operations().await.unwrap_err() {
+                McpError::Resting { wait_ms, .. } if wait_ms > first_ms => break,
+                McpError::Resting { wait_ms, .. } => {
+                    tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+                }
+                error => assert!(matches!(error, McpError::Ended(_)), "{error:?}"),
+            }
+        }
+        let missing = at(McpPlace::Stdio(McpCommand::new("/no/such/program")));
+        let error = missing.operations().await.unwrap_err();
+        let failure = missing.failure(error, jiff::Timestamp::UNIX_EPOCH);
+        assert_eq!(failure.code().as_str(), "NOT_CONFIGURED");
+    });
+}
+
+pub(crate) fn a_child_that_never_answers_the_handshake_is_given_up() {
+    run(async {
+        let settings = McpSettings {
+            patience: McpPatience {
+                start: Duration::from_millis(200),
+                ..McpPatience::default()
+            },
+            ..McpSettings::new("test", McpPlace::Stdio(command("mute")))
+        };
+        let upstream = McpUpstream::new(settings).unwrap();
+        let error = upstream.operations().await.unwrap_err();
+        assert!(matches!(error, McpError::Silent { .. }), "{error:?}");
+    });
+}
+
+pub(crate) fn a_child_that_dies_of_what_it_does_not_know_is_asked_in_the_old_way() {
+    run(async {
+        let upstream = child("touchy");
+        let gateway = gateway(&upstream).await;
+        let echoed = call(&gateway, "echo", json!({"text": 1})).await;
+        assert_eq!(echoed.unwrap(), json!("1"));
+    });
+}
+
+pub(crate) fn changed_lists_are_noticed() {
+    run(async {
+        for way in ["well", "modern"] {
+            noticed(way).await;
+        }
+    });
+}
+
+async fn noticed(way: &str) {
+    let upstream = child(way);
+    let gateway = gateway(&upstream).await;
+    let mut changes = upstream.changes();
+    let before = *changes.borrow_and_update();
+    call(&gateway, "change", json!({})).await.unwrap();
+    changes.changed().await.unwrap();
+    let after = *changes.borrow();
+    let found = (after.tools, after.prompts);
+    assert_eq!(found, (before.tools + 1, before.prompts), "{way}");
+    let gateway = self::gateway(&upstream).await;
+    let late = call(&gateway, "late", json!({})).await.unwrap_err();
+    // It is listed now, and the server has forgotten to do it.
+    assert_eq!(late.code().as_str(), "ARTIFACT_NOT_FOUND");
+}
+
+pub(crate) fn progress_trace_and_key_are_handed_on() {
+    const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let words = Arc::new(Words::default());
+        let key = gateway.new_key();
+        let request = CallRequest {
+            progress: Some(words.clone()),
+            trace: Trace::parse(TRACE),
+            key: Some(key.clone()),
+            ..CallRequest::from_wire("test/progress", json!({}))
+        };
+        let meta = gateway.dispatch(request).await.into_value().unwrap();
+        let meta: Value = serde_json::from_str(meta.as_str().unwrap()).unwrap();
+        assert_eq!(meta["traceparent"], json!(TRACE));
+        let handed_on = meta["dev.panpan/idempotency-key"].as_str().unwrap();
+        assert!(!handed_on.is_empty() && handed_on != key.as_str());
+        let words = words.0.lock().unwrap();
+        assert_eq!(words[0].message.as_deref(), Some("half"));
+        assert_eq!((words[0].done, words[0].total), (1.0, Some(2.0)));
+    });
+}
+
+pub(crate) fn what_a_child_was_given_stands_in_no_failure() {
+    run(async {
+        let given = Secret::new("zebra-crossing".to_owned());
+        let command = McpCommand {
+            environment: vec![("GIVEN".to_owned(), given)],
+            ..command("well")
+        };
+        let upstream = at(McpPlace::Stdio(command));
+        let gateway = gateway(&upstream).await;
+        let refused = json!({"code": -32000, "message": "no zebra-crossing here"});
+        let failed = json!({"result": {
+            "isError": true, "content": [{"type": "text", "text": "no zebra-crossing here"}],
+        }});
+        for (name, input) in [("refuse", refused), ("fail", failed)] {
+            let failure = call(&gateway, name, input).await.unwrap_err();
+            assert!(failure.message().contains("no [REDACTED] here"), "{name}");
+            let shown = serde_json::to_string(&failure).unwrap();
+            assert!(!shown.contains("zebra-crossing"), "{shown}");
+        }
+    });
+}
+
+pub(crate) fn a_child_inherits_no_secrets() {
+    run(async {
+        let name = "PANPAN_TEST_GIVEN";
+        let given = (name.to_owned(), Secret::new("given".to_owned()));
+        let command = McpCommand {
+            environment: vec![given],
+            ..command("well")
+        };
+        let upstream = at(McpPlace::Stdio(command));
+        let gateway = gateway(&upstream).await;
+        let names = call(&gateway, "environment", json!({})).await.unwrap();
+        let names: Vec<&str> = names.as_str().unwrap().split(' ').collect();
+        assert!(
+            names.contains(&name) && names.contains(&"PATH"),
+            "{names:?}"
+        );
+        // Cargo gives this process many of its own.
+        let foreign = |name: &&&str| name.starts_with("CARGO") || **name == INHERITED;
+        assert_eq!(names.iter().find(foreign), None);
+        assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")));
+    });
+}
+
+pub(crate) fn a_child_ends_with_everything_it_started() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let pid = call(&gateway, "descend", json!({})).await.unwrap();
+        let process = format!("/proc/{}/stat", pid.as_str().unwrap());
+        assert!(std::fs::exists(&process).unwrap());
+        drop((gateway, upstream));
+        gone(&process).await;
+    });
+}
+
+pub(crate) fn a_closed_child_is_gone_and_stays_so() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let pid = call(&gateway, "descend", json!({})).await.unwrap();
+        upstream.close().await;
+        gone(&format!("/proc/{}/stat", pid.as_str().unwrap())).await;
+        assert!(upstream.operations().await.is_err());
+    });
+}
+
+async fn gone(process: &str) {
+    // Whoever adopts the dead may be slow to bury them.
+    let is_alive = || {
+        let stat = std::fs::read_to_string(process).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    while is_alive() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+pub(crate) fn resources_prompts_and_completion_are_passed_on() {
+    run(async {
+        let upstream = child("well");
+        let offer = upstream.offer().await.unwrap();
+        assert!(offer.tools && offer.resources && offer.prompts && offer.completions);
+        assert_eq!(
+            upstream.list_resources().await.unwrap()[0]["uri"],
+            "test://one"
+        );
+        let templates = upstream.list_resource_templates().await.unwrap();
+        assert_eq!(templates[0]["uriTemplate"], "test://{name}");
+        let read = upstream.read_resource("test://one").await.unwrap();
+        assert_eq!(read["contents"][0]["text"], "contents");
+        assert_eq!(upstream.list_prompts().await.unwrap()[0]["name"], "greet");
+        let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
+        let prompt = upstream.get_prompt("greet", arguments).await.unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
+        let asked = json!({
+            "ref": {"type": "ref/prompt", "name": "greet"},
+            "argument": {"name": "who", "value": "A"},
+        });
+        let completed = upstream.complete(asked).await.unwrap();
+        assert_eq!(completed["completion"]["values"], json!(["Ada", "Alan"]));
+    });
+}
+
+pub(crate) fn several_servers_are_one_library() {
+    run(async {
+        let named = |namespace: &str, way: &str| {
+            let settings = McpSettings::new(namespace, McpPlace::Stdio(command(way)));
+            McpUpstream::new(settings).unwrap()
+        };
+        let servers = [
+            named("one", "well"),
+            named("gone", "dies"),
+            named("two", "well"),
+        ];
+        let library = McpLibraries::new(servers);
+        assert!(!library.offer().prompts);
+        let mut changes = library.changes();
+        assert!(library.look().await.prompts && library.offer().prompts);
+        // Both have been connected to since.
+        changes.wait_for(|it| it.prompts >= 2).await.unwrap();
+        let names: Vec<Value> = library.prompts().await.unwrap();
+        let names: Vec<&str> = names
+            .iter()
+            .map(|it| it["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["one__greet", "two__greet"]);
+        let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
+        let prompt = library.prompt("two__greet", arguments).await.unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
+        // Both list the same one: the first has it.
+        assert_eq!(library.resources().await.unwrap().len(), 1);
+        for (uri, found) in [
+            ("test://one", true),
+            ("test://other", true),
+            ("file:///x", false),
+        ] {
+            let read = library.read(uri).await;
+            assert_eq!(read.is_ok(), found, "{uri}");
+            if let Err(failure) = read {
+                assert_eq!(failure.code().as_str(), "ARTIFACT_NOT_FOUND");
+            }
+        }
+        let failure = library.prompt("three__greet", Default::default()).await;
+        assert_eq!(failure.unwrap_err().code().as_str(), "ARTIFACT_NOT_FOUND");
+        let asked = |reference: Value| {
+            let argument = json!({"name": "who", "value": "A"});
+            library.complete(json!({"ref": reference, "argument": argument}))
+        };
+        let completed = asked(json!({"type": "ref/prompt", "name": "two__greet"})).await;
+        assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
+        let completed = asked(json!({"type": "ref/resource", "uri": "test://{name}"})).await;
+        assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
+    });
+}

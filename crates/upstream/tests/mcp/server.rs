@@ -1,0 +1,252 @@
+//! The server that misbehaves: what it does wrong is chosen by how it is started and which tool is
+//! called. It speaks the protocol by hand, line by line.
+
+use std::io::{BufRead, Write, stdin, stdout};
+use std::process::{Command, Stdio, exit};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// The argument that makes this program a server.
+pub(crate) const SERVE: &str = "serve";
+
+/// What the server would say about a secret it must not have.
+pub(crate) const INHERITED: &str = "PANPAN_TEST_INHERITED_SECRET";
+
+/// Where a notice says which subscription it belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+struct Server {
+    touchy: bool,
+    /// Whether it speaks the version without sessions, in which notices are asked for.
+    modern: bool,
+    subscription: Option<Value>,
+    /// How many pages its list of tools has instead of the usual ones, with how many tools each.
+    pages: Option<(u64, u64)>,
+    has_late_tool: bool,
+    /// The request nobody waits for any more, by its notice.
+    cancelled: Option<Value>,
+}
+
+pub(crate) fn serve(way: &str) {
+    match way {
+        "dies" => exit(3),
+        "mute" => std::thread::sleep(Duration::from_secs(600)),
+        "babbles" => loop {
+            say_line("I am no server, and this is no message");
+        },
+        _ => {}
+    }
+    let mut server = Server {
+        touchy: way == "touchy",
+        modern: way == "modern",
+        subscription: None,
+        pages: counted(way),
+        has_late_tool: false,
+        cancelled: None,
+    };
+    eprintln!("ready, with sk-live-abcdefghijklmnopqrstuvwxyz012345");
+    for line in stdin().lock().lines() {
+        let Ok(line) = line else { return };
+        let Ok(message) = serde_json::from_str::<Value>(&line) else {
+            continue;
+        };
+        server.hear(&message);
+    }
+}
+
+impl Server {
+    fn hear(&mut self, message: &Value) {
+        let id = message.get("id");
+        let params = &message["params"];
+        match (message["method"].as_str().unwrap_or_default(), id) {
+            ("notifications/cancelled", _) => self.cancelled = Some(params["requestId"].clone()),
+            (_, None) => {}
+            ("tools/call", Some(id)) => self.call(id, params),
+            ("subscriptions/listen", Some(id)) if self.modern => {
+                self.subscription = Some(id.clone());
+                let accepted = json!({"toolsListChanged": true});
+                self.notify(
+                    "subscriptions/acknowledged",
+                    json!({"notifications": accepted}),
+                );
+            }
+            (method, Some(id)) => match self.answer(method, params) {
+                Some(result) => say(&json!({"jsonrpc": "2.0", "id": id, "result": result})),
+                None if self.touchy => exit(4),
+                None => refuse(id, -32601, "Method not found"),
+            },
+        }
+    }
+
+    fn answer(&self, method: &str, params: &Value) -> Option<Value> {
+        Some(match method {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {"listChanged": true}, "resources": {}, "prompts": {}, "completions": {}},
+                "serverInfo": {"name": "misbehaving", "version": "1"},
+            }),
+            "server/discover" if self.modern => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {"listChanged": true}}, "ttlMs": 0, "cacheScope": "private",
+            }),
+            "ping" => json!({}),
+            "tools/list" if self.pages.is_some() => self.page(params),
+            "tools/list" if params["cursor"] == "second" => json!({"tools": self.second_page()}),
+            "tools/list" => json!({"tools": tools(), "nextCursor": "second"}),
+            "resources/list" => json!({"resources": [{"uri": "test://one", "name": "one"}]}),
+            "resources/templates/list" => {
+                json!({"resourceTemplates": [{"uriTemplate": "test://{name}", "name": "any"}]})
+            }
+            "resources/read" => json!({"contents": [{"uri": params["uri"], "text": "contents"}]}),
+            "prompts/list" => {
+                json!({"prompts": [{"name": "greet", "arguments": [{"name": "who"}]}]})
+            }
+            "prompts/get" => {
+                let text = format!("Greet {}", params["arguments"]["who"]);
+                let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+                json!({"messages": [message]})
+            }
+            "completion/complete" => json!({"completion": {"values": ["Ada", "Alan"]}}),
+            _ => return None,
+        })
+    }
+
+    fn page(&self, params: &Value) -> Value {
+        let (pages, items) = self.pages.unwrap_or_default();
+        let page = params["cursor"].as_str().and_then(|it| it.parse().ok());
+        let page: u64 = page.unwrap_or(1);
+        let tool = |item| json!({"name": format!("tool_{page}_{item}"), "inputSchema": {}});
+        let mut list = json!({"tools": (0..items).map(tool).collect::<Vec<Value>>()});
+        if page < pages {
+            list["nextCursor"] = json!((page + 1).to_string());
+        }
+        list
+    }
+
+    fn notify(&self, what: &str, mut params: Value) {
+        if let Some(id) = &self.subscription {
+            params["_meta"] = json!({SUBSCRIPTION: id});
+        }
+        let method = format!("notifications/{what}");
+        say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    fn second_page(&self) -> Vec<Value> {
+        let late = json!({"name": "late", "inputSchema": {"type": "object"}});
+        let always = json!({"name": "second page", "inputSchema": {"type": "object"}});
+        match self.has_late_tool {
+            true => vec![always, late],
+            false => vec![always],
+        }
+    }
+
+    fn call(&mut self, id: &Value, params: &Value) {
+        let arguments = &params["arguments"];
+        match params["name"].as_str().unwrap_or_default() {
+            "echo" | "second page" => give(id, &arguments["text"].to_string()),
+            "die" | "die_reading" => exit(3),
+            "hang" => {}
+            "cancelled" => give(id, &json!(self.cancelled).to_string()),
+            "garble" => {
+                say_line("Progress: 50%");
+                say_line("{\"jsonrpc\": \"2.0\", \"id\":");
+                give(id, "garbled");
+            }
+            "babble" => {
+                for _ in 0..arguments["lines"].as_u64().unwrap() {
+                    say_line("this is no message");
+                }
+                give(id, "done");
+            }
+            "long" => give_bytes(id, arguments["bytes"].as_u64().unwrap()),
+            "endless" => loop {
+                if stdout().write_all(&[b'a'; 65_536]).is_err() {
+                    exit(0);
+                }
+            },
+            "change" => {
+                self.has_late_tool = true;
+                self.notify("tools/list_changed", json!({}));
+                give(id, "changed");
+            }
+            "progress" => {
+                let token = &params["_meta"]["progressToken"];
+                let word =
+                    json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"});
+                say(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": word}));
+                give(id, &params["_meta"].to_string());
+            }
+            "environment" => {
+                let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+                give(id, &names.join(" "));
+            }
+            "descend" => {
+                let mut sleep = Command::new("sleep");
+                let sleep = sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
+                give(id, &sleep.spawn().unwrap().id().to_string());
+            }
+            "fail" => say(&json!({"jsonrpc": "2.0", "id": id, "result": arguments["result"]})),
+            "refuse" => {
+                let code = arguments["code"].as_i64().unwrap();
+                refuse(id, code, arguments["message"].as_str().unwrap());
+            }
+            other => refuse(id, -32602, &format!("Unknown tool: {other}")),
+        }
+    }
+}
+
+fn tools() -> Vec<Value> {
+    let names = [
+        "echo", "die", "hang", "garble", "endless", "change", "progress", "descend", "fail",
+        "refuse", "gone", "babble", "long",
+    ];
+    let reading = ["die_reading", "cancelled", "environment"];
+    let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let mut tools: Vec<Value> = names.iter().map(tool).collect();
+    tools.extend(reading.iter().map(|name| {
+        let mut tool = tool(name);
+        tool["annotations"] = json!({"readOnlyHint": true});
+        tool
+    }));
+    tools
+}
+
+fn give(id: &Value, text: &str) {
+    let result = json!({"content": [{"type": "text", "text": text}]});
+    say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+}
+
+/// Gives an answer whose line has so many bytes.
+fn give_bytes(id: &Value, bytes: u64) {
+    let message = |text: &str| {
+        let result = json!({"content": [{"type": "text", "text": text}]});
+        json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
+    };
+    let around = message("").len() + "\n".len();
+    let text = "a".repeat(usize::try_from(bytes).unwrap() - around);
+    say_line(&message(&text));
+}
+
+/// The number of pages and of tools in each, as in `pages-3-10`.
+fn counted(way: &str) -> Option<(u64, u64)> {
+    let (pages, items) = way.strip_prefix("pages-")?.split_once('-')?;
+    Some((pages.parse().ok()?, items.parse().ok()?))
+}
+
+fn refuse(id: &Value, code: i64, message: &str) {
+    let error = json!({"code": code, "message": message});
+    say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+}
+
+fn say(message: &Value) {
+    say_line(&message.to_string());
+}
+
+fn say_line(line: &str) {
+    let mut out = stdout();
+    // Nobody listens any more.
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        exit(0);
+    }
+}

@@ -1,0 +1,255 @@
+//! A panpan over real HTTP, and a client of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use panpan_contract::Failure;
+use panpan_contract::dialect::{Dialect, MCP_META_KEY};
+use panpan_contract::operation::OperationSpec;
+use panpan_contract::recording::RecordedOutcome;
+use panpan_openapi::{ImportOptions, import};
+use panpan_runtime::ports::{Clock, Outcomes};
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::{BoxFuture, Builder, Credentials, Dispatcher, Registration, Registry, World};
+use panpan_store::MemoryStore;
+use panpan_surfaces::http::{HttpSettings, router};
+use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::mcp::{ToolForm, tool_name};
+use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use panpan_upstream::header::HeaderMap;
+use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// More than there are rows.
+const KEPT: usize = 10_000;
+
+/// How a call is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By {
+    Call,
+    Mcp,
+}
+
+/// What a caller saw: a failure, or an output.
+pub(crate) type Saw = Result<Value, Failure>;
+
+/// No wait between two attempts is longer, jitter included.
+const LONGEST_WAIT_MS: u64 = 33_000;
+/// How long one attempt may take, so that it is never taken for such a wait.
+pub(crate) const ATTEMPT_MS: u64 = 60_000;
+
+/// How fast the waits between attempts pass.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    pub(crate) times: u64,
+}
+
+impl Clock for Pace {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn sleep(&self, duration_ms: u64) -> BoxFuture<'static, ()> {
+        let is_attempt = duration_ms > LONGEST_WAIT_MS;
+        let times = if is_attempt { 1 } else { self.times };
+        SystemClock.sleep(duration_ms / times)
+    }
+}
+
+pub(crate) struct Panpan {
+    address: SocketAddr,
+    client: reqwest::Client,
+    store: Arc<MemoryStore>,
+}
+
+impl Panpan {
+    pub(crate) async fn start(
+        operations: Vec<Registration>,
+        limits: Limits,
+        clock: impl Clock + 'static,
+    ) -> Self {
+        // Only for the client of these tests, which asks nobody for a certificate.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = operations
+            .into_iter()
+            .fold(Registry::builder(), Builder::add);
+        let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
+        let outcomes: Arc<dyn Outcomes> = store.clone();
+        let world = World {
+            clock: Arc::new(clock),
+            ..World::system(outcomes)
+        };
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), world);
+        Self {
+            address: serve(&dispatcher, &store, limits).await,
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            store,
+        }
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        Url::parse(&format!("http://{}", self.address)).unwrap()
+    }
+
+    /// The operations it offers, as its own description has them.
+    pub(crate) async fn described(&self) -> Vec<OperationSpec> {
+        let document = self.get("/openapi.json").await;
+        let document: Value = serde_json::from_str(&document).unwrap();
+        let import = import(&document, &ImportOptions::new("inner")).unwrap();
+        assert_eq!(import.warnings, []);
+        let contract = import.into_contract();
+        let operations = contract.operations.iter();
+        let operations = operations.map(|spec| OperationSpec {
+            timeout_ms: Some(ATTEMPT_MS),
+            ..contract.self_contained_operation(spec)
+        });
+        operations.collect()
+    }
+
+    /// Another in front of this one.
+    pub(crate) async fn behind(&self, clock: impl Clock + 'static) -> Self {
+        let operations = in_front_of(&self.url(), self.described().await);
+        Self::start(operations, Limits::default(), clock).await
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        by: By,
+        operation: &str,
+        input: &Value,
+        key: Option<&str>,
+    ) -> Saw {
+        match by {
+            By::Call => self.call(operation, input, key).await,
+            By::Mcp => self.call_tool(operation, input, key).await,
+        }
+    }
+
+    async fn call(&self, operation: &str, input: &Value, key: Option<&str>) -> Saw {
+        let mut body = json!({"operation": operation, "input": input});
+        if let Some(key) = key {
+            body["idempotency_key"] = json!(key);
+        }
+        let answer = self.post("/call", &[], &body).await;
+        let read = Dialect::Call.parse(answer.as_bytes());
+        let read = read.unwrap_or_else(|error| panic!("{error}: {answer}"));
+        read.outcome
+    }
+
+    async fn call_tool(&self, operation: &str, input: &Value, key: Option<&str>) -> Saw {
+        let tool = tool_name(operation);
+        let version = "2026-07-28";
+        let mut meta = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        if let Some(key) = key {
+            meta["dev.panpan/idempotency-key"] = json!(key);
+        }
+        let body = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": input, "_meta": meta},
+        });
+        let headers = [
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", version),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", &tool),
+        ];
+        let answer = self.post("/mcp", &headers, &body).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let result = &answer["result"];
+        assert!(result.is_object(), "{answer}");
+        match result["isError"] == json!(true) {
+            true => Err(Failure::from_canonical(result["_meta"][MCP_META_KEY].clone()).unwrap()),
+            false => Ok(result["content"].clone()),
+        }
+    }
+
+    /// What a subscription gives, as it is sent.
+    pub(crate) async fn subscribe(&self, operation: &str) -> String {
+        let body = json!({"operation": operation, "input": {}});
+        self.post("/subscribe", &[], &body).await
+    }
+
+    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
+        let url = format!("http://{}{path}", self.address);
+        let mut request = self.client.post(url).body(body.to_string());
+        request = request.header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let url = format!("http://{}{path}", self.address);
+        let answer = self.client.get(url).send().await.unwrap();
+        answer.text().await.unwrap()
+    }
+
+    /// Every failure it answered.
+    pub(crate) async fn failures(&self) -> Vec<Failure> {
+        self.store.flush().await.unwrap();
+        let recordings = self.store.recent(KEPT, true).await.unwrap();
+        let failed = recordings.into_iter().map(|it| match it.outcome {
+            RecordedOutcome::Failed(failure) => failure,
+            RecordedOutcome::Succeeded { .. } => unreachable!("only failures were asked for"),
+        });
+        failed.map(|it| (*it).clone()).collect()
+    }
+}
+
+/// The operations of a panpan, carried out by it.
+pub(crate) fn in_front_of(url: &Url, specs: Vec<OperationSpec>) -> Vec<Registration> {
+    let service = service(
+        "inner",
+        url,
+        ClientSettings::default(),
+        Credentials::default(),
+    );
+    service.operations(specs).unwrap()
+}
+
+pub(crate) fn service(
+    name: &str,
+    url: &Url,
+    settings: ClientSettings,
+    credentials: Credentials,
+) -> Service {
+    let mut allowed = Allowed::default();
+    allowed.allow_url(url);
+    let client = Client::new(ClientSettings {
+        allowed,
+        ..settings
+    });
+    Service {
+        name: name.to_owned(),
+        base: Some(url.clone()),
+        client: client.unwrap(),
+        credentials,
+        headers: HeaderMap::new(),
+        passed: Vec::new(),
+    }
+}
+
+async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits) -> SocketAddr {
+    let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
+    let desk = Desk::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
+    let settings = HttpSettings {
+        tools: ToolForm::Each,
+        ..HttpSettings::default()
+    };
+    let stopping = CancellationToken::new();
+    let door = router(desk.clone(), settings, stopping.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
+    });
+    address
+}
