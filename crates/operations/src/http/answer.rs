@@ -1,0 +1,61 @@
+//! From an answer to the output of `http/call`.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use panpan_contract::{digest, hex, read};
+use panpan_upstream::Incoming;
+use panpan_upstream::header::HeaderMap;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+pub(super) fn output(incoming: &Incoming, latency_ms: u64, retries: u32) -> Value {
+    let headers = headers(&incoming.headers);
+    let (body_type, body) = body(incoming);
+    json!({
+        "status_code": incoming.status,
+        "url": incoming.url.as_str(),
+        "headers_hash": hex(&digest(&headers)),
+        "headers": headers,
+        "body": body,
+        "body_type": body_type,
+        "body_hash": hex(&Sha256::digest(&incoming.body)),
+        "latency_ms": latency_ms,
+        "retries": retries,
+    })
+}
+
+/// Headers by name; those that come more than once are joined, as HTTP says they may be.
+fn headers(headers: &HeaderMap) -> Value {
+    let mut members = Map::new();
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        match members.get_mut(name.as_str()) {
+            Some(Value::String(before)) => {
+                before.push_str(", ");
+                before.push_str(&value);
+            }
+            _ => {
+                members.insert(name.as_str().to_owned(), value.into());
+            }
+        }
+    }
+    Value::Object(members)
+}
+
+/// JSON where the answer says that it is, and is right; a text; or bytes.
+fn body(incoming: &Incoming) -> (&'static str, Value) {
+    let bytes = &incoming.body;
+    if bytes.is_empty() {
+        return ("none", Value::Null);
+    }
+    let media_type = incoming.media_type().unwrap_or_default();
+    let is_json = media_type == "application/json" || media_type.ends_with("+json");
+    let document = is_json.then(|| read::document_within(bytes, bytes.len()).ok());
+    if let Some(document) = document.flatten() {
+        return ("json", document);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => ("text", text.into()),
+        Err(_) => ("base64", BASE64_STANDARD.encode(bytes).into()),
+    }
+}

@@ -1,0 +1,200 @@
+//! `http/call`: asks any service on the internet, guarded, with failures that say what to do.
+//!
+//! What may be asked is decided by the client's guard, whether to ask again by the runtime.
+
+mod answer;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use panpan_contract::catalogue::{Entry, is_protocol_code};
+use panpan_contract::classify::http_status;
+use panpan_contract::operation::{
+    ByInput, ErrorDefinition, Idempotency, KeyRule, OperationName, OperationSpec, OperationType,
+};
+use panpan_contract::{Code, Failure, Kind, codes};
+use panpan_runtime::{Builder, Context, Registration};
+use panpan_upstream::{Client, Incoming};
+use serde_json::{Value, json};
+
+use request::{
+    BODY_TYPES, HEADERS_LIMIT, IDEMPOTENT_METHODS, METHODS, REDIRECTS_LIMIT, TIMEOUT_MS,
+    TIMEOUT_MS_LIMITS, URL_LENGTH_LIMIT,
+};
+
+/// How much longer than its own longest time an attempt may take: who runs out of time says so itself,
+/// and knows more about it.
+const PATIENCE_MS: u64 = 5000;
+/// The most retries a call may ask for.
+const RETRIES_LIMIT: u32 = 10;
+/// The longest delay between retries a call may ask for.
+const DELAY_MS_LIMIT: u64 = 60_000;
+
+/// Adds `http/call`, which asks what this client may ask.
+pub fn http_call(builder: Builder, client: Client) -> Builder {
+    let run = move |context: Context, input: Arc<Value>| run(client.clone(), context, input);
+    builder.add(Registration::new(spec(), run).steered_by_input())
+}
+
+async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let outgoing = request::outgoing(&input, context.downstream_key())?;
+    let method = outgoing.method.clone();
+    let started_at = context.now();
+    let incoming = client.send(outgoing).await;
+    let incoming = incoming.map_err(|failure| failure.with_detail("method", method.as_str()))?;
+    let ended_at = context.now();
+    if let Some(failure) = incoming.failure(ended_at) {
+        let failure = answerable(failure, &incoming);
+        return Err(failure.with_detail("method", method.as_str()));
+    }
+    let latency = ended_at.duration_since(started_at);
+    let latency_ms = u64::try_from(latency.as_millis()).unwrap_or_default();
+    Ok(answer::output(&incoming, latency_ms, context.attempt() - 1))
+}
+
+/// A failure that may be answered: a panpan that was asked may have codes of its own, and those of the
+/// protocol, which say nothing true of this call.
+fn answerable(failure: Failure, incoming: &Incoming) -> Failure {
+    let mut url = incoming.url.clone();
+    url.set_query(None);
+    let failure = failure.with_detail("url", url.as_str());
+    let code = failure.code().as_str();
+    if Kind::of(code).is_some() && !is_protocol_code(code) {
+        return failure;
+    }
+    let kind = http_status(incoming.status);
+    let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
+    let mut upstream = failure.upstream().cloned().unwrap_or_default();
+    upstream.status = Some(incoming.status);
+    upstream.code.get_or_insert_with(|| code.to_owned());
+    failure.restated(kind).with_upstream(upstream)
+}
+
+fn spec() -> OperationSpec {
+    let name = OperationName::new("http/call").expect("the name is well formed");
+    let mut spec = OperationSpec::new(name, OperationType::Mutation);
+    spec.title = Some("Call a web service".to_owned());
+    spec.description = Some(
+        "Sends an HTTP request to a public address and gives back the answer. POST, PATCH and DELETE need an \
+         idempotency key, with the call or as `idempotency_key` in the input."
+            .to_owned(),
+    );
+    spec.input_schema = input_schema();
+    spec.output_schema = output_schema();
+    spec.error_schemas = ERRORS.iter().map(|entry| definition(entry)).collect();
+    spec.timeout_ms = Some(TIMEOUT_MS_LIMITS.1 + PATIENCE_MS);
+    spec.idempotency = Idempotency {
+        key: KeyRule::Required,
+        by_input: Some(ByInput {
+            pointer: "/method".to_owned(),
+            idempotent_values: IDEMPOTENT_METHODS.iter().map(|it| json!(it)).collect(),
+        }),
+        ..Idempotency::default()
+    };
+    spec
+}
+
+/// What calls usually fail with.
+const ERRORS: &[&Entry] = &[
+    codes::ERR_HTTP_400_BAD_REQUEST,
+    codes::ERR_HTTP_401_UNAUTHORIZED,
+    codes::ERR_HTTP_403_FORBIDDEN,
+    codes::ERR_HTTP_404_NOT_FOUND,
+    codes::ERR_HTTP_408_TIMEOUT,
+    codes::ERR_HTTP_409_CONFLICT,
+    codes::ERR_HTTP_422_UNPROCESSABLE,
+    codes::ERR_HTTP_429_RATE_LIMITED,
+    codes::ERR_HTTP_500_SERVER_ERROR,
+    codes::ERR_HTTP_502_BAD_GATEWAY,
+    codes::ERR_HTTP_503_UNAVAILABLE,
+    codes::ERR_HTTP_504_GATEWAY_TIMEOUT,
+    codes::ERR_CONNECTION_REFUSED,
+    codes::ERR_TIMEOUT,
+    codes::ERR_DNS_FAILURE,
+    codes::ERR_SSL_ERROR,
+    codes::ERR_SOCKET_ERROR,
+    codes::ERR_BLOCKED_HOST,
+    codes::ERR_OUTCOME_UNKNOWN,
+    codes::ERR_VALIDATION_FAILED,
+];
+
+fn definition(entry: &Entry) -> ErrorDefinition {
+    let code = Code::new(entry.code).expect("the codes of the catalogue are well formed");
+    ErrorDefinition::new(code, entry.title)
+}
+
+fn input_schema() -> Value {
+    let (least_ms, most_ms) = TIMEOUT_MS_LIMITS;
+    let scalar = json!({"type": ["string", "number", "boolean"]});
+    let parameter = json!({"anyOf": [scalar, {"type": "array", "items": scalar}]});
+    json!({
+        "type": "object",
+        "required": ["method", "url"],
+        "additionalProperties": false,
+        "properties": {
+            "method": {"enum": METHODS},
+            "url": {
+                "type": "string",
+                "minLength": 1,
+                "maxLength": URL_LENGTH_LIMIT,
+                "description": "An http or https address. Private addresses are refused.",
+            },
+            "headers": {
+                "type": "object",
+                "maxProperties": HEADERS_LIMIT,
+                "additionalProperties": {"type": "string"},
+            },
+            "query": {
+                "type": "object",
+                "additionalProperties": parameter,
+                "description": "Added to the address.",
+            },
+            "body": {"description": "Sent as `body_type` says; a text as it is and everything else as JSON without it."},
+            "body_type": {"enum": BODY_TYPES},
+            "timeout_ms": {"type": "integer", "minimum": least_ms, "maximum": most_ms, "default": TIMEOUT_MS},
+            "max_redirects": {"type": "integer", "minimum": 0, "maximum": REDIRECTS_LIMIT},
+            "retry": retry_schema(),
+        },
+    })
+}
+
+fn retry_schema() -> Value {
+    let delay = json!({"type": "integer", "minimum": 0, "maximum": DELAY_MS_LIMIT});
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "description": "How failures that pass are retried; every kind of failure has its own way without it.",
+        "properties": {
+            "max_retries": {"type": "integer", "minimum": 0, "maximum": RETRIES_LIMIT},
+            "initial_delay_ms": delay,
+            "max_delay_ms": delay,
+            "backoff_multiplier": {"type": "number", "minimum": 1, "maximum": 10},
+            "jitter_enabled": {"type": "boolean"},
+            "jitter_range": {"type": "number", "minimum": 0, "maximum": 1},
+            "seed": {"type": "integer", "description": "Makes the delays the same every time."},
+        },
+    })
+}
+
+fn output_schema() -> Value {
+    let hash = json!({"type": "string", "pattern": "^[0-9a-f]{64}$"});
+    json!({
+        "type": "object",
+        "required": [
+            "status_code", "headers", "body", "body_type", "headers_hash", "body_hash", "latency_ms", "retries",
+        ],
+        "properties": {
+            "status_code": {"type": "integer"},
+            "url": {"type": "string", "description": "Who answered, after redirects."},
+            "headers": {"type": "object", "additionalProperties": {"type": "string"}},
+            "body": {"description": "The value of JSON, a text, or base64 of anything else."},
+            "body_type": {"enum": ["json", "text", "base64", "none"]},
+            "headers_hash": hash,
+            "body_hash": hash,
+            "latency_ms": {"type": "integer", "minimum": 0},
+            "retries": {"type": "integer", "minimum": 0},
+        },
+    })
+}

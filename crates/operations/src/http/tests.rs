@@ -1,0 +1,418 @@
+//! `http/call` as a gateway calls it, against servers that say what they are told.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use panpan_contract::{Effect, Redacted, digest, hex};
+use panpan_runtime::testing::{Notes, TestClock, TestWorld};
+use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, Registry};
+use panpan_store::MemoryStore;
+use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, Lookups};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Knows no name.
+struct Nowhere;
+
+impl Lookup for Nowhere {
+    fn lookup(&self, _: String) -> Lookups {
+        let unknown = Err(io::ErrorKind::NotFound.into());
+        Box::pin(std::future::ready(unknown))
+    }
+}
+
+fn dispatcher() -> (Dispatcher, Arc<Notes>) {
+    let client = Client::new(ClientSettings {
+        allowed: Allowed::parse(["127.0.0.1"]).unwrap(),
+        lookup: Arc::new(Nowhere),
+        ..ClientSettings::default()
+    });
+    let registry = super::http_call(Registry::builder(), client.unwrap());
+    let registry = registry.build().unwrap();
+    assert_eq!(registry.schema_problems(), []);
+    let clock = Arc::new(TestClock::start());
+    let store = Arc::new(MemoryStore::new(clock.clone()));
+    let TestWorld { world, notes } = TestWorld::around(store, clock);
+    (Dispatcher::new(registry, world), notes)
+}
+
+async fn call(input: Value) -> Result<Value, Redacted> {
+    let (dispatcher, notes) = dispatcher();
+    let answer = ask(&dispatcher, input).await;
+    assert_eq!(notes.causes(), [""; 0]);
+    answer
+}
+
+async fn ask(dispatcher: &Dispatcher, input: Value) -> Result<Value, Redacted> {
+    let request = CallRequest::from_wire("http/call", input);
+    dispatcher.dispatch(request).await.into_value()
+}
+
+/// A server that gives these answers, each to a connection of its own, and then is gone; tells what it
+/// was asked.
+async fn server(answers: Vec<String>) -> (String, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/a", listener.local_addr().unwrap());
+    let served = tokio::spawn(async move {
+        let mut asked = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let length = stream.read(&mut request).await.unwrap();
+            asked.push(String::from_utf8_lossy(&request[..length]).into_owned());
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            stream.shutdown().await.unwrap();
+        }
+        asked
+    });
+    (url, served)
+}
+
+fn http(status: u16, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status} Said\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+/// A call that is made once.
+fn once(method: &str, url: &str) -> Value {
+    json!({"method": method, "url": url, "retry": {"max_retries": 0}})
+}
+
+#[tokio::test]
+async fn the_answer_comes_back_with_everything_about_it() {
+    let says = http(
+        201,
+        "content-type: application/json\r\nx-a: 1\r\nx-a: 2\r\n",
+        r#"{"a": 1}"#,
+    );
+    let (url, served) = server(vec![says]).await;
+    let output = call(json!({
+        "method": "PUT",
+        "url": url,
+        "query": {"q": "x y"},
+        "headers": {"X-Mine": "1"},
+        "body": {"b": 2},
+    }))
+    .await
+    .unwrap();
+    assert_eq!(output["status_code"], 201);
+    assert_eq!(output["body"], json!({"a": 1}));
+    assert_eq!(output["body_type"], "json");
+    assert_eq!(output["headers"]["x-a"], "1, 2");
+    // The SHA-256 of the eight bytes of the body.
+    let hash = "f9d86028c6e0d64e225186f96acb69338b2c59764df79162107f5c4bb34d1310";
+    assert_eq!(output["body_hash"], hash);
+    let hash = hex(&digest(&output["headers"]));
+    assert_eq!(output["headers_hash"], hash);
+    assert_eq!(output["retries"], 0);
+    assert!(output["latency_ms"].is_u64());
+    let request = served.await.unwrap().remove(0);
+    assert!(
+        request.starts_with("PUT /a?q=x+y HTTP/1.1\r\n"),
+        "{request}"
+    );
+    assert!(request.contains("x-mine: 1\r\n") && request.ends_with("{\"b\":2}"));
+}
+
+#[tokio::test]
+async fn bodies_are_what_they_are_and_not_what_they_claim_to_be() {
+    for (headers, body, body_type, expected) in [
+        (
+            "content-type: application/problem+json\r\n",
+            "[1]",
+            "json",
+            json!([1]),
+        ),
+        (
+            "content-type: application/json\r\n",
+            "{oops",
+            "text",
+            json!("{oops"),
+        ),
+        ("content-type: text/html\r\n", "{}", "text", json!("{}")),
+        ("", "", "none", Value::Null),
+    ] {
+        let (url, _) = server(vec![http(200, headers, body)]).await;
+        let output = call(once("GET", &url)).await.unwrap();
+        assert_eq!(output["body_type"], body_type, "{body}");
+        assert_eq!(output["body"], expected);
+    }
+}
+
+#[tokio::test]
+async fn every_status_has_its_code() {
+    for (status, code) in [
+        (400, "ERR_HTTP_400_BAD_REQUEST"),
+        (401, "ERR_HTTP_401_UNAUTHORIZED"),
+        (403, "ERR_HTTP_403_FORBIDDEN"),
+        (404, "ERR_HTTP_404_NOT_FOUND"),
+        (408, "ERR_HTTP_408_TIMEOUT"),
+        (409, "ERR_HTTP_409_CONFLICT"),
+        (418, "ERR_HTTP_418"),
+        (422, "ERR_HTTP_422_UNPROCESSABLE"),
+        (429, "ERR_HTTP_429_RATE_LIMITED"),
+        (500, "ERR_HTTP_500_SERVER_ERROR"),
+        (502, "ERR_HTTP_502_BAD_GATEWAY"),
+        (503, "ERR_HTTP_503_UNAVAILABLE"),
+        (504, "ERR_HTTP_504_GATEWAY_TIMEOUT"),
+        (599, "ERR_HTTP_599"),
+    ] {
+        // A denial that says when to come back is a rate limit.
+        let headers = if status == 403 {
+            ""
+        } else {
+            "retry-after: 7\r\n"
+        };
+        let (url, _) = server(vec![http(status, headers, "said")]).await;
+        let failure = call(once("GET", &format!("{url}?token=hunter2"))).await;
+        let failure = failure.unwrap_err();
+        assert_eq!(failure.code().as_str(), code);
+        let upstream = failure.upstream().unwrap();
+        assert_eq!(upstream.status, Some(status));
+        assert_eq!(upstream.excerpt.as_deref(), Some("said"));
+        assert_eq!(failure.details().unwrap()["url"], url);
+        if failure.retryable() {
+            assert_eq!(failure.recovery().retry_after_ms, Some(7000), "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_way_the_network_fails_has_its_code() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let nobody = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silence = format!("http://{}/", silent.local_addr().unwrap());
+    let (cut, _) = server(vec![String::new()]).await;
+    let (plain, _) = server(vec![http(200, "", "")]).await;
+    for (url, code) in [
+        (nobody, "ERR_CONNECTION_REFUSED"),
+        (silence, "ERR_TIMEOUT"),
+        ("http://nowhere.example/".to_owned(), "ERR_DNS_FAILURE"),
+        (plain.replace("http:", "https:"), "ERR_SSL_ERROR"),
+        (cut, "ERR_SOCKET_ERROR"),
+    ] {
+        let mut input = once("GET", &url);
+        if code == "ERR_TIMEOUT" {
+            input["timeout_ms"] = json!(200);
+        }
+        let failure = call(input).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), code, "{failure:?}");
+        assert_eq!(failure.effect(), Effect::None, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_forbidden_is_asked() {
+    let forbidden = include_str!("../../../upstream/tests/data/forbidden.json");
+    let forbidden: BTreeMap<String, String> = serde_json::from_str(forbidden).unwrap();
+    let (dispatcher, _) = dispatcher();
+    for (form, why) in forbidden {
+        if why == "loopback" || form.contains("@127.0.0.1") {
+            continue; // The tests are allowed to ask themselves.
+        }
+        let failure = ask(&dispatcher, once("PUT", &form)).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_BLOCKED_HOST", "{form}");
+        assert_eq!(failure.details().unwrap()["reason"], why, "{form}");
+    }
+}
+
+#[tokio::test]
+async fn writes_that_cannot_be_repeated_need_a_key() {
+    for (method, needs) in [
+        ("GET", false),
+        ("HEAD", false),
+        ("OPTIONS", false),
+        ("PUT", false),
+        ("POST", true),
+        ("PATCH", true),
+        ("DELETE", true),
+    ] {
+        let (url, served) = server(vec![http(200, "", "")]).await;
+        let answer = call(once(method, &url)).await;
+        if needs {
+            let code = answer.unwrap_err().code().to_string();
+            assert_eq!(code, "ERR_MISSING_IDEMPOTENCY_KEY", "{method}");
+            assert!(!served.is_finished());
+        } else {
+            assert_eq!(answer.unwrap()["status_code"], 200, "{method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_counts_wherever_it_stands_and_the_work_is_done_once() {
+    let (dispatcher, _) = dispatcher();
+    let (url, served) = server(vec![http(200, "", "done")]).await;
+    let with_key = |key: &str| {
+        let mut input = once("POST", &url);
+        input["idempotency_key"] = json!(key);
+        input
+    };
+    let key = || IdempotencyKey::new("order-7").unwrap();
+    for request in [
+        CallRequest::from_wire("http/call", with_key("order-7")),
+        CallRequest::from_wire("/http/call", with_key("order-7")),
+        CallRequest::from_wire("http/call", with_key("order-7")).keyed(key()),
+        CallRequest::from_wire("http/call", once("POST", &url)).keyed(key()),
+    ] {
+        let output = dispatcher.dispatch(request).await.into_value().unwrap();
+        assert_eq!(output["body"], "done");
+    }
+    let asked = served.await.unwrap();
+    assert_eq!(asked.len(), 1);
+    let sent = asked[0].split("idempotency-key: ").nth(1).unwrap();
+    assert!(
+        !sent.starts_with("order-7"),
+        "the caller's own key is not shown"
+    );
+    for (input, reason) in [
+        (
+            with_key("order-8"),
+            "the call carries another idempotency key",
+        ),
+        (
+            with_key(""),
+            "the idempotency key is empty; leave it out, or name the piece of work",
+        ),
+    ] {
+        let request = CallRequest::from_wire("http/call", input).keyed(key());
+        let failure = dispatcher.dispatch(request).await.into_value().unwrap_err();
+        assert_eq!(failure.code().as_str(), "INVALID_INPUT", "{reason}");
+        assert_eq!(failure.violations()[0].pointer, "/idempotency_key");
+        assert_eq!(failure.violations()[0].reason, reason);
+    }
+}
+
+#[tokio::test]
+async fn a_write_without_an_answer_is_not_sent_again() {
+    let (url, served) = server(vec![String::new()]).await;
+    let mut input = json!({"method": "POST", "url": url, "body": "x", "idempotency_key": "k"});
+    input["retry"] = json!({"max_retries": 5, "initial_delay_ms": 0});
+    let failure = call(input).await.unwrap_err();
+    assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(failure.effect(), Effect::Unknown);
+    assert_eq!(served.await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn retries_follow_the_settings_of_the_call() {
+    let busy = || http(503, "", "");
+    let answers = vec![busy(), busy(), http(200, "", "at last")];
+    let retry = json!({"max_retries": 2, "initial_delay_ms": 1, "max_delay_ms": 2, "seed": 7});
+    let (url, _) = server(answers).await;
+    let output = call(json!({"method": "GET", "url": url, "retry": retry}));
+    let output = output.await.unwrap();
+    assert_eq!(
+        (&output["retries"], &output["body"]),
+        (&json!(2), &json!("at last"))
+    );
+    let (url, served) = server(vec![busy(), busy(), busy()]).await;
+    let failure = call(json!({"method": "GET", "url": url, "retry": retry})).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
+    assert_eq!(failure.attempts(), Some(3));
+    assert_eq!(served.await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
+    let (url, served) = server(vec![http(503, "x-should-retry: false\r\n", "")]).await;
+    let failure = call(json!({"method": "GET", "url": url}))
+        .await
+        .unwrap_err();
+    assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
+    assert_eq!(failure.recovery().max_retries, Some(0));
+    assert_eq!(served.await.unwrap().len(), 1);
+}
+
+fn long_url(length: usize) -> Value {
+    let url = "http://10.0.0.1/";
+    format!("{url}{}", "a".repeat(length - url.len())).into()
+}
+
+fn many_headers(count: usize) -> Value {
+    let headers = (0..count).map(|index| (format!("x-{index}"), json!("a")));
+    Value::Object(headers.collect())
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_and_both_sides_of_every_limit_are_known() {
+    let invalid = async |member: &str, value: Value| {
+        let mut input = once("GET", "http://10.0.0.1/");
+        input[member] = value;
+        let failure = call(input).await.unwrap_err();
+        match failure.code().as_str() {
+            "INVALID_INPUT" => true,
+            // It went as far as the guard.
+            "ERR_BLOCKED_HOST" => false,
+            other => panic!("{other}"),
+        }
+    };
+    for (member, fits, does_not) in [
+        ("url", long_url(8192), long_url(8193)),
+        ("headers", many_headers(100), many_headers(101)),
+        ("timeout_ms", json!(100), json!(99)),
+        ("timeout_ms", json!(300_000), json!(300_001)),
+        ("max_redirects", json!(10), json!(11)),
+        (
+            "retry",
+            json!({"max_retries": 10}),
+            json!({"max_retries": 11}),
+        ),
+        (
+            "retry",
+            json!({"max_delay_ms": 60_000}),
+            json!({"max_delay_ms": 60_001}),
+        ),
+        (
+            "retry",
+            json!({"initial_delay_ms": 5, "max_delay_ms": 5}),
+            json!({"initial_delay_ms": 6, "max_delay_ms": 5}),
+        ),
+        ("retry", json!({"seed": -1}), json!({"seed": "a"})),
+        ("method", json!("OPTIONS"), json!("TRACE")),
+        ("query", json!({"a": [1]}), json!({"a": {}})),
+    ] {
+        assert!(!invalid(member, fits.clone()).await, "{member}: {fits}");
+        assert!(
+            invalid(member, does_not.clone()).await,
+            "{member}: {does_not}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_code_of_the_protocol_does_not_come_through_from_behind() {
+    let body = r#"{"code": "NOT_FOUND", "message": "no such operation", "retryable": false, "panpan": {}}"#;
+    let own = r#"{"code": "OUT_OF_STOCK", "message": "none left", "retryable": false, "panpan": {"category": "CLIENT_ERROR"}}"#;
+    let known =
+        r#"{"code": "ERR_RESOURCE_BUSY", "message": "held", "retryable": true, "panpan": {}}"#;
+    for (status, body, code, behind) in [
+        (404, body, "ERR_HTTP_404_NOT_FOUND", Some("NOT_FOUND")),
+        (409, own, "ERR_HTTP_409_CONFLICT", Some("OUT_OF_STOCK")),
+        (503, known, "ERR_RESOURCE_BUSY", None),
+    ] {
+        let (url, _) = server(vec![http(status, "", body)]).await;
+        let failure = call(once("GET", &url)).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), code);
+        let upstream = failure.upstream().and_then(|it| it.code.as_deref());
+        assert_eq!(upstream, behind);
+    }
+}
+
+#[tokio::test]
+async fn nothing_secret_of_the_input_is_in_a_failure() {
+    let (url, _) = server(vec![http(500, "", "you sent Bearer hunter2hunter2")]).await;
+    let mut input = once("GET", &format!("{url}?api_key=hunter2hunter2"));
+    input["headers"] = json!({"Authorization": "Bearer hunter2hunter2"});
+    let failure = call(input).await.unwrap_err();
+    let all = format!("{failure:?}");
+    assert!(!all.contains("hunter2"), "{all}");
+}
