@@ -1,13 +1,17 @@
 //! The house every command that serves or makes calls lives in: a store, the operations, the dispatcher.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use futures_util::future::join_all;
+use panpan_contract::redact::Redactor;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Dispatcher, Registry, World};
+use panpan_runtime::{Builder, Dispatcher, Registry, World};
 use panpan_surfaces::identity::Tokens;
+use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
+use crate::sources::{Loaded, Sources};
 use crate::store::{Store, StoreAddress};
 use crate::world::warn;
 
@@ -17,23 +21,160 @@ const TEND: Duration = Duration::from_secs(2);
 /// How long calls that hold a key may go on when everything else has ended, unless told otherwise.
 pub(crate) const DRAIN: Duration = Duration::from_secs(30);
 
-/// A store, and the dispatcher over it.
+/// How long an MCP server is waited for before the others are served without it.
+const SERVER_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A store, the dispatcher over it, and what its operations come from.
 #[derive(Debug)]
 pub(crate) struct House {
     store: Store,
     dispatcher: Dispatcher,
+    servers: Vec<McpUpstream>,
+    given: Mutex<Given>,
+}
+
+/// Which MCP servers are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whom {
+    /// All of them.
+    All,
+    /// Those that have not answered yet.
+    Missing,
+}
+
+/// What the sources gave when they were last asked.
+#[derive(Debug, Default)]
+struct Given {
+    described: Loaded,
+    /// The operations of each server; `None` until it has answered.
+    served: Vec<Option<McpOperations>>,
 }
 
 impl House {
-    /// Opens the store and registers the operations.
+    /// Opens the store and registers the program's own operations.
     pub(crate) fn open(address: &StoreAddress) -> anyhow::Result<Self> {
+        Self::with(address, Loaded::default(), Vec::new())
+    }
+
+    /// Opens the store and registers the program's own operations and those of the sources.
+    pub(crate) async fn open_with(
+        address: &StoreAddress,
+        sources: &Sources,
+    ) -> anyhow::Result<Self> {
+        let house = Self::with(address, sources.load()?, sources.upstreams()?)?;
+        if !house.servers.is_empty() {
+            house.ask_servers(Whom::All).await?;
+        }
+        Ok(house)
+    }
+
+    fn with(
+        address: &StoreAddress,
+        described: Loaded,
+        servers: Vec<McpUpstream>,
+    ) -> anyhow::Result<Self> {
         let store = address.open().context("cannot open the store")?;
-        let builder = panpan_operations::demo(Registry::builder()).with_services();
-        let registry = panpan_operations::calls(builder, &store.outcomes)
-            .build()
-            .context("the operations contradict each other")?;
+        let given = Given {
+            served: servers.iter().map(|_| None).collect(),
+            described,
+        };
+        let registry = given.registry(&store)?;
         let dispatcher = Dispatcher::new(registry, World::system(store.outcomes.clone()));
-        Ok(Self { store, dispatcher })
+        Ok(Self {
+            store,
+            dispatcher,
+            servers,
+            given: Mutex::new(given),
+        })
+    }
+
+    /// Reads the descriptions again and serves what they give now; calls under way end as they began.
+    pub(crate) fn reload(&self, sources: &Sources) -> anyhow::Result<()> {
+        let described = sources.load()?;
+        let mut given = self.given();
+        let before = std::mem::replace(&mut given.described, described);
+        match given.registry(&self.store) {
+            Ok(registry) => self.dispatcher.replace(registry),
+            Err(error) => {
+                given.described = before;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks MCP servers what they offer, all of them or those that have not answered yet, and serves that.
+    /// One that does not answer keeps the operations it had.
+    pub(crate) async fn ask_servers(&self, whom: Whom) -> anyhow::Result<()> {
+        let asked: Vec<bool> = match whom {
+            Whom::All => self.servers.iter().map(|_| true).collect(),
+            Whom::Missing => self.given().served.iter().map(Option::is_none).collect(),
+        };
+        let answers = self.servers.iter().zip(asked);
+        let answers = join_all(answers.map(|(server, asked)| answer(server, asked))).await;
+        if answers.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let mut given = self.given();
+        for (at, answer) in answers.into_iter().enumerate() {
+            if let Some(answer) = answer {
+                self.take_up(&mut given, at, answer);
+            }
+        }
+        self.dispatcher.replace(given.registry(&self.store)?);
+        Ok(())
+    }
+
+    /// Takes up what a server offers, unless that contradicts what there is: what one server calls its
+    /// tools must not end the service of all others.
+    fn take_up(&self, given: &mut Given, at: usize, answer: McpOperations) {
+        let before = given.served[at].replace(answer);
+        if let Err(error) = given.registry(&self.store) {
+            given.served[at] = before;
+            let namespace = self.servers[at].namespace();
+            warn(&format!(
+                "the tools of the MCP server {namespace} cannot be served: {error:#}"
+            ));
+        }
+    }
+
+    /// The MCP servers.
+    pub(crate) fn servers(&self) -> &[McpUpstream] {
+        &self.servers
+    }
+
+    /// Whether an MCP server has not answered yet.
+    pub(crate) fn misses_servers(&self) -> bool {
+        self.given().served.iter().any(Option::is_none)
+    }
+
+    /// A line for people about each source.
+    pub(crate) fn about_sources(&self) -> Vec<String> {
+        let given = self.given();
+        let mut lines = given.described.lines.clone();
+        let warnings = given.described.warnings.len();
+        if warnings > 0 {
+            lines.push(format!(
+                "{warnings} remarks about the descriptions; `panpan import openapi FILE` shows them"
+            ));
+        }
+        for (server, served) in self.servers.iter().zip(&given.served) {
+            let namespace = server.namespace();
+            lines.push(match served {
+                Some(it) => format!(
+                    "{namespace}: {} operations of an MCP server",
+                    it.registrations.len()
+                ),
+                None => {
+                    format!("{namespace}: an MCP server that is not there yet; it is asked again")
+                }
+            });
+        }
+        lines
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The dispatcher.
@@ -60,6 +201,8 @@ impl House {
         tending.abort();
         // What was counted since the last time. Nobody is left to be told should that fail.
         let _ = self.dispatcher.tend().await;
+        // A server that was started and is not told would stay when this process is gone.
+        join_all(self.servers.iter().map(McpUpstream::close)).await;
         if drained.is_err() {
             warn(
                 "calls with an idempotency key still ran in the end and were cut off; ask for them again with their keys",
@@ -67,6 +210,49 @@ impl House {
         }
         done
     }
+}
+
+impl Given {
+    /// All operations there are now.
+    fn registry(&self, store: &Store) -> anyhow::Result<Registry> {
+        let own = panpan_operations::demo(Registry::builder()).with_services();
+        let own = panpan_operations::json(own);
+        let own = panpan_operations::calls(own, &store.outcomes);
+        let described = self.described.register(own);
+        let served = self.served.iter().flatten();
+        let served = served.flat_map(|it| it.registrations.iter().cloned());
+        let all = served.fold(described, Builder::add);
+        all.build().context("the operations contradict each other")
+    }
+}
+
+/// The operations of a server that is asked and answers.
+async fn answer(server: &McpUpstream, asked: bool) -> Option<McpOperations> {
+    if !asked {
+        return None;
+    }
+    match tokio::time::timeout(SERVER_PATIENCE, server.operations()).await {
+        Ok(Ok(operations)) => Some(operations),
+        Ok(Err(error)) => not_there(server, &chained(&error)),
+        Err(_) => not_there(server, "it does not answer"),
+    }
+}
+
+fn not_there(server: &McpUpstream, why: &str) -> Option<McpOperations> {
+    let namespace = server.namespace();
+    warn(&format!("the MCP server {namespace} is not there: {why}"));
+    None
+}
+
+/// An error and what caused it, in one line without secrets.
+fn chained(error: &McpError) -> String {
+    let mut said = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        said.push_str(&format!(": {source}"));
+        cause = source.source();
+    }
+    Redactor::new().text(&said).into_owned()
 }
 
 async fn tend(dispatcher: Dispatcher) {

@@ -3,7 +3,10 @@
 mod cli;
 mod config;
 mod house;
+mod library;
 mod place;
+mod reload;
+mod sources;
 mod store;
 mod world;
 

@@ -80,6 +80,7 @@ async fn tools_are_listed_with_their_schemas_and_declared_failures() {
             "demo__flaky",
             "demo__order",
             "demo__wait",
+            "json__transform",
             "services__list",
             "services__schema",
         ]

@@ -1,5 +1,7 @@
 //! `panpan mcp`: operations as MCP tools on stdin and stdout.
 
+use std::sync::Arc;
+
 use anyhow::Context;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::serve_stdio;
@@ -7,38 +9,38 @@ use panpan_surfaces::{Anonymous, Caller, Desk};
 
 use super::Done;
 use super::error::Hinted;
+use crate::config::{self, PipeFlags};
 use crate::house::{DRAIN, House};
-use crate::place;
-use crate::world;
+use crate::{library, reload, world};
 
 /// The variable that holds the caller's token.
 const TOKEN_VARIABLE: &str = "PANPAN_TOKEN";
 
-/// Serves the demonstration.
+/// Serves the program's own operations and those of the sources that are named.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Where outcomes of calls with an idempotency key are kept, so that they are not done twice:
-    /// sqlite:PATH for a file that several servers may share, memory: for this process only. Without it,
-    /// the file of this person that `panpan serve` uses, too.
-    // Read here and not by the parser, which would repeat an address it refuses, password and all.
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        env = "PANPAN_STORE",
-        hide_env_values = true
-    )]
-    store: Option<String>,
+    #[command(flatten)]
+    flags: PipeFlags,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     world::log_causes_to_stderr();
-    let house = House::open(&place::store_at(args.store.as_deref())?)?;
+    let PipeFlags(flags) = &args.flags;
+    let hint = "`panpan mcp --help` says what can be set; nothing has to be";
+    let config = config::load(flags.config.as_deref(), std::env::vars_os(), flags)
+        .context(Hinted::new("cannot serve MCP", hint))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the threads that serve calls")?;
+    let house = runtime.block_on(House::open_with(&config.store, &config.sources));
+    let house = Arc::new(house?);
     let desk = desk(&house);
+    runtime.block_on(library::lend(&desk, &house));
     let caller = runtime.block_on(caller(&desk))?;
+    let entered = runtime.enter();
+    runtime.spawn(reload::keep_up(house.clone(), config.sources));
+    drop(entered);
     let served = runtime.block_on(house.kept_while(serve_stdio(desk, caller), || DRAIN));
     // A read of stdin that is still waiting must not keep the process alive.
     runtime.shutdown_background();

@@ -6,8 +6,11 @@
 mod call;
 mod error;
 mod explain;
+mod export;
+mod import;
 mod mcp;
 mod serve;
+mod terminal;
 mod token;
 mod translate;
 
@@ -37,6 +40,10 @@ enum Command {
     Call(call::Args),
     /// Serve operations as MCP tools on stdin and stdout.
     Mcp(mcp::Args),
+    /// Write what operations take, give and fail with, for programs that read OpenAPI, contracts or MCP.
+    Export(export::Args),
+    /// Make a contract of the description of a service, and say what is in it.
+    Import(import::Args),
     /// Make, list and revoke the tokens callers prove themselves with.
     Token(token::Args),
 }
@@ -64,6 +71,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Translate(args) => translate::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Call(args) => call::run(&args),
         Command::Mcp(args) => mcp::run(&args),
+        Command::Export(args) => export::run(&args, &mut io::stdout().lock()),
+        Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Token(args) => token::run(&args, &mut io::stdout().lock()),
     };
     match outcome {

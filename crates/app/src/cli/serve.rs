@@ -4,6 +4,7 @@ mod greeting;
 mod stop;
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -18,8 +19,8 @@ use super::Done;
 use super::error::Hinted;
 use crate::config::{self, Config, Flags};
 use crate::house::House;
-use crate::place;
 use crate::world::{self, Signals, tell, warn};
+use crate::{library, place, reload};
 
 /// Serves operations over MCP, HTTP, JSON-RPC and WebSocket.
 #[derive(Debug, clap::Args)]
@@ -49,7 +50,9 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         Some(files) => Some(listen::acceptor(&files.certificate, &files.key).map_err(no_tls)?),
         None => None,
     };
-    let house = House::open(&config.store).context(Hinted::new("cannot serve", place::HINT))?;
+    let house = House::open_with(&config.store, &config.sources).await;
+    let house = house.context(Hinted::new("cannot serve", hint(config)))?;
+    let house = Arc::new(house);
     let anonymous = anonymous(config, &house).await?;
     let listener = bind(config.listen).await?;
     let address = listener
@@ -62,19 +65,23 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         anonymous,
         config.limits.clone(),
     );
+    library::lend(&desk, &house).await;
     let stop = Stop::new(Duration::from_secs(config.drain_seconds));
     let router = router(desk.clone(), settings(config), stop.begun.clone());
+    let reloading = tokio::spawn(reload::keep_up(house.clone(), config.sources.clone()));
     Greeting {
         config,
         address,
         anonymous,
         operations: house.dispatcher().registry().operations().count(),
+        about_sources: &house.about_sources(),
     }
     .say();
     tokio::spawn(stop.clone().on_signal(signals));
     let begun = stop.begun.clone();
     let work = listen::serve(listener, tls, router, &desk, begun, stop.drain);
     let cut_off = house.kept_while(work, || stop.left()).await;
+    reloading.abort();
     if cut_off > 0 {
         let seconds = config.drain_seconds;
         warn(&format!(
@@ -109,12 +116,20 @@ async fn anonymous(config: &Config, house: &House) -> anyhow::Result<Anonymous> 
     Err(Hinted::new(message, hint).into())
 }
 
+/// What to look at when there are no operations to serve.
+fn hint(config: &Config) -> &'static str {
+    match config.sources.is_empty() {
+        true => place::HINT,
+        false => "`panpan import openapi FILE` says more about a description",
+    }
+}
+
 fn settings(config: &Config) -> HttpSettings {
     HttpSettings {
         hosts: hosts(config.listen.ip(), &config.hosts),
         origins: Origins(config.origins.clone()),
         tools: config.tools,
-        passed_headers: Vec::new(),
+        passed_headers: config.sources.passed_headers(),
     }
 }
 

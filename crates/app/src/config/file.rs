@@ -6,12 +6,14 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use panpan_contract::catalogue::nearest;
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
 use super::given::{Given, Raw};
 use super::keys::{self, KEYS, Key};
 use super::problem::{Place, Problem, Wrong};
+use crate::sources::{WrittenServer, WrittenService};
 
 /// The largest file that is read.
 const FILE_BYTES_LIMIT: u64 = 64 * 1024;
@@ -94,7 +96,10 @@ impl Walk<'_> {
 
     fn entry(&mut self, name: &str, key_start: usize, value: &Spanned<DeValue<'_>>) {
         if let Some(key) = keys::find(name) {
-            return self.value(key, value);
+            return match value.get_ref() {
+                DeValue::Array(tables) if is_long_form(key, tables) => self.tables(key, tables),
+                _ => self.value(key, value),
+            };
         }
         match value.get_ref() {
             DeValue::Table(table) if keys::is_table(name) => self.table(Some(name), table),
@@ -116,6 +121,47 @@ impl Walk<'_> {
             let raw = raw(value.get_ref());
             self.told.push(Ok(Given { key, place, raw }));
         }
+    }
+
+    /// Services or servers, a table each: what is wrong with one says nothing about the next.
+    fn tables(&mut self, key: &'static Key, tables: &DeArray<'_>) {
+        let folder = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        let raw = match key.name {
+            keys::SERVICES => {
+                let read = |written: WrittenService| Ok(written.seen_from(&folder));
+                Raw::Services(self.read(key, tables, read))
+            }
+            _ => {
+                let read = |written: WrittenServer| written.seen_from(&folder);
+                Raw::Servers(self.read(key, tables, read))
+            }
+        };
+        let start = tables.iter().next().map_or(0, |first| first.span().start);
+        let (line, column) = position(self.text, start);
+        let place = self.place(line, column);
+        self.told.push(Ok(Given { key, place, raw }));
+    }
+
+    fn read<W: DeserializeOwned, T>(
+        &mut self,
+        key: &Key,
+        tables: &DeArray<'_>,
+        seen: impl Fn(W) -> Result<T, String>,
+    ) -> Vec<T> {
+        let mut read = Vec::new();
+        for table in tables {
+            let start = table.span().start;
+            let written = W::deserialize(table.clone().into_deserializer());
+            let written = written.map_err(|error| {
+                let start = error.span().map_or(start, |span| span.start);
+                (start, error.message().to_owned())
+            });
+            match written.and_then(|it| seen(it).map_err(|problem| (start, problem))) {
+                Ok(it) => read.push(it),
+                Err((start, problem)) => self.wrong(key.name, start, Wrong::Table(problem)),
+            }
+        }
+        read
     }
 
     fn wrong(&mut self, name: &str, start: usize, wrong: Wrong) {
@@ -179,6 +225,14 @@ fn raw(value: &DeValue<'_>) -> Raw {
         }
         DeValue::Table(_) => Raw::Other("a table"),
     }
+}
+
+/// Whether a list holds tables, one for each service or server.
+fn is_long_form(key: &Key, list: &DeArray<'_>) -> bool {
+    let is_table = |it: &Spanned<DeValue<'_>>| matches!(it.get_ref(), DeValue::Table(_));
+    [keys::SERVICES, keys::SERVERS].contains(&key.name)
+        && !list.is_empty()
+        && list.iter().all(is_table)
 }
 
 fn whole(number: &DeInteger<'_>) -> Option<u64> {

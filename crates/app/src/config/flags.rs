@@ -35,7 +35,7 @@ impl Flags {
     fn of(&self, key: &'static Key, flag: &Flag) -> Option<Given> {
         let (_, texts) = self.said.iter().find(|(name, _)| *name == flag.name)?;
         let raw = match (key.kind, texts.as_slice()) {
-            (Kind::List { .. }, texts) => Raw::Several(texts.to_vec()),
+            (Kind::List { .. } | Kind::Sources { .. }, texts) => Raw::Several(texts.to_vec()),
             (_, texts) => Raw::Words(texts.last()?.clone()),
         };
         let place = Place::Flag(flag.name);
@@ -53,7 +53,7 @@ impl fmt::Debug for Flags {
 impl FromArgMatches for Flags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let said = with_flags().filter_map(|(_, flag)| {
-            let texts = matches.get_many::<String>(flag.name)?;
+            let texts = matches.try_get_many::<String>(flag.name).ok()??;
             Some((flag.name, texts.cloned().collect()))
         });
         Ok(Self {
@@ -70,19 +70,48 @@ impl FromArgMatches for Flags {
 
 impl clap::Args for Flags {
     fn augment_args(command: Command) -> Command {
-        let file = Arg::new(FILE_FLAG)
-            .long(FILE_FLAG)
-            .value_name("FILE")
-            .help("The file to read settings from [default: panpan.toml, if it is there]")
-            .value_parser(ValueParser::path_buf());
-        with_flags().fold(command.arg(file), |command, (key, flag)| {
-            command.arg(argument(key, flag))
-        })
+        augmented(command, |_| true)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
     }
+}
+
+/// The flags of a command that serves nobody but the process that started it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PipeFlags(pub(crate) Flags);
+
+impl FromArgMatches for PipeFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Flags::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl clap::Args for PipeFlags {
+    fn augment_args(command: Command) -> Command {
+        augmented(command, |key| key.of_pipes)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn augmented(command: Command, is_taken: fn(&Key) -> bool) -> Command {
+    let file = Arg::new(FILE_FLAG)
+        .long(FILE_FLAG)
+        .value_name("FILE")
+        .help("The file to read settings from [default: panpan.toml, if it is there]")
+        .value_parser(ValueParser::path_buf());
+    let taken = with_flags().filter(|(key, _)| is_taken(key));
+    taken.fold(command.arg(file), |command, (key, flag)| {
+        command.arg(argument(key, flag))
+    })
 }
 
 fn with_flags() -> impl Iterator<Item = (&'static Key, &'static Flag)> {

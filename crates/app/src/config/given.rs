@@ -9,6 +9,7 @@ use panpan_contract::redact::Redactor;
 use super::keys::{KEYS, Key, Kind, VARIABLE_PREFIX};
 use super::problem::{Place, Problem, Wrong};
 use super::{FILE_VARIABLE, place};
+use crate::sources::{SECRET_VARIABLE_PREFIX, ServerSource, ServiceSource};
 
 /// The longest value that is repeated whole, in characters.
 const SHOWN_CHARACTERS: usize = 60;
@@ -33,6 +34,10 @@ pub(super) enum Raw {
     Number(String, Option<u64>),
     /// A list of strings of the file.
     List(Vec<String>),
+    /// Tables of the file that describe services.
+    Services(Vec<ServiceSource>),
+    /// Tables of the file that describe MCP servers.
+    Servers(Vec<ServerSource>),
     /// Something no key may be.
     Other(&'static str),
 }
@@ -75,7 +80,10 @@ impl Raw {
             (Self::Words(_) | Self::String(_), _) if key.secret => {
                 "a text that is not repeated here, since it may hold a password".to_owned()
             }
-            (Self::Several(_) | Self::Words(_) | Self::List(_), Kind::List { accept, .. }) => {
+            (
+                Self::Several(_) | Self::Words(_) | Self::List(_),
+                Kind::List { accept, .. } | Kind::Sources { accept, .. },
+            ) => {
                 let wrong = self.list().unwrap_or_default();
                 let wrong = wrong.iter().find(|item| !accept(item));
                 quoted(wrong.map_or("", |item| item))
@@ -90,7 +98,9 @@ impl Raw {
             Self::Words(text) | Self::String(text) => quoted(text),
             Self::Boolean(value) => value.to_string(),
             Self::Number(written, _) => written.clone(),
-            Self::Several(_) | Self::List(_) => "a list".to_owned(),
+            Self::Several(_) | Self::List(_) | Self::Services(_) | Self::Servers(_) => {
+                "a list".to_owned()
+            }
             Self::Other(kind) => (*kind).to_owned(),
         }
     }
@@ -127,7 +137,8 @@ fn from_variable(name: &str, value: &OsString) -> Option<Result<Given, Problem>>
         };
         return Some(Ok(Given { key, place, raw }));
     }
-    if [FILE_VARIABLE, place::DATA_VARIABLE].contains(&name) {
+    let is_known = [FILE_VARIABLE, place::DATA_VARIABLE].contains(&name);
+    if is_known || name.starts_with(SECRET_VARIABLE_PREFIX) {
         return None;
     }
     let known: Vec<String> = KEYS.iter().map(Key::variable).collect();

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use panpan_upstream::Allowed;
 
 use super::{Draft, LogFormat, ToolForm};
+use crate::sources;
 use crate::store::StoreAddress;
 
 /// What every variable begins with.
@@ -21,6 +23,10 @@ const WAIT_SECONDS_LIMIT: u64 = 24 * 60 * 60;
 /// The longest time the end of a server may take, in seconds.
 const DRAIN_SECONDS_LIMIT: u64 = 60 * 60;
 
+/// The keys whose values may be lists of tables too.
+pub(super) const SERVICES: &str = "openapi";
+pub(super) const SERVERS: &str = "mcp_servers";
+
 /// One thing that can be told.
 #[derive(Debug)]
 pub(super) struct Key {
@@ -30,6 +36,8 @@ pub(super) struct Key {
     pub(super) flag: Option<Flag>,
     /// Whether its value may hold a password, and is never repeated.
     pub(super) secret: bool,
+    /// Whether it says anything to a server that is reached by a pipe.
+    pub(super) of_pipes: bool,
 }
 
 /// How a key is told on the command line.
@@ -66,11 +74,17 @@ pub(super) enum Kind {
         accept: fn(&str) -> bool,
         set: fn(&mut Draft, Vec<String>) -> bool,
     },
+    /// A list that names files; in a file, seen from the folder of that file.
+    Sources {
+        expected: &'static str,
+        accept: fn(&str) -> bool,
+        set: fn(&mut Draft, &Path, &[String]) -> bool,
+    },
 }
 
 /// Everything that can be told.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 23] = [
+pub(super) static KEYS: [Key; 29] = [
     text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, text| {
         put(&mut draft.config.listen, text.parse().ok())
     }).flag("listen", "ADDRESS:PORT", "Where to listen [default: 127.0.0.1:7077]"),
@@ -78,7 +92,8 @@ pub(super) static KEYS: [Key; 23] = [
         put(&mut draft.store, text.parse().ok().map(|it| Some(seen_from(folder, it))))
     }).flag("store", "ADDRESS", "Where outcomes and tokens are kept: sqlite:PATH, or memory: to keep nothing \
                                  [default: panpan.db in your folder for data]")
-      .secret(),
+      .secret()
+      .of_pipes(),
     boolean("allow_anonymous", |draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed))))
         .flag("allow-anonymous", "true|false", "Whether to serve callers without a token what needs no scope"),
     list("hosts", "a list of host names, such as panpan.example.com or localhost:7077", is_host, |draft, hosts| {
@@ -90,6 +105,33 @@ pub(super) static KEYS: [Key; 23] = [
     number("drain_seconds", 0, DRAIN_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.drain_seconds, Some(number))
     }),
+    sources(SERVICES, "files and addresses, such as pets=pets.yaml@https://api.example.com", sources::is_openapi, |draft, folder, texts| {
+        let services = texts.iter().map(|text| sources::openapi(folder, text)).collect();
+        put(&mut draft.config.sources.services, services)
+    }).flag("openapi", "[NAME=]FILE[@URL]", "Serves the operations of an OpenAPI document or a contract file, as NAME/…, by the \
+                                            service at URL; may be given several times")
+      .of_pipes(),
+    sources(SERVERS, "addresses, such as files=https://mcp.example.com/mcp", sources::is_at, |draft, _, texts| {
+        put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::at(text)).collect())
+    }).flag("mcp", "[NAME=]URL", "Serves the tools of the MCP server at URL, as NAME/…; may be given several times")
+      .of_pipes(),
+    sources("mcp_commands", "commands, such as files=npx -y @modelcontextprotocol/server-filesystem .", sources::is_started, |draft, _, texts| {
+        put(&mut draft.config.sources.commands, texts.iter().map(|text| sources::started(text)).collect())
+    }).flag("mcp-stdio", "[NAME=]COMMAND", "Starts an MCP server and serves its tools, as NAME/…; may be given several times")
+      .of_pipes(),
+    sources("overlays", "paths of overlay files", |text| !text.is_empty(), |draft, folder, texts| {
+        let paths = texts.iter().map(|text| folder.join(text)).collect();
+        put(&mut draft.config.sources.overlays, Some(paths))
+    }).flag("overlay", "FILE", "What is known about the services beyond their descriptions; may be given several times")
+      .of_pipes(),
+    list("allowed_hosts", "hosts, addresses or networks, such as billing.internal:8080 or 10.0.0.0/8", is_allowed, |draft, hosts| {
+        put(&mut draft.config.sources.allowed_hosts, Some(hosts))
+    }).flag("allow-host", "HOST", "A host or network that is not public and may be asked all the same; may be given several times")
+      .of_pipes(),
+    list("enable", "names of built-in operations, such as http/call", |text| !text.is_empty(), |draft, names| {
+        put(&mut draft.config.sources.enabled, Some(names))
+    }).flag("enable", "OPERATION", "A built-in operation that reaches out and is off otherwise: http/call; may be given several times")
+      .of_pipes(),
     path("tls.certificate", "the path of a file with certificates", |draft, folder, text| {
         put(&mut draft.certificate, Some(Some(folder.join(text))))
     }).flag("tls-certificate", "FILE", "The certificates to prove this server with, its own first"),
@@ -172,7 +214,8 @@ impl Key {
             Kind::Number { from, to, .. } => format!("a whole number from {from} to {to}"),
             Kind::Text { expected, .. }
             | Kind::Path { expected, .. }
-            | Kind::List { expected, .. } => expected.to_owned(),
+            | Kind::List { expected, .. }
+            | Kind::Sources { expected, .. } => expected.to_owned(),
         }
     }
 
@@ -182,6 +225,7 @@ impl Key {
             kind,
             flag: None,
             secret: false,
+            of_pipes: false,
         }
     }
 
@@ -192,6 +236,11 @@ impl Key {
 
     const fn secret(mut self) -> Self {
         self.secret = true;
+        self
+    }
+
+    const fn of_pipes(mut self) -> Self {
+        self.of_pipes = true;
         self
     }
 }
@@ -229,6 +278,22 @@ const fn list(
     Key::of(
         name,
         Kind::List {
+            expected,
+            accept,
+            set,
+        },
+    )
+}
+
+const fn sources(
+    name: &'static str,
+    expected: &'static str,
+    accept: fn(&str) -> bool,
+    set: fn(&mut Draft, &Path, &[String]) -> bool,
+) -> Key {
+    Key::of(
+        name,
+        Kind::Sources {
             expected,
             accept,
             set,
@@ -287,6 +352,10 @@ fn is_host(text: &str) -> bool {
         byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':' | b'[' | b']')
     };
     !text.is_empty() && text.bytes().all(is_part)
+}
+
+fn is_allowed(text: &str) -> bool {
+    Allowed::parse([text]).is_ok()
 }
 
 fn is_origin(text: &str) -> bool {

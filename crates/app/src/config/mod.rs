@@ -19,14 +19,15 @@ use std::path::{Path, PathBuf};
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::ToolForm;
 
-use self::given::Given;
+use self::given::{Given, Raw};
 use self::keys::{Key, Kind};
 use self::problem::{Place, Problem, Wrong};
 use crate::place;
+use crate::sources::Sources;
 use crate::store::StoreAddress;
 use crate::world::LogFormat;
 
-pub(crate) use self::flags::Flags;
+pub(crate) use self::flags::{Flags, PipeFlags};
 pub(crate) use self::problem::Problems;
 
 /// The file that is read where none is named, if it is there.
@@ -57,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) log: Log,
     /// How long calls that still run may go on when the server is to end.
     pub(crate) drain_seconds: u64,
+    /// Where operations come from besides the program itself.
+    pub(crate) sources: Sources,
 }
 
 /// The files a server proves itself with.
@@ -125,6 +128,7 @@ impl Default for Draft {
                 format: LogFormat::default(),
             },
             drain_seconds: 30,
+            sources: Sources::default(),
         };
         Self {
             config,
@@ -187,6 +191,17 @@ impl Draft {
                 let list = raw.list().filter(|list| list.iter().all(|it| accept(it)));
                 list.is_some_and(|it| set(self, it))
             }
+            Kind::Sources { accept, set, .. } => {
+                let sources = &mut self.config.sources;
+                match raw {
+                    Raw::Services(services) => return put(&mut sources.services, services),
+                    Raw::Servers(servers) => return put(&mut sources.servers, servers),
+                    _ => {}
+                }
+                let base = given.place.folder();
+                let list = raw.list().filter(|list| list.iter().all(|it| accept(it)));
+                list.is_some_and(|it| set(self, base, &it))
+            }
         }
     }
 
@@ -228,4 +243,9 @@ impl Draft {
             self.problems.push(problem);
         }
     }
+}
+
+fn put<T: Clone>(place: &mut Vec<T>, told: &[T]) -> bool {
+    *place = told.to_vec();
+    true
 }

@@ -46,6 +46,8 @@ pub(super) enum Wrong {
     Unknown { near: Option<String> },
     #[error("expected {expected}, found {found}")]
     Value { expected: String, found: String },
+    #[error("{0}")]
+    Table(String),
     #[error("this means nothing without {other}")]
     Alone { other: &'static str },
     #[error("the file cannot be read: {0}")]

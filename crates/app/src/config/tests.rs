@@ -181,7 +181,12 @@ fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)
         ("log.format", _) => ["json", "text", "json"],
         ("hosts", _) => ["a", "b", "c"],
         ("origins", _) => ["a://a", "b://b", "c://c"],
-        ("tls.certificate" | "tls.key", _) => ["a", "b", "c"],
+        ("tls.certificate" | "tls.key" | "overlays", _) => ["a", "b", "c"],
+        ("openapi", _) => ["a.json", "b.json@https://b", "c=a.json"],
+        ("allowed_hosts", _) => ["a.internal", "10.0.0.0/8", "b:80"],
+        ("mcp_servers", _) => ["https://a", "b=https://a", "c=https://a"],
+        ("mcp_commands", _) => ["a", "b c", "d=a"],
+        ("enable", _) => ["http/call", "a/b", "c/d"],
         (name, _) => panic!("{name} has no samples"),
     };
     let other = match key.name {
@@ -197,7 +202,7 @@ fn line(key: &Key, value: &str) -> String {
     match key.kind {
         Kind::Number { .. } | Kind::Boolean { .. } => format!("{} = {value}\n", key.name),
         Kind::Text { .. } | Kind::Path { .. } => format!("{} = \"{value}\"\n", key.name),
-        Kind::List { .. } => format!("{} = [\"{value}\"]\n", key.name),
+        Kind::List { .. } | Kind::Sources { .. } => format!("{} = [\"{value}\"]\n", key.name),
     }
 }
 

@@ -15,6 +15,7 @@ mod refusals;
 mod server;
 mod settings;
 mod sharing;
+mod sources;
 mod stopping;
 
 use std::path::PathBuf;

@@ -48,6 +48,15 @@ impl Server {
         server
     }
 
+    /// The same server, which said something else before where it is.
+    pub(crate) fn after_warnings(mut self) -> Self {
+        self.hear("stop with Ctrl-C");
+        let said = self.said();
+        let greeting = said.iter().find(|line| line.contains(" operations at "));
+        self.address = address(greeting.unwrap());
+        self
+    }
+
     /// A server that said this first, and is heard no more.
     pub(crate) fn of(child: Child, line: &str) -> Self {
         Self {

@@ -9,7 +9,6 @@ mod options;
 mod page;
 mod pairs;
 mod show;
-mod terminal;
 mod there;
 
 use std::io;

@@ -4,7 +4,7 @@ use panpan_contract::failure::{RetryAdvice, Violation};
 use panpan_contract::{Effect, Failure};
 use serde_json::Value;
 
-use super::terminal::{Paint, Style, visible};
+use crate::cli::terminal::{Paint, Style, visible};
 
 /// The page of a failure. The key is the one the call was made with.
 pub(super) fn page(failure: &Failure, key: Option<&str>, paint: Paint) -> String {

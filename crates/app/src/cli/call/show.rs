@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::super::error::{ANSWER_IS_NO, COULD_NOT};
 use super::options::Args;
 use super::page::page;
-use super::terminal::{Paint, visible, visible_json};
 use super::{End, INTERRUPTED};
+use crate::cli::terminal::{Paint, visible, visible_json};
 
 /// How outcomes are shown.
 #[derive(Clone, Copy, Debug)]

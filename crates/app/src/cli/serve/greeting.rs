@@ -15,6 +15,8 @@ pub(super) struct Greeting<'a> {
     pub(super) address: SocketAddr,
     pub(super) anonymous: Anonymous,
     pub(super) operations: usize,
+    /// What is said about the sources of the operations.
+    pub(super) about_sources: &'a [String],
 }
 
 impl Greeting<'_> {
@@ -42,7 +44,7 @@ impl Greeting<'_> {
         }
     }
 
-    fn lines(&self) -> [String; 11] {
+    fn lines(&self) -> Vec<String> {
         let Self { operations, .. } = self;
         let version = env!("CARGO_PKG_VERSION");
         let url = self.url(self.address);
@@ -56,7 +58,7 @@ impl Greeting<'_> {
                 ", with a token in PANPAN_TOKEN",
             ),
         };
-        [
+        let mut lines = vec![
             format!("panpan {version} serves {operations} operations at {url}"),
             format!("  MCP        {url}/mcp"),
             format!(
@@ -69,10 +71,15 @@ impl Greeting<'_> {
             ),
             format!("  store      {}", self.config.store),
             format!("  callers    {callers}"),
+        ];
+        let about = self.about_sources.iter();
+        lines.extend(about.map(|it| format!("  from       {it}")));
+        lines.extend([
             format!("try{condition}:"),
             format!("  {}", self.example()),
             "stop with Ctrl-C".to_owned(),
-        ]
+        ]);
+        lines
     }
 
     /// A command that works from this machine.

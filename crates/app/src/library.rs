@@ -1,0 +1,87 @@
+//! What MCP servers offer beside tools, lent to the protocols in front.
+
+use std::sync::Arc;
+
+use panpan_surfaces::{Caller, Desk, Lent, Library, Offer, Revision};
+use panpan_upstream::mcp::{McpChanges, McpLibraries};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use crate::house::House;
+
+/// Lends what the MCP servers of a house have beside tools, if it has servers.
+pub(crate) async fn lend(desk: &Desk, house: &House) {
+    let servers = house.servers();
+    if servers.is_empty() {
+        return;
+    }
+    let libraries = McpLibraries::new(servers.iter().cloned());
+    libraries.look().await;
+    let revision = watch::Sender::new(Revision::default());
+    tokio::spawn(told(libraries.changes(), revision.clone()));
+    desk.lend(Arc::new(Shelves {
+        libraries,
+        revision,
+    }));
+}
+
+/// Passes on that lists have changed, for as long as the servers are there.
+async fn told(mut changes: watch::Receiver<McpChanges>, revision: watch::Sender<Revision>) {
+    while changes.changed().await.is_ok() {
+        let McpChanges {
+            resources, prompts, ..
+        } = *changes.borrow_and_update();
+        revision.send_replace(Revision { resources, prompts });
+    }
+}
+
+/// The resources, prompts and completions of all MCP servers. Whoever may call anything may read them.
+#[derive(Debug)]
+struct Shelves {
+    libraries: McpLibraries,
+    revision: watch::Sender<Revision>,
+}
+
+impl Library for Shelves {
+    fn offer(&self) -> Offer {
+        let offer = self.libraries.offer();
+        Offer {
+            resources: offer.resources,
+            prompts: offer.prompts,
+            completions: offer.completions,
+        }
+    }
+
+    fn revisions(&self) -> watch::Receiver<Revision> {
+        self.revision.subscribe()
+    }
+
+    fn resources<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(self.libraries.resources())
+    }
+
+    fn templates<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(self.libraries.templates())
+    }
+
+    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
+        Box::pin(self.libraries.read(uri))
+    }
+
+    fn prompts<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(self.libraries.prompts())
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        _: &'a Caller,
+        name: &'a str,
+        arguments: Map<String, Value>,
+    ) -> Lent<'a, Value> {
+        Box::pin(self.libraries.prompt(name, arguments))
+    }
+
+    fn complete<'a>(&'a self, _: &'a Caller, params: Value) -> Lent<'a, Value> {
+        Box::pin(self.libraries.complete(params))
+    }
+}

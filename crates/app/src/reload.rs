@@ -1,0 +1,144 @@
+//! Keeping up with the files operations come from: on SIGHUP, and when one of them has changed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use panpan_upstream::mcp::{McpChanges, McpUpstream};
+use tokio::sync::watch;
+
+use crate::house::{House, Whom};
+use crate::sources::Sources;
+use crate::world::{tell, warn};
+
+/// How often the files are looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Serves what the sources give whenever that changes, for as long as it is polled. Sources that cannot be
+/// used any more change nothing. Signals are heard from when this is called, within a runtime of tokio.
+pub(crate) fn keep_up(house: Arc<House>, sources: Sources) -> impl Future<Output = ()> {
+    let hangups = Hangups::heard();
+    async move {
+        if let Some(hangups) = hangups {
+            keep_up_with(hangups, house, sources).await;
+        }
+    }
+}
+
+async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources) {
+    let mut changes: Vec<_> = house.servers().iter().map(McpUpstream::changes).collect();
+    let (mut seen, mut missing) = (states(&sources), Rest::default());
+    loop {
+        let asked = tokio::select! {
+            () = hangups.next() => true,
+            () = tokio::time::sleep(LOOK) => false,
+        };
+        let now = states(&sources);
+        if asked || now != seen {
+            seen = now;
+            reload(&house, &sources).await;
+        }
+        if take_changes(&mut changes) || asked {
+            ask_servers(&house, Whom::All).await;
+        } else if house.misses_servers() && missing.is_over() {
+            ask_servers(&house, Whom::Missing).await;
+        }
+    }
+}
+
+/// Whether a server told that its lists have changed.
+fn take_changes(changes: &mut [watch::Receiver<McpChanges>]) -> bool {
+    let changed = changes.iter_mut().map(|each| {
+        let changed = each.has_changed().unwrap_or(false);
+        each.mark_unchanged();
+        changed
+    });
+    changed.fold(false, |any, each| any | each)
+}
+
+/// How long servers that are not there are left alone: longer each time.
+#[derive(Debug, Default)]
+struct Rest {
+    /// How many looks it lasts, and how many of them are over.
+    looks: u32,
+    over: u32,
+}
+
+impl Rest {
+    /// The most looks it lasts.
+    const LONGEST: u32 = 32;
+
+    fn is_over(&mut self) -> bool {
+        self.over += 1;
+        if self.over < self.looks {
+            return false;
+        }
+        self.looks = (self.looks * 2).clamp(1, Self::LONGEST);
+        self.over = 0;
+        true
+    }
+}
+
+async fn reload(house: &Arc<House>, sources: &Sources) {
+    let (house, sources) = (house.clone(), sources.clone());
+    let told = house.clone();
+    // Reading and importing is work for a thread of its own.
+    let reloaded = tokio::task::spawn_blocking(move || house.reload(&sources)).await;
+    match reloaded {
+        Ok(Ok(())) => tell(&format!(
+            "the sources were read again: {}",
+            told.about_sources().join("; ")
+        )),
+        Ok(Err(error)) => warn(&format!(
+            "the sources cannot be used as they are now, and what was served before goes on: {error:#}"
+        )),
+        Err(error) => warn(&format!("the sources could not be read again: {error}")),
+    }
+}
+
+async fn ask_servers(house: &House, whom: Whom) {
+    if let Err(error) = house.ask_servers(whom).await {
+        warn(&format!(
+            "the tools of the MCP servers cannot be served as they are now: {error:#}"
+        ));
+    }
+}
+
+/// When each file was written last and how long it is; nothing for one that is not there.
+fn states(sources: &Sources) -> Vec<Option<(SystemTime, u64)>> {
+    let state = |path: &Path| {
+        let about = std::fs::metadata(path).ok()?;
+        Some((about.modified().ok()?, about.len()))
+    };
+    sources.files().map(state).collect()
+}
+
+/// What asks for a reload.
+struct Hangups {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Hangups {
+    fn heard() -> Option<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signal = signal(SignalKind::hangup()).ok()?;
+        Some(Self { signal })
+    }
+
+    async fn next(&mut self) {
+        self.signal.recv().await;
+    }
+}
+
+#[cfg(not(unix))]
+impl Hangups {
+    fn heard() -> Option<Self> {
+        Some(Self {})
+    }
+
+    async fn next(&mut self) {
+        std::future::pending().await
+    }
+}

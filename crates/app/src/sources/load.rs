@@ -1,0 +1,276 @@
+//! From sources to operations: files are read, imported, overlaid and bound to where their services are.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use panpan_contract::Secret;
+use panpan_contract::contract_file::{self, ContractFile};
+use panpan_contract::operation::OperationSpec;
+use panpan_openapi::{ImportError, ImportOptions, Overlay, OverlayProblem, ParseError, Summary};
+use panpan_runtime::{Builder, Credentials, Registration};
+use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
+use panpan_upstream::mcp::McpSettingsError;
+use panpan_upstream::{
+    Allowed, AllowedError, BindingError, Client, ClientSettings, Service, SetupError, Url,
+};
+use serde_json::{Map, Value};
+
+use super::bounded::Lengths;
+use super::written::SECRET_VARIABLE_PREFIX;
+use super::{ServiceSource, Sources, secret};
+
+/// The name of the secret that stands for every security scheme without one.
+const ANY: &str = "*";
+
+/// What came of all descriptions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Loaded {
+    /// The operations.
+    registrations: Vec<Registration>,
+    /// One line for people about each source.
+    pub(crate) lines: Vec<String>,
+    /// What was not understood, or is not used.
+    pub(crate) warnings: Vec<String>,
+    /// Built-in operations that were switched on, and what they reach out with.
+    reaching_out: Vec<(Register, Client)>,
+}
+
+type Register = fn(Builder, Client) -> Builder;
+
+/// Built-in operations that reach out, each off until it is named.
+const BUILT_IN: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
+
+impl Loaded {
+    /// Adds the operations to those there are.
+    pub(crate) fn register(&self, builder: Builder) -> Builder {
+        let described = self.registrations.iter().cloned();
+        let builder = described.fold(builder, Builder::add);
+        let reaching_out = self.reaching_out.iter();
+        reaching_out.fold(builder, |builder, (register, client)| {
+            register(builder, client.clone())
+        })
+    }
+}
+
+/// Why a source gives no operations.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadError {
+    #[error("{0}: cannot be read")]
+    Unreadable(PathBuf, #[source] io::Error),
+    #[error("{0}: is neither JSON nor YAML")]
+    Unparsed(PathBuf, #[source] ParseError),
+    #[error("{0}: cannot be imported")]
+    Unimported(PathBuf, #[source] ImportError),
+    #[error("{0}: is no contract that can be used:{1}")]
+    Contract(PathBuf, Listed),
+    #[error("{0}: is no overlay that can be used")]
+    Overlay(PathBuf, #[source] panpan_openapi::OverlayError),
+    #[error("{0}: does not fit the operations it is for:{1}")]
+    Misfit(PathBuf, Listed),
+    #[error("{0}: cannot be served:{1}")]
+    Unbound(PathBuf, Listed),
+    #[error("the secret {name:?} of {namespace} is not there: {why}")]
+    Secret {
+        name: String,
+        namespace: String,
+        why: String,
+    },
+    #[error("the header {name:?} of {namespace} cannot be sent")]
+    Header { name: String, namespace: String },
+    #[error("allowed_hosts")]
+    Allowed(#[from] AllowedError),
+    #[error("cannot make ready to ask other services")]
+    Client(#[from] SetupError),
+    #[error("the MCP server {namespace} cannot be asked")]
+    Server {
+        namespace: String,
+        #[source]
+        source: McpSettingsError,
+    },
+    #[error("there is no built-in operation {0:?} to enable; there is http/call")]
+    Enabled(String),
+}
+
+/// Several problems, a line each.
+#[derive(Debug)]
+pub(crate) struct Listed(Vec<String>);
+
+impl Listed {
+    fn of<T: std::fmt::Display>(problems: impl IntoIterator<Item = T>) -> Self {
+        Self(problems.into_iter().map(|it| it.to_string()).collect())
+    }
+}
+
+impl std::fmt::Display for Listed {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut lines = self.0.iter();
+        lines.try_for_each(|line| write!(formatter, "\n  {line}"))
+    }
+}
+
+impl Sources {
+    /// The operations of all sources, or the first reason why there are none.
+    pub(crate) fn load(&self) -> Result<Loaded, LoadError> {
+        let mut loaded = Loaded::default();
+        for source in &self.services {
+            source.load(self, &mut loaded)?;
+        }
+        for name in BTreeSet::from_iter(&self.enabled) {
+            let built_in = BUILT_IN.iter().find(|(known, _)| known == name);
+            let (_, register) = built_in.ok_or_else(|| LoadError::Enabled(name.clone()))?;
+            let client = self.client(None)?;
+            loaded.reaching_out.push((*register, client));
+        }
+        Ok(loaded)
+    }
+
+    /// What asks a service. What the operator named may be asked wherever it is, but by its own
+    /// operations only: no service leads to another by a redirect.
+    fn client(&self, url: Option<&Url>) -> Result<Client, LoadError> {
+        let mut allowed = Allowed::parse(self.allowed_hosts.iter().map(String::as_str))?;
+        if let Some(url) = url {
+            allowed.allow_url(url);
+        }
+        Ok(Client::new(ClientSettings {
+            allowed,
+            ..ClientSettings::default()
+        })?)
+    }
+}
+
+impl ServiceSource {
+    fn load(&self, all: &Sources, loaded: &mut Loaded) -> Result<(), LoadError> {
+        let mut contract = self.described(loaded)?;
+        for path in self.overlays.iter().chain(&all.overlays) {
+            overlay(path, &mut contract.operations)?;
+        }
+        let service = Service {
+            name: self.namespace.clone(),
+            base: self.url.clone(),
+            client: all.client(self.url.as_ref())?,
+            credentials: self.secrets()?,
+            headers: self.sent_headers()?,
+            passed: self.passed(),
+        };
+        self.open_long_outputs(&mut contract, loaded);
+        let specs = contract.operations.iter();
+        let specs = specs.map(|spec| contract.self_contained_operation(spec));
+        let unbound =
+            |errors: Vec<BindingError>| LoadError::Unbound(self.file.clone(), Listed::of(errors));
+        let operations = service.operations(specs).map_err(unbound)?;
+        loaded.registrations.extend(operations);
+        Ok(())
+    }
+
+    /// The contract of the service, imported if its description is an OpenAPI document.
+    fn described(&self, loaded: &mut Loaded) -> Result<ContractFile, LoadError> {
+        let bytes = bytes_of(&self.file)?;
+        let document = panpan_openapi::parse(&bytes)
+            .map_err(|error| LoadError::Unparsed(self.file.clone(), error))?;
+        if is_contract(&document) {
+            let contract = contract_file::check(&bytes);
+            let listed = |problems| LoadError::Contract(self.file.clone(), Listed::of(problems));
+            let contract =
+                contract.map_err(|problems: Vec<contract_file::Problem>| listed(problems))?;
+            loaded
+                .lines
+                .push(self.line(contract.operations.len(), None));
+            return Ok(contract);
+        }
+        let options = ImportOptions {
+            namespace: self.namespace.clone(),
+            filters: self.filters.clone(),
+        };
+        let import = panpan_openapi::import(&document, &options)
+            .map_err(|error| LoadError::Unimported(self.file.clone(), error))?;
+        let file = self.file.display();
+        let warnings = import.warnings.iter();
+        loaded
+            .warnings
+            .extend(warnings.map(|it| format!("{file}#{}: {}", it.pointer, it.message)));
+        loaded
+            .lines
+            .push(self.line(import.operations.len(), Some(import.summary)));
+        Ok(import.into_contract())
+    }
+
+    /// Has outputs of which there would be too much to say be anything.
+    fn open_long_outputs(&self, contract: &mut ContractFile, loaded: &mut Loaded) {
+        let lengths = Lengths::of(&contract.definitions);
+        let operations = contract.operations.iter_mut();
+        for spec in operations.filter(|it| lengths.is_too_long(&it.output_schema)) {
+            spec.output_schema = Value::Object(Map::new());
+            let (file, name) = (self.file.display(), &spec.name);
+            loaded.warnings.push(format!(
+                "{file}: {name}: there is too much to say about its output, which may be anything"
+            ));
+        }
+    }
+
+    fn line(&self, operations: usize, summary: Option<Summary>) -> String {
+        let (namespace, file) = (&self.namespace, self.file.display());
+        let of = format!("{namespace}: {operations} operations from {file}");
+        match summary {
+            Some(summary) => format!("{of}, {} failures declared", summary.failures),
+            None => of,
+        }
+    }
+
+    fn secrets(&self) -> Result<Credentials, LoadError> {
+        let mut secrets = Vec::new();
+        for (name, source) in &self.credentials {
+            secrets.push((name.clone(), secret(&self.namespace, name, source)?));
+        }
+        if !self.credentials.contains_key(ANY) {
+            let variable = format!(
+                "{SECRET_VARIABLE_PREFIX}{}",
+                self.namespace.to_ascii_uppercase().replace('-', "_")
+            );
+            if let Some(secret) = env::var(variable).ok().filter(|it| !it.is_empty()) {
+                secrets.push((ANY.to_owned(), Secret::new(secret)));
+            }
+        }
+        Ok(Credentials::from_iter(secrets))
+    }
+
+    fn passed(&self) -> Vec<(String, HeaderName)> {
+        let passed = self.pass_headers.iter();
+        let passed = passed.map(|(from, to)| (from.as_str().to_owned(), to.clone()));
+        passed.collect()
+    }
+
+    fn sent_headers(&self) -> Result<HeaderMap, LoadError> {
+        let mut headers = HeaderMap::new();
+        for (name, source) in &self.headers {
+            let secret = secret(&self.namespace, name, source)?;
+            let parsed = HeaderName::from_bytes(name.as_bytes()).ok();
+            let value = HeaderValue::from_str(secret.expose()).ok();
+            let (Some(parsed), Some(mut value)) = (parsed, value) else {
+                let (name, namespace) = (name.clone(), self.namespace.clone());
+                return Err(LoadError::Header { name, namespace });
+            };
+            value.set_sensitive(true);
+            headers.insert(parsed, value);
+        }
+        Ok(headers)
+    }
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, LoadError> {
+    fs::read(path).map_err(|error| LoadError::Unreadable(path.to_owned(), error))
+}
+
+/// A contract says which version of contracts it is.
+fn is_contract(document: &Value) -> bool {
+    document.get("openapi").is_none() && document.get("operations").is_some()
+}
+
+fn overlay(path: &Path, operations: &mut Vec<OperationSpec>) -> Result<(), LoadError> {
+    let bytes = bytes_of(path)?;
+    let overlay =
+        Overlay::read(&bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))?;
+    panpan_openapi::apply_overlay(operations, &overlay).map_err(|problems: Vec<OverlayProblem>| {
+        LoadError::Misfit(path.to_owned(), Listed::of(problems))
+    })
+}

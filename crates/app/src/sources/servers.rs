@@ -1,0 +1,255 @@
+//! MCP servers: what is said about one, in a flag or a table, and what it is started or asked with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use panpan_upstream::Url;
+use panpan_upstream::mcp::{
+    McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream,
+};
+use serde::Deserialize;
+
+use super::load::LoadError;
+use super::short::{is_namespace, named_after};
+use super::written::WrittenSecret;
+use super::{SecretSource, secret};
+
+/// An MCP server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerSource {
+    /// The first step of its operations' names.
+    pub(crate) namespace: String,
+    place: Place,
+    call_timeout: Option<Duration>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    Address {
+        url: Url,
+        headers: BTreeMap<String, SecretSource>,
+    },
+    Command {
+        words: Vec<String>,
+        environment: BTreeMap<String, SecretSource>,
+        directory: Option<PathBuf>,
+    },
+}
+
+/// A table `[[mcp_servers]]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WrittenServer {
+    namespace: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, WrittenSecret>,
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, WrittenSecret>,
+    directory: Option<PathBuf>,
+    call_timeout_seconds: Option<u64>,
+}
+
+impl WrittenServer {
+    /// The server, its folder seen from that of the file it stands in; or what is wrong.
+    pub(crate) fn seen_from(self, folder: &Path) -> Result<ServerSource, String> {
+        let secrets = |written: BTreeMap<String, WrittenSecret>| {
+            let written = written.into_iter();
+            let seen = written.map(|(name, it)| (name, it.seen_from(folder)));
+            seen.collect::<BTreeMap<_, _>>()
+        };
+        let (usual, place) = match (self.url, self.command.is_empty()) {
+            (Some(url), true) => {
+                let url = address(&url).ok_or("url: expected an http:// or https:// address")?;
+                let headers = secrets(self.headers);
+                (named_after_host(&url), Place::Address { url, headers })
+            }
+            (None, false) => {
+                let directory = self.directory.map(|it| folder.join(it));
+                let place = Place::Command {
+                    environment: secrets(self.env),
+                    words: self.command,
+                    directory,
+                };
+                (None, place)
+            }
+            _ => return Err("expected either url or command".to_owned()),
+        };
+        let named = self.namespace.or(usual);
+        let namespace = named.ok_or("expected a namespace for its operations")?;
+        if !is_namespace(&namespace) {
+            return Err(format!(
+                "{namespace:?} is no namespace: letters, digits, _ and -"
+            ));
+        }
+        Ok(ServerSource {
+            namespace,
+            place,
+            call_timeout: self.call_timeout_seconds.map(Duration::from_secs),
+        })
+    }
+}
+
+/// Whether a text names an address, and perhaps what its operations are called.
+pub(crate) fn is_at(text: &str) -> bool {
+    at(text).is_some()
+}
+
+/// The server at `[NAMESPACE=]URL`.
+pub(crate) fn at(text: &str) -> Option<ServerSource> {
+    let (namespace, url) = named(text);
+    let url = address(url)?;
+    let namespace = namespace.map(str::to_owned);
+    Some(ServerSource {
+        namespace: namespace.or_else(|| named_after_host(&url))?,
+        place: Place::Address {
+            url,
+            headers: BTreeMap::new(),
+        },
+        call_timeout: None,
+    })
+}
+
+/// Whether a text names a command, and perhaps what its operations are called.
+pub(crate) fn is_started(text: &str) -> bool {
+    started(text).is_some()
+}
+
+/// The server started by `[NAMESPACE=]COMMAND`.
+pub(crate) fn started(text: &str) -> Option<ServerSource> {
+    let (namespace, command) = named(text);
+    let words = words(command)?;
+    let usual = || named_after(Path::new(words.first().map_or("", String::as_str)));
+    Some(ServerSource {
+        namespace: namespace.map_or_else(usual, str::to_owned),
+        place: Place::Command {
+            words,
+            environment: BTreeMap::new(),
+            directory: None,
+        },
+        call_timeout: None,
+    })
+}
+
+fn named(text: &str) -> (Option<&str>, &str) {
+    match text.split_once('=') {
+        Some((before, rest)) if is_namespace(before) => (Some(before), rest),
+        _ => (None, text),
+    }
+}
+
+fn address(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok().filter(Url::has_host);
+    url.filter(|url| matches!(url.scheme(), "http" | "https"))
+}
+
+/// What the operations of a server are called that nobody gave a name: its host without what most have.
+fn named_after_host(url: &Url) -> Option<String> {
+    let host = url.host_str()?;
+    let name = host
+        .split('.')
+        .find(|it| !matches!(*it, "www" | "api" | "mcp"));
+    name.map(|name| named_after(Path::new(name)))
+}
+
+/// The words of a command, as a shell would part them: quotes hold words together.
+fn words(command: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for each in command.chars() {
+        match (each, quote) {
+            (each, Some(open)) if each == open => quote = None,
+            ('\'' | '"', None) => {
+                quote = Some(each);
+                word.get_or_insert_default();
+            }
+            (each, None) if each.is_whitespace() => words.extend(word.take()),
+            (each, _) => word.get_or_insert_default().push(each),
+        }
+    }
+    words.extend(word);
+    (quote.is_none() && !words.is_empty()).then_some(words)
+}
+
+impl ServerSource {
+    /// Makes ready to ask it.
+    pub(crate) fn upstream(&self) -> Result<McpUpstream, LoadError> {
+        let secrets = |named: &BTreeMap<String, SecretSource>| {
+            let named = named.iter();
+            let read =
+                named.map(|(name, it)| Ok((name.clone(), secret(&self.namespace, name, it)?)));
+            read.collect::<Result<Vec<_>, LoadError>>()
+        };
+        let place = match &self.place {
+            Place::Address { url, headers } => McpPlace::Http(McpAddress {
+                headers: secrets(headers)?,
+                ..McpAddress::new(url.as_str())
+            }),
+            Place::Command {
+                words,
+                environment,
+                directory,
+            } => McpPlace::Stdio(McpCommand {
+                arguments: words[1..].to_vec(),
+                environment: secrets(environment)?,
+                directory: directory.clone(),
+                ..McpCommand::new(&words[0])
+            }),
+        };
+        let settings = McpSettings {
+            patience: McpPatience {
+                call: self.call_timeout,
+                ..McpPatience::default()
+            },
+            ..McpSettings::new(&self.namespace, place)
+        };
+        McpUpstream::new(settings).map_err(|error| LoadError::Server {
+            namespace: self.namespace.clone(),
+            source: error,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_an_address_or_a_command_perhaps_with_a_name() {
+        for (text, expected) in [
+            ("https://mcp.example.com/mcp", Some("example")),
+            ("files=http://127.0.0.1:7077/mcp", Some("files")),
+            ("ftp://example.com", None),
+            ("files=", None),
+        ] {
+            let found = at(text).map(|it| it.namespace);
+            assert_eq!(found.as_deref(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("npx -y server", Some(("npx", vec!["npx", "-y", "server"]))),
+            (
+                "files=npx 'a b' \"c 'd\" e''",
+                Some(("files", vec!["npx", "a b", "c 'd", "e"])),
+            ),
+            (
+                "/usr/bin/server.py",
+                Some(("server", vec!["/usr/bin/server.py"])),
+            ),
+            ("npx 'a", None),
+            ("  ", None),
+            ("files=", None),
+        ] {
+            let found = started(text).map(|it| match it.place {
+                Place::Command { words, .. } => (it.namespace, words),
+                Place::Address { .. } => panic!("{text}"),
+            });
+            let expected = expected.map(|(namespace, words)| {
+                let words = words.into_iter().map(str::to_owned);
+                (namespace.to_owned(), words.collect::<Vec<_>>())
+            });
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `panpan export` as a person or a script meets it: the documents, where they go, and what is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use panpan_contract::contract_file::{self, ContractFile, FILE_BYTES_LIMIT};
+use serde_json::{Value, json};
+
+/// An empty folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, Ordering::SeqCst);
+        let name = format!("panpan-export-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A file in it, by its whole name.
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.name(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn export(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_panpan"))
+        .arg("export")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn printed(arguments: &[&str]) -> Value {
+    let output = export(arguments);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), talk.as_str()), (Some(0), ""));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Two operations that share a definition; one is internal.
+fn contract() -> Value {
+    let failure = json!({
+        "code": "NO_FILE", "description": "None there.", "http_status": 404,
+        "schema": {"type": "object", "properties": {"path": {"$ref": "#/$defs/Path"}}},
+    });
+    json!({
+        "panpan": "1",
+        "service": {"name": "files", "version": "2.1.0"},
+        "operations": [
+            {
+                "name": "fs/read", "op_type": "query",
+                "input_schema": {"type": "object", "properties": {"path": {"$ref": "#/$defs/Path"}}},
+                "error_schemas": [failure],
+            },
+            {"name": "fs/hidden", "op_type": "query", "visibility": "internal"},
+        ],
+        "$defs": {"Path": {"type": "string", "pattern": "^/"}},
+    })
+}
+
+fn tool_names(listed: &Value) -> Vec<&str> {
+    let tools = listed["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn the_operations_that_come_with_panpan_are_in_every_document() {
+    let contract = printed(&["contract"]);
+    let file = contract_file::check(contract.to_string().as_bytes()).unwrap();
+    assert_eq!(file.service.name, "panpan");
+    let (openapi, mcp) = (printed(&["openapi"]), printed(&["mcp"]));
+    assert_eq!(openapi["openapi"], "3.1.0");
+    assert_eq!(openapi["info"]["version"], env!("CARGO_PKG_VERSION"));
+    let tools = tool_names(&mcp);
+    for name in ["demo/divide", "json/transform", "calls/get"] {
+        assert!(
+            file.operations
+                .iter()
+                .any(|spec| spec.name.as_str() == name),
+            "{name}"
+        );
+        assert!(
+            openapi["paths"]
+                .get(format!("/operations/{name}"))
+                .is_some(),
+            "{name}"
+        );
+        assert!(tools.contains(&name.replace('/', "__").as_str()), "{name}");
+    }
+    // A stream is an operation and no tool.
+    assert!(openapi["paths"].get("/operations/demo/count").is_some());
+    assert!(!tools.contains(&"demo__count"));
+}
+
+#[test]
+fn a_contract_file_is_exported_with_what_its_operations_share() {
+    let folder = Folder::new();
+    let path = folder.file("panpan.contract.json", contract().to_string());
+    let again = printed(&["contract", "--contract", &path]);
+    let read = |value: &Value| contract_file::check(value.to_string().as_bytes()).unwrap();
+    assert_eq!(read(&again), read(&contract()));
+
+    let openapi = printed(&["openapi", "--contract", &path]);
+    assert_eq!(
+        openapi["info"],
+        json!({"title": "files", "version": "2.1.0"})
+    );
+    assert!(openapi["paths"].get("/operations/fs/hidden").is_none());
+    let responses = &openapi["paths"]["/operations/fs/read"]["post"]["responses"];
+    assert!(responses.get("404").is_some(), "{responses}");
+    let patterns = |document: &Value| document.to_string().matches("\"^/\"").count();
+    assert!(patterns(&openapi) >= 2, "the input's and the failure's");
+
+    let mcp = printed(&["mcp", "--contract", &path]);
+    assert_eq!(tool_names(&mcp), ["fs__read"]);
+    let tool = &mcp["tools"][0];
+    assert_eq!(patterns(&tool["inputSchema"]), 1, "{tool}");
+    assert_eq!(tool["_meta"]["dev.panpan/errors"][0]["code"], "NO_FILE");
+}
+
+#[test]
+fn a_document_goes_to_the_file_that_is_named() {
+    let folder = Folder::new();
+    let path = folder.name("tools.json");
+    let output = export(&["mcp", "-o", &path]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(written, printed(&["mcp"]));
+}
+
+#[test]
+fn what_was_exported_as_a_contract_can_be_exported_again() {
+    let folder = Folder::new();
+    let path = folder.name(ContractFile::FILE_NAME);
+    assert_eq!(
+        export(&["contract", "--output", &path]).status.code(),
+        Some(0)
+    );
+    for what in ["contract", "openapi", "mcp"] {
+        assert_eq!(
+            printed(&[what, "--contract", &path]),
+            printed(&[what]),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_exported_is_refused_with_the_file_the_place_and_a_hint() {
+    let folder = Folder::new();
+    let mut unknown = contract();
+    unknown["operations"][0]["retires"] = json!(3);
+    let many: Vec<Value> = (0..25).map(|_| json!({})).collect();
+    let nothing = folder.name("nothing.json");
+    let cases = [
+        (
+            folder.file("broken.json", "{\n \"panpan\": }"),
+            "line 2, column 12",
+        ),
+        (folder.file("list.json", "[]"), "list.json"),
+        (
+            folder.file("unknown.json", unknown.to_string()),
+            "at /operations/0/retires",
+        ),
+        (
+            folder.file(
+                "many.json",
+                json!({"panpan": "1", "operations": many}).to_string(),
+            ),
+            "more",
+        ),
+        (
+            folder.file("large.json", vec![b' '; FILE_BYTES_LIMIT + 1]),
+            "bytes",
+        ),
+        (nothing, "cannot read"),
+        (folder.name(""), "cannot read"),
+    ];
+    for (path, part) in cases {
+        let output = export(&["openapi", "--contract", &path]);
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(2), 0),
+            "{talk}"
+        );
+        assert!(
+            talk.starts_with("panpan: ") && talk.contains(&path),
+            "{talk}"
+        );
+        assert!(talk.contains(part) && talk.contains("\nhint: "), "{talk}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_and_a_kind_that_is_not_known_are_refused() {
+    let folder = Folder::new();
+    let path = folder.name("no/such/folder.json");
+    for (arguments, part) in [
+        (vec!["mcp", "-o", &path], "cannot write"),
+        (vec!["swagger"], "openapi"),
+        (vec![], "WHAT"),
+    ] {
+        let output = export(&arguments);
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), output.stdout.len()),
+            (Some(2), 0),
+            "{talk}"
+        );
+        assert!(talk.contains(part), "{talk}");
+    }
+}

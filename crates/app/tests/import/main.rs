@@ -1,0 +1,279 @@
+//! `panpan import openapi` as a person or a script meets it: the contract, what is told, what is refused.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod folder;
+mod refusals;
+
+use folder::{Folder, SHOP, shop, told};
+use panpan_contract::contract_file;
+use panpan_openapi::WARNINGS_LIMIT;
+use serde_json::{Value, json};
+
+const OVERLAY: &str = r"
+operations:
+  - match: shop/placeOrder
+    errors: [{code: SHOP_CLOSED, description: It is night.}]
+  - match: shop/drop*
+    hide: true
+    rename: {HTTP_404: NO_ORDER}
+";
+
+#[test]
+fn a_document_becomes_a_contract_and_is_told_about() {
+    let folder = shop();
+    let output = folder.import("shop.yaml -o shop.contract.json");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    let expected = "\
+Shop 2.0.1, from shop.yaml as shop/…
+
+  operations   4: 1 query, 2 changes, 1 stream
+  failures     4 declared by 3 operations: 404 ×2, 429 ×1, 5XX ×1
+               none declared by 1 operation:
+                 shop/placeOrder
+  service      https://shop.example.com
+  credentials  key: in PANPAN_CREDENTIAL_SHOP or panpan.toml
+  warnings     3
+    2 × is no status; write 100 to 599, 1XX to 5XX or default
+      /paths/~1orders~1{id}/delete/responses/kettle
+      /paths/~1orders~1{id}/delete/responses/teapot
+    is not known among the members of an operation; it is not used
+      /paths/~1orders/post/unknown
+
+written to shop.contract.json; next:
+  panpan serve --openapi shop=shop.contract.json
+";
+    assert_eq!(told(&output), expected);
+    let contract = contract_file::check(&folder.read("shop.contract.json")).unwrap();
+    assert_eq!(contract.service.name, "Shop");
+    let names = contract.operations.iter().map(|it| it.name.as_str());
+    let expected = [
+        "shop/getOrder",
+        "shop/dropOrder",
+        "shop/placeOrder",
+        "shop/news",
+    ];
+    let mut names: Vec<&str> = names.collect();
+    names.sort_by_key(|name| expected.iter().position(|it| it == name));
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn the_same_contract_goes_to_standard_output_to_a_file_and_into_the_report() {
+    let folder = shop();
+    assert_eq!(
+        folder.import("shop.yaml -o written.json").status.code(),
+        Some(0)
+    );
+    let written: Value = serde_json::from_slice(&folder.read("written.json")).unwrap();
+    let printed = folder.import("shop.yaml");
+    assert_eq!(printed.stdout, folder.read("written.json"));
+    assert!(told(&printed).contains("next, with the contract in a file:\n  panpan serve"));
+    assert_eq!(folder.report("shop.yaml")["contract"], written);
+    let beside = folder.report("shop.yaml -o again.json");
+    assert_eq!(
+        (beside.get("contract"), &beside["output"]),
+        (None, &json!("again.json"))
+    );
+    assert_eq!(folder.read("again.json"), folder.read("written.json"));
+    let named = folder.import_from("- --namespace shop", SHOP.as_bytes());
+    assert_eq!(named.stdout, folder.read("written.json"));
+    assert!(told(&named).starts_with("Shop 2.0.1, from standard input as shop/…"));
+}
+
+#[test]
+fn the_report_for_programs_leaves_nothing_out() {
+    let mut report = shop().report("shop.yaml -o contract.json");
+    report.as_object_mut().unwrap().remove("output");
+    let odd = "/paths/~1orders~1{id}/delete/responses";
+    let expected = json!({
+        "service": {"name": "Shop", "version": "2.0.1"},
+        "namespace": "shop",
+        "operations": {
+            "count": 4, "queries": 1, "changes": 2, "streams": 1, "left_out": 0, "hidden": 0,
+        },
+        "failures": {
+            "count": 4,
+            "statuses": [
+                {"status": 404, "count": 2}, {"status": 429, "count": 1}, {"status": "5XX", "count": 1},
+            ],
+            "none_declared_by": ["shop/placeOrder"],
+        },
+        "servers": ["https://shop.example.com"],
+        "without_address": 0,
+        "credentials": ["key"],
+        "warnings": {"count": 3, "is_cut_off": false, "groups": [
+            {
+                "message": "is no status; write 100 to 599, 1XX to 5XX or default",
+                "pointers": [format!("{odd}/kettle"), format!("{odd}/teapot")],
+            },
+            {
+                "message": "is not known among the members of an operation; it is not used",
+                "pointers": ["/paths/~1orders/post/unknown"],
+            },
+        ]},
+        "next": "panpan serve --openapi shop=contract.json",
+    });
+    assert_eq!(report, expected);
+}
+
+#[test]
+fn filters_choose_operations_and_what_they_leave_out_is_counted() {
+    let folder = shop();
+    for (flags, count) in [
+        ("--include-tag orders", 3),
+        ("--include-tag orders --exclude-tag money", 2),
+        ("--include-path /orders", 1),
+        ("--include-path /orders* --exclude-method delete", 2),
+        ("--include-method get --include-method post", 3),
+        (
+            "--include-operation-id *Order --exclude-operation-id get*",
+            2,
+        ),
+        ("--exclude-path /orders*", 1),
+        ("--exclude-path *", 0),
+    ] {
+        let report = folder.report(&format!("shop.yaml -o contract.json {flags}"));
+        let (taken, left_out) = (
+            &report["operations"]["count"],
+            &report["operations"]["left_out"],
+        );
+        assert_eq!(
+            (taken, left_out),
+            (&json!(count), &json!(4 - count)),
+            "{flags}"
+        );
+        contract_file::check(&folder.read("contract.json")).unwrap();
+    }
+    let output = folder.import("shop.yaml --exclude-path *");
+    let text = told(&output);
+    assert!(
+        text.contains("operations   none\n               4 left out by the filters\n"),
+        "{text}"
+    );
+    let output = folder.import("shop.yaml --include-tag oders");
+    assert!(told(&output).contains("the filter \"oders\" in tags fits no operation"));
+}
+
+#[test]
+fn overlays_are_applied_in_their_order() {
+    let more =
+        r#"{"operations": [{"match": "shop/*Order", "rename": {"NO_ORDER": "ORDER_GONE"}}]}"#;
+    let folder = shop().with("overlay.yaml", OVERLAY).with("more.json", more);
+    let report =
+        folder.report("shop.yaml -o contract.json --overlay overlay.yaml --overlay more.json");
+    assert_eq!(report["operations"]["hidden"], 1);
+    assert_eq!(report["failures"]["none_declared_by"], json!([]));
+    let statuses = report["failures"]["statuses"].as_array().unwrap();
+    assert!(
+        statuses.contains(&json!({"status": null, "count": 1})),
+        "{statuses:?}"
+    );
+    let contract = contract_file::check(&folder.read("contract.json")).unwrap();
+    let declares = |name: &str, code: &str| {
+        let spec = contract
+            .operations
+            .iter()
+            .find(|it| it.name.as_str() == name);
+        spec.unwrap().definition(code).is_some()
+    };
+    assert!(declares("shop/placeOrder", "SHOP_CLOSED"));
+    assert!(declares("shop/dropOrder", "ORDER_GONE"));
+    assert!(declares("shop/getOrder", "HTTP_404"));
+}
+
+#[test]
+fn strict_says_no_to_warnings_and_writes_nothing() {
+    let folder = shop();
+    let output = folder.import("shop.yaml --strict -o contract.json");
+    let text = told(&output);
+    assert_eq!(
+        (output.status.code(), output.stdout.len()),
+        (Some(1), 0),
+        "{text}"
+    );
+    assert!(
+        text.contains("no contract was written\npanpan: there are warnings"),
+        "{text}"
+    );
+    assert!(!folder.0.join("contract.json").exists());
+    let output = folder.import("shop.yaml --strict --json");
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&report["warnings"]["count"], report.get("contract")),
+        (&json!(3), None)
+    );
+    let output = folder.import("shop.yaml --strict --include-path /news -o contract.json");
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    assert!(folder.0.join("contract.json").exists());
+}
+
+#[test]
+fn where_the_service_is_has_to_be_said_if_the_document_does_not() {
+    let (pathless, relative) = (
+        SHOP.replace("servers:", "x-servers:"),
+        SHOP.replace("https:", ""),
+    );
+    for (document, about) in [
+        (
+            pathless,
+            "service      the document does not say where it is",
+        ),
+        (relative, "4 operations without a whole address"),
+    ] {
+        let folder = Folder::new().with("shop.yaml", document);
+        let text = told(&folder.import("shop.yaml -o contract.json"));
+        assert!(text.contains(about), "{text}");
+        assert!(text.contains("URL being where the service is:\n"), "{text}");
+        assert!(
+            text.ends_with("panpan serve --openapi shop=contract.json@URL\n"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn only_the_first_of_many_are_told_and_the_others_are_counted() {
+    let text = |operations: usize| {
+        let operation = |number| {
+            (
+                format!("/{number}"),
+                json!({"get": {"odd": 1, "responses": {}}}),
+            )
+        };
+        let paths: serde_json::Map<_, _> = (0..operations).map(operation).collect();
+        let document = json!({"openapi": "3.1.0", "info": {"title": "Many"}, "paths": paths});
+        let folder = Folder::new().with("many.json", document.to_string());
+        told(&folder.import("many.json -o contract.json"))
+    };
+    let few = text(6);
+    assert!(few.starts_with("Many without a version, from"), "{few}");
+    assert!(
+        few.contains("many/get_5") && !few.contains("                 and"),
+        "{few}"
+    );
+    let many = text(7);
+    assert!(
+        many.contains("                 and 1 more\n") && !many.contains("many/get_6"),
+        "{many}"
+    );
+    assert!(
+        many.contains("    7 × is not known") && many.contains("      and 5 more\n"),
+        "{many}"
+    );
+    assert!(text(WARNINGS_LIMIT).contains(&format!("warnings     {WARNINGS_LIMIT}\n")));
+    assert!(
+        text(WARNINGS_LIMIT + 1).contains(&format!("warnings     more than {WARNINGS_LIMIT}\n"))
+    );
+}
+
+#[test]
+fn nothing_in_a_document_commands_the_terminal() {
+    let document = SHOP.replace("title: Shop", r#"title: "Sh\e[2J\nop""#);
+    let output = Folder::new()
+        .with("shop.yaml", document)
+        .import("shop.yaml -o contract.json");
+    let text = told(&output);
+    assert!(text.starts_with("Sh\\u001b[2J\\nop 2.0.1"), "{text}");
+}

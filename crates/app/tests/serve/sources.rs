@@ -1,0 +1,212 @@
+//! Operations that come from descriptions of services and from MCP servers.
+
+use std::fs;
+
+use panpan_faulty::{Place, Service};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::Folder;
+use crate::server::Server;
+
+/// A service that fails in every way, with its description in a folder.
+struct Faulty {
+    service: Service,
+    _runtime: Runtime,
+}
+
+impl Faulty {
+    fn described_in(folder: &Folder) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let service = runtime.block_on(Service::start()).unwrap();
+        let this = Self {
+            service,
+            _runtime: runtime,
+        };
+        this.describe(folder, |_| {});
+        this
+    }
+
+    fn describe(&self, folder: &Folder, change: impl Fn(&mut Value)) {
+        let mut document = self.service.document(Place::Plain);
+        change(&mut document);
+        fs::write(folder.0.join("faulty.json"), document.to_string()).unwrap();
+    }
+
+    /// The flag that serves it.
+    fn flag(&self) -> String {
+        format!(
+            "--openapi=faulty=faulty.json@{}",
+            self.service.url(Place::Plain)
+        )
+    }
+}
+
+fn call(server: &Server, headers: &str, operation: &str, input: Value) -> Value {
+    let body = json!({"operation": operation, "input": input}).to_string();
+    serde_json::from_str(&server.call(headers, &body).body).unwrap()
+}
+
+#[test]
+fn a_service_is_served_from_its_description() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let server = Server::start(&folder, &[&faulty.flag()]);
+    server.hear("stop with Ctrl-C");
+    assert!(
+        server.said().join("\n").contains("faulty: "),
+        "{:?}",
+        server.said()
+    );
+    let failure = call(&server, "", "faulty/rate-limited-seconds", json!({}));
+    assert_eq!(failure["code"], "HTTP_429");
+    assert_eq!(failure["panpan"]["recovery"]["retry_after_ms"], 120_000);
+    let refusal = call(&server, "", "faulty/echo", json!({"unknown": 1}));
+    assert_eq!(refusal["code"], "INVALID_INPUT");
+}
+
+#[test]
+fn a_description_that_changes_is_served_as_it_is_then_and_a_broken_one_changes_nothing() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let server = Server::start(&folder, &[&faulty.flag()]);
+    let code = || call(&server, "", "faulty/new-name", json!({}))["code"].clone();
+    assert_eq!(code(), "NOT_FOUND");
+    faulty.describe(&folder, |document| {
+        document["paths"]["/fault/not-found"]["get"]["operationId"] = json!("new-name");
+    });
+    server.hear("the sources were read again");
+    assert_eq!(code(), "HTTP_404");
+    fs::write(folder.0.join("faulty.json"), "{").unwrap();
+    server.signal("HUP");
+    server.hear("what was served before goes on");
+    assert_eq!(code(), "HTTP_404");
+}
+
+#[test]
+fn secrets_come_from_the_environment_or_from_the_caller_and_stand_in_no_failure() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let url = faulty.service.url(Place::Plain);
+    let config = format!(
+        "store = \"memory:\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n\
+         credentials = {{ token = {{ env = \"FAULTY_TOKEN\" }} }}\n\
+         headers = {{ X-Team = \"agents\" }}\n\
+         pass_headers = {{ X-Mine = \"X-Theirs\" }}\n"
+    );
+    fs::write(folder.0.join("panpan.toml"), config).unwrap();
+    let mut command = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
+    let server = Server::run(command.env("FAULTY_TOKEN", panpan_faulty::CREDENTIAL));
+    let echoed = call(
+        &server,
+        "X-Mine: my-own-secret\r\n",
+        "faulty/echo",
+        json!({}),
+    );
+    let arrived = echoed["output"].to_string().to_lowercase();
+    for part in [
+        &format!("bearer {}", panpan_faulty::CREDENTIAL),
+        "agents",
+        "my-own-secret",
+    ] {
+        assert!(arrived.contains(part), "{part}: {echoed}");
+    }
+    let slug = "secret-the-caller-s-own-credential-bare";
+    let failure = call(&server, "", &format!("faulty/{slug}"), json!({}));
+    assert_eq!(failure["code"], "HTTP_401", "{failure}");
+    assert!(!failure.to_string().contains(panpan_faulty::CREDENTIAL));
+}
+
+#[test]
+fn sources_that_cannot_be_used_are_refused_with_a_sentence() {
+    let folder = Folder::new();
+    let _faulty = Faulty::described_in(&folder);
+    let write = |name: &str, text: &str| fs::write(folder.0.join(name), text).unwrap();
+    write("old.json", r#"{"swagger": "2.0", "paths": {}}"#);
+    write(
+        "overlay.json",
+        r#"{"operations": [{"match": "nobody/*", "hide": true}]}"#,
+    );
+    for (flags, said) in [
+        (&["--openapi=none.json"][..], "none.json: cannot be read"),
+        (&["--openapi=old.json"], "2.0"),
+        (
+            &["--openapi=faulty.json@https://"],
+            "expected files and addresses",
+        ),
+        (
+            &["--openapi=faulty.json@https://me:hunter2@api.example.com"],
+            "expected files and addresses",
+        ),
+        (
+            &["--openapi=faulty.json", "--overlay=overlay.json"],
+            "nobody/*",
+        ),
+        (&["--enable=http/cal"], "http/cal"),
+        (&["--allow-host=10.0.0.0/99"], "expected hosts"),
+        (&["--mcp=ftp://a"], "expected addresses"),
+        (&["--mcp-stdio=a 'b"], "expected commands"),
+    ] {
+        let listen = ["serve", "--listen", "127.0.0.1:0"];
+        let output = folder.panpan(&[&listen, flags].concat()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {told}");
+        assert!(told.contains(said), "{flags:?}: {told}");
+        assert!(told.contains("cannot serve"), "{flags:?}: {told}");
+        assert!(!told.contains("hunter2"), "{flags:?}: {told}");
+    }
+}
+
+#[test]
+fn the_tools_of_an_mcp_server_are_operations_and_fail_as_they_do_there() {
+    let folder = Folder::new();
+    let inner = format!(
+        "--mcp-stdio=inner='{}' mcp --store memory:",
+        env!("CARGO_BIN_EXE_panpan")
+    );
+    let server = Server::start(&folder, &[&inner]);
+    server.hear("stop with Ctrl-C");
+    let said = server.said().join("\n");
+    assert!(said.contains("inner: "), "{said}");
+    let found = server.get("/search?query=divide&limit=5").body;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let names = found["operations"].as_array().unwrap().iter();
+    let mut names = names.filter_map(|it| it["name"].as_str());
+    let divide = names
+        .find(|name| name.starts_with("inner/"))
+        .unwrap()
+        .to_owned();
+    let input = json!({"dividend": 1, "divisor": 0});
+    let there = call(&server, "", &divide, input.clone());
+    let here = call(&server, "", "demo/divide", input);
+    for part in ["code", "message", "retryable", "details"] {
+        assert_eq!(there[part], here[part], "{part}: {there}");
+    }
+    assert_eq!(there["panpan"]["recovery"], here["panpan"]["recovery"]);
+}
+
+#[test]
+fn an_mcp_server_that_contradicts_another_is_left_out_and_told() {
+    let folder = Folder::new();
+    let inner = format!(
+        "--mcp-stdio=inner='{}' mcp --store memory:",
+        env!("CARGO_BIN_EXE_panpan")
+    );
+    let server = Server::start(&folder, &[&inner, &inner]).after_warnings();
+    server.hear("stop with Ctrl-C");
+    let said = server.said().join("\n");
+    assert!(
+        said.contains("the tools of the MCP server inner cannot be served"),
+        "{said}"
+    );
+    let found = server.get("/search?query=divide&limit=5").body;
+    assert!(found.contains("inner/"), "{found}");
+}
+
+#[test]
+fn an_mcp_server_that_is_not_there_keeps_nobody_waiting() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &["--mcp-stdio=gone=no-such-program"]).after_warnings();
+    server.hear("gone: an MCP server that is not there yet");
+    assert_eq!(server.get("/readyz").status, 200);
+}
