@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Drives panpan in front of MCP servers and a service, with the official Python MCP SDK.
+
+Usage: .venv/bin/python scripts/gateway-client.py PATH_TO_PANPAN NODE MODULES FOLDER
+
+NODE and MODULES are where Node.js and the servers from npm are; FOLDER is what the file server may read.
+A service of our own, on this machine, answers what its description does not say.
+Exits 0 when all is as expected, 1 when something is not.
+"""
+
+import asyncio
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from mcp import Client, StdioServerParameters
+
+TIMEOUT_SECONDS = 60
+
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "Pets", "version": "1"},
+    "paths": {
+        "/pets/{id}": {
+            "get": {
+                "operationId": "getPet",
+                "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
+                "responses": {
+                    "200": {
+                        "description": "A pet.",
+                        "content": {
+                            "application/json": {
+                                "schema": {
+                                    "type": "object",
+                                    "required": ["name"],
+                                    "properties": {"name": {"type": "string"}},
+                                }
+                            }
+                        },
+                    },
+                    "404": {"description": "There is no such pet."},
+                },
+            }
+        }
+    },
+}
+
+
+class Pets(BaseHTTPRequestHandler):
+    """One pet as it should be, one that is not what was declared, and no others."""
+
+    def do_GET(self):
+        status, body = {
+            "/pets/1": (200, {"name": "Ada"}),
+            "/pets/2": (200, {"name": 2}),
+            "/pets/3": (429, {"message": "slow down"}),
+        }.get(self.path, (404, {"message": "there is no such pet"}))
+        written = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(written)))
+        if status == 429:
+            self.send_header("retry-after", "120")
+        self.end_headers()
+        self.wfile.write(written)
+
+    def log_message(self, *_):
+        pass
+
+
+wrong = 0
+
+
+def same(what, expected, found):
+    global wrong
+    if expected == found:
+        print(f"ok     {what}")
+        return
+    wrong += 1
+    print(f"WRONG  {what}\n  expected {expected}\n  found    {found}")
+
+
+def text_of(result):
+    return result.content[0].text if result.content else ""
+
+
+async def drive(panpan, node, modules, folder):
+    service = ThreadingHTTPServer(("127.0.0.1", 0), Pets)
+    threading.Thread(target=service.serve_forever, daemon=True).start()
+    document = Path(folder, "pets.json")
+    document.write_text(json.dumps(DOCUMENT))
+    module = f"{modules}/@modelcontextprotocol"
+    arguments = ["mcp", "--store", "memory:"]
+    arguments += ["--openapi", f"pets={document}@http://127.0.0.1:{service.server_port}"]
+    arguments += ["--mcp-stdio", f"everything={node} {module}/server-everything/dist/index.js stdio"]
+    arguments += ["--mcp-stdio", f"files={node} {module}/server-filesystem/dist/index.js {folder}"]
+    async with Client(StdioServerParameters(command=panpan, args=arguments)) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        for name in ("pets__getPet", "everything__echo", "files__read_text_file"):
+            same(f"{name} is a tool", True, name in tools)
+        same("a pet", {"name": "Ada"}, (await client.call_tool("pets__getPet", {"id": 1})).structured_content)
+        odd = await client.call_tool("pets__getPet", {"id": 2})
+        same("a pet that is not as declared is delivered", (False, {"name": 2}), (odd.is_error, json.loads(text_of(odd))))
+        for arguments, code in [({"id": 9}, "HTTP_404"), ({"id": 3}, "HTTP_429"), ({"id": "x"}, "INVALID_INPUT")]:
+            result = await client.call_tool("pets__getPet", arguments)
+            same(f"{arguments} fails with {code}", (True, code), (result.is_error, json.loads(text_of(result))["error"]["code"]))
+        limited = json.loads(text_of(await client.call_tool("pets__getPet", {"id": 3})))
+        same("a delay is told", 120_000, limited["error"]["recovery"]["retry_strategy"]["suggested_delay"])
+        echo = await client.call_tool("everything__echo", {"message": "hello"})
+        same("an echo", (False, True), (echo.is_error, "hello" in text_of(echo)))
+        denied = await client.call_tool("files__read_text_file", {"path": "/etc/hostname"})
+        same("a file elsewhere", (True, "TOOL_FAILED"), (denied.is_error, json.loads(text_of(denied))["error"]["code"]))
+        resources = (await client.list_resources()).resources
+        same("resources are passed on", True, len(resources) > 0)
+        read = await client.read_resource(str(resources[0].uri))
+        same("a resource is read", True, len(read.contents) > 0)
+        prompts = (await client.list_prompts()).prompts
+        simple = next((prompt.name for prompt in prompts if not prompt.arguments), None)
+        same("prompts are passed on", True, simple is not None and simple.startswith("everything__"))
+        filled = await client.get_prompt(simple)
+        same("a prompt is filled in", True, len(filled.messages) > 0)
+    service.shutdown()
+
+
+def main():
+    panpan, node, modules, folder = sys.argv[1:]
+    asyncio.run(asyncio.wait_for(drive(panpan, node, modules, folder), TIMEOUT_SECONDS))
+    sys.exit(1 if wrong else 0)
+
+
+main()
