@@ -283,13 +283,14 @@ impl Desk {
     }
 
     fn counted(&self, surface: Surface, request: &CallRequest) -> Counted {
-        let registry = self.0.dispatcher.registry();
-        // What is counted is told: what is internal has no name there either.
-        let operation = registry
-            .get(&request.operation)
-            .filter(|it| it.spec().visibility == Visibility::External);
-        let name = operation.map(|operation| operation.name().as_str());
-        self.0.metrics.begin(surface, name)
+        self.0.dispatcher.look(|registry| {
+            // What is counted is told: what is internal has no name there either.
+            let operation = registry
+                .get(&request.operation)
+                .filter(|it| it.spec().visibility == Visibility::External);
+            let name = operation.map(|operation| operation.name().as_str());
+            self.0.metrics.begin(surface, name)
+        })
     }
 }
 

@@ -4,9 +4,10 @@
 //! becomes one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use arc_swap::ArcSwap;
 use panpan_contract::Redacted;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};
 use prometheus_client::encoding::text::encode;
@@ -35,7 +36,8 @@ pub(crate) struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     families: Families,
-    by_operation: RwLock<HashMap<String, Arc<OfOperation>>>,
+    /// Replaced when an operation is called for the first time, and otherwise only read.
+    by_operation: ArcSwap<HashMap<String, Arc<OfOperation>>>,
     running: Gauge,
     connections: Gauge,
 }
@@ -91,7 +93,7 @@ impl Default for Metrics {
         let mut inner = Inner {
             registry: Registry::with_prefix("panpan"),
             families,
-            by_operation: RwLock::default(),
+            by_operation: ArcSwap::default(),
             running: Gauge::default(),
             connections: Gauge::default(),
         };
@@ -133,24 +135,22 @@ impl Metrics {
     }
 
     fn of(&self, operation: &str) -> Arc<OfOperation> {
-        let known = self.0.by_operation.read();
-        let known = known.unwrap_or_else(PoisonError::into_inner);
-        if let Some(of) = known.get(operation) {
+        if let Some(of) = self.0.by_operation.load().get(operation) {
             return of.clone();
         }
-        drop(known);
-        let known = self.0.by_operation.write();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        let made = || {
-            Arc::new(OfOperation {
-                operation: operation.to_owned(),
-                families: self.0.families.clone(),
-                succeeded: Default::default(),
-                durations: OnceLock::new(),
-            })
-        };
-        let of = known.entry(operation.to_owned()).or_insert_with(made);
-        of.clone()
+        let made = Arc::new(OfOperation {
+            operation: operation.to_owned(),
+            families: self.0.families.clone(),
+            succeeded: Default::default(),
+            durations: OnceLock::new(),
+        });
+        // Of two who meet here the counters are the same, whichever is kept.
+        self.0.by_operation.rcu(|known| {
+            let mut known = HashMap::clone(known);
+            known.insert(operation.to_owned(), made.clone());
+            known
+        });
+        made
     }
 
     /// Connections that are open.

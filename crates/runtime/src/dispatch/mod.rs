@@ -120,6 +120,11 @@ impl Dispatcher {
         self.0.registry.load_full()
     }
 
+    /// Looks at the operations it serves now, without holding on to them.
+    pub fn look<T>(&self, look: impl FnOnce(&Registry) -> T) -> T {
+        look(&self.0.registry.load())
+    }
+
     /// Serves other operations from now on; calls under way end as they began.
     pub fn replace(&self, registry: Registry) {
         let before = self.0.registry.swap(Arc::new(registry));
