@@ -4,8 +4,8 @@
 
 mod support;
 
-use panpan_contract::Redacted;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_contract::{Effect, Redacted};
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
@@ -112,4 +112,15 @@ async fn no_caller_changes_a_header_the_operator_gave() {
         assert!(request.contains(sent), "{request}");
         assert_eq!(request.matches("x-tenant").count(), 1, "{request}");
     }
+}
+
+#[tokio::test]
+async fn a_failure_with_a_code_nobody_declared_is_known_by_its_status() {
+    let said = r#"{"code": "MADE_UP", "message": "no", "retryable": false, "panpan": {"category": "PERMANENT", "remedy": ["ask_human"], "effect": "none"}}"#;
+    let (url, _) = one(http("500 No", "content-type: application/json\r\n", said)).await;
+    let failure = call(&url, &[], OperationType::Mutation, json!({})).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.code().as_str(), "HTTP_500");
+    assert_eq!(failure.effect(), Effect::Unknown);
+    assert_eq!(failure.details().unwrap()["code"], "MADE_UP");
 }

@@ -35,10 +35,12 @@ pub(super) fn read(
     if let Some(rule) = rule {
         return Err(ruled(rule, spec, incoming, &body, now));
     }
-    if let Some(failure) = told_by_a_panpan(incoming, &body) {
+    let told = told_by_a_panpan(incoming, &body);
+    if let Some(failure) = told.filter(|it| is_answerable(it, spec)) {
         return Err(relayed(failure, spec));
     }
     match incoming.failure(now) {
+        Some(failure) if !is_answerable(&failure, spec) => Err(unknown(failure, incoming.status)),
         Some(failure) => Err(of_import(failure, incoming.status, &body)),
         None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
         None if is_encoded(incoming) => Err(encoded(incoming)),
@@ -49,6 +51,23 @@ pub(super) fn read(
 fn told_by_a_panpan(incoming: &Incoming, body: &Body) -> Option<Failure> {
     let fails = incoming.status >= 400;
     body.json().filter(|_| fails).and_then(lift::panpan_failure)
+}
+
+/// Whether a code is one this operation may answer.
+fn is_answerable(failure: &Failure, spec: &OperationSpec) -> bool {
+    let code = failure.code().as_str();
+    Kind::of(code).is_some() || spec.definition(code).is_some()
+}
+
+/// What looks like the failure of another panpan and has a code nobody declared: of such a code only the
+/// status is known, and nothing it says about effects is believed.
+fn unknown(failure: Failure, status: u16) -> Failure {
+    let kind = Kind::of(&format!("HTTP_{status}"));
+    let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
+    let code = failure.code().as_str().to_owned();
+    let effect = Failure::new(kind.clone()).effect();
+    let failure = failure.restated(kind).with_effect(effect);
+    failure.with_detail("code", code)
 }
 
 /// What another panpan said, as it said it. Who spoke is told by the names things behind it have here;
