@@ -168,7 +168,10 @@ impl Walk {
         let words = ["call", "demo/echo", "a=1"].map(str::to_owned);
         let answered = process::ended(&words, &self.folder, &self.variables);
         assert!(answered.status.success(), "{answered:?}");
-        let killed = std::process::Command::new("kill").args(arguments).status();
+        // The shell's own: a bare machine has no program of that name.
+        let command = format!("kill {}", arguments.join(" "));
+        let mut shell = std::process::Command::new("sh");
+        let killed = shell.args(["-c", &command]).status();
         assert!(killed.unwrap().success());
         let server = self.server.as_ref().unwrap();
         server.wait_for("the sources were read again");
