@@ -355,6 +355,14 @@ async fn what_is_internal_cannot_be_told_from_what_is_absent() {
             post(
                 server,
                 anyone,
+                &format!("/operations/{name}"),
+                &[("accept", "text/event-stream")],
+                &json!({}),
+            )
+            .await,
+            post(
+                server,
+                anyone,
                 "/subscribe",
                 &[],
                 &json!({"operation": name}),
@@ -368,6 +376,7 @@ async fn what_is_internal_cannot_be_told_from_what_is_absent() {
     };
     // As long as the internal one, and as far from every other name.
     assert_eq!(told("test/hidden").await, told("test/hiddex").await);
+    assert_eq!(told("test/hushed").await, told("test/hushex").await);
     let metrics = get(&server, &anyone, "/metrics").await.text();
     assert!(!metrics.contains("test/hid"), "{metrics}");
 }

@@ -9,7 +9,7 @@ use futures_util::stream;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::operation::OperationType;
+use panpan_contract::operation::{OperationType, Visibility};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{Answer, CallRequest};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -35,7 +35,7 @@ pub(super) struct Received {
 
 /// Takes a request in: which dialect it wants, its body, and who sent it, which comes before what they
 /// want.
-pub(super) async fn receive(
+async fn receive(
     house: &House,
     visitor: Visitor,
     request: Request,
@@ -55,6 +55,15 @@ pub(super) async fn receive(
         }),
         Err(failure) => Err(answer::refused(house, dialect, "", failure)),
     }
+}
+
+/// The same for a request the router led here, which carries who sent it.
+pub(super) async fn receive_led(
+    house: &House,
+    request: Request,
+    own: Dialect,
+) -> Result<Received, Response> {
+    receive(house, visitor(request.extensions()), request, own).await
 }
 
 impl Received {
@@ -109,14 +118,7 @@ pub(super) async fn named(
         Ok(Path(operation)) => operation,
         Err(rejection) => return unreadable_path(&house, &rejection),
     };
-    let received = match receive(
-        &house,
-        visitor(request.extensions()),
-        request,
-        Dialect::Problem,
-    )
-    .await
-    {
+    let received = match receive_led(&house, request, Dialect::Problem).await {
         Ok(received) => received,
         Err(response) => return response,
     };
@@ -136,11 +138,15 @@ pub(super) async fn named(
     }
 }
 
-/// Whether what is called gives items instead of one answer. Who may have them is not asked here.
+/// Whether what is called gives items instead of one answer. Who may have them is not asked here; what is
+/// internal is answered as what is absent.
 fn gives_items(house: &House, request: &CallRequest) -> bool {
-    let registry = house.0.desk.dispatcher().registry();
-    let operation = registry.get(&request.operation);
-    operation.is_some_and(|it| it.spec().op_type == OperationType::Subscription)
+    house.0.desk.dispatcher().look(|registry| {
+        let spec = registry.get(&request.operation).map(|it| it.spec());
+        spec.is_some_and(|it| {
+            it.op_type == OperationType::Subscription && it.visibility == Visibility::External
+        })
+    })
 }
 
 async fn respond(
@@ -162,14 +168,7 @@ async fn respond(
 
 /// `POST /batch`: a list of calls, answered in its order.
 pub(super) async fn batch(State(house): State<House>, request: Request) -> Response {
-    let received = match receive(
-        &house,
-        visitor(request.extensions()),
-        request,
-        Dialect::Call,
-    )
-    .await
-    {
+    let received = match receive_led(&house, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };

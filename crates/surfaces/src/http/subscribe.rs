@@ -18,10 +18,9 @@ use panpan_contract::{Failure, Redacted, codes};
 use panpan_runtime::CallRequest;
 use serde::Serialize;
 
-use super::call::{Received, receive};
+use super::call::{Received, receive_led};
 use super::decode::Asked;
 use super::door::REQUEST_ID;
-use super::door::visitor;
 use super::{House, answer};
 use crate::desk::Surface;
 use crate::items::Items;
@@ -31,14 +30,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `POST /subscribe`.
 pub(super) async fn subscribe(State(house): State<House>, request: Request) -> Response {
-    let received = match receive(
-        &house,
-        visitor(request.extensions()),
-        request,
-        Dialect::Call,
-    )
-    .await
-    {
+    let received = match receive_led(&house, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };

@@ -97,7 +97,7 @@ fn spec(name: &str, op_type: OperationType) -> OperationSpec {
 
 /// `test/echo`, `test/typed` (takes a number), `test/fail` (by code), `test/see` (remembers), `test/hold`
 /// and `test/change` (wait at the gate), `test/endless` (a stream), `test/scoped`, `test/granted`,
-/// `test/hidden`.
+/// `test/hidden`, `test/hushed` (a hidden stream).
 pub(crate) fn registry(probe: &Probe) -> Registry {
     let echo =
         |_: Context, input: Arc<Value>| async move { Ok::<_, Failure>(Value::clone(&input)) };
@@ -127,6 +127,10 @@ pub(crate) fn registry(probe: &Probe) -> Registry {
         .register(spec("test/hold", OperationType::Query), hold(probe))
         .register(spec("test/change", OperationType::Mutation), hold(probe))
         .add(endless(probe))
+        .add(endless(probe).with(|spec| {
+            spec.name = "test/hushed".parse().unwrap();
+            spec.visibility = Visibility::Internal;
+        }))
         .with_services();
     registry.build().unwrap()
 }
