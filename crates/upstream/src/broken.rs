@@ -7,6 +7,8 @@ use std::time::Duration;
 use panpan_contract::classify::NetworkFailure;
 use rustls::CertificateError;
 
+use crate::wire::{NoAddress, TooLong, WireError};
+
 /// How many sources of an error are looked at; a chain may be endless.
 const CHAIN_LIMIT: usize = 32;
 
@@ -113,29 +115,19 @@ impl Broken {
     }
 
     /// What an error says broke.
-    pub(crate) fn of(error: &reqwest::Error) -> Self {
-        if error.is_dns() {
+    pub(crate) fn of(error: &WireError) -> Self {
+        if find::<NoAddress>(error).is_some() {
             return Broken::Dns;
         }
         if let Some(error) = find::<rustls::Error>(error) {
             return of_tls(error);
         }
-        if error.is_timeout() {
-            return timeout(error);
+        let broken = chain(error).find_map(of_cause);
+        match (broken.unwrap_or(Broken::Connection), error) {
+            (Broken::ConnectTimeout, WireError::Cut(_)) => Broken::BodyTimeout,
+            (Broken::ConnectTimeout, error) if error.had_connection() => Broken::HeadTimeout,
+            (broken, _) => broken,
         }
-        chain(error)
-            .find_map(of_cause)
-            .unwrap_or(Broken::Connection)
-    }
-}
-
-fn timeout(error: &reqwest::Error) -> Broken {
-    if error.is_connect() {
-        Broken::ConnectTimeout
-    } else if error.is_body() || error.is_decode() {
-        Broken::BodyTimeout
-    } else {
-        Broken::HeadTimeout
     }
 }
 
@@ -165,7 +157,11 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<Broken> {
     if let Some(error) = cause.downcast_ref::<hyper::Error>() {
         return of_http(error);
     }
+    if cause.is::<TooLong>() {
+        return Some(Broken::ConnectTimeout);
+    }
     match cause.downcast_ref::<io::Error>()?.kind() {
+        io::ErrorKind::TimedOut => Some(Broken::ConnectTimeout),
         io::ErrorKind::ConnectionRefused => Some(Broken::Refused),
         io::ErrorKind::HostUnreachable
         | io::ErrorKind::NetworkUnreachable

@@ -12,17 +12,15 @@ mod lift;
 pub mod mcp;
 pub mod remote;
 mod service;
-mod tls;
 mod trouble;
+mod wire;
 
 pub use classify::{Answer, classify};
-pub use client::{
-    Client, ClientSettings, Incoming, IncomingStream, Lookup, Lookups, Outgoing, SystemLookup,
-};
+pub use client::{Client, ClientSettings, Incoming, IncomingStream, Outgoing};
 pub use events::{EVENT_BYTES_LIMIT, Event};
 pub use guard::{Allowed, AllowedError, Forbidden, Refusal, Trust, check_address, check_url};
-pub use reqwest::header;
-pub use reqwest::{Method, Url};
+pub use http::{Method, header};
 pub use service::{BindingError, Service};
-pub use tls::SetupError;
 pub use trouble::Stake;
+pub use url::Url;
+pub use wire::{Lookup, Lookups, SetupError, SystemLookup};

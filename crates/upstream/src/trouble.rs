@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use panpan_contract::failure::{Cause, Upstream};
 use panpan_contract::{Effect, Failure, Kind, codes};
-use reqwest::Url;
+use url::Url;
 
 use crate::broken::{Broken, find};
 use crate::guard::Refusal;
+use crate::wire::WireError;
 
 /// What is at stake when a request was sent and its answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,14 +80,26 @@ pub(crate) fn shown(url: &Url) -> String {
 
 impl Trouble {
     /// The failure an error stands for.
-    pub(crate) fn of(&self, error: reqwest::Error) -> Failure {
-        let error = error.without_url();
-        if let Some(refusal) = find::<Refusal>(&error) {
+    pub(crate) fn of(&self, error: &WireError) -> Failure {
+        if let WireError::Address(_) = error {
+            return self.unsendable().caused_by(error);
+        }
+        if let Some(refusal) = find::<Refusal>(error) {
             return self.blocked(refusal);
         }
-        let broken = Broken::of(&error);
-        let is_sent = !error.is_connect() && self.sent.may_be();
-        self.failure(broken, is_sent).caused_by(&error)
+        let is_sent = error.had_connection() && self.sent.may_be();
+        self.failure(Broken::of(error), is_sent).caused_by(error)
+    }
+
+    /// Nothing was sent: usually for a value in the address that is too long for one.
+    fn unsendable(&self) -> Failure {
+        let length = self.url.as_str().len();
+        let failure = Failure::new(codes::ERR_VALIDATION_FAILED)
+            .with_message(format!("no request can carry an address of {length} bytes"))
+            .with_detail("reason", "address")
+            .with_effect(self.effect_before())
+            .with_actions(["Give less of what becomes part of the address"]);
+        self.located(failure)
     }
 
     /// Nothing came in time.

@@ -3,16 +3,17 @@
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
 use panpan_contract::failure::Upstream;
 use panpan_contract::{Effect, Failure, codes};
-use reqwest::header::{CONTENT_TYPE, HeaderMap};
-use reqwest::{Response, Url};
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 use crate::classify::{Answer, classify};
 use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
 use crate::trouble::{Stake, Trouble, shown};
+use crate::wire::Reply;
 
 /// How much of the body of a failing answer is read, in bytes; what lies behind is not looked at.
 const FAILING_BYTES: usize = 1024 * 1024;
@@ -85,7 +86,7 @@ impl fmt::Debug for Incoming {
 /// An answer that has begun; dropping it ends it.
 #[derive(Debug)]
 pub struct IncomingStream {
-    response: Response,
+    reply: Reply,
     trouble: Trouble,
     deadline: Instant,
     limit: usize,
@@ -95,14 +96,14 @@ pub struct IncomingStream {
 
 impl IncomingStream {
     pub(super) fn new(
-        response: Response,
+        reply: Reply,
         trouble: Trouble,
         deadline: Instant,
         limit: usize,
         redirects: usize,
     ) -> Self {
         Self {
-            response,
+            reply,
             trouble,
             deadline,
             limit,
@@ -113,12 +114,12 @@ impl IncomingStream {
 
     /// The status.
     pub fn status(&self) -> u16 {
-        self.response.status().as_u16()
+        self.reply.status().as_u16()
     }
 
     /// The headers.
     pub fn headers(&self) -> &HeaderMap {
-        self.response.headers()
+        self.reply.headers()
     }
 
     /// Who answers, after redirects.
@@ -138,8 +139,8 @@ impl IncomingStream {
             if let Some(event) = self.events.next() {
                 return Ok(Some(event));
             }
-            let bytes = self.response.chunk().await;
-            match bytes.map_err(|error| self.trouble.of(error))? {
+            let bytes = self.reply.chunk().await;
+            match bytes.map_err(|error| self.trouble.of(&error))? {
                 Some(bytes) => {
                     let fed = self.events.feed(&bytes);
                     fed.map_err(|_| self.too_large(EVENT_BYTES_LIMIT))?;
@@ -168,7 +169,7 @@ impl IncomingStream {
         };
         Ok(Incoming {
             status: self.status(),
-            headers: std::mem::take(self.response.headers_mut()),
+            headers: self.reply.take_headers(),
             body: body.freeze(),
             is_cut,
             after_write: self.trouble.earlier && self.trouble.stake != Stake::Nothing,
@@ -180,9 +181,9 @@ impl IncomingStream {
     /// Reads to the end or to the limit; tells whether it was the end.
     async fn fill(&mut self, body: &mut BytesMut, limit: usize) -> Result<bool, Failure> {
         loop {
-            let chunk = timeout_at(self.deadline, self.response.chunk()).await;
+            let chunk = timeout_at(self.deadline, self.reply.chunk()).await;
             let chunk = chunk.map_err(|_| self.trouble.stall())?;
-            let Some(bytes) = chunk.map_err(|error| self.trouble.of(error))? else {
+            let Some(bytes) = chunk.map_err(|error| self.trouble.of(&error))? else {
                 return Ok(true);
             };
             let room = limit - body.len();

@@ -1,40 +1,30 @@
 //! The client everything goes out through: guarded, bounded, repeating nothing.
 //!
 //! An answer of any status is an answer; what it means is told by `classify`. A failure here says that
-//! there is no answer, and what is known about side effects. Redirects are in `redirect`, names in
-//! `resolve`, reading the answer in `incoming`.
+//! there is no answer, and what is known about side effects. Redirects are in `redirect`, reading the
+//! answer in `incoming`; names, connections and bytes are the business of `wire`.
 
-mod body;
 mod incoming;
 mod outgoing;
 mod redirect;
-mod resolve;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::Failure;
-use reqwest::{Request, Response};
 use tokio::time::{Instant, timeout_at};
 
 pub use incoming::{Incoming, IncomingStream};
 pub use outgoing::Outgoing;
-pub use resolve::{Lookup, Lookups, SystemLookup};
 
 use crate::guard::{Allowed, Trust, check_url};
-use crate::tls::{self, SetupError};
 use crate::trouble::{Sent, Trouble};
-use body::Tracked;
+use crate::wire::{self, Lookup, Payload, Reply, Resolver, SetupError, SystemLookup, Wire};
 use redirect::{Step, Trip};
-use resolve::Resolver;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
-
-/// How long a connection nobody uses is kept. Less than servers keep one: a request on a connection that
-/// is just being closed is lost, and for a write nobody knows whether it was done.
-const IDLE: Duration = Duration::from_secs(4);
 
 /// The longest an answer is waited for, when whoever asks names a time beyond all clocks.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -80,9 +70,9 @@ pub struct Client(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     /// Connects to addresses that may be connected to, and to no others.
-    public: reqwest::Client,
+    public: Wire,
     /// Connects to whatever address a host has that the operator named.
-    named: reqwest::Client,
+    named: Wire,
     allowed: Allowed,
 }
 
@@ -91,22 +81,17 @@ impl Client {
     ///
     /// Where the system trusts no certificates and none are given, every HTTPS server is refused.
     pub fn new(settings: ClientSettings) -> Result<Self, SetupError> {
-        let tls = match tls::trusting(settings.ca.as_deref()) {
-            Err(SetupError::Tls(_)) if settings.ca.is_none() => tls::trusting_nobody()?,
+        let tls = match wire::trusting(settings.ca.as_deref()) {
+            Err(SetupError::Tls(_)) if settings.ca.is_none() => wire::trusting_nobody()?,
             tls => tls?,
         };
-        let build = |resolver: Resolver| {
-            tls::obedient(tls.clone())
-                .connect_timeout(settings.connect_timeout)
-                .pool_idle_timeout(IDLE)
-                .dns_resolver(resolver)
-                .build()
-                .map_err(SetupError::Client)
-        };
         let lookup = &settings.lookup;
+        let guarded = Resolver::guarded(lookup.clone(), settings.allowed.clone());
+        let trusting = Resolver::trusting(lookup.clone());
+        let wire = |resolver| Wire::new(tls.clone(), resolver, settings.connect_timeout);
         Ok(Self(Arc::new(Inner {
-            public: build(Resolver::guarded(lookup.clone(), settings.allowed.clone()))?,
-            named: build(Resolver::trusting(lookup.clone()))?,
+            public: wire(guarded),
+            named: wire(trusting),
             allowed: settings.allowed,
         })))
     }
@@ -139,7 +124,7 @@ impl Client {
         trip: &Trip,
         trouble: &Trouble,
         deadline: Instant,
-    ) -> Result<Response, Failure> {
+    ) -> Result<Reply, Failure> {
         let Outgoing {
             method,
             url,
@@ -148,19 +133,16 @@ impl Client {
             ..
         } = &trip.outgoing;
         let trust = check_url(url, &self.0.allowed).map_err(|refusal| trouble.blocked(&refusal))?;
-        let client = match trust {
+        let wire = match trust {
             Trust::Named => &self.0.named,
             Trust::Public => &self.0.public,
         };
-        let mut request = Request::new(method.clone(), url.clone());
-        *request.headers_mut() = headers.clone();
-        *request.body_mut() = body
-            .as_ref()
-            .map(|bytes| Tracked::body(bytes.clone(), trouble.sent.clone()));
-        let answered = timeout_at(deadline, client.execute(request)).await;
+        let payload = Payload::new(body.clone(), Some(trouble.sent.clone()));
+        let sending = wire.send(method.clone(), url, headers.clone(), payload);
+        let answered = timeout_at(deadline, sending).await;
         answered
             .map_err(|_| trouble.silence())?
-            .map_err(|error| trouble.of(error))
+            .map_err(|error| trouble.of(&error))
     }
 }
 

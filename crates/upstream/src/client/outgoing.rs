@@ -4,8 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, HeaderName};
-use reqwest::{Method, Url};
+use http::Method;
+use http::header::{HeaderMap, HeaderName};
+use url::Url;
 
 use crate::trouble::{Stake, shown};
 

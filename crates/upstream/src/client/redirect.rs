@@ -1,15 +1,17 @@
 //! Redirects, followed by hand: where to, with what, and when no further.
 
+use http::header::{self, HeaderMap, HeaderName};
+use http::{Method, StatusCode};
 use panpan_contract::failure::Upstream;
 use panpan_contract::redact::is_sensitive_name;
 use panpan_contract::{Failure, codes};
-use reqwest::header::{self, HeaderMap, HeaderName};
-use reqwest::{Method, Response, StatusCode, Url};
+use url::Url;
 
 use super::outgoing::{CONNECTION, Outgoing};
 use super::sent;
 use crate::guard::{Forbidden, Refusal};
 use crate::trouble::Trouble;
+use crate::wire::Reply;
 
 /// A request and where it has been.
 #[derive(Debug)]
@@ -79,9 +81,9 @@ impl Trip {
     }
 
     /// Takes the step an answer asks for.
-    pub(super) fn step(&mut self, response: &Response, trouble: &Trouble) -> Result<Step, Failure> {
-        let location = response.headers().get(header::LOCATION);
-        let (true, Some(location)) = (follows(response.status()), location) else {
+    pub(super) fn step(&mut self, reply: &Reply, trouble: &Trouble) -> Result<Step, Failure> {
+        let location = reply.headers().get(header::LOCATION);
+        let (true, Some(location)) = (follows(reply.status()), location) else {
             return Ok(Step::Arrived);
         };
         if self.outgoing.redirects_limit == 0 {
@@ -91,9 +93,8 @@ impl Trip {
             .to_str()
             .ok()
             .and_then(|text| self.outgoing.url.join(text).ok());
-        let target =
-            target.ok_or_else(|| self.stuck(Stuck::Unusable, response.status(), trouble))?;
-        self.turn(response.status(), target, trouble)?;
+        let target = target.ok_or_else(|| self.stuck(Stuck::Unusable, reply.status(), trouble))?;
+        self.turn(reply.status(), target, trouble)?;
         Ok(Step::On)
     }
 

@@ -10,7 +10,7 @@ mod ports;
 
 use std::net::IpAddr;
 
-use reqwest::Url;
+use url::Url;
 
 pub use allowed::{Allowed, AllowedError};
 

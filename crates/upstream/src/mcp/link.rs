@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_runtime::Credentials;
-use reqwest::Url;
 use rmcp::model::{ClientRequest, RequestMetaObject};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -18,7 +17,7 @@ use super::error::McpError;
 use super::live::Live;
 use super::settings::{McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError};
 use super::web::Web;
-use crate::remote::http_client;
+use crate::remote::wire;
 
 /// How long a server is left alone after the second failure in a row; doubled with each further one.
 pub const FIRST_REST: Duration = Duration::from_millis(200);
@@ -45,7 +44,7 @@ pub(super) struct Link {
 #[derive(Debug)]
 enum Reach {
     Child(McpCommand),
-    Web { web: Web, url: Url },
+    Web(Box<Web>),
 }
 
 #[derive(Debug, Default)]
@@ -73,15 +72,16 @@ impl Link {
             McpPlace::Http(address) => {
                 let (url, headers) = (address.parsed()?, address.header_map()?);
                 let ca = address.ca.as_deref();
-                let client = http_client(&url, ca, settings.patience.start)
-                    .map_err(McpSettingsError::Client)?;
+                let wire =
+                    wire(&url, ca, settings.patience.start).map_err(McpSettingsError::Client)?;
                 let ear = ear.clone();
                 let web = Web {
-                    client,
+                    wire,
+                    url,
                     headers,
                     ear,
                 };
-                Reach::Web { web, url }
+                Reach::Web(Box::new(web))
             }
         };
         Ok(Self {
@@ -162,9 +162,12 @@ impl Link {
         let ear = self.ear.anew();
         match &self.reach {
             Reach::Child(command) => Live::with_child(&self.namespace, command, ear).await,
-            Reach::Web { web, url } => {
-                let web = Web { ear, ..web.clone() };
-                Live::with_web(web, url.as_str()).await
+            Reach::Web(web) => {
+                let web = Web {
+                    ear,
+                    ..(**web).clone()
+                };
+                Live::with_web(web).await
             }
         }
     }

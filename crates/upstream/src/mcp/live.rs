@@ -84,9 +84,9 @@ impl Live {
     }
 
     /// Shakes hands with a server that listens.
-    pub(super) async fn with_web(web: Web, url: &str) -> Result<Self, McpError> {
+    pub(super) async fn with_web(web: Web) -> Result<Self, McpError> {
         let ear = web.ear.clone();
-        let config = StreamableHttpClientTransportConfig::with_uri(url)
+        let config = StreamableHttpClientTransportConfig::with_uri(web.url.as_str())
             .max_sse_event_size(ANSWER_BYTES_LIMIT)
             // How many calls run at once is limited where they come in.
             .max_concurrent_requests(REQUESTS_AT_ONCE)

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::Secret;
 use panpan_runtime::Credentials;
-use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
 
 /// Headers the protocol sets itself.
 const RESERVED_HEADERS: [&str; 6] = [
@@ -105,7 +105,7 @@ pub enum McpSettingsError {
     },
     /// The HTTP client cannot be made.
     #[error("the HTTP client of the MCP server cannot be set up")]
-    Client(#[source] crate::remote::RemoteError),
+    Client(#[source] crate::wire::SetupError),
     /// There is nothing to start.
     #[error("there is no program to start")]
     NoProgram,

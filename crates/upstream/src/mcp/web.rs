@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, RequestBuilder, Response};
+use http::Method;
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
@@ -17,11 +18,13 @@ use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
+use url::Url;
 
 use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
 use crate::broken::Broken;
+use crate::wire::{Payload, Reply, Wire, WireError};
 
 /// The longest answer that is read, in bytes; also the longest event of a stream.
 pub const ANSWER_BYTES_LIMIT: usize = 16 * 1024 * 1024;
@@ -32,9 +35,9 @@ const REFUSAL_BYTES_LIMIT: usize = 64 * 1024;
 /// The headers of a refusal that say when to come back, or what kind of answer it is.
 const KEPT_HEADERS: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
 
-const ACCEPTED: &str = "application/json, text/event-stream";
+const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: &str = "text/event-stream";
-const JSON: &str = "application/json";
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -44,50 +47,50 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 /// An address that is posted to, with what is presented there.
 #[derive(Clone, Debug)]
 pub(super) struct Web {
-    pub(super) client: Client,
+    pub(super) wire: Wire,
+    pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) ear: Ear,
 }
 
 impl Web {
-    fn dressed(
+    async fn send(
         &self,
-        request: RequestBuilder,
+        method: Method,
         session: Option<&Arc<str>>,
-        headers: Headers,
-    ) -> RequestBuilder {
-        let mut request = request
-            .header(ACCEPT, ACCEPTED)
-            .headers(self.headers.clone());
-        for (name, value) in headers {
-            request = request.header(name, value);
+        extra: Headers,
+        body: Option<Vec<u8>>,
+    ) -> Result<Reply, Failed> {
+        let mut headers = self.headers.clone();
+        headers.insert(ACCEPT, ACCEPTED);
+        if body.is_some() {
+            headers.insert(CONTENT_TYPE, JSON);
         }
-        match session {
-            Some(session) => request.header(SESSION, &**session),
-            None => request,
-        }
+        let session = session.and_then(|session| HeaderValue::from_str(session).ok());
+        headers.extend(session.map(|session| (SESSION, session)));
+        headers.extend(extra);
+        let payload = Payload::new(body.map(Bytes::from), None);
+        let sent = self.wire.send(method, &self.url, headers, payload).await;
+        sent.map_err(network)
     }
 
     async fn accepted(
         &self,
-        response: Response,
+        reply: Reply,
         message: &ClientJsonRpcMessage,
     ) -> Result<StreamableHttpPostResponse, Failed> {
-        let session = response.headers().get(SESSION);
+        let session = reply.headers().get(SESSION);
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
-        if is_kind(&response, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(
-                self.events(response),
-                session,
-            ));
+        if is_kind(&reply, EVENTS) {
+            return Ok(StreamableHttpPostResponse::Sse(self.events(reply), session));
         }
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         if !is_request {
             // What is said to a message that wants no answer makes no difference.
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let head = head(&response);
-        let body = read(response, ANSWER_BYTES_LIMIT).await?;
+        let head = head(&reply);
+        let body = read(reply, ANSWER_BYTES_LIMIT).await?;
         if body.len() > ANSWER_BYTES_LIMIT {
             let reason = format!("an answer has more than {ANSWER_BYTES_LIMIT} bytes");
             return Err(StreamableHttpError::Client(McpError::Nonsense(reason)));
@@ -99,10 +102,10 @@ impl Web {
     }
 
     /// The events of a stream, each within bounds.
-    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn events(&self, reply: Reply) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut room = Room::default();
-        let bytes = response.bytes_stream().map(move |chunk| {
-            let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
+        let bytes = reply.into_chunks().map(move |chunk| {
+            let chunk = chunk.map_err(std::io::Error::other)?;
             room.take(&chunk)?;
             Ok::<_, std::io::Error>(chunk)
         });
@@ -118,41 +121,37 @@ impl StreamableHttpClient for Web {
 
     async fn post_message(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let body = serde_json::to_vec(&message)?;
-        let request = self
-            .dressed(self.client.post(&*uri), session_id.as_ref(), custom_headers)
-            .header(CONTENT_TYPE, JSON)
-            .body(body);
-        let response = request.send().await.map_err(network)?;
-        let status = response.status().as_u16();
+        let session = session_id.as_ref();
+        let reply = self.send(Method::POST, session, custom_headers, Some(body));
+        let reply = reply.await?;
+        let status = reply.status().as_u16();
         match status {
             202 | 204 => return Ok(StreamableHttpPostResponse::Accepted),
             404 if session_id.is_some() => return Err(StreamableHttpError::SessionExpired),
             _ => {}
         }
         if !(200..300).contains(&status) {
-            return refused(response, &message, session_id.is_some()).await;
+            return refused(reply, &message, session_id.is_some()).await;
         }
-        self.accepted(response, &message).await
+        self.accepted(reply, &message).await
     }
 
     async fn delete_session(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         session_id: Arc<str>,
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<(), Failed> {
-        let request = self.client.delete(&*uri);
-        let request = self.dressed(request, Some(&session_id), custom_headers);
-        let response = request.send().await.map_err(network)?;
-        if response.status().is_success() {
+        let reply = self.send(Method::DELETE, Some(&session_id), custom_headers, None);
+        if reply.await?.status().is_success() {
             Ok(())
         } else {
             Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
@@ -161,34 +160,32 @@ impl StreamableHttpClient for Web {
 
     async fn get_stream(
         &self,
-        uri: Arc<str>,
+        _: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
         _: Option<String>,
-        custom_headers: Headers,
+        mut headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
-        let request = self.client.get(&*uri);
-        let mut request = self.dressed(request, session_id.as_ref(), custom_headers);
-        if let Some(last) = last_event_id {
-            request = request.header(LAST_EVENT, last);
-        }
-        let response = request.send().await.map_err(network)?;
+        let last = last_event_id.and_then(|last| HeaderValue::try_from(last).ok());
+        headers.extend(last.map(|last| (LAST_EVENT, last)));
+        let reply = self.send(Method::GET, session_id.as_ref(), headers, None);
+        let reply = reply.await?;
         // Whatever else a server answers here, it has no such stream, and answers well without it.
-        if !response.status().is_success() || !is_kind(&response, EVENTS) {
+        if !reply.status().is_success() || !is_kind(&reply, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(response))
+        Ok(self.events(reply))
     }
 }
 
 /// A refusal in the protocol is one of the protocol, except where its status says more.
 async fn refused(
-    response: Response,
+    reply: Reply,
     message: &ClientJsonRpcMessage,
     has_session: bool,
 ) -> Result<StreamableHttpPostResponse, Failed> {
-    let head = head(&response);
-    let body = read(response, REFUSAL_BYTES_LIMIT).await?;
+    let head = head(&reply);
+    let body = read(reply, REFUSAL_BYTES_LIMIT).await?;
     let said = match foreign::message(body.trim_ascii()) {
         Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
         _ => None,
@@ -222,32 +219,31 @@ fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
     StreamableHttpPostResponse::Json(message, None)
 }
 
-fn network(error: reqwest::Error) -> Failed {
+fn network(error: WireError) -> Failed {
     StreamableHttpError::Client(McpError::Network {
         way: Broken::of(&error).way(),
-        sent: !error.is_connect(),
-        // The address may hold a key.
-        source: Box::new(error.without_url()),
+        sent: error.had_connection(),
+        source: Box::new(error),
     })
 }
 
-fn is_kind(response: &Response, kind: &str) -> bool {
-    let found = response.headers().get(CONTENT_TYPE);
+fn is_kind(reply: &Reply, kind: &str) -> bool {
+    let found = reply.headers().get(CONTENT_TYPE);
     let found = found.and_then(|value| value.to_str().ok());
     let found = found.and_then(|value| value.split(';').next());
     found.is_some_and(|value| value.trim().eq_ignore_ascii_case(kind))
 }
 
-fn head(response: &Response) -> HttpAnswer {
+fn head(reply: &Reply) -> HttpAnswer {
     let is_kept = |name: &str| {
         name == CONTENT_TYPE.as_str() || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
     };
-    let kept = response
+    let kept = reply
         .headers()
         .iter()
         .filter(|(name, _)| is_kept(name.as_str()));
     HttpAnswer {
-        status: response.status().as_u16(),
+        status: reply.status().as_u16(),
         headers: kept
             .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
             .collect(),
@@ -264,10 +260,10 @@ fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
 }
 
 /// Reads to the end, or as far as shows that there is more than the limit.
-async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, Failed> {
+async fn read(mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
     let mut body = Vec::new();
     while body.len() <= limit {
-        let Some(bytes) = response.chunk().await.map_err(network)? else {
+        let Some(bytes) = reply.chunk().await.map_err(network)? else {
             break;
         };
         let room = limit + 1 - body.len();

@@ -3,18 +3,19 @@
 //! Any server may listen at an address, and any proxy may answer in front of it: only what has the shape
 //! of a panpan's answer counts as one. Everything else is told as what it is.
 
+use http::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use jiff::Timestamp;
 use panpan_contract::dialect::{Dialect, RESIDUAL};
 use panpan_contract::read::{self, ReadError};
 use panpan_contract::{Effect, Failure};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
-use reqwest::{Response, Url};
 use serde_json::Value;
+use url::Url;
 use uuid::Uuid;
 
 use super::RemoteAnswer;
 use crate::classify::{Answer, classify};
 use crate::trouble::shown;
+use crate::wire::{Reply, WireError};
 
 /// The longest answer that is read, in bytes.
 pub const ANSWER_BYTES_LIMIT: usize = 16 * 1024 * 1024;
@@ -36,27 +37,27 @@ pub(super) struct Heard {
 
 impl Heard {
     /// Reads the whole answer, or as much of it as shows that it is too long.
-    pub(super) async fn of(mut response: Response) -> Result<Self, reqwest::Error> {
+    pub(super) async fn of(mut reply: Reply) -> Result<Self, WireError> {
         let mut body = Vec::new();
         while body.len() <= ANSWER_BYTES_LIMIT {
-            let Some(bytes) = response.chunk().await? else {
+            let Some(bytes) = reply.chunk().await? else {
                 break;
             };
             let room = ANSWER_BYTES_LIMIT + 1 - body.len();
             body.extend_from_slice(&bytes[..bytes.len().min(room)]);
         }
         Ok(Self {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
+            status: reply.status().as_u16(),
+            headers: reply.headers().clone(),
             body,
         })
     }
 
     /// An answer of which only the head was looked at.
-    pub(super) fn head(response: &Response) -> Self {
+    pub(super) fn head(reply: &Reply) -> Self {
         Self {
-            status: response.status().as_u16(),
-            headers: response.headers().clone(),
+            status: reply.status().as_u16(),
+            headers: reply.headers().clone(),
             body: Vec::new(),
         }
     }
@@ -153,7 +154,7 @@ mod tests {
 
     fn heard(status: u16, headers: &[(&'static str, &str)], body: &str) -> Heard {
         let headers = headers.iter().map(|(name, value)| {
-            let name = reqwest::header::HeaderName::from_static(name);
+            let name = http::header::HeaderName::from_static(name);
             (name, value.parse().unwrap())
         });
         Heard {

@@ -1,14 +1,15 @@
-//! Making the HTTP client: which addresses are taken, and what is presented there.
+//! Making ready to ask: which addresses are taken, and what is presented there.
 //!
 //! The address was written by whoever runs this program, so that any host will do.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::HeaderValue;
 use panpan_contract::Secret;
-use reqwest::header::HeaderValue;
-use reqwest::{Client, Url};
+use url::Url;
 
-use crate::tls::{self, SetupError};
+use crate::wire::{self, Resolver, SetupError, SystemLookup, Wire};
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -71,18 +72,14 @@ pub(super) fn bearer(token: &Secret<String>) -> Result<HeaderValue, RemoteError>
     Ok(value)
 }
 
-pub(crate) fn build(
-    url: &Url,
-    ca: Option<&[u8]>,
-    timeout: Duration,
-) -> Result<Client, RemoteError> {
+pub(crate) fn wire(url: &Url, ca: Option<&[u8]>, timeout: Duration) -> Result<Wire, SetupError> {
     let tls = if url.scheme() == "https" {
-        tls::trusting(ca)?
+        wire::trusting(ca)?
     } else {
-        tls::trusting_nobody()?
+        wire::trusting_nobody()?
     };
-    let builder = tls::obedient(tls).connect_timeout(CONNECT.min(timeout));
-    Ok(builder.build().map_err(SetupError::Client)?)
+    let resolver = Resolver::trusting(Arc::new(SystemLookup));
+    Ok(Wire::new(tls, resolver, CONNECT.min(timeout)))
 }
 
 #[cfg(test)]

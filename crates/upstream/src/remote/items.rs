@@ -3,12 +3,12 @@
 use panpan_contract::dialect::Dialect;
 use panpan_contract::read::{self, ReadError};
 use panpan_contract::{Effect, Failure};
-use reqwest::Response;
 use serde_json::Value;
 
 use super::answer::Heard;
 use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
 use crate::trouble::{Trouble, shown};
+use crate::wire::Reply;
 
 /// The name of the event that ends a subscription with a failure.
 const FAILED: &str = "error";
@@ -26,18 +26,18 @@ pub struct RemoteItems {
 
 #[derive(Debug)]
 enum Source {
-    Open(Response),
+    Open(Reply),
     Refused(Failure),
     Ended,
 }
 
 impl RemoteItems {
-    pub(super) async fn of(response: Response, trouble: Trouble) -> Result<Self, Failure> {
-        let head = Heard::head(&response);
+    pub(super) async fn of(reply: Reply, trouble: Trouble) -> Result<Self, Failure> {
+        let head = Heard::head(&reply);
         let source = if head.begins_a_stream() {
-            Source::Open(response)
+            Source::Open(reply)
         } else {
-            Source::Refused(refusal(response, &trouble).await?)
+            Source::Refused(refusal(reply, &trouble).await?)
         };
         Ok(Self {
             source,
@@ -68,13 +68,13 @@ impl RemoteItems {
                     return Ok(Some(item));
                 }
             }
-            let response = match &mut self.source {
-                Source::Open(response) => response,
+            let reply = match &mut self.source {
+                Source::Open(reply) => reply,
                 Source::Refused(failure) => return Ok(Some(Err(failure.clone()))),
                 Source::Ended => return Ok(None),
             };
-            let bytes = response.chunk().await;
-            match bytes.map_err(|error| self.trouble.of(error))? {
+            let bytes = reply.chunk().await;
+            match bytes.map_err(|error| self.trouble.of(&error))? {
                 Some(bytes) => self.feed(&bytes)?,
                 None if self.events.is_within_an_event() => return Err(self.trouble.cut()),
                 None => return Ok(None),
@@ -93,9 +93,9 @@ impl RemoteItems {
 }
 
 /// Why there are no items.
-async fn refusal(response: Response, trouble: &Trouble) -> Result<Failure, Failure> {
-    let heard = Heard::of(response).await;
-    let heard = heard.map_err(|error| trouble.of(error))?;
+async fn refusal(reply: Reply, trouble: &Trouble) -> Result<Failure, Failure> {
+    let heard = Heard::of(reply).await;
+    let heard = heard.map_err(|error| trouble.of(&error))?;
     match heard.read(&trouble.url)?.outcome {
         Err(failure) => Ok(failure),
         // One answer where items were asked for.

@@ -10,26 +10,32 @@ mod items;
 use std::fmt;
 use std::time::Duration;
 
+use http::Method;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use panpan_contract::operation::OperationType;
 use panpan_contract::redact::Opaque;
 use panpan_contract::{Failure, Secret};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
-use reqwest::{Client, RequestBuilder, Url};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
 use uuid::Uuid;
 
 pub use crate::events::EVENT_BYTES_LIMIT;
 use crate::trouble::{Sent, Stake, Trouble};
+use crate::wire::{Payload, Reply, Wire};
 pub use answer::ANSWER_BYTES_LIMIT;
 use answer::Heard;
 pub use client::RemoteError;
-pub(crate) use client::build as http_client;
+pub(crate) use client::wire;
 pub use items::RemoteItems;
 
 /// How much longer than a call's own time its answer is waited for: a server that runs out of time
 /// says so itself, and knows more about it.
 pub const PATIENCE: Duration = Duration::from_secs(3);
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// Where a panpan runs, and what to present there.
 #[derive(Clone, Debug)]
@@ -75,7 +81,7 @@ pub struct RemoteAnswer {
 /// A running panpan.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    client: Client,
+    wire: Wire,
     url: Url,
     authorization: Option<HeaderValue>,
     timeout: Duration,
@@ -87,7 +93,7 @@ impl Remote {
         let url = client::base(&settings.url)?;
         let authorization = settings.token.as_ref().map(client::bearer).transpose()?;
         Ok(Self {
-            client: client::build(&url, settings.ca.as_deref(), settings.timeout)?,
+            wire: client::wire(&url, settings.ca.as_deref(), settings.timeout)?,
             url,
             authorization,
             timeout: settings.timeout,
@@ -100,12 +106,12 @@ impl Remote {
     /// happened on the way, and what is known about side effects.
     pub async fn call(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
         let patience = self.patience(call);
-        let request = self.request("call", call, "application/json");
         let trouble = self.trouble(call, patience);
-        let sent = request.timeout(patience).send().await;
-        let response = sent.map_err(|error| trouble.of(error))?;
-        let heard = Heard::of(response).await;
-        heard.map_err(|error| trouble.of(error))?.read(&self.url)
+        let deadline = Instant::now() + patience;
+        let reply = self.send("call", call, JSON, &trouble, deadline).await?;
+        let heard = timeout_at(deadline, Heard::of(reply)).await;
+        let heard = heard.map_err(|_| trouble.stall())?;
+        heard.map_err(|error| trouble.of(&error))?.read(&self.url)
     }
 
     /// Asks for the items of a subscription. That it is refused is told by the first item.
@@ -113,12 +119,9 @@ impl Remote {
         let patience = self.patience(call);
         let trouble = self.trouble(call, patience);
         // The items take as long as they take; only that they begin is waited for.
-        let sending = self.request("subscribe", call, "text/event-stream").send();
-        let sent = tokio::time::timeout(patience, sending).await;
-        let response = sent
-            .map_err(|_| trouble.silence())?
-            .map_err(|error| trouble.of(error))?;
-        RemoteItems::of(response, trouble).await
+        let deadline = Instant::now() + patience;
+        let reply = self.send("subscribe", call, EVENTS, &trouble, deadline);
+        RemoteItems::of(reply.await?, trouble).await
     }
 
     fn trouble(&self, call: &RemoteCall, patience: Duration) -> Trouble {
@@ -139,20 +142,24 @@ impl Remote {
         })
     }
 
-    fn request(&self, path: &str, call: &RemoteCall, accept: &'static str) -> RequestBuilder {
+    async fn send(
+        &self,
+        path: &str,
+        call: &RemoteCall,
+        accept: HeaderValue,
+        trouble: &Trouble,
+        deadline: Instant,
+    ) -> Result<Reply, Failure> {
         let url = client::below(&self.url, path);
         let body = serde_json::to_vec(&Body::of(call))
             .expect("names are strings, and writing to memory does not fail");
-        let request = self
-            .client
-            .post(url)
-            .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, accept)
-            .body(body);
-        match &self.authorization {
-            Some(authorization) => request.header(AUTHORIZATION, authorization),
-            None => request,
-        }
+        let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, accept)]);
+        headers.extend(self.authorization.clone().map(|it| (AUTHORIZATION, it)));
+        let payload = Payload::new(Some(body.into()), None);
+        let sending = self.wire.send(Method::POST, &url, headers, payload);
+        let sent = timeout_at(deadline, sending).await;
+        sent.map_err(|_| trouble.silence())?
+            .map_err(|error| trouble.of(&error))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use http::header::CONTENT_ENCODING;
 use jiff::Timestamp;
 use panpan_contract::binding::{
     AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding,
@@ -13,7 +14,6 @@ use panpan_contract::failure::Upstream;
 use panpan_contract::operation::{OperationSpec, StatusPattern};
 use panpan_contract::retry::{self, parse_retry_after};
 use panpan_contract::{Failure, Kind, codes, read};
-use reqwest::header::CONTENT_ENCODING;
 use serde_json::{Map, Value};
 
 use crate::client::Incoming;

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::binding::{HttpBinding, Place};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure, Secret};
 use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
 use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Registration};
-use reqwest::Url;
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
+use url::Url;
 
 use crate::client::{Client, Incoming, IncomingStream, Outgoing};
 use crate::trouble::Stake;
@@ -122,7 +122,7 @@ struct Bound {
     service: Service,
     spec: OperationSpec,
     binding: HttpBinding,
-    method: reqwest::Method,
+    method: http::Method,
     base: Url,
     /// What every request carries.
     headers: HeaderMap,
@@ -133,7 +133,7 @@ impl Bound {
         let name = || spec.name.clone();
         let binding = HttpBinding::of(spec).ok_or_else(|| BindingError::Missing(name()))?;
         let binding = binding.map_err(|error| BindingError::Unreadable(name(), error))?;
-        let method = reqwest::Method::from_bytes(binding.method.as_bytes());
+        let method = http::Method::from_bytes(binding.method.as_bytes());
         let method = method.map_err(|_| BindingError::Method(name(), binding.method.clone()))?;
         let stated = binding.servers.iter().find_map(|it| Url::parse(it).ok());
         let base = service.base.clone().or(stated);

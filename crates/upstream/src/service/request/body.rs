@@ -3,9 +3,9 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
+use http::header::HeaderValue;
 use panpan_contract::binding::{BodyForm, Parameter, PartEncoding, Place, RequestBody, Style};
 use panpan_contract::pointer::joined;
-use reqwest::header::HeaderValue;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 

@@ -7,13 +7,13 @@ mod body;
 mod parameter;
 
 use bytes::Bytes;
+use http::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::binding::{HttpBinding, Parameter, Place};
 use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
 use panpan_contract::{Effect, Failure, codes};
-use reqwest::Url;
-use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
+use url::Url;
 
 /// A request without its method.
 #[derive(Debug)]

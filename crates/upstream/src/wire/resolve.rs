@@ -7,10 +7,24 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::Name;
+use panpan_runtime::BoxFuture;
+use tower_service::Service;
 
 use crate::guard::{Allowed, Refusal, check_address};
+
+/// Why there is no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoAddress {
+    /// The name has none.
+    #[error("the name has no address")]
+    Unknown(#[source] io::Error),
+    /// The name has one that may not be asked.
+    #[error("the name has an address that may not be asked")]
+    Refused(#[source] Refusal),
+}
 
 /// The addresses of a name, when they are known.
 pub type Lookups = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
@@ -34,8 +48,9 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Gives addresses to the HTTP client.
-pub(super) struct Resolver {
+/// Gives addresses to whoever connects.
+#[derive(Clone)]
+pub(crate) struct Resolver {
     lookup: Arc<dyn Lookup>,
     /// Which addresses are fine besides public ones; without it all are.
     guard: Option<Arc<Allowed>>,
@@ -43,7 +58,7 @@ pub(super) struct Resolver {
 
 impl Resolver {
     /// Gives addresses that may be connected to. One that may not spoils the name.
-    pub(super) fn guarded(lookup: Arc<dyn Lookup>, allowed: Allowed) -> Self {
+    pub(crate) fn guarded(lookup: Arc<dyn Lookup>, allowed: Allowed) -> Self {
         Self {
             lookup,
             guard: Some(Arc::new(allowed)),
@@ -51,7 +66,7 @@ impl Resolver {
     }
 
     /// Gives every address.
-    pub(super) fn trusting(lookup: Arc<dyn Lookup>) -> Self {
+    pub(crate) fn trusting(lookup: Arc<dyn Lookup>) -> Self {
         Self {
             lookup,
             guard: None,
@@ -68,21 +83,30 @@ impl fmt::Debug for Resolver {
     }
 }
 
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = NoAddress;
+    type Future = BoxFuture<'static, Result<Self::Response, NoAddress>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NoAddress>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
         let host = name.as_str().to_owned();
         let lookup = self.lookup.lookup(host.clone());
         let guard = self.guard.clone();
         Box::pin(async move {
-            let addresses = lookup.await?;
+            let addresses = lookup.await.map_err(NoAddress::Unknown)?;
             if addresses.is_empty() {
-                return Err(io::Error::from(io::ErrorKind::NotFound).into());
+                return Err(NoAddress::Unknown(io::ErrorKind::NotFound.into()));
             }
             if let Some(allowed) = guard {
-                check(&host, &addresses, &allowed)?;
+                check(&host, &addresses, &allowed).map_err(NoAddress::Refused)?;
             }
+            // Whoever connects knows the port.
             let addresses = addresses.into_iter().map(|ip| SocketAddr::new(ip, 0));
-            Ok(Box::new(addresses) as Addrs)
+            Ok(addresses.collect::<Vec<_>>().into_iter())
         })
     }
 }

@@ -10,25 +10,20 @@ use http_body::{Body, Frame, SizeHint};
 use crate::trouble::Sent;
 
 /// Bytes that mark that they were taken: until then nothing of the request has left.
-#[derive(Debug)]
-pub(super) struct Tracked {
+#[derive(Debug, Default)]
+pub(crate) struct Payload {
     bytes: Option<Bytes>,
-    sent: Sent,
+    sent: Option<Sent>,
 }
 
-impl Tracked {
-    pub(super) fn body(bytes: Bytes, sent: Sent) -> reqwest::Body {
-        if bytes.is_empty() {
-            return reqwest::Body::from(bytes);
-        }
-        reqwest::Body::wrap(Self {
-            bytes: Some(bytes),
-            sent,
-        })
+impl Payload {
+    /// The bytes of a body, and what is to be told once they are taken.
+    pub(crate) fn new(bytes: Option<Bytes>, sent: Option<Sent>) -> Self {
+        Self { bytes, sent }
     }
 }
 
-impl Body for Tracked {
+impl Body for Payload {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -36,12 +31,14 @@ impl Body for Tracked {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.sent.mark();
+        if let Some(sent) = &self.sent {
+            sent.mark();
+        }
         Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.bytes.is_none()
+        self.bytes.as_ref().is_none_or(Bytes::is_empty)
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -1,17 +1,16 @@
-//! Which certificates are trusted, and what every HTTP client here has in common.
-//!
-//! No client follows redirects by itself, uses a proxy or repeats anything: what it is told to send goes
-//! to the address it was given, once.
+//! Which certificates are trusted.
 
 use std::sync::Arc;
 
-use reqwest::{ClientBuilder, redirect, retry};
 use rustls::client::WantsClientCert;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use rustls_platform_verifier::Verifier;
+
+/// The only protocol spoken within TLS.
+const ALPN: &[u8] = b"http/1.1";
 
 /// Why no client can be made.
 #[derive(Debug, thiserror::Error)]
@@ -25,20 +24,6 @@ pub enum SetupError {
     /// TLS cannot be set up, usually for want of certificates to trust.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
-    /// The client cannot be set up.
-    #[error("the HTTP client cannot be set up")]
-    Client(#[source] reqwest::Error),
-}
-
-/// A client that does what it is told and nothing else.
-pub(crate) fn obedient(tls: ClientConfig) -> ClientBuilder {
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .no_proxy()
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .referer(false)
-        .user_agent(concat!("panpan/", env!("CARGO_PKG_VERSION")))
 }
 
 /// Trusts whom the system trusts, and these certificates as PEM besides.
@@ -70,7 +55,9 @@ fn versions(
 }
 
 fn finished(builder: ConfigBuilder<ClientConfig, WantsClientCert>) -> ClientConfig {
-    builder.with_no_client_auth()
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
