@@ -238,6 +238,27 @@ async fn a_handshake_that_hangs_or_ends_had_no_effect() {
     }
 }
 
+/// The longest address a request can carry, in bytes.
+const ADDRESS_BYTES_LIMIT: usize = 65_534;
+
+#[tokio::test]
+async fn an_address_too_long_for_a_request_is_not_sent() {
+    for (length, is_sent) in [
+        (ADDRESS_BYTES_LIMIT, true),
+        (ADDRESS_BYTES_LIMIT + 1, false),
+    ] {
+        let (url, _) = one(http("200 OK", "", "")).await;
+        let url = format!("{url}/{}", "a".repeat(length - url.len() - 1));
+        let mut outgoing = post(&url);
+        outgoing.body = None;
+        let answered = client().send(outgoing).await;
+        assert_eq!(answered.is_ok(), is_sent, "{length}");
+        if let Err(failure) = answered {
+            check(&failure, "ERR_VALIDATION_FAILED", "address", Effect::None);
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_answer_has_a_limit_and_both_sides_of_it_are_known() {
     for (length, is_read) in [(1000, true), (1001, false)] {

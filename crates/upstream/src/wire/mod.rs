@@ -11,13 +11,14 @@ mod tls;
 
 use std::fmt;
 use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
 use http::header::{HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
-use http_body::Body as _;
+use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -108,14 +109,10 @@ impl Reply {
         futures_util::stream::poll_fn(move |context| self.poll_chunk(context))
     }
 
-    fn poll_chunk(
-        &mut self,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<Bytes, WireError>>> {
-        use std::task::{Poll, ready};
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, WireError>>> {
         loop {
             let frame = Pin::new(self.0.body_mut()).poll_frame(context);
-            match ready!(frame).map(|frame| frame.map(http_body::Frame::into_data)) {
+            match ready!(frame).map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(bytes))) => return Poll::Ready(Some(Ok(bytes))),
                 // What follows the body is no part of it.
                 Some(Ok(Err(_))) => {}

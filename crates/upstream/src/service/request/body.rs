@@ -25,7 +25,7 @@ pub(super) fn write(
         return Ok(None);
     };
     let (media_type, bytes) = match body.form {
-        BodyForm::Json => (body.media_type.clone(), value.to_string().into_bytes()),
+        BodyForm::Json => (body.media_type.clone(), json(value)),
         BodyForm::Form => {
             let members = members(value, &at)?;
             (body.media_type.clone(), form(body, members).into_bytes())
@@ -38,6 +38,10 @@ pub(super) fn write(
     let reason = "no header can hold the media type of this body";
     let media_type = media_type.map_err(|_| Unsendable::new(at, reason))?;
     Ok(Some((media_type, bytes.into())))
+}
+
+fn json(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).expect("names are strings, and writing to memory does not fail")
 }
 
 fn members<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Unsendable> {
