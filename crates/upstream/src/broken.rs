@@ -21,6 +21,7 @@ pub(crate) enum Broken {
     Reset,
     Cut,
     NotHttp,
+    HeadTooLarge,
     CertificateExpired,
     CertificateIssuer,
     CertificateName,
@@ -73,6 +74,11 @@ impl Broken {
                 Socket,
                 "not_http",
                 "what answers at {url} does not speak HTTP",
+            ),
+            Broken::HeadTooLarge => (
+                Socket,
+                "head_too_large",
+                "the answer of {url} has more headers than are read",
             ),
             Broken::CertificateExpired => (
                 Tls,
@@ -177,7 +183,9 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<Broken> {
 }
 
 fn of_http(error: &hyper::Error) -> Option<Broken> {
-    if error.is_parse() {
+    if error.is_parse_too_large() {
+        Some(Broken::HeadTooLarge)
+    } else if error.is_parse() {
         Some(Broken::NotHttp)
     } else if error.is_incomplete_message() {
         Some(Broken::Cut)

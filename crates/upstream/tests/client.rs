@@ -238,6 +238,22 @@ async fn a_handshake_that_hangs_or_ends_had_no_effect() {
     }
 }
 
+/// How many headers of an answer are read.
+const HEADERS_LIMIT: usize = 100;
+
+#[tokio::test]
+async fn an_answer_with_too_many_headers_is_told_as_one() {
+    // Two are there already.
+    for (extra, is_read) in [(HEADERS_LIMIT - 2, true), (HEADERS_LIMIT - 1, false)] {
+        let (url, _) = one(http("200 OK", &"x: y\r\n".repeat(extra), "")).await;
+        let answered = client().send(get(&url)).await;
+        assert_eq!(answered.is_ok(), is_read, "{extra}");
+        if let Err(failure) = answered {
+            check(&failure, "ERR_SOCKET_ERROR", "head_too_large", Effect::None);
+        }
+    }
+}
+
 /// The longest address a request can carry, in bytes.
 const ADDRESS_BYTES_LIMIT: usize = 65_534;
 
