@@ -145,6 +145,9 @@ impl ServiceSource {
         for path in self.overlays.iter().chain(&all.overlays) {
             overlay(path, &mut contract.operations)?;
         }
+        for spec in &mut contract.operations {
+            spec.access_control.require(&self.scopes);
+        }
         let service = Service {
             name: self.namespace.clone(),
             base: self.url.clone(),

@@ -51,6 +51,8 @@ pub(crate) struct ServiceSource {
     pub(crate) url: Option<Url>,
     /// Overlays of its own.
     pub(crate) overlays: Vec<PathBuf>,
+    /// Scopes callers need for its operations, beside those the description asks for.
+    pub(crate) scopes: Vec<String>,
     /// Which of its operations are imported.
     pub(crate) filters: Filters,
     /// What it is asked with, by the names of its security schemes.
@@ -119,6 +121,7 @@ impl ServiceSource {
             file,
             url,
             overlays: Vec::new(),
+            scopes: Vec::new(),
             filters: Filters::default(),
             credentials: BTreeMap::new(),
             headers: BTreeMap::new(),

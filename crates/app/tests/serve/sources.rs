@@ -210,3 +210,58 @@ fn an_mcp_server_that_is_not_there_keeps_nobody_waiting() {
     server.hear("gone: an MCP server that is not there yet");
     assert_eq!(server.get("/readyz").status, 200);
 }
+
+#[test]
+fn the_scopes_of_a_source_are_needed_for_all_of_it() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let url = faulty.service.url(Place::Plain);
+    let program = env!("CARGO_BIN_EXE_panpan");
+    let config = format!(
+        "store = \"sqlite:panpan.db\"\n\
+         [[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\nscopes = [\"faulty:call\"]\n\
+         [[mcp_servers]]\nnamespace = \"inner\"\nscopes = [\"inner:call\"]\n\
+         command = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n\
+         directory = \"elsewhere\"\n"
+    );
+    // The inner one would read the file and start another.
+    fs::create_dir(folder.0.join("elsewhere")).unwrap();
+    fs::write(folder.0.join("panpan.toml"), config).unwrap();
+    let token = |scope: &str| {
+        let arguments = [
+            "token",
+            "new",
+            scope,
+            "--scope",
+            scope,
+            "--store",
+            "sqlite:panpan.db",
+        ];
+        let output = folder.panpan(&arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (faulty_token, inner_token) = (token("faulty:call"), token("inner:call"));
+    let server = Server::run(&mut folder.panpan(&["serve", "--listen", "127.0.0.1:0"]));
+    server.hear("stop with Ctrl-C");
+    for (operation, may, may_not) in [
+        ("faulty/echo", &faulty_token, &inner_token),
+        ("inner/demo__echo", &inner_token, &faulty_token),
+    ] {
+        let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+        for (headers, code) in [
+            (bearer(may), Value::Null),
+            (bearer(may_not), json!("FORBIDDEN")),
+            (String::new(), json!("FORBIDDEN")),
+        ] {
+            let input = json!({"text": "hi"});
+            let input = if operation.starts_with("inner") {
+                input
+            } else {
+                json!({})
+            };
+            let answer = call(&server, &headers, operation, input);
+            assert_eq!(answer["code"], code, "{operation}: {answer}");
+        }
+        assert!(!server.get("/search?limit=200").body.contains(operation));
+    }
+}

@@ -47,6 +47,7 @@ const FACTS: &[(&str, fn())] = by_name![
     child::a_closed_child_is_gone_and_stays_so,
     child::resources_prompts_and_completion_are_passed_on,
     child::several_servers_are_one_library,
+    child::what_a_server_has_is_there_only_for_callers_with_its_scopes,
     web::statuses_are_told_apart,
     web::nobody_listens_there,
     web::an_expired_session_is_renewed_and_the_call_runs_once,
