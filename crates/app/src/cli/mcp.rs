@@ -8,7 +8,7 @@ use panpan_surfaces::mcp::serve_stdio;
 use panpan_surfaces::{Anonymous, Caller, Desk};
 
 use super::Done;
-use super::error::Hinted;
+use super::error::{Hinted, hinted};
 use crate::config::{self, PipeFlags};
 use crate::house::{DRAIN, House};
 use crate::{library, reload, world};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
         .build()
         .context("cannot start the threads that serve calls")?;
     let house = runtime.block_on(House::open_with(&config.store, &config.sources));
-    let house = Arc::new(house?);
+    let house = Arc::new(house.map_err(|error| hinted("cannot serve MCP", error))?);
     let desk = desk(&house);
     runtime.block_on(library::lend(&desk, &house));
     let caller = runtime.block_on(caller(&desk))?;

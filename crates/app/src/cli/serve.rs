@@ -16,11 +16,11 @@ use tokio::net::TcpListener;
 use self::greeting::Greeting;
 use self::stop::Stop;
 use super::Done;
-use super::error::Hinted;
+use super::error::{Hinted, hinted};
 use crate::config::{self, Config, Flags};
 use crate::house::House;
 use crate::world::{self, Signals, tell, warn};
-use crate::{library, place, reload};
+use crate::{library, reload};
 
 /// Serves operations over MCP, HTTP, JSON-RPC and WebSocket.
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         None => None,
     };
     let house = House::open_with(&config.store, &config.sources).await;
-    let house = house.context(Hinted::new("cannot serve", hint(config)))?;
+    let house = house.map_err(|error| hinted("cannot serve", error))?;
     let house = Arc::new(house);
     let anonymous = anonymous(config, &house).await?;
     let listener = bind(config.listen).await?;
@@ -114,14 +114,6 @@ async fn anonymous(config: &Config, house: &House) -> anyhow::Result<Anonymous> 
     );
     let hint = "make one with `panpan token new NAME`, or say --allow-anonymous to serve everyone who can reach it";
     Err(Hinted::new(message, hint).into())
-}
-
-/// What to look at when there are no operations to serve.
-fn hint(config: &Config) -> &'static str {
-    match config.sources.is_empty() {
-        true => place::HINT,
-        false => "`panpan import openapi FILE` says more about a description",
-    }
 }
 
 fn settings(config: &Config) -> HttpSettings {

@@ -7,7 +7,7 @@ use std::{env, fs, io};
 use panpan_contract::Secret;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationSpec;
-use panpan_openapi::{ImportError, ImportOptions, Overlay, OverlayProblem, ParseError, Summary};
+use panpan_openapi::{ImportError, ImportOptions, OverlayProblem, ParseError, Summary};
 use panpan_runtime::{Builder, Credentials, Registration};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::mcp::McpSettingsError;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::bounded::Lengths;
 use super::written::SECRET_VARIABLE_PREFIX;
-use super::{ServiceSource, Sources, secret};
+use super::{OverlayFileError, ServiceSource, Sources, read_overlay, secret};
 
 /// The name of the secret that stands for every security scheme without one.
 const ANY: &str = "*";
@@ -65,7 +65,7 @@ pub(crate) enum LoadError {
     #[error("{0}: is no contract that can be used:{1}")]
     Contract(PathBuf, Listed),
     #[error("{0}: is no overlay that can be used")]
-    Overlay(PathBuf, #[source] panpan_openapi::OverlayError),
+    Overlay(PathBuf, #[source] OverlayFileError),
     #[error("{0}: does not fit the operations it is for:{1}")]
     Misfit(PathBuf, Listed),
     #[error("{0}: cannot be served:{1}")]
@@ -90,6 +90,40 @@ pub(crate) enum LoadError {
     },
     #[error("there is no built-in operation {0:?} to enable; there is http/call")]
     Enabled(String),
+}
+
+impl LoadError {
+    /// What to do about it.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Unreadable(..) => {
+                "name a file you may read; files named in panpan.toml are looked for beside it"
+            }
+            Self::Unparsed(..) | Self::Unimported(..) => {
+                "`panpan import openapi FILE` says more about a description"
+            }
+            Self::Contract(..) => "mend what is listed, or import the description again",
+            Self::Overlay(..) => {
+                "an overlay is a list \"operations\", each with \"match\" and what is to change; JSON, \
+                 YAML, or TOML in a file whose name ends in .toml"
+            }
+            Self::Misfit(..) => "`panpan import openapi FILE` shows which operations there are",
+            Self::Unbound(..) => {
+                "say where the service is: --openapi NAME=FILE@URL, or url in panpan.toml"
+            }
+            Self::Secret { .. } => {
+                "set the variable or write the file for the user who starts panpan, or name another \
+                 place in panpan.toml"
+            }
+            Self::Header { .. } => "a header has a name without spaces, and a value of one line",
+            Self::Allowed(_) => {
+                "name hosts and networks, as in billing.internal:8080 or 10.0.0.0/8"
+            }
+            Self::Client(_) => "check that the certificates of this system can be read",
+            Self::Server { .. } => "--mcp NAME=URL and --mcp-stdio NAME=COMMAND name servers",
+            Self::Enabled(_) => "say --enable http/call",
+        }
+    }
 }
 
 /// Several problems, a line each.
@@ -272,7 +306,7 @@ fn is_contract(document: &Value) -> bool {
 fn overlay(path: &Path, operations: &mut Vec<OperationSpec>) -> Result<(), LoadError> {
     let bytes = bytes_of(path)?;
     let overlay =
-        Overlay::read(&bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))?;
+        read_overlay(path, &bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))?;
     panpan_openapi::apply_overlay(operations, &overlay).map_err(|problems: Vec<OverlayProblem>| {
         LoadError::Misfit(path.to_owned(), Listed::of(problems))
     })

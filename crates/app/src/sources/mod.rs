@@ -5,6 +5,7 @@
 
 mod bounded;
 mod load;
+mod overlay;
 mod servers;
 mod short;
 mod written;
@@ -19,6 +20,7 @@ use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
 pub(crate) use load::{LoadError, Loaded};
+pub(crate) use overlay::{OverlayFileError, read_overlay};
 pub(crate) use servers::{ServerSource, WrittenServer, at, is_at, is_started, started};
 pub(crate) use short::{is_openapi, openapi};
 pub(crate) use written::{SECRET_VARIABLE_PREFIX, WrittenService};
@@ -87,11 +89,6 @@ impl PartialEq for Hidden {
 impl Eq for Hidden {}
 
 impl Sources {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The MCP servers, made ready to be asked.
     pub(crate) fn upstreams(&self) -> Result<Vec<McpUpstream>, LoadError> {
         let servers = self.servers.iter().chain(&self.commands);
