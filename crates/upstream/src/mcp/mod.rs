@@ -7,6 +7,7 @@
 mod answerable;
 mod call;
 mod child;
+mod children;
 mod ear;
 mod error;
 mod foreign;
@@ -128,6 +129,12 @@ impl McpUpstream {
     /// made to.
     pub async fn close(&self) {
         self.link.close().await;
+    }
+
+    /// Ends the process of a server that was started, with everything it started, and starts no other. For
+    /// whoever leaves at once: nothing is waited for.
+    pub fn kill(&self) {
+        self.link.kill();
     }
 
     /// What an error means to whoever waits for something that only reads.

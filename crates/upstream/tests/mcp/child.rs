@@ -380,6 +380,23 @@ pub(crate) fn a_closed_child_is_gone_and_stays_so() {
     });
 }
 
+pub(crate) fn a_child_that_does_not_mind_its_end_can_be_killed_at_once() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let pid = call(&gateway, "descend", json!({})).await.unwrap();
+        upstream.kill();
+        gone(&format!("/proc/{}/stat", pid.as_str().unwrap())).await;
+        let refused = upstream.operations().await.unwrap_err();
+        assert!(matches!(refused, McpError::Ended(_)), "{refused}");
+        // Nor is one started that was never there.
+        let upstream = child("well");
+        upstream.kill();
+        let refused = upstream.operations().await.unwrap_err();
+        assert!(matches!(refused, McpError::Ended(_)), "{refused}");
+    });
+}
+
 async fn gone(process: &str) {
     // Whoever adopts the dead may be slow to bury them.
     let is_alive = || {

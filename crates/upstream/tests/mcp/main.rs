@@ -45,6 +45,7 @@ const FACTS: &[(&str, fn())] = by_name![
     child::a_child_inherits_no_secrets,
     child::a_child_ends_with_everything_it_started,
     child::a_closed_child_is_gone_and_stays_so,
+    child::a_child_that_does_not_mind_its_end_can_be_killed_at_once,
     child::resources_prompts_and_completion_are_passed_on,
     child::several_servers_are_one_library,
     child::what_a_server_has_is_there_only_for_callers_with_its_scopes,
