@@ -4,6 +4,7 @@
 //! the file.
 
 mod bounded;
+mod error;
 mod load;
 mod overlay;
 mod servers;
@@ -19,7 +20,8 @@ use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
-pub(crate) use load::{LoadError, Loaded};
+pub(crate) use error::LoadError;
+pub(crate) use load::Loaded;
 pub(crate) use overlay::{OverlayFileError, read_overlay};
 pub(crate) use servers::{ServerSource, WrittenServer, at, is_at, is_started, started};
 pub(crate) use short::{is_openapi, openapi};

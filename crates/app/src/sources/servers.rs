@@ -10,7 +10,7 @@ use panpan_upstream::mcp::{
 };
 use serde::Deserialize;
 
-use super::load::LoadError;
+use super::error::LoadError;
 use super::short::{is_namespace, named_after};
 use super::written::{Scopes, WrittenSecret};
 use super::{SecretSource, secret};

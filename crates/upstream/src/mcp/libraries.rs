@@ -198,11 +198,10 @@ impl McpLibraries {
     fn owner(&self, caller: Option<&Identity>, name: &str, list: List) -> Option<&McpUpstream> {
         let mut known = self.known();
         let mut lists = self.servers.iter().zip(&mut known.lists);
-        let owner = lists.find_map(|(server, it)| {
+        lists.find_map(|(server, it)| {
             let owns = server.admits(caller) && list(it).contains(name);
             owns.then_some(server)
-        });
-        owner
+        })
     }
 
     fn admits(&self, place: usize, caller: Option<&Identity>) -> bool {
