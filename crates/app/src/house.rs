@@ -56,16 +56,10 @@ impl House {
         Self::with(address, Loaded::default(), Vec::new())
     }
 
-    /// Opens the store and registers the program's own operations and those of the sources.
-    pub(crate) async fn open_with(
-        address: &StoreAddress,
-        sources: &Sources,
-    ) -> anyhow::Result<Self> {
-        let house = Self::with(address, sources.load()?, sources.upstreams()?)?;
-        if !house.servers.is_empty() {
-            house.ask_servers(Whom::All).await?;
-        }
-        Ok(house)
+    /// Opens the store and registers the program's own operations and those of the descriptions. No MCP
+    /// server is started before it is asked what it offers.
+    pub(crate) fn open_with(address: &StoreAddress, sources: &Sources) -> anyhow::Result<Self> {
+        Self::with(address, sources.load()?, sources.upstreams()?)
     }
 
     fn with(
@@ -141,6 +135,14 @@ impl House {
     /// The MCP servers.
     pub(crate) fn servers(&self) -> &[McpUpstream] {
         &self.servers
+    }
+
+    /// Ends the MCP servers that were started, for whoever leaves without waiting: one that does not mind
+    /// that nobody listens any more would stay.
+    pub(crate) fn kill_servers(&self) {
+        for server in &self.servers {
+            server.kill();
+        }
     }
 
     /// Whether an MCP server has not answered yet.

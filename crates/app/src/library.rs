@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use panpan_runtime::Identity;
 use panpan_surfaces::{Caller, Desk, Lent, Library, Offer, Revision};
 use panpan_upstream::mcp::{McpChanges, McpLibraries};
 use serde_json::{Map, Value};
@@ -35,7 +36,8 @@ async fn told(mut changes: watch::Receiver<McpChanges>, revision: watch::Sender<
     }
 }
 
-/// The resources, prompts and completions of all MCP servers. Whoever may call anything may read them.
+/// The resources, prompts and completions of all MCP servers. Each is seen by callers
+/// that have the scopes of its server.
 #[derive(Debug)]
 struct Shelves {
     libraries: McpLibraries,
@@ -56,32 +58,36 @@ impl Library for Shelves {
         self.revision.subscribe()
     }
 
-    fn resources<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
-        Box::pin(self.libraries.resources())
+    fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(self.libraries.resources(identity(caller)))
     }
 
-    fn templates<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
-        Box::pin(self.libraries.templates())
+    fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(self.libraries.templates(identity(caller)))
     }
 
-    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
-        Box::pin(self.libraries.read(uri))
+    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
+        Box::pin(self.libraries.read(identity(caller), uri))
     }
 
-    fn prompts<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
-        Box::pin(self.libraries.prompts())
+    fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+        Box::pin(self.libraries.prompts(identity(caller)))
     }
 
     fn prompt<'a>(
         &'a self,
-        _: &'a Caller,
+        caller: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
     ) -> Lent<'a, Value> {
-        Box::pin(self.libraries.prompt(name, arguments))
+        Box::pin(self.libraries.prompt(identity(caller), name, arguments))
     }
 
-    fn complete<'a>(&'a self, _: &'a Caller, params: Value) -> Lent<'a, Value> {
-        Box::pin(self.libraries.complete(params))
+    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value> {
+        Box::pin(self.libraries.complete(identity(caller), params))
     }
+}
+
+fn identity(caller: &Caller) -> Option<&Identity> {
+    caller.identity.as_deref()
 }

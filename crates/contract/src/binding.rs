@@ -81,6 +81,8 @@ pub enum Place {
     Path,
     /// In the query.
     Query,
+    /// As the whole query, in the media type it has.
+    Querystring,
     /// In a header.
     Header,
     /// In a cookie.
@@ -134,7 +136,7 @@ pub enum BodyForm {
 }
 
 /// How one member of a form is written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartEncoding {
     /// The media type of the part.
@@ -149,6 +151,12 @@ pub struct PartEncoding {
     /// Whether the member is bytes, which come as base64.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bytes: bool,
+    /// Whether reserved characters are sent as they are, in a form that is no multipart.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_reserved: bool,
+    /// Headers of the part besides those that follow from its content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
 }
 
 /// A way to prove who asks.

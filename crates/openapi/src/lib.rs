@@ -12,7 +12,7 @@ mod pattern;
 mod place;
 mod reference;
 
-pub use export::{About, export};
+pub use export::{About, export, export_text};
 pub use import::{
     BODY_DETAIL, DEPRECATED_NOTE, EXTENSION_BYTES_LIMIT, Filters, HEADERS_NOTE, IMPORT_BYTES_LIMIT,
     Import, ImportError, ImportOptions, MEDIA_TYPES_LIMIT, MEMBER_NAME_LIMIT, NAMESPACE_LIMIT,

@@ -371,3 +371,16 @@ fn what_is_declared_survives_an_export_and_an_import() {
     }
     assert_eq!(compared, 5);
 }
+
+#[test]
+fn the_document_as_text_is_the_same_document() {
+    let about = About {
+        server: Some("https://panpan.example.com"),
+        ..ABOUT
+    };
+    for about in [ABOUT, about] {
+        let text = panpan_openapi::export_text(specs().iter(), &about);
+        let read: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, export(specs().iter(), &about));
+    }
+}

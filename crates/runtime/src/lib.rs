@@ -43,8 +43,8 @@ pub use identity::Identity;
 pub use output::Output;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry};
 pub use schema::{
-    Checked, Listing, PATTERN_BYTES_LIMIT, SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, check_once,
-    shown,
+    BACKTRACKS_LIMIT, Checked, LISTED_VALUES_LIMIT, Listing, PATTERN_BYTES_LIMIT,
+    SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, check_once, shown,
 };
 pub use settings::{
     Freeze, RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings,

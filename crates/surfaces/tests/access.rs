@@ -5,7 +5,11 @@
 
 mod shared;
 
+use std::sync::Arc;
+
+use panpan_contract::dialect::Dialect;
 use serde_json::{Value, json};
+use shared::library::Shelf;
 use shared::{Response, Server, Socket};
 
 /// What somebody presents.
@@ -173,7 +177,8 @@ async fn mcp(server: &Server, presented: &Presented, method: &str, mut params: V
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
     });
-    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let name = params["name"].as_str().or(params["uri"].as_str());
+    let name = name.unwrap_or_default().to_owned();
     let mut headers = vec![
         ("accept", "application/json, text/event-stream"),
         ("mcp-protocol-version", "2026-07-28"),
@@ -311,6 +316,58 @@ async fn everything_that_tells_what_there_is_tells_only_what_one_may_call() {
                 (true, false) => 404,
             };
             assert_eq!(schema.status, status, "{} asks for {name}", presented.name);
+        }
+    }
+}
+
+/// What a request for something beside operations came to.
+async fn by_library(
+    server: &Server,
+    presented: &Presented,
+    method: &str,
+    params: Value,
+) -> Verdict {
+    let answer = mcp(server, presented, method, params).await;
+    if answer.status == 401 {
+        return Unknown;
+    }
+    let reply = Dialect::JsonRpc.read(answer.json()).unwrap();
+    match reply.outcome {
+        Ok(_) => Served,
+        Err(failure) if failure.code().as_str() == "ARTIFACT_NOT_FOUND" => Absent,
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+#[tokio::test]
+async fn resources_and_prompts_are_there_for_whoever_may_see_them() {
+    let server = Server::start().await;
+    server.desk.lend(Arc::new(Shelf::default()));
+    for presented in presented(&server).await {
+        let [open, scoped, ..] = match expected(&presented) {
+            // Nothing here says that there is more: what one may not see is absent.
+            [open, Unknown | Denied, ..] if presented.valid => [open, Absent],
+            [open, scoped, ..] => [open, scoped],
+        };
+        for (name, verdict) in [("open", open), ("scoped", scoped)] {
+            let reference = json!({"type": "ref/prompt", "name": format!("test__{name}")});
+            let argument = json!({"name": "a", "value": ""});
+            for (method, params) in [
+                ("resources/read", json!({"uri": format!("test://{name}")})),
+                ("prompts/get", json!({"name": format!("test__{name}")})),
+                (
+                    "completion/complete",
+                    json!({"ref": reference, "argument": argument}),
+                ),
+            ] {
+                let found = by_library(&server, &presented, method, params).await;
+                assert_eq!(found, verdict, "{}: {method} {name}", presented.name);
+            }
+            for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+                let listed = mcp(&server, &presented, method, json!({})).await.text();
+                let is_listed = listed.contains(name);
+                assert_eq!(is_listed, verdict == Served, "{}: {method}", presented.name);
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 mod shared;
 
 use panpan_contract::dialect::Dialect;
+use panpan_runtime::Registry;
 use serde_json::json;
 use shared::{Server, exchanged, request};
 
@@ -428,5 +429,32 @@ async fn a_failure_can_be_read_back_whole_from_every_dialect() {
         assert_eq!(read.operation(), Some("test/typed"), "{dialect}");
         let id = read.id().map(|id| id.to_string());
         assert_eq!(id.as_deref(), answer.header("panpan-error-id"), "{dialect}");
+    }
+}
+
+#[tokio::test]
+async fn a_document_is_sent_once_to_whoever_keeps_it_and_again_when_it_is_another() {
+    let server = Server::start().await;
+    let token = server.token("ann", &["tests:run"], &[]).await;
+    let bearer = format!("Bearer {token}");
+    for path in ["/openapi.json", "/contract.json"] {
+        let first = server.get(path, &[]).await;
+        let tag = first.header("etag").unwrap().to_owned();
+        assert_eq!(first.header("cache-control"), Some("private, no-cache"));
+        let again = server.get(path, &[("if-none-match", &tag)]).await;
+        assert_eq!((again.status, again.text().as_str()), (304, ""), "{path}");
+        assert_eq!(again.header("etag"), Some(tag.as_str()));
+        // Somebody who may call more sees another document.
+        let known = [("if-none-match", tag.as_str()), ("authorization", &bearer)];
+        assert_eq!(server.get(path, &known).await.status, 200, "{path}");
+        server
+            .desk
+            .dispatcher()
+            .replace(Registry::builder().build().unwrap());
+        let other = server.get(path, &[("if-none-match", &tag)]).await;
+        assert_eq!(other.status, 200, "{path}");
+        assert!(!other.text().contains("test/echo"), "{path}");
+        let restored = shared::operations::registry(&server.probe);
+        server.desk.dispatcher().replace(restored);
     }
 }

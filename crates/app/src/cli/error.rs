@@ -4,6 +4,11 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
+use panpan_runtime::Problems;
+
+use crate::place;
+use crate::sources::LoadError;
+
 /// The exit code when the answer is no.
 pub(super) const ANSWER_IS_NO: u8 = 1;
 /// The exit code for what could not be done.
@@ -32,6 +37,18 @@ impl fmt::Display for Hinted {
 }
 
 impl std::error::Error for Hinted {}
+
+/// Why there is nothing to serve, with advice that fits it: about a source, or about the store.
+pub(super) fn hinted(message: &str, error: anyhow::Error) -> anyhow::Error {
+    let hint = match error.downcast_ref::<LoadError>() {
+        Some(error) => error.hint(),
+        None if error.is::<Problems>() => {
+            "mend what is listed; operations of the same name need other namespaces"
+        }
+        None => place::HINT,
+    };
+    error.context(Hinted::new(message, hint))
+}
 
 /// Tells about arguments that make no sense, or shows the help that was asked for.
 pub(super) fn usage(usage: &clap::Error) -> ExitCode {

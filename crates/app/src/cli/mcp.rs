@@ -7,11 +7,12 @@ use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::serve_stdio;
 use panpan_surfaces::{Anonymous, Caller, Desk};
 
-use super::Done;
-use super::error::Hinted;
+use super::error::{Hinted, hinted};
+use super::{Done, leave_at_once};
 use crate::config::{self, PipeFlags};
-use crate::house::{DRAIN, House};
-use crate::{library, reload, world};
+use crate::house::{DRAIN, House, Whom};
+use crate::world::{self, Signals};
+use crate::{library, reload};
 
 /// The variable that holds the caller's token.
 const TOKEN_VARIABLE: &str = "PANPAN_TOKEN";
@@ -33,8 +34,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
         .enable_all()
         .build()
         .context("cannot start the threads that serve calls")?;
-    let house = runtime.block_on(House::open_with(&config.store, &config.sources));
-    let house = Arc::new(house?);
+    let nothing = |error| hinted("cannot serve MCP", error);
+    let entered = runtime.enter();
+    let house = House::open_with(&config.store, &config.sources).map_err(nothing)?;
+    let house = Arc::new(house);
+    // Before a server is started that would have to be ended.
+    let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
+    runtime.spawn(on_signal(signals, house.clone()));
+    drop(entered);
+    let asked = runtime.block_on(house.ask_servers(Whom::All));
+    asked.map_err(nothing)?;
     let desk = desk(&house);
     runtime.block_on(library::lend(&desk, &house));
     let caller = runtime.block_on(caller(&desk))?;
@@ -47,6 +56,12 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     let hint = "panpan mcp is started by an MCP client; add it to the client's list of servers";
     served.with_context(|| Hinted::new("cannot serve MCP on stdin and stdout", hint))?;
     Ok(Done::Yes)
+}
+
+/// A client that is done closes the pipe; one that sends a signal does not wait.
+async fn on_signal(mut signals: Signals, house: Arc<House>) {
+    signals.next().await;
+    leave_at_once(&house);
 }
 
 fn desk(house: &House) -> Desk {

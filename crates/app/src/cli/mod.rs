@@ -20,6 +20,11 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 pub(crate) use error::Hinted;
 
+use crate::house::House;
+
+/// The exit code of a process that was asked to stop at once.
+const INTERRUPTED: i32 = 130;
+
 /// Every failure of every tool: typed, safe to retry or plainly not, with what to do next.
 #[derive(Debug, Parser)]
 #[command(name = "panpan", version, arg_required_else_help = true)]
@@ -46,6 +51,13 @@ enum Command {
     Import(import::Args),
     /// Make, list and revoke the tokens callers prove themselves with.
     Token(token::Args),
+}
+
+/// Ends the process, and what it started.
+fn leave_at_once(house: &House) -> ! {
+    house.kill_servers();
+    #[allow(clippy::exit, reason = "the one who runs it asked for exactly this")]
+    std::process::exit(INTERRUPTED);
 }
 
 /// What a command that could do its work answers.

@@ -16,11 +16,11 @@ use tokio::net::TcpListener;
 use self::greeting::Greeting;
 use self::stop::Stop;
 use super::Done;
-use super::error::Hinted;
+use super::error::{Hinted, hinted};
 use crate::config::{self, Config, Flags};
-use crate::house::House;
+use crate::house::{House, Whom};
 use crate::world::{self, Signals, tell, warn};
-use crate::{library, place, reload};
+use crate::{library, reload};
 
 /// Serves operations over MCP, HTTP, JSON-RPC and WebSocket.
 #[derive(Debug, clap::Args)]
@@ -50,15 +50,19 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         Some(files) => Some(listen::acceptor(&files.certificate, &files.key).map_err(no_tls)?),
         None => None,
     };
-    let house = House::open_with(&config.store, &config.sources).await;
-    let house = house.context(Hinted::new("cannot serve", hint(config)))?;
-    let house = Arc::new(house);
+    let house = House::open_with(&config.store, &config.sources);
+    let house = Arc::new(house.map_err(|error| hinted("cannot serve", error))?);
+    // Before a server is started that would have to be ended.
+    let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
+    let stop = Stop::new(Duration::from_secs(config.drain_seconds));
+    tokio::spawn(stop.clone().on_signal(signals, house.clone()));
+    let asked = house.ask_servers(Whom::All).await;
+    asked.map_err(|error| hinted("cannot serve", error))?;
     let anonymous = anonymous(config, &house).await?;
     let listener = bind(config.listen).await?;
     let address = listener
         .local_addr()
         .context("cannot tell where it listens")?;
-    let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
     let desk = Desk::new(
         house.dispatcher().clone(),
         house.tokens(),
@@ -66,7 +70,6 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         config.limits.clone(),
     );
     library::lend(&desk, &house).await;
-    let stop = Stop::new(Duration::from_secs(config.drain_seconds));
     let router = router(desk.clone(), settings(config), stop.begun.clone());
     let reloading = tokio::spawn(reload::keep_up(house.clone(), config.sources.clone()));
     Greeting {
@@ -77,7 +80,6 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         about_sources: &house.about_sources(),
     }
     .say();
-    tokio::spawn(stop.clone().on_signal(signals));
     let begun = stop.begun.clone();
     let work = listen::serve(listener, tls, router, &desk, begun, stop.drain);
     let cut_off = house.kept_while(work, || stop.left()).await;
@@ -114,14 +116,6 @@ async fn anonymous(config: &Config, house: &House) -> anyhow::Result<Anonymous> 
     );
     let hint = "make one with `panpan token new NAME`, or say --allow-anonymous to serve everyone who can reach it";
     Err(Hinted::new(message, hint).into())
-}
-
-/// What to look at when there are no operations to serve.
-fn hint(config: &Config) -> &'static str {
-    match config.sources.is_empty() {
-        true => place::HINT,
-        false => "`panpan import openapi FILE` says more about a description",
-    }
 }
 
 fn settings(config: &Config) -> HttpSettings {

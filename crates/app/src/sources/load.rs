@@ -1,24 +1,22 @@
 //! From sources to operations: files are read, imported, overlaid and bound to where their services are.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::path::Path;
+use std::{env, fs};
 
 use panpan_contract::Secret;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationSpec;
-use panpan_openapi::{ImportError, ImportOptions, Overlay, OverlayProblem, ParseError, Summary};
+use panpan_openapi::{ImportOptions, OverlayProblem, Summary};
 use panpan_runtime::{Builder, Credentials, Registration};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
-use panpan_upstream::mcp::McpSettingsError;
-use panpan_upstream::{
-    Allowed, AllowedError, BindingError, Client, ClientSettings, Service, SetupError, Url,
-};
+use panpan_upstream::{Allowed, BindingError, Client, ClientSettings, Service, Url};
 use serde_json::{Map, Value};
 
 use super::bounded::Lengths;
+use super::error::{Listed, LoadError};
 use super::written::SECRET_VARIABLE_PREFIX;
-use super::{ServiceSource, Sources, secret};
+use super::{ServiceSource, Sources, read_overlay, secret};
 
 /// The name of the secret that stands for every security scheme without one.
 const ANY: &str = "*";
@@ -50,62 +48,6 @@ impl Loaded {
         reaching_out.fold(builder, |builder, (register, client)| {
             register(builder, client.clone())
         })
-    }
-}
-
-/// Why a source gives no operations.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LoadError {
-    #[error("{0}: cannot be read")]
-    Unreadable(PathBuf, #[source] io::Error),
-    #[error("{0}: is neither JSON nor YAML")]
-    Unparsed(PathBuf, #[source] ParseError),
-    #[error("{0}: cannot be imported")]
-    Unimported(PathBuf, #[source] ImportError),
-    #[error("{0}: is no contract that can be used:{1}")]
-    Contract(PathBuf, Listed),
-    #[error("{0}: is no overlay that can be used")]
-    Overlay(PathBuf, #[source] panpan_openapi::OverlayError),
-    #[error("{0}: does not fit the operations it is for:{1}")]
-    Misfit(PathBuf, Listed),
-    #[error("{0}: cannot be served:{1}")]
-    Unbound(PathBuf, Listed),
-    #[error("the secret {name:?} of {namespace} is not there: {why}")]
-    Secret {
-        name: String,
-        namespace: String,
-        why: String,
-    },
-    #[error("the header {name:?} of {namespace} cannot be sent")]
-    Header { name: String, namespace: String },
-    #[error("allowed_hosts")]
-    Allowed(#[from] AllowedError),
-    #[error("cannot make ready to ask other services")]
-    Client(#[from] SetupError),
-    #[error("the MCP server {namespace} cannot be asked")]
-    Server {
-        namespace: String,
-        #[source]
-        source: McpSettingsError,
-    },
-    #[error("there is no built-in operation {0:?} to enable; there is http/call")]
-    Enabled(String),
-}
-
-/// Several problems, a line each.
-#[derive(Debug)]
-pub(crate) struct Listed(Vec<String>);
-
-impl Listed {
-    fn of<T: std::fmt::Display>(problems: impl IntoIterator<Item = T>) -> Self {
-        Self(problems.into_iter().map(|it| it.to_string()).collect())
-    }
-}
-
-impl std::fmt::Display for Listed {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut lines = self.0.iter();
-        lines.try_for_each(|line| write!(formatter, "\n  {line}"))
     }
 }
 
@@ -144,6 +86,9 @@ impl ServiceSource {
         let mut contract = self.described(loaded)?;
         for path in self.overlays.iter().chain(&all.overlays) {
             overlay(path, &mut contract.operations)?;
+        }
+        for spec in &mut contract.operations {
+            spec.access_control.require(&self.scopes);
         }
         let service = Service {
             name: self.namespace.clone(),
@@ -269,7 +214,7 @@ fn is_contract(document: &Value) -> bool {
 fn overlay(path: &Path, operations: &mut Vec<OperationSpec>) -> Result<(), LoadError> {
     let bytes = bytes_of(path)?;
     let overlay =
-        Overlay::read(&bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))?;
+        read_overlay(path, &bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))?;
     panpan_openapi::apply_overlay(operations, &overlay).map_err(|problems: Vec<OverlayProblem>| {
         LoadError::Misfit(path.to_owned(), Listed::of(problems))
     })

@@ -4,7 +4,9 @@
 //! the file.
 
 mod bounded;
+mod error;
 mod load;
+mod overlay;
 mod servers;
 mod short;
 mod written;
@@ -18,7 +20,9 @@ use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
-pub(crate) use load::{LoadError, Loaded};
+pub(crate) use error::LoadError;
+pub(crate) use load::Loaded;
+pub(crate) use overlay::{OverlayFileError, read_overlay};
 pub(crate) use servers::{ServerSource, WrittenServer, at, is_at, is_started, started};
 pub(crate) use short::{is_openapi, openapi};
 pub(crate) use written::{SECRET_VARIABLE_PREFIX, WrittenService};
@@ -51,6 +55,8 @@ pub(crate) struct ServiceSource {
     pub(crate) url: Option<Url>,
     /// Overlays of its own.
     pub(crate) overlays: Vec<PathBuf>,
+    /// Scopes callers need for its operations, beside those the description asks for.
+    pub(crate) scopes: Vec<String>,
     /// Which of its operations are imported.
     pub(crate) filters: Filters,
     /// What it is asked with, by the names of its security schemes.
@@ -85,11 +91,6 @@ impl PartialEq for Hidden {
 impl Eq for Hidden {}
 
 impl Sources {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The MCP servers, made ready to be asked.
     pub(crate) fn upstreams(&self) -> Result<Vec<McpUpstream>, LoadError> {
         let servers = self.servers.iter().chain(&self.commands);
@@ -119,6 +120,7 @@ impl ServiceSource {
             file,
             url,
             overlays: Vec::new(),
+            scopes: Vec::new(),
             filters: Filters::default(),
             credentials: BTreeMap::new(),
             headers: BTreeMap::new(),

@@ -10,9 +10,9 @@ use panpan_upstream::mcp::{
 };
 use serde::Deserialize;
 
-use super::load::LoadError;
+use super::error::LoadError;
 use super::short::{is_namespace, named_after};
-use super::written::WrittenSecret;
+use super::written::{Scopes, WrittenSecret};
 use super::{SecretSource, secret};
 
 /// An MCP server.
@@ -22,6 +22,8 @@ pub(crate) struct ServerSource {
     pub(crate) namespace: String,
     place: Place,
     call_timeout: Option<Duration>,
+    /// Scopes callers need for anything of it.
+    scopes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub(crate) struct WrittenServer {
     env: BTreeMap<String, WrittenSecret>,
     directory: Option<PathBuf>,
     call_timeout_seconds: Option<u64>,
+    #[serde(default)]
+    scopes: Scopes,
 }
 
 impl WrittenServer {
@@ -89,6 +93,7 @@ impl WrittenServer {
             namespace,
             place,
             call_timeout: self.call_timeout_seconds.map(Duration::from_secs),
+            scopes: self.scopes.0,
         })
     }
 }
@@ -110,6 +115,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
             headers: BTreeMap::new(),
         },
         call_timeout: None,
+        scopes: Vec::new(),
     })
 }
 
@@ -131,6 +137,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
             directory: None,
         },
         call_timeout: None,
+        scopes: Vec::new(),
     })
 }
 
@@ -203,6 +210,7 @@ impl ServerSource {
                 call: self.call_timeout,
                 ..McpPatience::default()
             },
+            scopes: self.scopes.clone(),
             ..McpSettings::new(&self.namespace, place)
         };
         McpUpstream::new(settings).map_err(|error| LoadError::Server {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use panpan_contract::Secret;
 use panpan_openapi::{Filters, Selection};
+use panpan_surfaces::identity::{NameError, check_scopes};
 use panpan_upstream::Url;
 use panpan_upstream::header::{AUTHORIZATION, COOKIE, HOST, HeaderName};
 use serde::de::Error as _;
@@ -27,6 +28,8 @@ pub(crate) struct WrittenService {
     #[serde(default)]
     overlay: Several,
     #[serde(default)]
+    scopes: Scopes,
+    #[serde(default)]
     include: Selection,
     #[serde(default)]
     exclude: Selection,
@@ -36,6 +39,20 @@ pub(crate) struct WrittenService {
     headers: BTreeMap<String, WrittenSecret>,
     #[serde(default)]
     pass_headers: Passed,
+}
+
+/// Scopes callers need. One that no token can hold would keep everybody out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(try_from = "Vec<String>")]
+pub(super) struct Scopes(pub(super) Vec<String>);
+
+impl TryFrom<Vec<String>> for Scopes {
+    type Error = NameError;
+
+    fn try_from(written: Vec<String>) -> Result<Self, NameError> {
+        check_scopes(&written)?;
+        Ok(Self(written))
+    }
 }
 
 /// Headers of callers, and the headers their values are sent in.
@@ -120,6 +137,7 @@ impl WrittenService {
                 include: self.include,
                 exclude: self.exclude,
             },
+            scopes: self.scopes.0,
             credentials: secrets(self.credentials),
             headers: secrets(self.headers),
             pass_headers: self.pass_headers.0,

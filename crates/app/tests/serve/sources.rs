@@ -210,3 +210,133 @@ fn an_mcp_server_that_is_not_there_keeps_nobody_waiting() {
     server.hear("gone: an MCP server that is not there yet");
     assert_eq!(server.get("/readyz").status, 200);
 }
+
+#[test]
+fn the_scopes_of_a_source_are_needed_for_all_of_it() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let url = faulty.service.url(Place::Plain);
+    let program = env!("CARGO_BIN_EXE_panpan");
+    let config = format!(
+        "store = \"sqlite:panpan.db\"\n\
+         [[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\nscopes = [\"faulty:call\"]\n\
+         [[mcp_servers]]\nnamespace = \"inner\"\nscopes = [\"inner:call\"]\n\
+         command = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n\
+         directory = \"elsewhere\"\n"
+    );
+    // The inner one would read the file and start another.
+    fs::create_dir(folder.0.join("elsewhere")).unwrap();
+    fs::write(folder.0.join("panpan.toml"), config).unwrap();
+    let token = |scope: &str| {
+        let arguments = [
+            "token",
+            "new",
+            scope,
+            "--scope",
+            scope,
+            "--store",
+            "sqlite:panpan.db",
+        ];
+        let output = folder.panpan(&arguments).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let (faulty_token, inner_token) = (token("faulty:call"), token("inner:call"));
+    let server = Server::run(&mut folder.panpan(&["serve", "--listen", "127.0.0.1:0"]));
+    server.hear("stop with Ctrl-C");
+    for (operation, may, may_not) in [
+        ("faulty/echo", &faulty_token, &inner_token),
+        ("inner/demo__echo", &inner_token, &faulty_token),
+    ] {
+        let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+        for (headers, code) in [
+            (bearer(may), Value::Null),
+            (bearer(may_not), json!("FORBIDDEN")),
+            (String::new(), json!("FORBIDDEN")),
+        ] {
+            let input = json!({"text": "hi"});
+            let input = if operation.starts_with("inner") {
+                input
+            } else {
+                json!({})
+            };
+            let answer = call(&server, &headers, operation, input);
+            assert_eq!(answer["code"], code, "{operation}: {answer}");
+        }
+        assert!(!server.get("/search?limit=200").body.contains(operation));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_source_is_told_with_advice_by_every_command_that_serves() {
+    let folder = Folder::new();
+    let _faulty = Faulty::described_in(&folder);
+    let secret =
+        "[[openapi]]\nfile = \"faulty.json\"\ncredentials = { token = { env = \"NOWHERE\" } }\n";
+    let config = folder.file("secret.toml", secret);
+    let overlay = folder.file("overlay.toml", "[[operations]]\nmatch = \"nobody/*\"\n");
+    let config = format!("--config={config}");
+    let overlay = format!("--overlay={overlay}");
+    for (flags, said, hint) in [
+        (
+            &["--openapi=none.json"][..],
+            "none.json: cannot be read",
+            "name a file you may read",
+        ),
+        (
+            &[config.as_str()],
+            "the variable NOWHERE is not set",
+            "hint: set the variable",
+        ),
+        (
+            &["--openapi=faulty.json", &overlay],
+            "nobody/*",
+            "shows which operations there are",
+        ),
+        (
+            &["--openapi=a=faulty.json", "--openapi=a=faulty.json"],
+            "contradict each other",
+            "need other namespaces",
+        ),
+    ] {
+        for (command, refusal) in [("serve", "cannot serve: "), ("mcp", "cannot serve MCP: ")] {
+            let output = folder.ran(&[&[command], flags].concat());
+            let told = crate::talk(&output);
+            assert_eq!(output.status.code(), Some(2), "{command}: {told}");
+            for part in [refusal, said, hint] {
+                assert!(told.contains(part), "{command} {flags:?}: {part}: {told}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_header_the_operator_gives_is_asked_of_nobody() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    faulty.describe(&folder, |document| {
+        let tenant = json!({"name": "X-Tenant", "in": "header", "required": true, "schema": {"type": "string"}});
+        document["paths"]["/echo"]["get"]["parameters"] = json!([tenant]);
+    });
+    let url = faulty.service.url(Place::Plain);
+    let without =
+        format!("store = \"memory:\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n");
+    let with = format!("{without}headers = {{ x-tenant = \"acme\" }}\n");
+    for (config, code, known) in [
+        (with, Value::Null, false),
+        (without, json!("INVALID_INPUT"), true),
+    ] {
+        fs::write(folder.0.join("panpan.toml"), config).unwrap();
+        let server = Server::run(&mut folder.panpan(&["serve", "--listen", "127.0.0.1:0"]));
+        let answer = call(&server, "", "faulty/echo", json!({}));
+        assert_eq!(answer["code"], code, "{answer}");
+        assert_eq!(
+            answer["output"].to_string().contains("acme"),
+            !known,
+            "{answer}"
+        );
+        let schema = server.get("/schema?name=faulty/echo").body;
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let input = schema["input_schema"].to_string();
+        assert_eq!(input.contains("Tenant"), known, "{input}");
+    }
+}

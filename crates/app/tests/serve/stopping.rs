@@ -1,10 +1,11 @@
 //! How a server ends: asked once it lets calls end, asked twice it does not, killed it loses nothing.
 
+use std::process::Stdio;
 use std::thread;
 
-use crate::Folder;
 use crate::http::{self, Answer};
 use crate::server::Server;
+use crate::{Folder, until};
 
 fn wait_call(ms: u64, key: &str) -> String {
     format!(r#"{{"operation": "demo/wait", "input": {{"ms": {ms}}}, "idempotency_key": "{key}"}}"#)
@@ -119,4 +120,28 @@ fn a_server_whose_stderr_nobody_reads_any_more_goes_on() {
         assert_eq!(server.call("", body).json()["code"], "ERR_TIMEOUT");
     }
     server.stopped();
+}
+
+#[test]
+fn an_mcp_server_that_does_not_mind_its_end_is_ended_by_who_leaves_at_once() {
+    for (command, signals) in [("serve", &["TERM", "INT"][..]), ("mcp", &["TERM"])] {
+        let folder = Folder::new();
+        let script = "echo $$ > pid.new; mv pid.new pid; sleep 600; :";
+        let flag = format!("--mcp-stdio=deaf=sh -c '{script}'");
+        let arguments = [command, "--store=memory:", &flag];
+        let mut started = folder.panpan(&arguments);
+        let mut server = Server::of(started.stdin(Stdio::piped()).spawn().unwrap(), "");
+        let pid = folder.0.join("pid");
+        until("the MCP server", || pid.exists());
+        let pid = std::fs::read_to_string(pid).unwrap();
+        for signal in signals {
+            server.signal(signal);
+        }
+        assert_eq!(server.ended(), Some(130), "{command}");
+        let stat = format!("/proc/{}/stat", pid.trim());
+        until("the end of the MCP server", || {
+            let stat = std::fs::read_to_string(&stat).unwrap_or_default();
+            stat.is_empty() || stat.contains(") Z ")
+        });
+    }
 }

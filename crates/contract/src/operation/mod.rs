@@ -158,6 +158,17 @@ impl OperationSpec {
     }
 }
 
+impl AccessControl {
+    /// Asks for scopes beside those that are asked for already.
+    pub fn require(&mut self, scopes: &[String]) {
+        for scope in scopes {
+            if !self.required_scopes.contains(scope) {
+                self.required_scopes.push(scope.clone());
+            }
+        }
+    }
+}
+
 impl Idempotency {
     /// Whether a call with this input can be repeated without harm.
     pub fn is_idempotent_for(&self, input: &Value) -> bool {

@@ -3,7 +3,7 @@
 //! A schema refers to its own parts from its top, and in a document the top is the document: such
 //! references are made to start where the schema now stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_contract::contract_file::each_schema_mut;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,9 @@ const PLACE: &str = "#/components/schemas/";
 /// The schemas collected so far.
 #[derive(Default)]
 pub(super) struct Components {
-    schemas: Map<String, Value>,
+    schemas: Vec<(String, Value)>,
+    /// The names of all there ever were.
+    taken: BTreeSet<String>,
     /// How many names were asked for, so that a name used often is not tried from the start.
     asked: BTreeMap<String, usize>,
 }
@@ -23,7 +25,7 @@ impl Components {
     pub(super) fn add(&mut self, name: &str, schema: Value) -> Value {
         let name = self.free_name(name);
         let reference = json!({"$ref": format!("{PLACE}{name}")});
-        self.schemas.insert(name, schema);
+        self.schemas.push((name, schema));
         reference
     }
 
@@ -32,12 +34,13 @@ impl Components {
         let name = self.free_name(name);
         let reference = json!({"$ref": format!("{PLACE}{name}")});
         let moved = moved(schema, &name);
-        self.schemas.insert(name, moved);
+        self.schemas.push((name, moved));
         reference
     }
 
-    pub(super) fn into_schemas(self) -> Map<String, Value> {
-        self.schemas
+    /// What was added since it was last taken.
+    pub(super) fn take(&mut self) -> Vec<(String, Value)> {
+        std::mem::take(&mut self.schemas)
     }
 
     /// A name not taken yet: the wanted one with slashes as dots, or with a number after it.
@@ -50,7 +53,7 @@ impl Components {
                 1 => wanted.clone(),
                 times => format!("{wanted}-{times}"),
             };
-            if !self.schemas.contains_key(&name) {
+            if self.taken.insert(name.clone()) {
                 return name;
             }
         }
@@ -122,7 +125,10 @@ mod tests {
         let names = ["a/b", "a.b", "a.b-2", "a/b"].map(|name| components.add(name, json!({})));
         let names = names.map(|it| it["$ref"].as_str().unwrap().replace(PLACE, ""));
         assert_eq!(names, ["a.b", "a.b-2", "a.b-2-2", "a.b-3"]);
-        assert_eq!(components.into_schemas().len(), 4);
+        assert_eq!(components.take().len(), 4);
+        let later = components.add("a/b", json!({}));
+        assert_eq!(later["$ref"], format!("{PLACE}a.b-4"));
+        assert_eq!(components.take().len(), 1);
     }
 
     #[test]

@@ -7,12 +7,14 @@ mod components;
 mod failures;
 mod gateway;
 mod operation;
+mod text;
 
 use panpan_contract::operation::{OperationSpec, Visibility};
 use serde_json::{Map, Value, json};
 
 use components::Components;
 use failures::Failures;
+use text::Text;
 
 /// The version of OpenAPI the document is written in: the first whose schemas are JSON Schema.
 const OPENAPI: &str = "3.1.0";
@@ -45,31 +47,93 @@ pub struct About<'a> {
 /// # Ok::<(), panpan_contract::operation::NameError>(())
 /// ```
 pub fn export<'a>(operations: impl Iterator<Item = &'a OperationSpec>, about: &About<'_>) -> Value {
+    let (mut paths, mut schemas) = (Map::new(), Map::new());
+    let responses = each_part(operations, |part, name, value| match part {
+        Part::Path => drop(paths.insert(name, value)),
+        Part::Schema => drop(schemas.insert(name, value)),
+    });
+    let mut components = shared(responses);
+    components.insert("schemas".to_owned(), schemas.into());
+    let mut document = head(about);
+    document.insert("paths".to_owned(), paths.into());
+    document.insert("components".to_owned(), components.into());
+    document.into()
+}
+
+/// The same as JSON text, without ever holding the whole of it as a tree.
+pub fn export_text<'a>(
+    operations: impl Iterator<Item = &'a OperationSpec>,
+    about: &About<'_>,
+) -> String {
+    let (mut paths, mut schemas) = (Text::default(), Text::default());
+    let responses = each_part(operations, |part, name, value| match part {
+        Part::Path => paths.insert(&name, &value),
+        Part::Schema => schemas.insert(&name, &value),
+    });
+    let mut components = Text::default();
+    components.insert_object("schemas", schemas);
+    for (name, value) in shared(responses) {
+        components.insert(&name, &value);
+    }
+    let mut document = Text::default();
+    for (name, value) in head(about) {
+        document.insert(&name, &value);
+    }
+    document.insert_object("paths", paths);
+    document.insert_object("components", components);
+    document.finish()
+}
+
+/// What a document has many of.
+enum Part {
+    Path,
+    Schema,
+}
+
+/// Hands over each part as soon as it is made; gives the answers they share.
+fn each_part<'a>(
+    operations: impl Iterator<Item = &'a OperationSpec>,
+    mut put: impl FnMut(Part, String, Value),
+) -> Map<String, Value> {
     let mut components = Components::default();
     let mut failures = Failures::new(&mut components);
-    let mut paths = gateway::paths(&mut failures, &mut components);
+    for (path, item) in gateway::paths(&mut failures, &mut components) {
+        put(Part::Path, path, item);
+    }
     for spec in operations.filter(|spec| spec.visibility == Visibility::External) {
         let operation = operation::written(spec, &mut failures, &mut components);
-        paths.insert(
-            format!("/operations/{}", spec.name),
-            json!({"post": operation}),
-        );
+        let path = format!("/operations/{}", spec.name);
+        put(Part::Path, path, json!({"post": operation}));
+        for (name, schema) in components.take() {
+            put(Part::Schema, name, schema);
+        }
     }
-    let mut document = json!({
-        "openapi": OPENAPI,
-        "info": {"title": about.title, "version": about.version},
-        "paths": paths,
-        "components": {
-            "schemas": components.into_schemas(),
-            "responses": failures.into_responses(),
-            "headers": headers(),
-            "securitySchemes": {BEARER: {"type": "http", "scheme": "bearer"}},
-        },
-    });
+    for (name, schema) in components.take() {
+        put(Part::Schema, name, schema);
+    }
+    failures.into_responses()
+}
+
+/// What stands before the parts.
+fn head(about: &About<'_>) -> Map<String, Value> {
+    let mut head = Map::new();
+    head.insert("openapi".to_owned(), OPENAPI.into());
+    let info = json!({"title": about.title, "version": about.version});
+    head.insert("info".to_owned(), info);
     if let Some(url) = about.server {
-        document["servers"] = json!([{"url": url}]);
+        head.insert("servers".to_owned(), json!([{"url": url}]));
     }
-    document
+    head
+}
+
+/// What paths refer to beside schemas.
+fn shared(responses: Map<String, Value>) -> Map<String, Value> {
+    let schemes = json!({BEARER: {"type": "http", "scheme": "bearer"}});
+    Map::from_iter([
+        ("responses".to_owned(), responses.into()),
+        ("headers".to_owned(), headers()),
+        ("securitySchemes".to_owned(), schemes),
+    ])
 }
 
 fn headers() -> Value {

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::input::BODY;
 use super::media::{Media, rank};
-use super::parameters;
 use super::reader::Reader;
 use super::schemas::{anything, is_bytes};
+use super::{parameters, part_headers};
 use crate::place::Place;
 use crate::reference;
 
@@ -153,9 +153,9 @@ fn is_text(document: &Value, schema: &Value) -> bool {
 }
 
 /// How the members of a form are written, where it is not the usual way.
-fn encodings(
-    reader: &mut Reader<'_>,
-    media: &Value,
+fn encodings<'a>(
+    reader: &mut Reader<'a>,
+    media: &'a Value,
     form: BodyForm,
     place: &Place<'_>,
 ) -> BTreeMap<String, PartEncoding> {
@@ -167,39 +167,41 @@ fn encodings(
     let written = media.get("encoding").and_then(Value::as_object);
     for (name, encoding) in written.into_iter().flatten() {
         let place = place.name(name);
-        encodings.insert(name.clone(), part(reader, encoding, &place));
+        encodings.insert(name.clone(), part(reader, encoding, form, &place));
     }
     if form == BodyForm::Multipart {
         for name in byte_members(reader, media.get("schema")) {
-            let unusual = PartEncoding {
-                content_type: None,
-                style: None,
-                explode: None,
-                bytes: false,
-            };
-            encodings.entry(name).or_insert(unusual).bytes = true;
+            encodings.entry(name).or_default().bytes = true;
         }
     }
     encodings
 }
 
-fn part(reader: &mut Reader<'_>, encoding: &Value, place: &Place<'_>) -> PartEncoding {
+fn part<'a>(
+    reader: &mut Reader<'a>,
+    encoding: &'a Value,
+    form: BodyForm,
+    place: &Place<'_>,
+) -> PartEncoding {
     let style = encoding.get("style");
     let known = style.and_then(parameters::style);
     if style.is_some() && known.is_none() {
         let message = "is no known style; the usual one is used";
         reader.warnings.note(&place.name("style"), message);
     }
-    for member in ["allowReserved", "headers"] {
-        if encoding.get(member).is_some() {
-            reader.warnings.note(&place.name(member), "is not used");
-        }
+    let reserved = encoding.get("allowReserved") == Some(&Value::Bool(true));
+    let is_multipart = form == BodyForm::Multipart;
+    if reserved && is_multipart {
+        let message = "says nothing in a multipart form; it is not used";
+        reader.warnings.note(&place.name("allowReserved"), message);
     }
     PartEncoding {
         content_type: reader.text(encoding.get("contentType")),
         style: known,
         explode: encoding.get("explode").and_then(Value::as_bool),
         bytes: false,
+        allow_reserved: reserved && !is_multipart,
+        headers: part_headers::fixed(reader, encoding, form, place),
     }
 }
 

@@ -61,6 +61,7 @@ fn suffix(place: Where) -> &'static str {
     match place {
         Where::Path => "path",
         Where::Query => "query",
+        Where::Querystring => "querystring",
         Where::Header => "header",
         Where::Cookie => "cookie",
     }

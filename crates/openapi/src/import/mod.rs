@@ -16,6 +16,7 @@ mod operation;
 mod options;
 mod own;
 mod parameters;
+mod part_headers;
 mod paths;
 mod reader;
 mod schemas;

@@ -96,15 +96,22 @@ fn read<'a>(reader: &mut Reader<'a>, written: &'a Value, place: &Place<'_>) -> O
     let (name, stands) = identified(reader, parameter, &place)?;
     reader.spend(PARAMETER_WEIGHT + 2 * name.len());
     let mut sent = sent(name, stands);
-    let schema = match content(reader, parameter, &place) {
+    let schema = match content(reader, parameter, stands, &place) {
         Some((media_type, schema)) => {
             sent.content = Some(media_type);
             schema
         }
+        None if stands == Where::Querystring => {
+            let message = "a whole query has a media type (\"content\"); the parameter is left out";
+            reader.warnings.note(&place, message);
+            return None;
+        }
         None => {
             read_style(reader, parameter, &place, &mut sent);
             let schema = parameter.get("schema");
-            schema.map_or_else(anything, |it| reader.schema(it, &place.name("schema")))
+            let schema =
+                schema.map_or_else(anything, |it| reader.schema(it, &place.name("schema")));
+            perhaps_empty(reader, schema, parameter, stands, &place)
         }
     };
     Some(Given {
@@ -112,6 +119,30 @@ fn read<'a>(reader: &mut Reader<'a>, written: &'a Value, place: &Place<'_>) -> O
         is_required: stands == Where::Path || is_true(parameter, "required"),
         sent,
     })
+}
+
+/// A schema that an empty text fits too, where the document allows one whatever the schema says.
+fn perhaps_empty(
+    reader: &mut Reader<'_>,
+    schema: Value,
+    parameter: &Value,
+    stands: Where,
+    place: &Place<'_>,
+) -> Value {
+    if !is_true(parameter, "allowEmptyValue") {
+        return schema;
+    }
+    if stands != Where::Query {
+        let message = "counts in a query only; it is not used";
+        let place = place.name("allowEmptyValue");
+        reader.warnings.note(&place, message);
+        return schema;
+    }
+    let takes_it_anyway = [anything(), json!(true), json!({"type": "string"})];
+    match takes_it_anyway.contains(&schema) {
+        true => schema,
+        false => json!({"anyOf": [schema, {"const": ""}]}),
+    }
 }
 
 fn is_true(parameter: &Value, member: &str) -> bool {
@@ -132,8 +163,8 @@ fn identified<'v>(
     };
     let Some(stands) = place_of(stands) else {
         let message = format!(
-            "{stands:?} is no known place; write path, query, header or cookie. The parameter is \
-             left out"
+            "{stands:?} is no known place; write path, query, querystring, header or cookie. The \
+             parameter is left out"
         );
         reader.warnings.note(&place.name("in"), message);
         return None;
@@ -154,6 +185,7 @@ fn place_of(word: &str) -> Option<Where> {
     Some(match word {
         "path" => Where::Path,
         "query" => Where::Query,
+        "querystring" => Where::Querystring,
         "header" => Where::Header,
         "cookie" => Where::Cookie,
         _ => return None,
@@ -164,7 +196,7 @@ fn place_of(word: &str) -> Option<Where> {
 fn sent(name: &str, place: Where) -> Parameter {
     let style = match place {
         Where::Path | Where::Header => Style::Simple,
-        Where::Query | Where::Cookie => Style::Form,
+        Where::Query | Where::Querystring | Where::Cookie => Style::Form,
     };
     Parameter {
         name: name.to_owned(),
@@ -181,6 +213,7 @@ fn sent(name: &str, place: Where) -> Parameter {
 fn content<'a>(
     reader: &mut Reader<'a>,
     parameter: &'a Value,
+    stands: Where,
     place: &Place<'_>,
 ) -> Option<(String, Value)> {
     let content = parameter.get("content")?.as_object()?;
@@ -193,10 +226,13 @@ fn content<'a>(
         reader.warnings.note(&place, message);
     }
     let is_json = Media::of(media_type) == Media::Json;
-    let schema = media.get("schema").filter(|_| is_json);
+    // The members of a form are the pairs of a query.
+    let is_form = stands == Where::Querystring && Media::of(media_type) == Media::Form;
+    let is_described = is_json || is_form;
+    let schema = media.get("schema").filter(|_| is_described);
     let schema = schema.map(|it| reader.schema(it, &place.name(media_type).name("schema")));
     let text = || json!({"type": "string"});
-    let schema = schema.unwrap_or_else(|| if is_json { anything() } else { text() });
+    let schema = schema.unwrap_or_else(|| if is_described { anything() } else { text() });
     Some((media_type.clone(), schema))
 }
 
@@ -214,12 +250,6 @@ fn read_style(reader: &mut Reader<'_>, parameter: &Value, place: &Place<'_>, sen
     let explode = parameter.get("explode").and_then(Value::as_bool);
     sent.explode = explode.unwrap_or(sent.style == Style::Form || sent.style == Style::DeepObject);
     sent.allow_reserved = is_true(parameter, "allowReserved");
-    if is_true(parameter, "allowEmptyValue") {
-        let message = "is not used; an empty text is sent as one";
-        reader
-            .warnings
-            .note(&place.name("allowEmptyValue"), message);
-    }
 }
 
 /// The style of a word in the document.

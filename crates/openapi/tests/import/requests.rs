@@ -2,7 +2,7 @@
 
 use panpan_contract::operation::KeyRule;
 use panpan_openapi::{ImportOptions, import};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{binding, imported, operation, written};
 
@@ -199,5 +199,112 @@ fn where_any_media_type_will_do_the_schema_decides() {
             body,
             json!({"name": "body", "media_type": media_type, "form": form})
         );
+    }
+}
+
+/// What becomes of the parameters and the body of one operation, and what is noted about them.
+fn described(parameters: Value, content: Value) -> (Value, Value, Vec<String>) {
+    let document = json!({"openapi": "3.2.0", "paths": {"/a": {"post": {
+        "parameters": parameters, "requestBody": {"content": content}, "responses": {},
+    }}}});
+    let import = import(&document, &ImportOptions::new("api")).unwrap();
+    let noted = import.warnings.iter().map(|it| it.pointer.clone());
+    let schema = import.operations[0].input_schema["properties"].clone();
+    (written(&import, "api/post_a"), schema, noted.collect())
+}
+
+#[test]
+fn a_parameter_that_may_be_empty_takes_an_empty_text() {
+    let json = json!({"application/json": {}});
+    for (place, schema, expected, noted) in [
+        (
+            "query",
+            json!({"type": "integer"}),
+            json!({"anyOf": [{"type": "integer"}, {"const": ""}]}),
+            0,
+        ),
+        (
+            "query",
+            json!({"type": "string"}),
+            json!({"type": "string"}),
+            0,
+        ),
+        ("query", json!({}), json!({}), 0),
+        (
+            "header",
+            json!({"type": "integer"}),
+            json!({"type": "integer"}),
+            1,
+        ),
+    ] {
+        let empty = json!({"name": "n", "in": place, "schema": schema, "allowEmptyValue": true});
+        let (_, input, warnings) = described(json!([empty]), json.clone());
+        assert_eq!(input["n"], expected, "{place}");
+        assert_eq!(warnings.len(), noted, "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_whole_query_is_one_member_of_the_input() {
+    let form = "application/x-www-form-urlencoded";
+    let pairs = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    for (whole, schema, noted) in [
+        (
+            json!({"content": {form: {"schema": pairs}}}),
+            Some(pairs.clone()),
+            0,
+        ),
+        (
+            json!({"content": {"application/json": {"schema": pairs}}}),
+            Some(pairs.clone()),
+            0,
+        ),
+        (
+            json!({"content": {"text/plain": {"schema": pairs}}}),
+            Some(json!({"type": "string"})),
+            0,
+        ),
+        (json!({"schema": pairs}), None, 1),
+    ] {
+        let mut parameter = json!({"name": "whole", "in": "querystring"});
+        parameter
+            .as_object_mut()
+            .unwrap()
+            .extend(whole.as_object().unwrap().clone());
+        let (binding, input, warnings) =
+            described(json!([parameter]), json!({"application/json": {}}));
+        assert_eq!(input.get("whole"), schema.as_ref(), "{whole}");
+        assert_eq!(warnings.len(), noted, "{whole}: {warnings:?}");
+        let place = binding.pointer("/parameters/0/place");
+        assert_eq!(place, schema.map(|_| json!("querystring")).as_ref());
+    }
+}
+
+#[test]
+fn headers_of_parts_that_say_one_thing_are_sent() {
+    let encoding = |headers: Value| json!({"note": {"headers": headers, "allowReserved": true}});
+    let one = json!({"X-Kind": {"schema": {"const": "note"}}});
+    let others = json!({
+        "X-Open": {"schema": {"type": "string"}}, "Content-Type": {"schema": {"const": "a"}},
+        "X-Gone": {"$ref": "#/components/headers/Gone"},
+    });
+    let form = "application/x-www-form-urlencoded";
+    for (media_type, headers, expected, noted) in [
+        (
+            "multipart/form-data",
+            &one,
+            json!({"headers": {"X-Kind": "note"}}),
+            1,
+        ),
+        ("multipart/form-data", &others, json!({}), 4),
+        (form, &one, json!({"allow_reserved": true}), 1),
+    ] {
+        let content = json!({media_type: {"schema": {"type": "object"}, "encoding": encoding(headers.clone())}});
+        let (binding, _, warnings) = described(json!([]), content);
+        assert_eq!(
+            binding["body"]["encoding"]["note"], expected,
+            "{media_type}"
+        );
+        assert_eq!(warnings.len(), noted, "{media_type}: {warnings:?}");
     }
 }

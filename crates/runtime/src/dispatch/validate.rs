@@ -141,7 +141,8 @@ fn sentence(violations: &[Violation], more: bool) -> String {
         _ => first.reason.clone(),
     };
     let others = match (violations.len() - 1, more) {
-        (0, _) => String::new(),
+        (0, false) => String::new(),
+        (0, true) => ", and perhaps more".to_owned(),
         (count, false) => format!(", and {count} more"),
         (count, true) => format!(", and more than {count} others"),
     };

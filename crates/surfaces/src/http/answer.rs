@@ -190,12 +190,12 @@ pub(super) fn written(
 }
 
 /// A response whose JSON is written already.
-pub(super) fn json_of(bytes: Vec<u8>) -> Response {
+pub(super) fn json_of(bytes: impl Into<Body>) -> Response {
     with_body(StatusCode::OK, JSON, bytes)
 }
 
-fn with_body(status: StatusCode, media_type: HeaderValue, bytes: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(bytes));
+fn with_body(status: StatusCode, media_type: HeaderValue, bytes: impl Into<Body>) -> Response {
+    let mut response = Response::new(bytes.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, media_type);
     response

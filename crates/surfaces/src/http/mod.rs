@@ -9,6 +9,7 @@ mod call;
 mod decode;
 mod dialect;
 mod discover;
+mod documents;
 mod door;
 mod key;
 mod pages;
@@ -27,6 +28,7 @@ use panpan_runtime::CancellationToken;
 use crate::desk::Desk;
 use crate::mcp;
 
+use documents::Documents;
 pub(crate) use door::Peer;
 pub use door::{Door, Hosts, Origins};
 
@@ -54,6 +56,7 @@ struct Inner {
     /// Fires when the server begins to stop.
     stopping: CancellationToken,
     mcp: mcp::HttpService,
+    documents: Documents,
 }
 
 /// How long answers are on their way through the MCP library when no call runs any more.
@@ -85,6 +88,7 @@ pub fn router(desk: Desk, settings: HttpSettings, stopping: CancellationToken) -
         desk,
         settings,
         stopping,
+        documents: Documents::default(),
     }));
     Door::before(paths().with_state(house.clone()), house)
 }
@@ -104,8 +108,8 @@ fn paths() -> Router<House> {
         .route("/ws", any(protocols::websocket))
         .route("/errors", get(pages::all))
         .route("/errors/{code}", get(pages::one))
-        .route("/openapi.json", get(pages::openapi))
-        .route("/contract.json", get(pages::contract))
+        .route("/openapi.json", get(documents::openapi))
+        .route("/contract.json", get(documents::contract))
         .route("/healthz", get(watch::health))
         .route("/readyz", get(watch::readiness))
         .route("/metrics", get(watch::metrics))

@@ -1,19 +1,17 @@
-//! What every caller may read about this server: codes, and the operations as documents.
+//! What every caller may read about this server: the codes.
 
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use panpan_contract::catalogue::{self, Known, nearest};
-use panpan_contract::dialect::Dialect;
 use panpan_contract::explained::{explained, facts};
 use panpan_contract::{Failure, codes};
 use pulldown_cmark::Parser;
 use pulldown_cmark::html::push_html;
 use serde_json::{Value, json};
 
-use super::door::visitor;
 use super::{House, answer, call};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -88,41 +86,4 @@ fn html(known: &Known, page: &str) -> String {
     // Codes and titles are words: nothing in them means anything in HTML.
     let head = format!("<title>{}: {}</title>", known.code(), known.title());
     format!("<!doctype html><html lang=\"en\"><head>{HEAD}{head}</head><body>{body}</body></html>")
-}
-
-/// `GET /contract.json`: the operations this caller may call, as a contract file.
-pub(super) async fn contract(State(house): State<House>, request: Request) -> Response {
-    documented(&house, &request, |specs| {
-        let mut file = panpan_contract::contract_file::ContractFile::new("panpan");
-        file.operations = specs;
-        serde_json::to_value(file).unwrap_or_default()
-    })
-}
-
-/// `GET /openapi.json`: the same for readers of OpenAPI.
-pub(super) async fn openapi(State(house): State<House>, request: Request) -> Response {
-    let about = panpan_openapi::About {
-        title: "panpan",
-        version: env!("CARGO_PKG_VERSION"),
-        server: None,
-    };
-    documented(&house, &request, |specs| {
-        panpan_openapi::export(specs.iter(), &about)
-    })
-}
-
-fn documented(
-    house: &House,
-    request: &Request,
-    write: impl FnOnce(Vec<panpan_contract::operation::OperationSpec>) -> Value,
-) -> Response {
-    let admitted = visitor(request.extensions())
-        .and_then(|caller| house.0.desk.take_share(&caller).map(|()| caller));
-    let caller = match admitted {
-        Ok(caller) => caller,
-        Err(failure) => return answer::turned_away(house, Dialect::Problem, failure),
-    };
-    let callable = house.0.desk.callable(&caller);
-    let specs = callable.iter().map(|operation| operation.spec().clone());
-    answer::json(&write(specs.collect()))
 }

@@ -10,6 +10,6 @@ mod token;
 mod tokens;
 
 pub use kept::{TokenInfo, TokenState};
-pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameError, NameOf};
+pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameError, NameOf, check_scopes};
 pub(crate) use token::id_of;
 pub use tokens::{NewToken, Revoked, Tokens, TokensError};

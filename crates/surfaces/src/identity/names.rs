@@ -85,6 +85,11 @@ pub(super) fn check(of: NameOf, name: &str) -> Result<(), NameError> {
     }
 }
 
+/// Whether a token can hold these scopes.
+pub fn check_scopes(scopes: &[String]) -> Result<(), NameError> {
+    check_all(NameOf::Scope, &scopes.iter().cloned().collect())
+}
+
 /// Whether some names will do, each and in number.
 pub(super) fn check_all(of: NameOf, names: &BTreeSet<String>) -> Result<(), NameError> {
     check_count(of, names.len())?;

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test uses the part it needs")]
 
 mod client;
+pub(crate) mod library;
 pub(crate) mod operations;
 mod socket;
 

@@ -3,16 +3,19 @@
 //! It leads a process group, so that what it started ends with it. What it writes to stderr goes to the
 //! log, without secrets and within bounds.
 
+use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use panpan_contract::redact::Redactor;
+use process_wrap::tokio::CommandWrap;
 #[cfg(unix)]
 use process_wrap::tokio::ProcessGroup;
-use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::children::{self, Children, Process};
 use super::error::McpError;
 use super::settings::McpCommand;
 
@@ -49,7 +52,7 @@ pub(super) const EXIT_LOOK: Duration = Duration::from_millis(10);
 
 /// A running server. Dropping it ends it and everything in its process group.
 #[derive(Debug)]
-pub(super) struct Child(Box<dyn ChildWrapper>);
+pub(super) struct Child(Process);
 
 /// What a server is talked to through.
 #[derive(Debug)]
@@ -60,7 +63,11 @@ pub(super) struct Ends {
 
 impl Child {
     /// Starts the program of a server.
-    pub(super) fn start(namespace: &str, command: &McpCommand) -> Result<(Self, Ends), McpError> {
+    pub(super) fn start(
+        namespace: &str,
+        command: &McpCommand,
+        children: &Children,
+    ) -> Result<(Self, Ends), McpError> {
         let failed = |source| McpError::Start {
             program: command.program.clone(),
             source,
@@ -68,12 +75,12 @@ impl Child {
         let mut wrapped = CommandWrap::from(prepared(command));
         #[cfg(unix)]
         wrapped.wrap(ProcessGroup::leader());
-        let mut child = wrapped.spawn().map_err(failed)?;
-        let ends = (child.stdin().take(), child.stdout().take());
-        let stderr = child.stderr().take();
-        let child = Self(child);
+        let started = children.start(|| wrapped.spawn());
+        let closed = || McpError::Ended("this side closed it".to_owned());
+        let child = Self(started.ok_or_else(closed)?.map_err(failed)?);
+        let (ends, stderr) = child.taken();
         let (Some(input), Some(output)) = ends else {
-            return Err(failed(std::io::ErrorKind::NotConnected.into()));
+            return Err(failed(io::ErrorKind::NotConnected.into()));
         };
         if let Some(stderr) = stderr {
             let log = Log::of(namespace, command);
@@ -82,11 +89,29 @@ impl Child {
         Ok((child, Ends { input, output }))
     }
 
+    /// What it is talked to through, for the first who asks.
+    fn taken(
+        &self,
+    ) -> (
+        (Option<ChildStdin>, Option<ChildStdout>),
+        Option<ChildStderr>,
+    ) {
+        let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = (process.stdin().take(), process.stdout().take());
+        (ends, process.stderr().take())
+    }
+
+    /// Whether it has ended, and how.
+    fn looked_at(&self) -> io::Result<Option<ExitStatus>> {
+        let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        process.try_wait()
+    }
+
     /// How it ended, if it does within that time.
     pub(super) async fn ended(&mut self, within: Duration) -> Option<ExitStatus> {
         let waiting = async {
             loop {
-                match self.0.try_wait() {
+                match self.looked_at() {
                     Ok(None) => tokio::time::sleep(EXIT_LOOK).await,
                     Ok(status) => return status,
                     Err(_) => return None,
@@ -99,8 +124,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // That there is nothing left to end is no trouble.
-        let _ = self.0.start_kill();
+        children::end(&self.0);
     }
 }
 

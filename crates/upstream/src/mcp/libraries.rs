@@ -2,19 +2,24 @@
 //!
 //! Prompts carry the namespace of their server before their name. Resources keep their URIs, since
 //! results refer to them: a URI belongs to the server that listed it, or whose template it begins like.
-//! Where two servers claim the same, the one that was named first has it.
+//! Where two servers claim the same, the one that was named first has it, among those that admit the
+//! caller: the others are not there for it.
 
-use std::collections::BTreeMap;
+mod known;
+
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use panpan_contract::{Effect, Failure, codes};
+use panpan_runtime::Identity;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::{McpChanges, McpError, McpOffer, McpUpstream};
+use known::{Known, Listed};
 
 /// What stands between a namespace and the name of a prompt.
 const SEPARATOR: &str = "__";
@@ -41,14 +46,8 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Whose is what, as far as it was listed. Numbers are places among the servers.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    offer: McpOffer,
-    resources: BTreeMap<String, usize>,
-    templates: BTreeMap<String, usize>,
-    prompts: BTreeMap<String, (usize, String)>,
-}
+/// Which of a server's lists is meant.
+type List = fn(&mut Listed) -> &mut BTreeSet<String>;
 
 impl McpLibraries {
     /// The libraries of these servers; to be made within a runtime of tokio. Nothing is known of them
@@ -62,8 +61,8 @@ impl McpLibraries {
         });
         Self {
             _following: AbortOnDrop(following.collect()),
+            known: Mutex::new(Known::of(servers.len())),
             servers,
-            known: Mutex::default(),
             changes,
         }
     }
@@ -92,58 +91,46 @@ impl McpLibraries {
         self.known().offer
     }
 
-    /// The resources of all servers. A server that does not answer has none for now, unless none does.
-    pub async fn resources(&self) -> Result<Vec<Value>, Failure> {
-        let listed = join_all(self.servers.iter().map(McpUpstream::list_resources)).await;
-        let gathered = Gathered::of(&self.servers, listed);
-        let (items, owners) = gathered.named_by("uri")?;
-        self.known().resources = owners;
-        Ok(items)
+    /// The resources of the servers that admit a caller. A server that does not answer has none for now,
+    /// unless none does.
+    pub async fn resources(&self, caller: Option<&Identity>) -> Result<Vec<Value>, Failure> {
+        let asked = self.asked(caller, McpUpstream::list_resources).await;
+        self.gathered(asked, "uri", |it| &mut it.resources)
     }
 
-    /// The resource templates of all servers.
-    pub async fn templates(&self) -> Result<Vec<Value>, Failure> {
-        let listed = join_all(
-            self.servers
-                .iter()
-                .map(McpUpstream::list_resource_templates),
-        )
-        .await;
-        let gathered = Gathered::of(&self.servers, listed);
-        let (items, owners) = gathered.named_by("uriTemplate")?;
-        self.known().templates = owners;
-        Ok(items)
+    /// The resource templates of the servers that admit a caller.
+    pub async fn templates(&self, caller: Option<&Identity>) -> Result<Vec<Value>, Failure> {
+        let asked = self.asked(caller, McpUpstream::list_resource_templates);
+        self.gathered(asked.await, "uriTemplate", |it| &mut it.templates)
     }
 
-    /// The prompts of all servers, each with the namespace of its server.
-    pub async fn prompts(&self) -> Result<Vec<Value>, Failure> {
-        let mut own_names = BTreeMap::new();
-        let mut listed = join_all(self.servers.iter().map(McpUpstream::list_prompts)).await;
-        for (place, (server, prompts)) in self.servers.iter().zip(&mut listed).enumerate() {
+    /// The prompts of the servers that admit a caller, each with the namespace of its server.
+    pub async fn prompts(&self, caller: Option<&Identity>) -> Result<Vec<Value>, Failure> {
+        let mut asked = self.asked(caller, McpUpstream::list_prompts).await;
+        for (place, prompts) in &mut asked {
+            let server = &self.servers[*place];
             for prompt in prompts.iter_mut().flatten() {
-                let Some(own) = prompt.get("name").and_then(Value::as_str) else {
-                    continue;
-                };
-                let (name, own) = (named(server, own), own.to_owned());
-                prompt["name"] = name.clone().into();
-                own_names.entry(name).or_insert((place, own));
+                if let Some(own) = prompt.get("name").and_then(Value::as_str) {
+                    prompt["name"] = format!("{}{own}", prefix(server)).into();
+                }
             }
         }
-        let gathered = Gathered::of(&self.servers, listed);
-        let (items, _) = gathered.named_by("name")?;
-        self.known().prompts = own_names;
-        Ok(items)
+        self.gathered(asked, "name", |it| &mut it.prompts)
     }
 
     /// The contents of a resource, as the result of `resources/read`.
-    pub async fn read(&self, uri: &str) -> Result<Value, Failure> {
-        let mut owner = self.known().owner_of(uri);
+    pub async fn read(&self, caller: Option<&Identity>, uri: &str) -> Result<Value, Failure> {
+        let find = || {
+            self.known()
+                .owner_of(uri, |place| self.admits(place, caller))
+        };
+        let mut owner = find();
         if owner.is_none() {
-            self.resources().await?;
-            self.templates().await?;
-            owner = self.known().owner_of(uri);
+            self.resources(caller).await?;
+            self.templates(caller).await?;
+            owner = find();
         }
-        let server = owner.and_then(|place| self.servers.get(place));
+        let server = owner.map(|place| &self.servers[place]);
         let server = server.ok_or_else(|| absent("resource", uri))?;
         told(server, server.read_resource(uri).await)
     }
@@ -151,41 +138,115 @@ impl McpLibraries {
     /// A prompt with its arguments filled in, as the result of `prompts/get`.
     pub async fn prompt(
         &self,
+        caller: Option<&Identity>,
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Value, Failure> {
-        let (server, own) = self.owner_of_prompt(name).await?;
-        told(server, server.get_prompt(&own, arguments).await)
+        let (server, own) = self.owner_of_prompt(caller, name).await?;
+        told(server, server.get_prompt(own, arguments).await)
     }
 
     /// Values for an argument, as the result of `completion/complete`; takes the params of it.
-    pub async fn complete(&self, mut params: Value) -> Result<Value, Failure> {
+    pub async fn complete(
+        &self,
+        caller: Option<&Identity>,
+        mut params: Value,
+    ) -> Result<Value, Failure> {
         let reference = params.get("ref").cloned().unwrap_or_default();
         if let Some(name) = reference.get("name").and_then(Value::as_str) {
-            let (server, own) = self.owner_of_prompt(name).await?;
+            let (server, own) = self.owner_of_prompt(caller, name).await?;
             params["ref"]["name"] = json!(own);
             return told(server, server.complete(params).await);
         }
         let uri = reference.get("uri").and_then(Value::as_str);
         let uri = uri.ok_or_else(|| absent("reference", "without a name or a URI"))?;
-        let mut owner = self.known().templates.get(uri).copied();
-        if owner.is_none() {
-            self.templates().await?;
-            owner = self.known().templates.get(uri).copied();
-        }
-        let server = owner.and_then(|place| self.servers.get(place));
-        let server = server.ok_or_else(|| absent("resource template", uri))?;
+        let server = self.owner_of_template(caller, uri).await?;
         told(server, server.complete(params).await)
     }
 
-    async fn owner_of_prompt(&self, name: &str) -> Result<(&McpUpstream, String), Failure> {
-        let mut owner = self.known().prompts.get(name).cloned();
+    async fn owner_of_template(
+        &self,
+        caller: Option<&Identity>,
+        uri: &str,
+    ) -> Result<&McpUpstream, Failure> {
+        let find = || self.owner(caller, uri, |it| &mut it.templates);
+        let mut owner = find();
         if owner.is_none() {
-            self.prompts().await?;
-            owner = self.known().prompts.get(name).cloned();
+            self.templates(caller).await?;
+            owner = find();
         }
-        let owner = owner.and_then(|(place, own)| Some((self.servers.get(place)?, own)));
+        owner.ok_or_else(|| absent("resource template", uri))
+    }
+
+    /// Whose a prompt is, and what it is called there.
+    async fn owner_of_prompt<'a>(
+        &'a self,
+        caller: Option<&Identity>,
+        name: &'a str,
+    ) -> Result<(&'a McpUpstream, &'a str), Failure> {
+        let find = || self.owner(caller, name, |it| &mut it.prompts);
+        let mut owner = find();
+        if owner.is_none() {
+            self.prompts(caller).await?;
+            owner = find();
+        }
+        let owner = owner.and_then(|server| Some((server, name.strip_prefix(&prefix(server))?)));
         owner.ok_or_else(|| absent("prompt", name))
+    }
+
+    /// The first server that admits a caller and has a name in one of its lists.
+    fn owner(&self, caller: Option<&Identity>, name: &str, list: List) -> Option<&McpUpstream> {
+        let mut known = self.known();
+        let mut lists = self.servers.iter().zip(&mut known.lists);
+        lists.find_map(|(server, it)| {
+            let owns = server.admits(caller) && list(it).contains(name);
+            owns.then_some(server)
+        })
+    }
+
+    fn admits(&self, place: usize, caller: Option<&Identity>) -> bool {
+        self.servers[place].admits(caller)
+    }
+
+    /// What each server that admits a caller lists.
+    async fn asked<'a, F: Future<Output = Result<Vec<Value>, McpError>>>(
+        &'a self,
+        caller: Option<&Identity>,
+        list: impl Fn(&'a McpUpstream) -> F,
+    ) -> Answers {
+        let servers = self.servers.iter().enumerate();
+        let admitting = servers.filter(|(_, server)| server.admits(caller));
+        let asked = admitting.map(|(place, server)| {
+            let listed = list(server);
+            async move { (place, listed.await) }
+        });
+        join_all(asked).await
+    }
+
+    /// The items that have such a name, the first of each; what each server has is remembered.
+    fn gathered(&self, answers: Answers, member: &str, list: List) -> Result<Vec<Value>, Failure> {
+        let (mut items, mut names) = (Vec::new(), BTreeSet::new());
+        let (mut answered, mut failed) = (answers.is_empty(), None);
+        for (place, answer) in answers {
+            let server = &self.servers[place];
+            match told(server, answer) {
+                Ok(listed) => {
+                    answered = true;
+                    let own = |it: &Value| it.get(member)?.as_str().map(str::to_owned);
+                    *list(&mut self.known().lists[place]) = listed.iter().filter_map(own).collect();
+                    let first = |it: &Value| own(it).is_some_and(|name| names.insert(name));
+                    items.extend(listed.into_iter().filter(first));
+                }
+                Err(failure) => {
+                    tracing::warn!(server = server.namespace(), "{failure}");
+                    failed.get_or_insert(failure);
+                }
+            }
+        }
+        match failed {
+            Some(failure) if !answered => Err(failure),
+            _ => Ok(items),
+        }
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -193,73 +254,8 @@ impl McpLibraries {
     }
 }
 
-impl Known {
-    /// Who listed a URI, or whose template it begins like, the longest beginning first.
-    fn owner_of(&self, uri: &str) -> Option<usize> {
-        if let Some(place) = self.resources.get(uri) {
-            return Some(*place);
-        }
-        let beginnings = self.templates.iter().map(|(template, place)| {
-            let beginning = template.split('{').next().unwrap_or_default();
-            (beginning, *place)
-        });
-        beginnings
-            .filter(|(beginning, _)| !beginning.is_empty() && uri.starts_with(beginning))
-            .max_by_key(|(beginning, _)| beginning.len())
-            .map(|(_, place)| place)
-    }
-}
-
-/// The lists of several servers.
-#[derive(Default)]
-struct Gathered {
-    items: Vec<(usize, Value)>,
-    answered: bool,
-    failed: Option<Failure>,
-}
-
-impl Gathered {
-    fn of(servers: &[McpUpstream], listed: Vec<Result<Vec<Value>, McpError>>) -> Self {
-        let mut gathered = Self::default();
-        for (place, (server, listed)) in servers.iter().zip(listed).enumerate() {
-            gathered.add(place, server, listed);
-        }
-        gathered
-    }
-
-    fn add(&mut self, place: usize, server: &McpUpstream, listed: Result<Vec<Value>, McpError>) {
-        match told(server, listed) {
-            Ok(items) => {
-                self.answered = true;
-                self.items
-                    .extend(items.into_iter().map(|item| (place, item)));
-            }
-            Err(failure) => {
-                tracing::warn!(server = server.namespace(), "{failure}");
-                self.failed.get_or_insert(failure);
-            }
-        }
-    }
-
-    /// The items that have such a name and whose they are, the first of each name.
-    fn named_by(self, member: &str) -> Result<(Vec<Value>, BTreeMap<String, usize>), Failure> {
-        if let Some(failure) = self.failed.filter(|_| !self.answered) {
-            return Err(failure);
-        }
-        let mut owners = BTreeMap::new();
-        let mut items = Vec::new();
-        for (place, item) in self.items {
-            let Some(name) = item.get(member).and_then(Value::as_str) else {
-                continue;
-            };
-            if !owners.contains_key(name) {
-                owners.insert(name.to_owned(), place);
-                items.push(item);
-            }
-        }
-        Ok((items, owners))
-    }
-}
+/// What servers listed, by their places.
+type Answers = Vec<(usize, Result<Vec<Value>, McpError>)>;
 
 /// Adds what changes at one server to what has changed at all of them.
 async fn follow(mut server: watch::Receiver<McpChanges>, all: watch::Sender<McpChanges>) {
@@ -275,8 +271,9 @@ async fn follow(mut server: watch::Receiver<McpChanges>, all: watch::Sender<McpC
     }
 }
 
-fn named(server: &McpUpstream, prompt: &str) -> String {
-    format!("{}{SEPARATOR}{prompt}", server.namespace())
+/// What stands before the names of a server's prompts.
+fn prefix(server: &McpUpstream) -> String {
+    format!("{}{SEPARATOR}", server.namespace())
 }
 
 fn told<T>(server: &McpUpstream, answered: Result<T, McpError>) -> Result<T, Failure> {
@@ -288,34 +285,4 @@ fn absent(what: &'static str, name: &str) -> Failure {
         .with_message(format!("there is no such {what}"))
         .with_detail(what, super::lifted::bounded(name))
         .with_effect(Effect::None)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_uri_belongs_to_whoever_listed_it_or_begins_it_longest() {
-        let owned = |names: &[(&str, usize)]| {
-            let names = names.iter();
-            names
-                .map(|(name, place)| ((*name).to_owned(), *place))
-                .collect()
-        };
-        let known = Known {
-            resources: owned(&[("demo://a", 0), ("demo://b/x", 1)]),
-            templates: owned(&[("demo://{any}", 2), ("demo://b/{id}", 3), ("{any}", 4)]),
-            ..Known::default()
-        };
-        for (uri, owner) in [
-            ("demo://a", Some(0)),
-            ("demo://b/x", Some(1)),
-            ("demo://b/y", Some(3)),
-            ("demo://c", Some(2)),
-            ("file:///etc/passwd", None),
-            ("", None),
-        ] {
-            assert_eq!(known.owner_of(uri), owner, "{uri}");
-        }
-    }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::children::Children;
 use super::ear::{Ear, McpChanges};
 use super::error::McpError;
 use super::live::Live;
@@ -33,6 +34,7 @@ pub(super) struct Link {
     /// What the server may repeat and nobody else is to see.
     pub(super) secrets: Credentials,
     reach: Reach,
+    children: Children,
     ear: Ear,
     changes: watch::Sender<McpChanges>,
     /// Held by whoever makes the connection.
@@ -89,6 +91,7 @@ impl Link {
             patience: settings.patience,
             secrets,
             reach,
+            children: Children::default(),
             ear,
             changes,
             making: tokio::sync::Mutex::default(),
@@ -161,7 +164,9 @@ impl Link {
     async fn make(&self) -> Result<Live, McpError> {
         let ear = self.ear.anew();
         match &self.reach {
-            Reach::Child(command) => Live::with_child(&self.namespace, command, ear).await,
+            Reach::Child(command) => {
+                Live::with_child(&self.namespace, command, &self.children, ear).await
+            }
             Reach::Web(web) => {
                 let web = Web {
                     ear,
@@ -183,7 +188,12 @@ impl Link {
         live
     }
 
-    /// The connection there is, if it still holds.
+    /// Ends the process there is without waiting, and starts no other.
+    pub(super) fn kill(&self) {
+        self.state().closed = true;
+        self.children.end();
+    }
+
     /// Ends the connection there is, and makes no other.
     pub(super) async fn close(&self) {
         let live = {
@@ -196,6 +206,7 @@ impl Link {
         }
     }
 
+    /// The connection there is, if it still holds.
     fn current(&self) -> Option<Arc<Live>> {
         let mut state = self.state();
         let live = state.live.clone()?;

@@ -21,7 +21,8 @@ use rmcp::{RoleClient, transport};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::child::{AFTER_OUR_END, Child, EXIT_LOOK};
+use super::child::{AFTER_OUR_END, Child, EXIT_LOOK, Ends};
+use super::children::Children;
 use super::ear::Ear;
 use super::error::{McpError, Refusal, Unanswered};
 use super::pipes::{Pipes, Why};
@@ -56,25 +57,25 @@ impl Live {
     pub(super) async fn with_child(
         namespace: &str,
         command: &McpCommand,
+        children: &Children,
         ear: Ear,
     ) -> Result<Self, McpError> {
-        match Self::piped(namespace, command, ear.clone(), either_way()).await {
+        let start = || Child::start(namespace, command, children);
+        match Self::piped(start()?, ear.clone(), either_way()).await {
             Err(McpError::Ended(_)) => {
                 let old = ClientLifecycleMode::Initialize;
-                Self::piped(namespace, command, ear, old).await
+                Self::piped(start()?, ear, old).await
             }
             other => other,
         }
     }
 
     async fn piped(
-        namespace: &str,
-        command: &McpCommand,
+        (child, ends): (Child, Ends),
         ear: Ear,
         way: ClientLifecycleMode,
     ) -> Result<Self, McpError> {
         let why = Why::default();
-        let (child, ends) = Child::start(namespace, command)?;
         let held = Arc::new(());
         let child_held = Arc::downgrade(&held);
         let pipes = Pipes::new(child, ends, why.clone(), ear.clone(), held);

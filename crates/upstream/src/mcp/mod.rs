@@ -7,6 +7,7 @@
 mod answerable;
 mod call;
 mod child;
+mod children;
 mod ear;
 mod error;
 mod foreign;
@@ -30,8 +31,8 @@ use jiff::Timestamp;
 use panpan_contract::Failure;
 use panpan_contract::failure::Marked;
 use panpan_contract::redact::Redactor;
-use panpan_runtime::Registration;
 use panpan_runtime::retry::Upstream;
+use panpan_runtime::{Identity, Registration};
 use tokio::sync::watch;
 
 use call::ToolCall;
@@ -59,6 +60,7 @@ pub struct McpUpstream {
     link: Arc<Link>,
     /// The circuit and the retry budget all its tools share.
     upstream: Arc<Upstream>,
+    scopes: Arc<[String]>,
 }
 
 /// The tools of a server as operations.
@@ -74,13 +76,24 @@ impl McpUpstream {
     /// Makes ready to connect; nothing is started or sent yet.
     pub fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
         let upstream = Arc::new(Upstream::named(&settings.namespace));
+        let scopes = settings.scopes.clone().into();
         let link = Arc::new(Link::new(settings)?);
-        Ok(Self { link, upstream })
+        Ok(Self {
+            link,
+            upstream,
+            scopes,
+        })
     }
 
     /// The first step of the names of its operations.
     pub fn namespace(&self) -> &str {
         &self.link.namespace
+    }
+
+    /// Whether a caller has the scopes that everything of it needs.
+    pub fn admits(&self, caller: Option<&Identity>) -> bool {
+        let has = |scope: &String| caller.is_some_and(|it| it.scopes.contains(scope));
+        self.scopes.iter().all(has)
     }
 
     /// Tells when its lists have changed, so that whoever holds its operations can ask for them anew.
@@ -99,6 +112,7 @@ impl McpUpstream {
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let registrations = published.into_iter().map(|mut published| {
             published.spec.timeout_ms = timeout_ms;
+            published.spec.access_control.require(&self.scopes);
             let call = ToolCall::new(self.link.clone(), &published);
             Registration::new(published.spec, call)
                 .with_credentials(self.link.secrets.clone())
@@ -115,6 +129,12 @@ impl McpUpstream {
     /// made to.
     pub async fn close(&self) {
         self.link.close().await;
+    }
+
+    /// Ends the process of a server that was started, with everything it started, and starts no other. For
+    /// whoever leaves at once: nothing is waited for.
+    pub fn kill(&self) {
+        self.link.kill();
     }
 
     /// What an error means to whoever waits for something that only reads.

@@ -27,6 +27,8 @@ pub struct McpSettings {
     pub place: McpPlace,
     /// How long it is waited for.
     pub patience: McpPatience,
+    /// Scopes a caller needs for anything of it, all of them.
+    pub scopes: Vec<String>,
 }
 
 /// Where an MCP server is.
@@ -121,6 +123,7 @@ impl McpSettings {
             namespace: namespace.into(),
             place,
             patience: McpPatience::default(),
+            scopes: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@
 //! and what was answered is decided here; whether to try again is the runtime's.
 
 mod answer;
+mod pinned;
 mod proof;
 mod request;
 
@@ -92,8 +93,8 @@ impl Service {
         }
     }
 
-    fn operation(&self, spec: OperationSpec) -> Result<Registration, BindingError> {
-        let bound = Arc::new(Bound::new(self, &spec)?);
+    fn operation(&self, mut spec: OperationSpec) -> Result<Registration, BindingError> {
+        let bound = Arc::new(Bound::new(self, &mut spec)?);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
             OperationType::Subscription => {
@@ -129,10 +130,13 @@ struct Bound {
 }
 
 impl Bound {
-    fn new(service: &Service, spec: &OperationSpec) -> Result<Self, BindingError> {
+    fn new(service: &Service, spec: &mut OperationSpec) -> Result<Self, BindingError> {
+        let binding = HttpBinding::of(spec);
+        let binding = binding.ok_or_else(|| BindingError::Missing(spec.name.clone()))?;
+        let unreadable = |error| BindingError::Unreadable(spec.name.clone(), error);
+        let mut binding = binding.map_err(unreadable)?;
+        pinned::leave_out(spec, &mut binding, &service.headers);
         let name = || spec.name.clone();
-        let binding = HttpBinding::of(spec).ok_or_else(|| BindingError::Missing(name()))?;
-        let binding = binding.map_err(|error| BindingError::Unreadable(name(), error))?;
         let method = http::Method::from_bytes(binding.method.as_bytes());
         let method = method.map_err(|_| BindingError::Method(name(), binding.method.clone()))?;
         let stated = binding.servers.iter().find_map(|it| Url::parse(it).ok());

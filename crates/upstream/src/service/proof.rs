@@ -66,7 +66,7 @@ fn send(scheme: &SecurityScheme, secret: &str, outgoing: &mut Outgoing) -> Resul
             headers.insert(AUTHORIZATION, header(&format!("{scheme} {secret}"))?);
         }
         Proof::ApiKey { place, key } => match place {
-            Place::Query => {
+            Place::Query | Place::Querystring => {
                 outgoing.url.query_pairs_mut().append_pair(key, secret);
             }
             Place::Cookie => {

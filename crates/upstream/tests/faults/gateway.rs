@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,15 +15,11 @@ use panpan_runtime::ports::Outcomes;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher, Registry, World};
 use panpan_store::MemoryStore;
-use panpan_surfaces::http::{HttpSettings, router};
-use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
-use panpan_surfaces::mcp::{ToolForm, tool_name};
-use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
-use panpan_upstream::header::HeaderMap;
-use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
+use panpan_upstream::{ClientSettings, Service, Url};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+
+use crate::front::{self, Front};
 
 /// How long a service is waited for that says nothing.
 const PATIENCE_MS: u64 = 2_000;
@@ -34,8 +29,7 @@ const KEPT: usize = 10_000;
 const CONNECT: Duration = Duration::from_millis(1_000);
 
 pub(crate) struct Gateway {
-    address: SocketAddr,
-    client: reqwest::Client,
+    front: Front,
     /// The operation of each row.
     operations: BTreeMap<String, String>,
     store: Arc<MemoryStore>,
@@ -67,8 +61,6 @@ impl Gateway {
             .with_max_level(tracing::Level::TRACE)
             .with_writer(move || written.clone())
             .init();
-        // Only for the client of these tests, which asks nobody for a certificate.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let service = panpan_faulty::Service::start().await.unwrap();
         let mut builder = Registry::builder();
         let mut operations = BTreeMap::new();
@@ -88,8 +80,7 @@ impl Gateway {
         let outcomes: Arc<dyn Outcomes> = store.clone();
         let dispatcher = Dispatcher::new(builder.build().unwrap(), World::system(outcomes));
         Self {
-            address: serve(&dispatcher, &store).await,
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            front: Front::of(&dispatcher, &store, Limits::default()).await,
             operations,
             store,
             dispatcher,
@@ -100,45 +91,20 @@ impl Gateway {
 
     /// Meets a fault by `/call`; gives the answer as it came.
     pub(crate) async fn call(&self, row: &Row) -> String {
-        let mut body = json!({"operation": self.operation(row), "input": input(row)});
-        if row.keyed {
-            body["idempotency_key"] = json!(format!("call-{}", row.slug()));
-        }
-        self.post("/call", &[], &body).await
+        let key = row.keyed.then(|| format!("call-{}", row.slug()));
+        let operation = self.operation(row);
+        self.front
+            .call(operation, &input(row), key.as_deref())
+            .await
     }
 
     /// The same as a tool.
     pub(crate) async fn call_tool(&self, row: &Row) -> String {
-        let tool = tool_name(self.operation(row));
-        let version = "2026-07-28";
-        let mut meta = json!({
-            "io.modelcontextprotocol/protocolVersion": version,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        if row.keyed {
-            meta["dev.panpan/idempotency-key"] = json!(format!("tool-{}", row.slug()));
-        }
-        let body = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": input(row), "_meta": meta},
-        });
-        let headers = [
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-protocol-version", version),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", &tool),
-        ];
-        self.post("/mcp", &headers, &body).await
-    }
-
-    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
-        let url = format!("http://{}{path}", self.address);
-        let mut request = self.client.post(url).body(body.to_string());
-        request = request.header("content-type", "application/json");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.send().await.unwrap().text().await.unwrap()
+        let key = row.keyed.then(|| format!("tool-{}", row.slug()));
+        let (operation, input) = (self.operation(row), input(row));
+        self.front
+            .call_tool(operation, &input, key.as_deref())
+            .await
     }
 
     fn operation(&self, row: &Row) -> &str {
@@ -147,7 +113,7 @@ impl Gateway {
 
     /// How many calls ended with a code.
     pub(crate) async fn count_of(&self, code: &str) -> usize {
-        let metrics = self.get("/metrics").await;
+        let metrics = self.front.get("/metrics").await;
         let label = format!("code=\"{code}\"");
         metrics.lines().filter(|line| line.contains(&label)).count()
     }
@@ -163,22 +129,10 @@ impl Gateway {
         let log = self.log.0.lock().unwrap().clone();
         vec![
             ("the log", String::from_utf8_lossy(&log).into_owned()),
-            ("/metrics", self.get("/metrics").await),
+            ("/metrics", self.front.get("/metrics").await),
             ("the store", serde_json::to_string(&recordings).unwrap()),
             ("the statistics", format!("{counts:?}")),
         ]
-    }
-
-    async fn get(&self, path: &str) -> String {
-        let url = format!("http://{}{path}", self.address);
-        self.client
-            .get(url)
-            .send()
-            .await
-            .unwrap()
-            .text()
-            .await
-            .unwrap()
     }
 }
 
@@ -215,42 +169,12 @@ fn row_of(spec: &OperationSpec) -> Option<&'static Row> {
 }
 
 fn behind(service: &panpan_faulty::Service, url: &Url) -> Service {
-    let mut allowed = Allowed::default();
-    allowed.allow_url(url);
-    let client = Client::new(ClientSettings {
-        allowed,
+    let settings = ClientSettings {
         connect_timeout: CONNECT,
         ca: Some(service.authority_pem().as_bytes().to_vec()),
         ..ClientSettings::default()
-    });
-    Service {
-        name: "faulty".to_owned(),
-        base: Some(url.clone()),
-        client: client.unwrap(),
-        credentials: Credentials::from_iter([("token", Secret::new(CREDENTIAL.to_owned()))]),
-        headers: HeaderMap::new(),
-        passed: Vec::new(),
-    }
-}
-
-async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>) -> SocketAddr {
-    let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
-    let desk = Desk::new(
-        dispatcher.clone(),
-        tokens,
-        Anonymous::Served,
-        Limits::default(),
-    );
-    let settings = HttpSettings {
-        tools: ToolForm::Each,
-        ..HttpSettings::default()
     };
-    let stopping = CancellationToken::new();
-    let door = router(desk.clone(), settings, stopping.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
-    });
-    address
+    let token = Secret::new(CREDENTIAL.to_owned());
+    let credentials = Credentials::from_iter([("token", token)]);
+    front::service("faulty", url, settings, credentials)
 }

@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+#[path = "../support/front.rs"]
+mod front;
 mod gateway;
 
 use futures_util::{StreamExt as _, stream};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::{Effect, Secret};
-use panpan_runtime::{CallRequest, Trace};
+use panpan_runtime::{CallRequest, Identity, Trace};
 use panpan_upstream::mcp::{
     FIRST_REST, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCommand, McpError, McpLibraries, McpPatience,
     McpPlace, McpSettings, McpUpstream, NONSENSE_LINES_LIMIT, PAGES_LIMIT,
@@ -380,6 +380,23 @@ pub(crate) fn a_closed_child_is_gone_and_stays_so() {
     });
 }
 
+pub(crate) fn a_child_that_does_not_mind_its_end_can_be_killed_at_once() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let pid = call(&gateway, "descend", json!({})).await.unwrap();
+        upstream.kill();
+        gone(&format!("/proc/{}/stat", pid.as_str().unwrap())).await;
+        let refused = upstream.operations().await.unwrap_err();
+        assert!(matches!(refused, McpError::Ended(_)), "{refused}");
+        // Nor is one started that was never there.
+        let upstream = child("well");
+        upstream.kill();
+        let refused = upstream.operations().await.unwrap_err();
+        assert!(matches!(refused, McpError::Ended(_)), "{refused}");
+    });
+}
+
 async fn gone(process: &str) {
     // Whoever adopts the dead may be slow to bury them.
     let is_alive = || {
@@ -434,37 +451,100 @@ pub(crate) fn several_servers_are_one_library() {
         assert!(library.look().await.prompts && library.offer().prompts);
         // Both have been connected to since.
         changes.wait_for(|it| it.prompts >= 2).await.unwrap();
-        let names: Vec<Value> = library.prompts().await.unwrap();
+        let names: Vec<Value> = library.prompts(None).await.unwrap();
         let names: Vec<&str> = names
             .iter()
             .map(|it| it["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["one__greet", "two__greet"]);
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = library.prompt("two__greet", arguments).await.unwrap();
+        let prompt = library.prompt(None, "two__greet", arguments).await.unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
         // Both list the same one: the first has it.
-        assert_eq!(library.resources().await.unwrap().len(), 1);
+        assert_eq!(library.resources(None).await.unwrap().len(), 1);
         for (uri, found) in [
             ("test://one", true),
             ("test://other", true),
             ("file:///x", false),
         ] {
-            let read = library.read(uri).await;
+            let read = library.read(None, uri).await;
             assert_eq!(read.is_ok(), found, "{uri}");
             if let Err(failure) = read {
                 assert_eq!(failure.code().as_str(), "ARTIFACT_NOT_FOUND");
             }
         }
-        let failure = library.prompt("three__greet", Default::default()).await;
+        let failure = library
+            .prompt(None, "three__greet", Default::default())
+            .await;
         assert_eq!(failure.unwrap_err().code().as_str(), "ARTIFACT_NOT_FOUND");
         let asked = |reference: Value| {
             let argument = json!({"name": "who", "value": "A"});
-            library.complete(json!({"ref": reference, "argument": argument}))
+            library.complete(None, json!({"ref": reference, "argument": argument}))
         };
         let completed = asked(json!({"type": "ref/prompt", "name": "two__greet"})).await;
         assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
         let completed = asked(json!({"type": "ref/resource", "uri": "test://{name}"})).await;
         assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
+    });
+}
+
+pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
+    run(async {
+        let of = |namespace: &str, scopes: &[&str]| {
+            let scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
+            let place = McpPlace::Stdio(command("well"));
+            McpUpstream::new(McpSettings {
+                scopes,
+                ..McpSettings::new(namespace, place)
+            })
+            .unwrap()
+        };
+        let closed = of("closed", &["files:read", "files:see"]);
+        for it in gateway(&closed).await.registry().operations() {
+            let needed = &it.spec().access_control.required_scopes;
+            assert_eq!(*needed, ["files:read", "files:see"], "{}", it.name());
+        }
+        let library = McpLibraries::new([closed.clone()]);
+        let partly = Identity::new("bob").with_scope("files:read");
+        let fully = partly.clone().with_scope("files:see");
+        let arguments = || json!({"who": "Ada"}).as_object().unwrap().clone();
+        let asked =
+            |reference: Value| json!({"ref": reference, "argument": {"name": "who", "value": "A"}});
+        let prompt = asked(json!({"type": "ref/prompt", "name": "closed__greet"}));
+        let template = asked(json!({"type": "ref/resource", "uri": "test://{name}"}));
+        // The one who may see it comes first: what is known then is known to nobody else.
+        for (caller, seen) in [
+            (Some(&fully), true),
+            (Some(&partly), false),
+            (None, false),
+            (Some(&fully), true),
+        ] {
+            let listed = [
+                library.resources(caller).await.unwrap(),
+                library.templates(caller).await.unwrap(),
+                library.prompts(caller).await.unwrap(),
+            ];
+            assert!(listed.iter().all(|it| it.is_empty() != seen), "{listed:?}");
+            for answer in [
+                library.read(caller, "test://one").await,
+                library.read(caller, "test://other").await,
+                library.prompt(caller, "closed__greet", arguments()).await,
+                library.complete(caller, prompt.clone()).await,
+                library.complete(caller, template.clone()).await,
+            ] {
+                match answer {
+                    Ok(answer) => assert!(seen, "{answer}"),
+                    Err(failure) => {
+                        assert!(!seen, "{failure}");
+                        assert_eq!(failure.code().as_str(), "ARTIFACT_NOT_FOUND");
+                    }
+                }
+            }
+        }
+        // What two servers list is, for whom the first is not there, the second one's.
+        let library = McpLibraries::new([closed, of("open", &[])]);
+        assert_eq!(library.resources(None).await.unwrap().len(), 1);
+        assert!(library.read(None, "test://one").await.is_ok());
+        assert_eq!(library.prompts(Some(&fully)).await.unwrap().len(), 2);
     });
 }

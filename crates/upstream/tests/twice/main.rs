@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod faults;
+#[path = "../support/front.rs"]
+mod front;
 mod panpan;
 mod refusals;
 

@@ -1,8 +1,6 @@
-//! A panpan over real HTTP, and a client of it.
+//! A panpan that can stand in front of another, and what its callers see.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use panpan_contract::Failure;
@@ -14,15 +12,12 @@ use panpan_runtime::ports::{Clock, Outcomes};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{BoxFuture, Builder, Credentials, Dispatcher, Registration, Registry, World};
 use panpan_store::MemoryStore;
-use panpan_surfaces::http::{HttpSettings, router};
-use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
-use panpan_surfaces::mcp::{ToolForm, tool_name};
-use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
-use panpan_upstream::header::HeaderMap;
-use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
+use panpan_upstream::{ClientSettings, Url};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+
+use crate::front::Front;
+pub(crate) use crate::front::service;
 
 /// More than there are rows.
 const KEPT: usize = 10_000;
@@ -61,8 +56,7 @@ impl Clock for Pace {
 }
 
 pub(crate) struct Panpan {
-    address: SocketAddr,
-    client: reqwest::Client,
+    front: Front,
     store: Arc<MemoryStore>,
 }
 
@@ -72,8 +66,6 @@ impl Panpan {
         limits: Limits,
         clock: impl Clock + 'static,
     ) -> Self {
-        // Only for the client of these tests, which asks nobody for a certificate.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = operations
             .into_iter()
             .fold(Registry::builder(), Builder::add);
@@ -85,19 +77,18 @@ impl Panpan {
         };
         let dispatcher = Dispatcher::new(builder.build().unwrap(), world);
         Self {
-            address: serve(&dispatcher, &store, limits).await,
-            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            front: Front::of(&dispatcher, &store, limits).await,
             store,
         }
     }
 
     pub(crate) fn url(&self) -> Url {
-        Url::parse(&format!("http://{}", self.address)).unwrap()
+        self.front.url()
     }
 
     /// The operations it offers, as its own description has them.
     pub(crate) async fn described(&self) -> Vec<OperationSpec> {
-        let document = self.get("/openapi.json").await;
+        let document = self.front.get("/openapi.json").await;
         let document: Value = serde_json::from_str(&document).unwrap();
         let import = import(&document, &ImportOptions::new("inner")).unwrap();
         assert_eq!(import.warnings, []);
@@ -130,37 +121,14 @@ impl Panpan {
     }
 
     async fn call(&self, operation: &str, input: &Value, key: Option<&str>) -> Saw {
-        let mut body = json!({"operation": operation, "input": input});
-        if let Some(key) = key {
-            body["idempotency_key"] = json!(key);
-        }
-        let answer = self.post("/call", &[], &body).await;
+        let answer = self.front.call(operation, input, key).await;
         let read = Dialect::Call.parse(answer.as_bytes());
         let read = read.unwrap_or_else(|error| panic!("{error}: {answer}"));
         read.outcome
     }
 
     async fn call_tool(&self, operation: &str, input: &Value, key: Option<&str>) -> Saw {
-        let tool = tool_name(operation);
-        let version = "2026-07-28";
-        let mut meta = json!({
-            "io.modelcontextprotocol/protocolVersion": version,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        if let Some(key) = key {
-            meta["dev.panpan/idempotency-key"] = json!(key);
-        }
-        let body = json!({
-            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
-            "params": {"name": tool, "arguments": input, "_meta": meta},
-        });
-        let headers = [
-            ("accept", "application/json, text/event-stream"),
-            ("mcp-protocol-version", version),
-            ("mcp-method", "tools/call"),
-            ("mcp-name", &tool),
-        ];
-        let answer = self.post("/mcp", &headers, &body).await;
+        let answer = self.front.call_tool(operation, input, key).await;
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let result = &answer["result"];
         assert!(result.is_object(), "{answer}");
@@ -173,23 +141,7 @@ impl Panpan {
     /// What a subscription gives, as it is sent.
     pub(crate) async fn subscribe(&self, operation: &str) -> String {
         let body = json!({"operation": operation, "input": {}});
-        self.post("/subscribe", &[], &body).await
-    }
-
-    async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
-        let url = format!("http://{}{path}", self.address);
-        let mut request = self.client.post(url).body(body.to_string());
-        request = request.header("content-type", "application/json");
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        request.send().await.unwrap().text().await.unwrap()
-    }
-
-    async fn get(&self, path: &str) -> String {
-        let url = format!("http://{}{path}", self.address);
-        let answer = self.client.get(url).send().await.unwrap();
-        answer.text().await.unwrap()
+        self.front.post("/subscribe", &[], &body).await
     }
 
     /// Every failure it answered.
@@ -213,43 +165,4 @@ pub(crate) fn in_front_of(url: &Url, specs: Vec<OperationSpec>) -> Vec<Registrat
         Credentials::default(),
     );
     service.operations(specs).unwrap()
-}
-
-pub(crate) fn service(
-    name: &str,
-    url: &Url,
-    settings: ClientSettings,
-    credentials: Credentials,
-) -> Service {
-    let mut allowed = Allowed::default();
-    allowed.allow_url(url);
-    let client = Client::new(ClientSettings {
-        allowed,
-        ..settings
-    });
-    Service {
-        name: name.to_owned(),
-        base: Some(url.clone()),
-        client: client.unwrap(),
-        credentials,
-        headers: HeaderMap::new(),
-        passed: Vec::new(),
-    }
-}
-
-async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits) -> SocketAddr {
-    let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
-    let desk = Desk::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
-    let settings = HttpSettings {
-        tools: ToolForm::Each,
-        ..HttpSettings::default()
-    };
-    let stopping = CancellationToken::new();
-    let door = router(desk.clone(), settings, stopping.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
-    });
-    address
 }

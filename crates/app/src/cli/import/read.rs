@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::{STANDARD_INPUT, name_of};
 use crate::cli::error::Hinted;
+use crate::sources::read_overlay;
 
 /// How many problems of a file are told; the others are counted.
 const PROBLEMS_TOLD: usize = 10;
@@ -98,11 +99,11 @@ fn remote(references: &[RemoteReference]) -> String {
 pub(super) fn overlay(path: &Path, operations: &mut Vec<OperationSpec>) -> anyhow::Result<()> {
     let name = path.display();
     let bytes = File::open(path).and_then(bounded).with_context(|| {
-        let hint = "name an overlay in JSON or YAML that you may read";
+        let hint = "name an overlay in JSON, YAML or TOML that you may read";
         Hinted::new(format!("cannot read {name}"), hint)
     })?;
-    let overlay = Overlay::read(&bytes).with_context(|| {
-        let hint = "an overlay is a list \"operations\", each with \"match\" and what is to change";
+    let overlay = read_overlay(path, &bytes).with_context(|| {
+        let hint = "an overlay is a list \"operations\", each with \"match\" and what is to change; JSON, YAML, or TOML in a file whose name ends in .toml";
         Hinted::new(format!("cannot use {name}"), hint)
     })?;
     apply_overlay(operations, &overlay).map_err(|problems| {

@@ -157,6 +157,27 @@ fn what_is_not_toml_is_told_with_its_line_and_the_rest_is_still_checked() {
 }
 
 #[test]
+fn a_source_needs_scopes_that_a_token_can_hold() {
+    for (scopes, said) in [
+        (r#"["pets:read", "pets:write"]"#, None),
+        (r#"[""]"#, Some("the name of a scope is empty")),
+        (r#"["pets read"]"#, Some("visible ASCII")),
+        (r#""pets:read""#, Some("expected a sequence")),
+    ] {
+        for table in [
+            "[[openapi]]\nfile = \"pets.yaml\"\n",
+            "[[mcp_servers]]\nurl = \"https://mcp.example.com/mcp\"\n",
+        ] {
+            let setup = Setup::file(&format!("{table}scopes = {scopes}\n"));
+            match said {
+                None => drop(setup.config()),
+                Some(said) => assert!(setup.problems()[0].contains(said), "{:?}", setup.problems()),
+            }
+        }
+    }
+}
+
+#[test]
 fn problems_of_variables_and_flags_name_them() {
     for (name, value, expected) in [
         (

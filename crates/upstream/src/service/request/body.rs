@@ -1,16 +1,21 @@
 //! From the input, or a member of it, to the body of a request.
 
+use std::collections::BTreeMap;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use http::header::HeaderValue;
+use http::header::{HeaderName, HeaderValue};
 use panpan_contract::binding::{BodyForm, Parameter, PartEncoding, Place, RequestBody, Style};
 use panpan_contract::pointer::joined;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::Unsendable;
-use super::parameter::{in_query, text};
+use super::parameter::{encoded, in_media_type, in_query, text};
+
+/// The media type of pairs.
+const FORM: &str = "application/x-www-form-urlencoded";
 
 /// The body and its media type; nothing where the input has none.
 pub(super) fn write(
@@ -28,7 +33,8 @@ pub(super) fn write(
         BodyForm::Json => (body.media_type.clone(), json(value)),
         BodyForm::Form => {
             let members = members(value, &at)?;
-            (body.media_type.clone(), form(body, members).into_bytes())
+            let written = pairs(members, &body.encoding).join("&");
+            (body.media_type.clone(), written.into_bytes())
         }
         BodyForm::Multipart => multipart(body, members(value, &at)?, &at)?,
         BodyForm::Text => (body.media_type.clone(), text(value).into_bytes()),
@@ -57,13 +63,23 @@ fn bytes(value: &Value, at: &str) -> Result<Vec<u8>, Unsendable> {
 }
 
 /// Members as pairs, each written as a parameter of the query would be.
-fn form(body: &RequestBody, members: &Map<String, Value>) -> String {
-    let pairs: Vec<String> = members
-        .iter()
-        .filter(|(_, value)| !value.is_null())
-        .flat_map(|(name, value)| in_query(&as_parameter(name, body.encoding.get(name)), value))
-        .collect();
-    pairs.join("&")
+fn pairs(members: &Map<String, Value>, encoding: &BTreeMap<String, PartEncoding>) -> Vec<String> {
+    let given = members.iter().filter(|(_, value)| !value.is_null());
+    given
+        .flat_map(|(name, value)| in_query(&as_parameter(name, encoding.get(name)), value))
+        .collect()
+}
+
+/// What stands for the whole query: the pairs of a form, or the value in its media type.
+pub(super) fn as_query(parameter: &Parameter, value: &Value) -> Vec<String> {
+    let media_type = parameter.content.as_deref().unwrap_or(FORM);
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    match value {
+        Value::Object(members) if essence.eq_ignore_ascii_case(FORM) => {
+            pairs(members, &BTreeMap::new())
+        }
+        value => vec![encoded(&in_media_type(media_type, value))],
+    }
 }
 
 fn as_parameter(name: &str, encoding: Option<&PartEncoding>) -> Parameter {
@@ -76,7 +92,7 @@ fn as_parameter(name: &str, encoding: Option<&PartEncoding>) -> Parameter {
         explode: encoding
             .and_then(|it| it.explode)
             .unwrap_or(style.is_none_or(|style| style == Style::Form)),
-        allow_reserved: false,
+        allow_reserved: encoding.is_some_and(|it| it.allow_reserved),
         content: encoding.and_then(|it| it.content_type.clone()),
     }
 }
@@ -136,13 +152,28 @@ fn part(
         String::new()
     };
     let head = format!(
-        "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\nContent-Type: {}\r\n\r\n",
-        media_type.trim().replace(['\r', '\n'], "")
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\nContent-Type: {}\r\n{}\r\n",
+        media_type.trim().replace(['\r', '\n'], ""),
+        header_lines(encoding, at)?,
     );
     written.extend_from_slice(head.as_bytes());
     written.extend_from_slice(&content);
     written.extend_from_slice(b"\r\n");
     Ok(())
+}
+
+/// The headers a part has besides.
+fn header_lines(encoding: Option<&PartEncoding>, at: &str) -> Result<String, Unsendable> {
+    let mut lines = String::new();
+    for (name, value) in encoding.iter().flat_map(|it| &it.headers) {
+        let is_header = HeaderName::from_bytes(name.as_bytes()).is_ok();
+        if !is_header || HeaderValue::from_str(value).is_err() {
+            let reason = "no part of a form can have the header that is described for this";
+            return Err(Unsendable::new(at.to_owned(), reason));
+        }
+        lines.push_str(&format!("{name}: {value}\r\n"));
+    }
+    Ok(lines)
 }
 
 /// A name within quotes, as forms of browsers write it.

@@ -113,9 +113,11 @@ fn address(binding: &HttpBinding, base: &Url, input: &Value) -> Result<Url, Unse
     let mut url = base.clone();
     let below = base.path().trim_end_matches('/');
     url.set_path(&format!("{below}{path}"));
-    let pairs: Vec<String> = given(binding, input, Place::Query)
-        .flat_map(|(parameter, value)| parameter::in_query(parameter, value))
-        .collect();
+    let pairs = given(binding, input, Place::Query)
+        .flat_map(|(parameter, value)| parameter::in_query(parameter, value));
+    let whole = given(binding, input, Place::Querystring)
+        .flat_map(|(parameter, value)| body::as_query(parameter, value));
+    let pairs: Vec<String> = pairs.chain(whole).collect();
     if !pairs.is_empty() {
         let before = base.query().map(|query| format!("{query}&"));
         url.set_query(Some(&format!(

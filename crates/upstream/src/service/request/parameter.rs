@@ -34,8 +34,8 @@ const UNRESERVED: &AsciiSet = &ENCODED
 
 /// The value within a path.
 pub(super) fn in_path(parameter: &Parameter, value: &Value) -> String {
-    if parameter.content.is_some() {
-        return encoded(&value.to_string());
+    if let Some(media_type) = &parameter.content {
+        return encoded(&in_media_type(media_type, value));
     }
     let name = encoded(&parameter.wire_name);
     let explode = parameter.explode;
@@ -63,8 +63,11 @@ pub(super) fn in_path(parameter: &Parameter, value: &Value) -> String {
 pub(super) fn in_query(parameter: &Parameter, value: &Value) -> Vec<String> {
     let name = encoded(&parameter.wire_name);
     let write = |text: &str| kept(text, parameter.allow_reserved);
-    if parameter.content.is_some() {
-        return vec![format!("{name}={}", write(&value.to_string()))];
+    if let Some(media_type) = &parameter.content {
+        return vec![format!(
+            "{name}={}",
+            write(&in_media_type(media_type, value))
+        )];
     }
     let pair = |key: &str, value: &Value| format!("{key}={}", write(&text(value)));
     let together = |items: Vec<String>, separator: &str| {
@@ -83,6 +86,15 @@ pub(super) fn in_query(parameter: &Parameter, value: &Value) -> Vec<String> {
         }
         (style, Value::Object(members), false) => together(flat(members), separator(style)),
         (_, value, _) => vec![pair(&name, value)],
+    }
+}
+
+/// A value in a media type: as JSON, or as it stands for itself.
+pub(super) fn in_media_type(media_type: &str, value: &Value) -> String {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    match value {
+        Value::String(text) if !essence.to_ascii_lowercase().ends_with("json") => text.clone(),
+        value => value.to_string(),
     }
 }
 
@@ -111,8 +123,10 @@ pub(super) fn in_cookie(parameter: &Parameter, value: &Value) -> Vec<String> {
 
 /// The value of a header, which is not encoded.
 pub(super) fn as_text(parameter: &Parameter, value: &Value) -> String {
+    if let Some(media_type) = &parameter.content {
+        return in_media_type(media_type, value);
+    }
     match value {
-        value if parameter.content.is_some() => value.to_string(),
         Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
         Value::Object(members) if parameter.explode => {
             let pairs = members.iter();

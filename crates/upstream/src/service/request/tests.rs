@@ -170,6 +170,20 @@ fn a_body_is_written_in_its_form() {
             json!({"o": {"a": {"b": 1}}}),
             "o%5Ba%5D%5Bb%5D=1",
         ),
+        (
+            body("form", form, json!({"a": {"allow_reserved": true}})),
+            json!({"a": "b/c&d", "e": "f/g"}),
+            "a=b/c%26d&e=f%2Fg",
+        ),
+        (
+            body(
+                "form",
+                form,
+                json!({"a": {"content_type": "text/plain"}, "b": {"content_type": "application/json"}}),
+            ),
+            json!({"a": "x", "b": "y"}),
+            "a=x&b=%22y%22",
+        ),
         (body("text", "text/plain", json!({})), json!("hi"), "hi"),
         (body("bytes", "image/png", json!({})), json!("aGk="), "hi"),
     ] {
@@ -210,4 +224,42 @@ fn a_form_of_many_parts_has_each_of_them() {
     assert!(parts[4].contains("name=\"n%22a\"") && parts[4].contains("application/json"));
     let broken = json!({"body": {"file": "?"}});
     assert_eq!(sent(&bound, &broken).unwrap_err(), "/body/file");
+}
+
+#[test]
+fn parts_of_a_form_have_the_headers_described_for_them() {
+    let with = |name: &str, value: &str| {
+        let encoding = json!({"note": {"headers": {name: value}}});
+        let bound = body("multipart", "multipart/form-data", encoding);
+        sent(&bound, &json!({"body": {"note": "hi"}}))
+    };
+    let written = with("X-Kind", "short note").unwrap().body.unwrap();
+    let text = String::from_utf8(written.to_vec()).unwrap();
+    let part = "name=\"note\"\r\nContent-Type: text/plain; charset=utf-8\r\nX-Kind: short note\r\n\r\nhi\r\n";
+    assert!(text.contains(part), "{text}");
+    for (name, value) in [("X-Kind", "a\r\n\r\nb"), ("X Kind", "a"), ("", "a")] {
+        assert_eq!(with(name, value).unwrap_err(), "/body/note", "{name:?}");
+    }
+}
+
+#[test]
+fn a_whole_query_is_written_in_its_media_type() {
+    let form = "application/x-www-form-urlencoded";
+    for (media_type, value, expected) in [
+        (
+            form,
+            json!({"a": "b c", "d": [1, 2], "e": null}),
+            "a=b%20c&d=1&d=2",
+        ),
+        (form, json!("a=b"), "a%3Db"),
+        ("application/json", json!({"a": 1}), "%7B%22a%22%3A1%7D"),
+        ("application/json", json!("a"), "%22a%22"),
+        ("text/plain; charset=utf-8", json!("a&b"), "a%26b"),
+    ] {
+        let mut whole = parameter("querystring", "form", true);
+        whole["content"] = json!(media_type);
+        let bound = binding("/a", json!([whole]), json!(null));
+        let written = sent(&bound, &json!({"color": value})).unwrap();
+        assert_eq!(written.url.query(), Some(expected), "{media_type} {value}");
+    }
 }

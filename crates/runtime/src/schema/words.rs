@@ -1,0 +1,115 @@
+//! What is wrong with a value, in the words of a contract.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use panpan_contract::failure::{Violation, ViolationKind};
+use panpan_contract::pointer::joined;
+use panpan_contract::read::type_name;
+use panpan_contract::redact::Redactor;
+use serde_json::Value;
+
+use super::VIOLATIONS_LIMIT;
+
+/// The longest text shown as expected or found, in characters.
+pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
+
+/// What an error of the library says about a value.
+pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
+    let pointer = error.instance_path().as_str();
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![Violation::missing(joined(pointer, name))]
+        }
+        ValidationErrorKind::Type { kind } => {
+            let reason = format!("wrong type: found {}", type_name(error.instance()));
+            vec![Violation {
+                kind: ViolationKind::Type,
+                expected: Some(types(kind)),
+                actual: shown(error.instance()),
+                ..Violation::value(pointer, reason)
+            }]
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
+            .iter()
+            .take(VIOLATIONS_LIMIT + 1)
+            .map(|name| {
+                Violation::value(joined(pointer, name), "no member of this name is known")
+                    .expected("no such member")
+            })
+            .collect(),
+        ValidationErrorKind::BacktrackLimitExceeded { .. } => {
+            let reason = "whether it matches the schema's pattern takes too long to tell";
+            vec![Violation::value(pointer, reason)]
+        }
+        kind => {
+            let violation = Violation::value(pointer, reason(kind)).expected(cut(&expected(kind)));
+            vec![Violation {
+                actual: shown(error.instance()),
+                ..violation
+            }]
+        }
+    }
+}
+
+fn types(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(one) => one.to_string(),
+        TypeKind::Multiple(several) => {
+            let names: Vec<String> = several.iter().map(|name| name.to_string()).collect();
+            names.join(" or ")
+        }
+    }
+}
+
+fn reason(kind: &ValidationErrorKind) -> String {
+    format!("breaks the schema's {}", kind.keyword())
+}
+
+fn expected(kind: &ValidationErrorKind) -> String {
+    use ValidationErrorKind as Kind;
+    match kind {
+        Kind::Enum { options } => format!("one of {options}"),
+        Kind::Constant { expected_value } => expected_value.to_string(),
+        Kind::Minimum { limit } => format!("at least {limit}"),
+        Kind::Maximum { limit } => format!("at most {limit}"),
+        Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Kind::MinLength { limit } => format!("at least {limit} characters"),
+        Kind::MaxLength { limit } => format!("at most {limit} characters"),
+        Kind::MinItems { limit } => format!("at least {limit} items"),
+        Kind::MaxItems { limit } => format!("at most {limit} items"),
+        Kind::AdditionalItems { limit } => format!("at most {limit} items"),
+        Kind::MinProperties { limit } => format!("at least {limit} members"),
+        Kind::MaxProperties { limit } => format!("at most {limit} members"),
+        Kind::Pattern { pattern } => format!("text that matches {pattern}"),
+        Kind::Format { format } => format!("text in the format {format}"),
+        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+            format!("one of the {} forms the schema lists", context.len())
+        }
+        Kind::OneOfMultipleValid { .. } => "exactly one of the forms the schema lists".to_owned(),
+        Kind::UniqueItems => "items that all differ".to_owned(),
+        other => format!("what the schema's {} asks for", other.keyword()),
+    }
+}
+
+/// What a violation shows of the value it found.
+///
+/// Scalars as they are, without secrets and then cut, since half a key is no longer recognised as
+/// one. What has members may be large and is not shown.
+pub fn shown(value: &Value) -> Option<Value> {
+    match value {
+        Value::String(text) => Some(cut(&Redactor::new().text(text)).into()),
+        Value::Array(_) | Value::Object(_) => None,
+        scalar => Some(scalar.clone()),
+    }
+}
+
+pub(super) fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS_LIMIT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

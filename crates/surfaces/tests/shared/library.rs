@@ -1,0 +1,98 @@
+//! A library with one thing for everybody and one for callers with a scope, of each kind.
+
+use panpan_contract::{Failure, codes};
+use panpan_surfaces::{Caller, Lent, Library, Offer, Revision};
+use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+
+/// The scope of what not everybody sees.
+pub(crate) const SCOPE: &str = "tests:run";
+
+/// The last part of each name, and whether it is for everybody.
+const ITEMS: [(&str, bool); 2] = [("open", true), ("scoped", false)];
+
+/// The library.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf(watch::Sender<Revision>);
+
+impl Library for Shelf {
+    fn offer(&self) -> Offer {
+        Offer {
+            resources: true,
+            prompts: true,
+            completions: true,
+        }
+    }
+
+    fn revisions(&self) -> watch::Receiver<Revision> {
+        self.0.subscribe()
+    }
+
+    fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+        listed(
+            caller,
+            |it| json!({"uri": format!("test://{it}"), "name": it}),
+        )
+    }
+
+    fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+        listed(
+            caller,
+            |it| json!({"uriTemplate": format!("test://{it}/{{id}}"), "name": it}),
+        )
+    }
+
+    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
+        found(
+            caller,
+            uri,
+            json!({"contents": [{"uri": uri, "text": "hi"}]}),
+        )
+    }
+
+    fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+        listed(caller, |it| json!({"name": format!("test__{it}")}))
+    }
+
+    fn prompt<'a>(
+        &'a self,
+        caller: &'a Caller,
+        name: &'a str,
+        _: Map<String, Value>,
+    ) -> Lent<'a, Value> {
+        let content = json!({"type": "text", "text": "hi"});
+        found(
+            caller,
+            name,
+            json!({"messages": [{"role": "user", "content": content}]}),
+        )
+    }
+
+    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value> {
+        let name = params["ref"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        found(caller, &name, json!({"completion": {"values": ["hi"]}}))
+    }
+}
+
+fn seen(caller: &Caller) -> impl Iterator<Item = &'static str> {
+    let identity = caller.identity.as_ref();
+    let has_scope = identity.is_some_and(|it| it.scopes.contains(SCOPE));
+    let seen = ITEMS
+        .into_iter()
+        .filter(move |(_, open)| *open || has_scope);
+    seen.map(|(name, _)| name)
+}
+
+fn listed<'a>(caller: &Caller, write: impl Fn(&str) -> Value) -> Lent<'a, Vec<Value>> {
+    let items = seen(caller).map(write).collect();
+    Box::pin(async { Ok(items) })
+}
+
+fn found<'a>(caller: &Caller, name: &str, answer: Value) -> Lent<'a, Value> {
+    let is_seen = seen(caller).any(|it| name.ends_with(it));
+    let absent = || Failure::new(codes::ARTIFACT_NOT_FOUND).with_message("there is no such thing");
+    Box::pin(async move { is_seen.then_some(answer).ok_or_else(absent) })
+}

@@ -1,0 +1,142 @@
+//! A panpan over real HTTP, a client of it, and services it may ask.
+
+#![allow(dead_code, reason = "every test uses its part of this")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use panpan_runtime::system::SystemClock;
+use panpan_runtime::{Credentials, Dispatcher};
+use panpan_store::MemoryStore;
+use panpan_surfaces::http::{HttpSettings, router};
+use panpan_surfaces::identity::Tokens;
+use panpan_surfaces::limits::Limits;
+use panpan_surfaces::mcp::{ToolForm, tool_name};
+use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use panpan_upstream::header::HeaderMap;
+use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+/// The version of MCP that tools are called by.
+const VERSION: &str = "2026-07-28";
+
+/// Where a panpan is met.
+pub(crate) struct Front {
+    address: SocketAddr,
+    client: reqwest::Client,
+}
+
+impl Front {
+    /// Serves the operations of a dispatcher.
+    pub(crate) async fn of(
+        dispatcher: &Dispatcher,
+        store: &Arc<MemoryStore>,
+        limits: Limits,
+    ) -> Self {
+        // Only for the client of these tests, which asks nobody for a certificate.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        Self {
+            address: serve(dispatcher, store, limits).await,
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+        }
+    }
+
+    pub(crate) fn url(&self) -> Url {
+        Url::parse(&format!("http://{}", self.address)).unwrap()
+    }
+
+    /// Calls an operation by `/call`; gives the answer as it came.
+    pub(crate) async fn call(&self, operation: &str, input: &Value, key: Option<&str>) -> String {
+        let mut body = json!({"operation": operation, "input": input});
+        if let Some(key) = key {
+            body["idempotency_key"] = json!(key);
+        }
+        self.post("/call", &[], &body).await
+    }
+
+    /// The same as a tool.
+    pub(crate) async fn call_tool(
+        &self,
+        operation: &str,
+        input: &Value,
+        key: Option<&str>,
+    ) -> String {
+        let tool = tool_name(operation);
+        let mut meta = json!({
+            "io.modelcontextprotocol/protocolVersion": VERSION,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        if let Some(key) = key {
+            meta["dev.panpan/idempotency-key"] = json!(key);
+        }
+        let body = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": input, "_meta": meta},
+        });
+        let headers = [
+            ("accept", "application/json, text/event-stream"),
+            ("mcp-protocol-version", VERSION),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", &tool),
+        ];
+        self.post("/mcp", &headers, &body).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
+        let url = format!("http://{}{path}", self.address);
+        let mut request = self.client.post(url).body(body.to_string());
+        request = request.header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.send().await.unwrap().text().await.unwrap()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> String {
+        let url = format!("http://{}{path}", self.address);
+        let answer = self.client.get(url).send().await.unwrap();
+        answer.text().await.unwrap()
+    }
+}
+
+/// A service that may be asked wherever it is.
+pub(crate) fn service(
+    name: &str,
+    url: &Url,
+    settings: ClientSettings,
+    credentials: Credentials,
+) -> Service {
+    let mut allowed = Allowed::default();
+    allowed.allow_url(url);
+    let client = Client::new(ClientSettings {
+        allowed,
+        ..settings
+    });
+    Service {
+        name: name.to_owned(),
+        base: Some(url.clone()),
+        client: client.unwrap(),
+        credentials,
+        headers: HeaderMap::new(),
+        passed: Vec::new(),
+    }
+}
+
+async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits) -> SocketAddr {
+    let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
+    let desk = Desk::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
+    let settings = HttpSettings {
+        tools: ToolForm::Each,
+        ..HttpSettings::default()
+    };
+    let stopping = CancellationToken::new();
+    let door = router(desk.clone(), settings, stopping.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
+    });
+    address
+}
