@@ -6,8 +6,8 @@ use panpan_faulty::{Place, Service};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use crate::Folder;
 use crate::server::Server;
+use crate::{Folder, until};
 
 /// A service that fails in every way, with its description in a folder.
 struct Faulty {
@@ -339,4 +339,23 @@ fn a_header_the_operator_gives_is_asked_of_nobody() {
         let input = schema["input_schema"].to_string();
         assert_eq!(input.contains("Tenant"), known, "{input}");
     }
+}
+
+#[test]
+fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_panpan");
+    let config = format!(
+        "[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
+    );
+    fs::write(folder.0.join("panpan.toml"), config).unwrap();
+    let server = Server::start(&folder, &[]).after_warnings();
+    // Each is there before the one behind it is.
+    let finds = |name| server.get("/search?limit=200").body.contains(name);
+    until("the fourth panpan", || finds("me/me__me__me__demo__echo"));
+    assert!(!finds("me/me__me__me__me__"));
+    // The innermost says why; those in between keep to themselves what their servers say.
+    let mut innermost = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
+    let innermost = Server::run(innermost.env("PANPAN_DEPTH", "4"));
+    innermost.hear("4 panpans have started one another already");
 }

@@ -35,6 +35,12 @@ const INHERITED: [&str; 12] = [
     "SYSTEMROOT",
 ];
 
+/// How many panpans have started one another before a process, as it is told to it.
+const DEPTH: &str = "PANPAN_DEPTH";
+
+/// How many may: one that is started in the folder of its own configuration would start itself for ever.
+const DEPTH_LIMIT: u32 = 4;
+
 /// The longest line of stderr that is logged as one, in bytes.
 const STDERR_LINE_LIMIT: usize = 2_000;
 
@@ -72,7 +78,11 @@ impl Child {
             program: command.program.clone(),
             source,
         };
-        let mut wrapped = CommandWrap::from(prepared(command));
+        let depth = depth();
+        if depth >= DEPTH_LIMIT {
+            return Err(failed(io::Error::other(TooDeep)));
+        }
+        let mut wrapped = CommandWrap::from(prepared(command, depth + 1));
         #[cfg(unix)]
         wrapped.wrap(ProcessGroup::leader());
         let started = children.start(|| wrapped.spawn());
@@ -128,9 +138,23 @@ impl Drop for Child {
     }
 }
 
-fn prepared(command: &McpCommand) -> Command {
+/// Servers that are panpans start each other.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error(
+    "{DEPTH_LIMIT} panpans have started one another already; one that is a server of another needs a \
+     configuration that does not name itself (`directory`, or `--config` among its arguments)"
+)]
+struct TooDeep;
+
+fn depth() -> u32 {
+    let told = std::env::var(DEPTH).ok();
+    told.and_then(|depth| depth.parse().ok()).unwrap_or(0)
+}
+
+fn prepared(command: &McpCommand, depth: u32) -> Command {
     let mut prepared = Command::new(&command.program);
     prepared.args(&command.arguments).env_clear();
+    prepared.env(DEPTH, depth.to_string());
     for name in INHERITED {
         if let Some(value) = std::env::var_os(name) {
             prepared.env(name, value);
