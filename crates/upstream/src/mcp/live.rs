@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use panpan_runtime::Context;
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, ProtocolVersion, RequestId, RequestMetaObject,
-    ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions, ProtocolVersion,
+    RequestId, RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult,
+    SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -21,6 +21,7 @@ use rmcp::{RoleClient, transport};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::asking::AskingCall;
 use super::child::{AFTER_OUR_END, Child, EXIT_LOOK};
 use super::ear::Ear;
 use super::error::{McpError, Refusal, Unanswered};
@@ -157,11 +158,16 @@ impl Live {
     pub(super) async fn ask(
         &self,
         what: &'static str,
-        request: ClientRequest,
-        meta: RequestMetaObject,
-        context: Option<&Context>,
+        mut request: ClientRequest,
+        mut meta: RequestMetaObject,
+        call: Option<&AskingCall>,
         patience: Duration,
     ) -> Result<Value, Unanswered> {
+        if !call.is_some_and(|call| call.context().can_ask()) {
+            self.say_nobody_can_be_asked(&mut meta);
+        }
+        let begun = self.ear().underway.begin(call);
+        request.extensions_mut().insert(begun.number);
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let peer = self.service.peer();
         let sent = peer.send_request_with_option(request, options).await;
@@ -171,18 +177,28 @@ impl Live {
             id: Some(handle.id.clone()),
         };
         let token = handle.progress_token.clone();
-        let _listening = context.map(|context| self.ear().listen(token, context.clone()));
+        let _listening = call.map(|call| self.ear().listen(token, call.context().clone()));
         let answered = tokio::time::timeout(patience, handle.await_response()).await;
         let Ok(answered) = answered else {
             let waited_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
             return Err(Unanswered::after(McpError::Silent { what, waited_ms }));
         };
         abandoned.id = None;
+        begun.answered();
         let answer = answered.map_err(|error| self.trouble(error));
         if matches!(answer, Ok(_) | Err(McpError::Refused(_))) {
             self.answered.store(true, Ordering::Relaxed);
         }
         answer.and_then(as_value).map_err(Unanswered::after)
+    }
+
+    /// Where every request says anew what its client can do, this one says so. Sessions were told once, for
+    /// all calls.
+    fn say_nobody_can_be_asked(&self, meta: &mut RequestMetaObject) {
+        let info = self.info();
+        if info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28) {
+            meta.set_client_capabilities(ClientCapabilities::default());
+        }
     }
 
     fn trouble(&self, error: ServiceError) -> McpError {

@@ -5,6 +5,7 @@
 //! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
 
 mod answerable;
+mod asking;
 mod call;
 mod child;
 mod ear;
@@ -19,6 +20,7 @@ mod names;
 mod output;
 mod pipes;
 mod published;
+mod rounds;
 mod settings;
 mod shapes;
 mod trouble;
@@ -45,6 +47,7 @@ use link::Link;
 pub use link::{FIRST_REST, LONGEST_REST};
 pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT};
 pub use published::{ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
+pub use rounds::ROUNDS_LIMIT;
 pub use settings::{
     McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError,
     NAMESPACE_LENGTH_LIMIT,

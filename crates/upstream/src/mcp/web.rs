@@ -11,13 +11,14 @@ use futures_util::stream::BoxStream;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Sse, SseStream};
 
+use super::asking::{RequestNumber, marked};
 use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
@@ -77,7 +78,7 @@ impl Web {
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
         if is_kind(&response, EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(
-                self.events(response),
+                self.events(response, number(message)),
                 session,
             ));
         }
@@ -99,7 +100,11 @@ impl Web {
     }
 
     /// The events of a stream, each within bounds.
-    fn events(&self, response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn events(
+        &self,
+        response: Response,
+        number: Option<RequestNumber>,
+    ) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut room = Room::default();
         let bytes = response.bytes_stream().map(move |chunk| {
             let chunk = chunk.map_err(|error| std::io::Error::other(error.without_url()))?;
@@ -108,7 +113,7 @@ impl Web {
         });
         let ear = self.ear.clone();
         SseStream::from_bytes_stream(bytes)
-            .map(move |event| event.map(|event| overheard(event, &ear)))
+            .map(move |event| event.map(|event| overheard(event, &ear, number)))
             .boxed()
     }
 }
@@ -177,7 +182,7 @@ impl StreamableHttpClient for Web {
         if !response.status().is_success() || !is_kind(&response, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(response))
+        Ok(self.events(response, None))
     }
 }
 
@@ -276,8 +281,16 @@ async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, Failed> {
     Ok(body)
 }
 
+/// The number of the request a stream of events is the answer to.
+fn number(message: &ClientJsonRpcMessage) -> Option<RequestNumber> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => request.request.extensions().get().copied(),
+        _ => None,
+    }
+}
+
 /// What is kept and heard of messages that come alone is kept and heard of those in streams.
-fn overheard(mut event: Sse, ear: &Ear) -> Sse {
+fn overheard(mut event: Sse, ear: &Ear, number: Option<RequestNumber>) -> Sse {
     let Some(data) = event.data.as_deref() else {
         return event;
     };
@@ -286,7 +299,8 @@ fn overheard(mut event: Sse, ear: &Ear) -> Sse {
     {
         ear.overhear(&message);
     }
-    event.data = foreign::rewritten(data).or(event.data);
+    let marked = number.and_then(|number| marked(data, number));
+    event.data = marked.or_else(|| foreign::rewritten(data)).or(event.data);
     event
 }
 
