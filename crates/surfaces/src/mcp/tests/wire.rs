@@ -124,12 +124,17 @@ impl Wire {
 
     /// Asks for a session.
     pub(super) async fn open(&self) -> Answered {
-        self.post(&initialize()).await
+        self.post(&initialize(json!({}))).await
     }
 
     /// Opens a session of the version that has them.
     pub(super) async fn session(&self) -> Self {
-        let answered = self.open().await;
+        self.session_with(json!({})).await
+    }
+
+    /// Opens a session for a client that says what it can do.
+    pub(super) async fn session_with(&self, capabilities: Value) -> Self {
+        let answered = self.post(&initialize(capabilities)).await;
         assert_eq!(answered.status, 200);
         let session = self
             .with("Mcp-Session-Id", &answered.headers["mcp-session-id"])
@@ -183,12 +188,12 @@ pub(super) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-fn initialize() -> Value {
+fn initialize(capabilities: Value) -> Value {
     request(
         "initialize",
         json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "0"},
         }),
     )
