@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Drives panpan in front of MCP servers and a service, with the official Python MCP SDK.
 
-Usage: .venv/bin/python scripts/gateway-client.py PATH_TO_PANPAN NODE MODULES FOLDER
+Usage: .venv/bin/python scripts/gateway-client.py PATH_TO_PANPAN NODE MODULES FOLDER FASTMCP
 
-NODE and MODULES are where Node.js and the servers from npm are; FOLDER is what the file server may read.
+NODE and MODULES are where Node.js and the servers from npm are; FOLDER is what the file server may read;
+FASTMCP is a server that asks people.
 A service of our own, on this machine, answers what its description does not say.
 Exits 0 when all is as expected, 1 when something is not.
 """
@@ -16,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters
+from mcp.types import ElicitResult
 
 TIMEOUT_SECONDS = 60
 
@@ -124,9 +126,56 @@ async def drive(panpan, node, modules, folder):
     service.shutdown()
 
 
+def person(action, content=None):
+    """Somebody who says the same to every question."""
+
+    async def says(_, asked):
+        content_of = {"Book": "value", "Rese": "name", "Plea": "name"}[asked.message[:4]]
+        return ElicitResult(action=action, content=content and {content_of: content})
+
+    return says
+
+
+async def ask(panpan, node, modules, folder, fastmcp):
+    """Questions of servers reach whoever called, in both versions of the protocol on both sides."""
+    everything = f"{modules}/@modelcontextprotocol/server-everything/dist/index.js"
+    servers = [
+        ("everything", [node, everything, "stdio"], False),
+        ("lasting", [sys.executable, fastmcp], True),
+        ("single", [sys.executable, fastmcp], False),
+    ]
+    written = "\n".join(
+        f"[[mcp_servers]]\nnamespace = {json.dumps(name)}\ncommand = {json.dumps(command)}\nsessions = {json.dumps(sessions)}\n"
+        for name, command, sessions in servers
+    )
+    config = Path(folder, "panpan.toml")
+    config.write_text(written)
+    started = StdioServerParameters(command=panpan, args=["mcp", "--store", "memory:", "--config", str(config)])
+    tools = [
+        ("everything__trigger-elicitation-request", {}),
+        ("lasting__book", {"what": "a room"}),
+        ("single__reserve", {"what": "a seat"}),
+    ]
+    for mode in ("legacy", "auto"):
+        for said, expected in [(("accept", "Ada"), "Ada"), (("decline",), "decline"), (None, None)]:
+            callback = person(*said) if said else None
+            async with Client(started, mode=mode, elicitation_callback=callback) as client:
+                for tool, arguments in tools:
+                    result = await client.call_tool(tool, arguments)
+                    text = " ".join(block.text for block in result.content)
+                    what = f"{tool} asks in mode {mode} and is told {said}"
+                    if said:
+                        same(what, (False, True), (bool(result.is_error), expected in text))
+                        continue
+                    error = json.loads(text_of(result))["error"]
+                    same(what, (True, "TOOL_FAILED"), (result.is_error, error["code"]))
+                    same(f"{tool} says what it asked", True, "elicitation" in error["recovery"]["required_actions"][0])
+
+
 def main():
-    panpan, node, modules, folder = sys.argv[1:]
+    panpan, node, modules, folder, fastmcp = sys.argv[1:]
     asyncio.run(asyncio.wait_for(drive(panpan, node, modules, folder), TIMEOUT_SECONDS))
+    asyncio.run(asyncio.wait_for(ask(panpan, node, modules, folder, fastmcp), TIMEOUT_SECONDS * 3))
     sys.exit(1 if wrong else 0)
 
 

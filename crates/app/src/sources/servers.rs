@@ -22,6 +22,7 @@ pub(crate) struct ServerSource {
     pub(crate) namespace: String,
     place: Place,
     call_timeout: Option<Duration>,
+    sessions: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) struct WrittenServer {
     env: BTreeMap<String, WrittenSecret>,
     directory: Option<PathBuf>,
     call_timeout_seconds: Option<u64>,
+    #[serde(default)]
+    sessions: bool,
 }
 
 impl WrittenServer {
@@ -89,6 +92,7 @@ impl WrittenServer {
             namespace,
             place,
             call_timeout: self.call_timeout_seconds.map(Duration::from_secs),
+            sessions: self.sessions,
         })
     }
 }
@@ -110,6 +114,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
             headers: BTreeMap::new(),
         },
         call_timeout: None,
+        sessions: false,
     })
 }
 
@@ -131,6 +136,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
             directory: None,
         },
         call_timeout: None,
+        sessions: false,
     })
 }
 
@@ -203,6 +209,7 @@ impl ServerSource {
                 call: self.call_timeout,
                 ..McpPatience::default()
             },
+            sessions: self.sessions,
             ..McpSettings::new(&self.namespace, place)
         };
         McpUpstream::new(settings).map_err(|error| LoadError::Server {

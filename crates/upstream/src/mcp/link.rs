@@ -34,6 +34,7 @@ pub(super) struct Link {
     /// What the server may repeat and nobody else is to see.
     pub(super) secrets: Credentials,
     reach: Reach,
+    sessions: bool,
     ear: Ear,
     changes: watch::Sender<McpChanges>,
     /// Held by whoever makes the connection.
@@ -89,6 +90,7 @@ impl Link {
             patience: settings.patience,
             secrets,
             reach,
+            sessions: settings.sessions,
             ear,
             changes,
             making: tokio::sync::Mutex::default(),
@@ -161,10 +163,12 @@ impl Link {
     async fn make(&self) -> Result<Live, McpError> {
         let ear = self.ear.anew();
         match &self.reach {
-            Reach::Child(command) => Live::with_child(&self.namespace, command, ear).await,
+            Reach::Child(command) => {
+                Live::with_child(&self.namespace, command, ear, self.sessions).await
+            }
             Reach::Web { web, url } => {
                 let web = Web { ear, ..web.clone() };
-                Live::with_web(web, url.as_str()).await
+                Live::with_web(web, url.as_str(), self.sessions).await
             }
         }
     }

@@ -58,9 +58,10 @@ impl Live {
         namespace: &str,
         command: &McpCommand,
         ear: Ear,
+        sessions: bool,
     ) -> Result<Self, McpError> {
-        match Self::piped(namespace, command, ear.clone(), either_way()).await {
-            Err(McpError::Ended(_)) => {
+        match Self::piped(namespace, command, ear.clone(), way(sessions)).await {
+            Err(McpError::Ended(_)) if !sessions => {
                 let old = ClientLifecycleMode::Initialize;
                 Self::piped(namespace, command, ear, old).await
             }
@@ -85,7 +86,7 @@ impl Live {
     }
 
     /// Shakes hands with a server that listens.
-    pub(super) async fn with_web(web: Web, url: &str) -> Result<Self, McpError> {
+    pub(super) async fn with_web(web: Web, url: &str, sessions: bool) -> Result<Self, McpError> {
         let ear = web.ear.clone();
         let config = StreamableHttpClientTransportConfig::with_uri(url)
             .max_sse_event_size(ANSWER_BYTES_LIMIT)
@@ -94,7 +95,7 @@ impl Live {
             // A call that was under way when the session ended must not look refused.
             .reinit_on_expired_session(false);
         let transport = StreamableHttpClientTransport::with_client(web, config);
-        Self::over(transport, ear, either_way(), Why::default()).await
+        Self::over(transport, ear, way(sessions), Why::default()).await
     }
 
     async fn over<T>(
@@ -255,11 +256,15 @@ async fn follow(peer: Peer<RoleClient>, filter: SubscriptionFilter, ear: Ear) {
     }
 }
 
-/// The newest version first; servers that do not know it are met in the old way.
-fn either_way() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: None,
+/// The newest version first, unless there is to be a session; servers that do not know it are met in the
+/// old way.
+fn way(sessions: bool) -> ClientLifecycleMode {
+    match sessions {
+        true => ClientLifecycleMode::Initialize,
+        false => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: None,
+        },
     }
 }
 

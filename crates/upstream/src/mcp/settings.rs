@@ -27,6 +27,9 @@ pub struct McpSettings {
     pub place: McpPlace,
     /// How long it is waited for.
     pub patience: McpPatience,
+    /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
+    /// people only there.
+    pub sessions: bool,
 }
 
 /// Where an MCP server is.
@@ -121,6 +124,7 @@ impl McpSettings {
             namespace: namespace.into(),
             place,
             patience: McpPatience::default(),
+            sessions: false,
         }
     }
 
