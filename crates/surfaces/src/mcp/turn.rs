@@ -13,6 +13,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use super::call::{Asked, Errand};
+use super::library;
 use super::parked::Return;
 use super::progress::{self, Words};
 use super::questions::Kinds;
@@ -108,7 +109,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Goes on with a call that waited for replies.
+    /// Goes on with a call that waited for replies. That there is none is an error of the protocol, as the
+    /// specification wants it: nothing was called.
     async fn resumed(&self, asked: Asked, back: Return) -> Result<CallToolResponse, ErrorData> {
         let parked = &self.server.shared.parked;
         let made = Made::of(self.caller(), &asked);
@@ -116,7 +118,11 @@ impl<'a> Turn<'a> {
             Ok(served) => served,
             Err(failure) => {
                 let call = CallRequest::from_wire(asked.operation, asked.input);
-                return Ok(self.errand.refused(call, failure).into_result(None).into());
+                let refused = self.errand.refused(call, failure).answer.outcome;
+                return Err(refused
+                    .err()
+                    .as_ref()
+                    .map_or_else(cancelled, library::error));
             }
         };
         let telling = served.telling.clone();
