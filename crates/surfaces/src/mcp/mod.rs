@@ -91,7 +91,7 @@ pub async fn serve_stdio_as(desk: Desk, caller: Caller, form: ToolForm) -> Resul
     let (input, output) = stdio_pipes();
     let (lines, broken) = Lines::new(input, output);
     let left = CancellationToken::new();
-    let shared = Shared::new(desk, form, left.clone());
+    let shared = Shared::new(desk, form, left.clone(), left.clone());
     // Whoever has left comes back to no call.
     let _left = left.drop_guard();
     serve(Server::on_pipe(shared, caller), lines).await?;

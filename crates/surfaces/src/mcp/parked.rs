@@ -46,7 +46,7 @@ pub(super) struct Return {
 pub(super) struct ParkedCalls {
     room: Room,
     calls: Mutex<HashMap<String, Parked>>,
-    shutdown: CancellationToken,
+    stopping: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -76,11 +76,11 @@ impl Unparked {
 }
 
 impl ParkedCalls {
-    pub(super) fn new(shutdown: CancellationToken) -> Arc<Self> {
+    pub(super) fn new(stopping: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
             room: Room::new("open questions", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
             calls: Mutex::default(),
-            shutdown,
+            stopping,
         })
     }
 
@@ -136,7 +136,7 @@ impl ParkedCalls {
     /// Ends a call nobody came back to.
     async fn end(self: Arc<Self>, state: String) {
         let waited = tokio::time::sleep(PARKED_FOR);
-        self.shutdown.run_until_cancelled(waited).await;
+        self.stopping.run_until_cancelled(waited).await;
         let ended = self.calls().remove(&state);
         drop(ended);
     }
@@ -333,7 +333,7 @@ mod tests {
         let served = asking("ann");
         let stop = served.stops.all.clone();
         parked(&calls, served).await.unwrap();
-        calls.shutdown.cancel();
+        calls.stopping.cancel();
         stop.cancelled().await;
     }
 }

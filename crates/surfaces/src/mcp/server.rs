@@ -45,12 +45,18 @@ pub(super) struct Server {
 }
 
 impl Shared {
-    pub(super) fn new(desk: Desk, form: ToolForm, shutdown: CancellationToken) -> Arc<Self> {
+    /// Calls that wait for a reply are stopped at `stopping`, everything else at `shutdown`.
+    pub(super) fn new(
+        desk: Desk,
+        form: ToolForm,
+        stopping: CancellationToken,
+        shutdown: CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self {
             desk,
             tools: Tools::default(),
             form,
-            parked: ParkedCalls::new(shutdown.clone()),
+            parked: ParkedCalls::new(stopping),
             shutdown,
         })
     }

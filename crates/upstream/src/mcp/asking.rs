@@ -252,3 +252,49 @@ pub(super) fn marked(text: &str, number: RequestNumber) -> Option<String> {
     meta.insert(CALL_META.to_owned(), number.0.into());
     Some(document.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Why a question that says this much about its call belongs to none.
+    fn refusal(underway: &Underway, mark: Option<Value>) -> String {
+        let refused = underway.asking(mark.as_ref()).unwrap_err();
+        refused.message.into_owned()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_given_up_is_remembered_for_some_time() {
+        let underway = Underway::default();
+        underway.begin(None).answered();
+        assert_eq!(refusal(&underway, None), NONE);
+        drop(underway.begin(None));
+        let instant = Duration::from_millis(1);
+        tokio::time::sleep(DOUBT - instant).await;
+        assert_eq!(refusal(&underway, None), IN_DOUBT);
+        // Where the stream tells, there is no doubt.
+        assert_eq!(refusal(&underway, Some(json!(7))), NONE);
+        tokio::time::sleep(instant).await;
+        assert_eq!(refusal(&underway, None), NONE);
+        let _two = (underway.begin(None), underway.begin(None));
+        assert_eq!(refusal(&underway, None), SEVERAL);
+    }
+
+    #[test]
+    fn only_questions_are_marked() {
+        let number = RequestNumber(7);
+        let question = json!({"method": ASKS, "params": {"_meta": {"a": 1, CALL_META: 2}}});
+        let marked_as: Value =
+            serde_json::from_str(&marked(&question.to_string(), number).unwrap()).unwrap();
+        assert_eq!(marked_as["params"]["_meta"], json!({"a": 1, CALL_META: 7}));
+        for other in [
+            json!({"method": "ping", "params": {"says": ASKS}}),
+            json!({"result": ASKS}),
+            json!({"method": ASKS}),
+            json!([ASKS]),
+        ] {
+            assert_eq!(marked(&other.to_string(), number), None, "{other}");
+        }
+        assert_eq!(marked(ASKS, number), None);
+    }
+}

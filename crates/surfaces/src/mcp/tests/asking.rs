@@ -200,13 +200,14 @@ async fn a_client_that_shows_no_questions_is_not_asked() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_a_reply_when_the_server_ends_is_on_record_as_stopped() {
+async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_as_stopped() {
     let desk = desk(asking());
     let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
     let call = json!({"name": "test__book", "arguments": {}});
     let answer = modern(&wire, call, json!({IDEMPOTENCY_META_KEY: "k"})).await;
     assert_eq!(answer["resultType"], json!("input_required"));
-    wire.shutdown.cancel();
+    wire.stopping.cancel();
+    desk.until_idle().await;
     desk.dispatcher().drain().await;
     let key = IdempotencyKey::new("k").unwrap();
     let request = CallRequest::from_wire("test/book", json!({})).keyed(key);

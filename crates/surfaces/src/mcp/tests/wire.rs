@@ -28,6 +28,7 @@ pub(super) const SCOPE: &str = "x-scope";
 pub(super) struct Wire {
     address: SocketAddr,
     headers: Vec<(String, String)>,
+    pub(super) stopping: CancellationToken,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -56,8 +57,8 @@ async fn answered(service: HttpService, request: Request<Body>) -> Response<Body
 
 impl Wire {
     pub(super) async fn to(desk: Desk, settings: HttpSettings) -> Self {
-        let shutdown = CancellationToken::new();
-        let service = http_service(desk, settings, shutdown.clone());
+        let (stopping, shutdown) = (CancellationToken::new(), CancellationToken::new());
+        let service = http_service(desk, settings, stopping.clone(), shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answer = move |request| answered(service, request);
@@ -66,6 +67,7 @@ impl Wire {
         Self {
             address,
             headers: Vec::new(),
+            stopping,
             shutdown,
         }
     }
