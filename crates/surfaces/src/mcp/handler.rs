@@ -187,11 +187,11 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = Value::Object(request.arguments.unwrap_or_default());
-        // The library moves the future of a request from hand to hand; it is moved by its address.
         let back = request.request_state.map(|state| Return {
             state,
             replies: request.input_responses.unwrap_or_default(),
         });
+        // The library moves the future of a request from hand to hand; it is moved by its address.
         Box::pin(self.call(&request.name, input, back, &context)).await
     }
 

@@ -17,7 +17,8 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use tokio::sync::watch;
 
-use super::asking::{Underway, mark, refused};
+use super::asking::refused;
+use super::underway::{Underway, mark};
 
 /// How often each list of a server has changed, as far as is known. A new connection counts as a change
 /// of all: nobody knows what happened in between.

@@ -24,6 +24,7 @@ mod rounds;
 mod settings;
 mod shapes;
 mod trouble;
+mod underway;
 mod web;
 
 use std::sync::Arc;

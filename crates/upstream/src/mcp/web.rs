@@ -18,10 +18,10 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::{Sse, SseStream};
 
-use super::asking::{RequestNumber, marked};
 use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
+use super::underway::{RequestNumber, marked};
 use crate::broken::Broken;
 
 /// The longest answer that is read, in bytes; also the longest event of a stream.

@@ -11,11 +11,9 @@ use rmcp::model::{
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RequestContext};
 use rmcp::{ErrorData, RoleClient};
 
-use super::wire::{Wire, request};
+use super::wire::{CAPABILITIES, Wire, request};
 use super::*;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
-
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Asks as often as it is told to, and says what it was told each time.
 async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {

@@ -22,6 +22,8 @@ use crate::mcp::{HttpService, HttpSettings, http_service};
 const WHO: &str = "x-who";
 /// The header by which a test says what they may do.
 pub(super) const SCOPE: &str = "x-scope";
+/// Where a request says what its client can do.
+pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A server of the loopback address, and who a client of it is.
 #[derive(Clone, Debug)]
@@ -159,7 +161,7 @@ impl Wire {
     ) -> Answered {
         let mut whole = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
+            CAPABILITIES: {},
         });
         whole
             .as_object_mut()
