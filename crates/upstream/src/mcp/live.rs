@@ -27,6 +27,7 @@ use super::ear::Ear;
 use super::error::{McpError, Refusal, Unanswered};
 use super::pipes::{Pipes, Why};
 use super::settings::McpCommand;
+use super::underway::may_ask;
 use super::web::{ANSWER_BYTES_LIMIT, Web};
 
 /// How long a server is told of something nobody waits for.
@@ -167,8 +168,10 @@ impl Live {
         if !call.is_some_and(|call| call.context().can_ask()) {
             self.say_nobody_can_be_asked(&mut meta);
         }
-        let begun = self.ear().underway.begin(call);
-        request.extensions_mut().insert(begun.number);
+        let begun = may_ask(&request).then(|| self.ear().underway.begin(call));
+        if let Some(begun) = &begun {
+            request.extensions_mut().insert(begun.number);
+        }
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let peer = self.service.peer();
         let sent = peer.send_request_with_option(request, options).await;
@@ -185,7 +188,9 @@ impl Live {
             return Err(Unanswered::after(McpError::Silent { what, waited_ms }));
         };
         abandoned.id = None;
-        begun.answered();
+        if let Some(begun) = begun {
+            begun.answered();
+        }
         let answer = answered.map_err(|error| self.trouble(error));
         if matches!(answer, Ok(_) | Err(McpError::Refused(_))) {
             self.answered.store(true, Ordering::Relaxed);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
+use rmcp::model::ClientRequest;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -28,7 +29,7 @@ const IN_DOUBT: &str =
     "a request was given up, and nothing tells whether this question belongs to that one";
 const NONE: &str = "no call is under way that this question could belong to";
 
-/// The requests under way on one connection. Clones are the same.
+/// The requests under way on one connection in which something may be asked. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Underway(Arc<Mutex<Requests>>);
 
@@ -109,6 +110,17 @@ impl Underway {
     }
 }
 
+/// Whether a server may ask people something before it answers a request. Lists and the like tell it nothing
+/// it could ask about, and are often under way.
+pub(super) fn may_ask(request: &ClientRequest) -> bool {
+    matches!(
+        request,
+        ClientRequest::CallToolRequest(_)
+            | ClientRequest::GetPromptRequest(_)
+            | ClientRequest::ReadResourceRequest(_)
+    )
+}
+
 /// What a question says about the call it belongs to.
 pub(super) fn mark(meta: &Map<String, Value>) -> Option<&Value> {
     meta.get(CALL_META)
@@ -155,6 +167,29 @@ mod tests {
         assert_eq!(refusal(&underway, None), NONE);
         let _two = (underway.begin(None), underway.begin(None));
         assert_eq!(refusal(&underway, None), SEVERAL);
+    }
+
+    #[test]
+    fn a_list_that_is_under_way_leaves_no_doubt_about_a_call() {
+        for (request, asks) in [
+            (
+                json!({"method": "tools/call", "params": {"name": "a"}}),
+                true,
+            ),
+            (
+                json!({"method": "prompts/get", "params": {"name": "a"}}),
+                true,
+            ),
+            (
+                json!({"method": "resources/read", "params": {"uri": "a:b"}}),
+                true,
+            ),
+            (json!({"method": "tools/list"}), false),
+            (json!({"method": "ping"}), false),
+        ] {
+            let read = serde_json::from_value(request.clone()).unwrap();
+            assert_eq!(may_ask(&read), asks, "{request}");
+        }
     }
 
     #[test]
