@@ -8,7 +8,10 @@ use std::sync::Arc;
 use futures_util::future::{Either, join_all, select};
 use panpan_runtime::{BoxFuture, Progress, ReportProgress, Unasked};
 use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, CallToolResult, ClientResult, ElicitRequest, ServerRequest};
+use rmcp::model::{
+    CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ElicitRequest,
+    ServerRequest,
+};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -154,13 +157,20 @@ async fn put(mut open: Open, peer: &Peer<RoleServer>) {
     let Ok(handle) = peer.send_request_with_option(request, options).await else {
         return open.end(Err(Unasked::Gone));
     };
+    let id = handle.id.clone();
     let said = tokio::select! {
         answered = handle.await_response() => match answered {
             Ok(ClientResult::ElicitResult(result)) => Ok(reply(result)),
             Ok(_) | Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
             Err(_) => Err(Unasked::Gone),
         },
-        () = open.given_up() => Err(Unasked::Gone),
+        () = open.given_up() => {
+            let reason = Some("nobody waits for the reply any more".to_owned());
+            let notice = CancelledNotificationParam::new(Some(id), reason);
+            // A client that has left shows nothing any more.
+            let _ = peer.notify_cancelled(notice).await;
+            Err(Unasked::Gone)
+        }
     };
     open.end(said);
 }

@@ -1,6 +1,7 @@
 //! Questions to the person behind a client: in sessions, on pipes, and where there are no sessions.
 
 use std::future::pending;
+use std::time::Duration;
 
 use panpan_runtime::{CallRequest, IdempotencyKey, Progress, Question, Reply, Unasked, Wanted};
 use rmcp::ClientHandler;
@@ -10,6 +11,7 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RequestContext};
 use rmcp::{ErrorData, RoleClient};
+use tokio::sync::mpsc;
 
 use super::wire::{CAPABILITIES, Wire, request};
 use super::*;
@@ -212,4 +214,45 @@ async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_
     let answer = desk.dispatcher().dispatch(request).await;
     assert!(answer.replayed);
     assert_eq!(answer.outcome.unwrap_err().code().as_str(), "ERR_CANCELLED");
+}
+
+/// A client whose person is still thinking when the question is taken back.
+struct Thinking(mpsc::UnboundedSender<()>);
+
+impl ClientHandler for Thinking {
+    fn get_info(&self) -> ClientConfig {
+        Person(Some(ElicitResult::new(ElicitationAction::Decline))).get_info()
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        context.ct.cancelled().await;
+        self.0.send(()).unwrap();
+        Ok(ElicitResult::new(ElicitationAction::Cancel))
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_told_that_nobody_waits_for_a_reply_any_more() {
+    let impatient = |context: Context, _: Arc<Value>| async move {
+        let question = Question {
+            message: "Sure?".to_owned(),
+            wanted: Wanted::Values {
+                schema: json!({"type": "object", "properties": {}}),
+            },
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(50), context.ask(question)).await;
+        pending::<Result<Value, Failure>>().await
+    };
+    let desk = desk(Registry::builder().register(query("test/ask"), impatient));
+    let (taken_back, mut hears) = mpsc::unbounded_channel();
+    let client = Thinking(taken_back).serve(served(desk)).await.unwrap();
+    let call = client.call_tool(CallToolRequestParams::new("test__ask"));
+    tokio::select! {
+        _ = call => panic!("it never ends"),
+        heard = hears.recv() => heard.unwrap(),
+    }
 }
