@@ -11,8 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import httpx2
-from fastmcp import FastMCP
+from fastmcp import Context, FastMCP
 from fastmcp.exceptions import ToolError
+from mcp.types import ElicitRequest, ElicitRequestFormParams, InputRequiredResult
 
 
 class Service(BaseHTTPRequestHandler):
@@ -66,6 +67,26 @@ def refuse(reason: str) -> str:
 def crash() -> str:
     """Fails with a defect."""
     return {}["missing"]
+
+
+@server.tool
+async def book(what: str, ctx: Context) -> str:
+    """Asks a person in the session before it does something."""
+    reply = await ctx.elicit(f"Book {what} for whom?", response_type=str)
+    return f"{reply.action} {getattr(reply, 'data', '')}".strip()
+
+
+@server.tool
+async def reserve(what: str, ctx: Context) -> str | InputRequiredResult:
+    """Asks a person by what it answers, where there are no sessions."""
+    replies = ctx.input_responses
+    if replies is None:
+        name = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        params = ElicitRequestFormParams(message=f"Reserve {what} for whom?", requested_schema=name)
+        asked = ElicitRequest(params=params)
+        return InputRequiredResult(input_requests={"name": asked}, request_state=what)
+    reply = replies["name"]
+    return f"{reply.action} {(reply.content or {}).get('name', '')}".strip()
 
 
 @server.resource("note://today", name="today")

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{
-    Context, Dispatcher, Handler, Problems, Progress, Registration, Registry, World,
+    Context, Dispatcher, Handler, Problems, Progress, Question, Registration, Registry, Reply,
+    Wanted, World,
 };
 use serde_json::{Value, json};
 
@@ -29,6 +30,7 @@ pub(crate) fn dispatcher(world: World) -> Result<Dispatcher, Problems> {
 
 fn registry(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Result<Registry, Problems> {
     let mut tools = content_tools();
+    tools.extend(asking_tools());
     tools.extend([
         tool("test_error_handling", fail),
         tool("test_tool_with_progress", progress),
@@ -78,8 +80,107 @@ fn content_tools() -> Vec<Registration> {
         gives("test_embedded_resource", &[embedded]),
         gives("test_multiple_content_types", &mixed),
         says("test_logging_tool", "Nothing was logged."),
-        says("test_streaming_elicitation", "Nothing was asked."),
+        asks(
+            "test_streaming_elicitation",
+            &[("Please confirm", json!({"ok": {"type": "boolean"}}))],
+        ),
     ]
+}
+
+/// Tools that ask a person before they say something.
+fn asking_tools() -> Vec<Registration> {
+    let name = || json!({"name": {"type": "string"}});
+    let user = json!({"username": {"type": "string"}, "email": {"type": "string"}});
+    let confirmed = || json!({"ok": {"type": "boolean"}});
+    let color = json!({"color": {"type": "string"}});
+    vec![
+        asks(
+            "test_elicitation",
+            &[("Please provide your information", user)],
+        ),
+        asks(
+            "test_elicitation_sep1034_defaults",
+            &[("Who is it?", defaults())],
+        ),
+        asks("test_elicitation_sep1330_enums", &[("Which?", choices())]),
+        asks(
+            "test_input_required_result_elicitation",
+            &[("What is your name?", name())],
+        ),
+        asks(
+            "test_input_required_result_request_state",
+            &[("Please confirm", confirmed())],
+        ),
+        asks(
+            "test_input_required_result_tampered_state",
+            &[("Please confirm", confirmed())],
+        ),
+        asks(
+            "test_input_required_result_multi_round",
+            &[
+                ("What is your name?", name()),
+                ("What is your favorite color?", color),
+            ],
+        ),
+    ]
+}
+
+fn defaults() -> Value {
+    json!({
+        "name": {"type": "string", "default": "John Doe"},
+        "age": {"type": "integer", "default": 30},
+        "score": {"type": "number", "default": 95.5},
+        "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+        "verified": {"type": "boolean", "default": true},
+    })
+}
+
+fn choices() -> Value {
+    let plain = ["option1", "option2", "option3"];
+    let titled = json!([
+        {"const": "value1", "title": "First"},
+        {"const": "value2", "title": "Second"},
+        {"const": "value3", "title": "Third"},
+    ]);
+    json!({
+        "untitledSingle": {"type": "string", "enum": plain},
+        "titledSingle": {"type": "string", "oneOf": titled},
+        "legacyEnum": {
+            "type": "string", "enum": ["opt1", "opt2", "opt3"], "enumNames": ["One", "Two", "Three"],
+        },
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
+        "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+    })
+}
+
+/// A tool that asks one question after the other, and says what it was told.
+fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
+    let questions: Vec<Question> = questions
+        .iter()
+        .map(|(message, properties)| Question {
+            message: (*message).to_owned(),
+            wanted: Wanted::Values {
+                schema: json!({"type": "object", "properties": properties}),
+            },
+        })
+        .collect();
+    tool(name, move |context: Context, _: Arc<Value>| {
+        let questions = questions.clone();
+        async move {
+            let mut told = String::from("state-ok");
+            for question in questions {
+                told += &match context.ask(question).await {
+                    Ok(Reply::Accepted(values)) => format!(", {}", Value::Object(values)),
+                    Ok(other) => format!(", {other:?}"),
+                    Err(unasked) => {
+                        let failure = Failure::new(codes::TOOL_FAILED);
+                        return Err(failure.with_message(unasked.to_string()));
+                    }
+                };
+            }
+            Ok(saying(&told))
+        }
+    })
 }
 
 async fn fail(_: Context, _: Arc<Value>) -> Result<Value, Failure> {

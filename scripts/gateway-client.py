@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """Drives panpan in front of MCP servers and a service, with the official Python MCP SDK.
 
-Usage: .venv/bin/python scripts/gateway-client.py PATH_TO_PANPAN NODE MODULES FOLDER
+Usage: .venv/bin/python scripts/gateway-client.py PATH_TO_PANPAN NODE MODULES FOLDER FASTMCP URL URL
 
-NODE and MODULES are where Node.js and the servers from npm are; FOLDER is what the file server may read.
+NODE and MODULES are where Node.js and the servers from npm are; FOLDER is what the file server may read;
+FASTMCP is a server that asks people. The URLs are those of the servers everything and FASTMCP.
 A service of our own, on this machine, answers what its description does not say.
 Exits 0 when all is as expected, 1 when something is not.
 """
 
 import asyncio
 import json
+import re
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from mcp import Client, StdioServerParameters
+from mcp.types import ElicitResult
 
 TIMEOUT_SECONDS = 60
 
@@ -124,9 +127,89 @@ async def drive(panpan, node, modules, folder):
     service.shutdown()
 
 
+def person(action, content=None):
+    """Somebody who says the same to every question."""
+
+    async def says(_, asked):
+        content_of = {"Book": "value", "Rese": "name", "Plea": "name"}[asked.message[:4]]
+        return ElicitResult(action=action, content=content and {content_of: content})
+
+    return says
+
+
+def configured(folder, name, servers):
+    """A configuration of panpan with these servers: how each is reached, and whether in a session."""
+    tables = []
+    for namespace, reached, sessions in servers:
+        place = "url" if isinstance(reached, str) else "command"
+        tables += ["[[mcp_servers]]", f"namespace = {json.dumps(namespace)}"]
+        tables += [f"{place} = {json.dumps(reached)}", f"sessions = {json.dumps(sessions)}"]
+    config = Path(folder, name)
+    config.write_text("\n".join(tables))
+    return str(config)
+
+
+async def ask(server, what):
+    """Questions reach whoever called, in both versions of the protocol; three people answer each."""
+    tools = [
+        ("everything__trigger-elicitation-request", {}),
+        ("lasting__book", {"what": "a room"}),
+        ("single__reserve", {"what": "a seat"}),
+    ]
+    for mode in ("legacy", "auto"):
+        for said, expected in [(("accept", "Ada"), "Ada"), (("decline",), "decline"), (None, None)]:
+            callback = person(*said) if said else None
+            async with Client(server, mode=mode, elicitation_callback=callback) as client:
+                for tool, arguments in tools:
+                    result = await client.call_tool(tool, arguments)
+                    asked = f"{tool} asks {what} in mode {mode} and is told {said}"
+                    if said:
+                        text = " ".join(block.text for block in result.content)
+                        same(asked, (False, True), (bool(result.is_error), expected in text))
+                        continue
+                    error = json.loads(text_of(result))["error"]
+                    same(asked, (True, "TOOL_FAILED"), (result.is_error, error["code"]))
+                    action = error["recovery"]["required_actions"][0]
+                    same("what would help is told", True, "elicitation" in action)
+
+
+async def ask_on_pipes(panpan, node, modules, folder, fastmcp):
+    everything = f"{modules}/@modelcontextprotocol/server-everything/dist/index.js"
+    servers = [
+        ("everything", [node, everything, "stdio"], False),
+        ("lasting", [sys.executable, fastmcp], True),
+        ("single", [sys.executable, fastmcp], False),
+    ]
+    config = configured(folder, "pipes.toml", servers)
+    await ask(StdioServerParameters(command=panpan, args=["mcp", "--store", "memory:", "--config", config]), "on a pipe")
+
+
+async def ask_over_http(panpan, folder, everything_url, fastmcp_url):
+    servers = [("everything", everything_url, False), ("lasting", fastmcp_url, True), ("single", fastmcp_url, False)]
+    config = configured(folder, "http.toml", servers)
+    command = [panpan, "serve", "--listen", "127.0.0.1:0", "--store", "memory:", "--config", config]
+    gateway = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+    try:
+        while not (found := re.search(r"http://127\.0\.0\.1:\d+", (await gateway.stderr.readline()).decode())):
+            pass
+        unread = asyncio.create_task(gateway.stderr.read())
+        await ask(f"{found[0]}/mcp", "over HTTP")
+        gateway.terminate()
+        same("panpan ends when it is told to", 0, await gateway.wait())
+        await unread
+    finally:
+        if gateway.returncode is None:
+            gateway.kill()
+
+
 def main():
-    panpan, node, modules, folder = sys.argv[1:]
-    asyncio.run(asyncio.wait_for(drive(panpan, node, modules, folder), TIMEOUT_SECONDS))
+    panpan, node, modules, folder, fastmcp, everything_url, fastmcp_url = sys.argv[1:]
+    for work in (
+        drive(panpan, node, modules, folder),
+        ask_on_pipes(panpan, node, modules, folder, fastmcp),
+        ask_over_http(panpan, folder, everything_url, fastmcp_url),
+    ):
+        asyncio.run(asyncio.wait_for(work, TIMEOUT_SECONDS))
     sys.exit(1 if wrong else 0)
 
 

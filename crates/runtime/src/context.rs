@@ -1,5 +1,7 @@
 //! What a handler is told about the call it serves, and what it may do on its behalf.
 
+mod asking;
+
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -12,13 +14,16 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::credentials::Credentials;
-use crate::dispatch::{Answer, Call, CallRequest, Dispatcher, Origin, is_harmless, worse};
+use crate::dispatch::{
+    Answer, Call, CallRequest, Dispatcher, Origin, is_harmless, milliseconds_between, worse,
+};
 use crate::handler::Progress;
 use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::trace::Trace;
+use asking::{Relayed, Waited};
 
 /// The call as its handler sees it. Clones are the same call.
 #[derive(Clone)]
@@ -35,6 +40,7 @@ struct Inner {
     cancellation: OnceLock<CancellationToken>,
     /// What the operations it called may have left behind.
     calls: Mutex<Effect>,
+    waited: Mutex<Waited>,
     /// Knows the secrets of the input; made with the first message.
     redactor: OnceLock<Box<Redactor>>,
 }
@@ -68,6 +74,7 @@ impl Context {
             deadline,
             cancellation: OnceLock::new(),
             calls: Mutex::new(Effect::None),
+            waited: Mutex::default(),
             redactor: OnceLock::new(),
         }))
     }
@@ -106,15 +113,15 @@ impl Context {
         self.0.dispatcher.world().clock.now()
     }
 
-    /// When the attempt is cut off.
+    /// When the attempt is cut off. It moves on while a person is waited for.
     pub fn deadline(&self) -> Timestamp {
-        self.0.deadline
+        self.deadline_at(self.now())
     }
 
     /// How much time is left.
     pub fn remaining_ms(&self) -> u64 {
-        let left = self.0.deadline.duration_since(self.now()).as_millis();
-        u64::try_from(left).unwrap_or_default()
+        let now = self.now();
+        milliseconds_between(now, self.deadline_at(now))
     }
 
     /// Lets time pass.
@@ -219,6 +226,7 @@ impl Context {
             retry_seed: self.0.call.retry_seed,
             timeout_ms: Some(self.remaining_ms()),
             abort: Some(self.cancellation().clone()),
+            person: self.can_ask().then(|| Relayed::by(self)),
             trace: self.trace(),
             place: self.0.call.place.clone(),
             ..CallRequest::from_wire(operation, input)

@@ -35,8 +35,8 @@ pub use dispatch::{
     UNKNOWN_OPERATION, absent,
 };
 pub use handler::{
-    BoxFuture, BoxStream, Handler, Progress, Reconcile, Reconciled, ReportProgress, StreamHandler,
-    Typed, untyped,
+    AskPerson, BoxFuture, BoxStream, Handler, Progress, QUESTIONS_WAIT_LIMIT_MS, Question,
+    Reconcile, Reconciled, Reply, ReportProgress, StreamHandler, Typed, Unasked, Wanted, untyped,
 };
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::Identity;

@@ -24,6 +24,7 @@ pub(crate) struct ServerSource {
     call_timeout: Option<Duration>,
     /// Scopes callers need for anything of it.
     scopes: Vec<String>,
+    sessions: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub(crate) struct WrittenServer {
     call_timeout_seconds: Option<u64>,
     #[serde(default)]
     scopes: Scopes,
+    #[serde(default)]
+    sessions: bool,
 }
 
 impl WrittenServer {
@@ -94,6 +97,7 @@ impl WrittenServer {
             place,
             call_timeout: self.call_timeout_seconds.map(Duration::from_secs),
             scopes: self.scopes.0,
+            sessions: self.sessions,
         })
     }
 }
@@ -116,6 +120,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
         },
         call_timeout: None,
         scopes: Vec::new(),
+        sessions: false,
     })
 }
 
@@ -138,6 +143,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
         },
         call_timeout: None,
         scopes: Vec::new(),
+        sessions: false,
     })
 }
 
@@ -211,6 +217,7 @@ impl ServerSource {
                 ..McpPatience::default()
             },
             scopes: self.scopes.clone(),
+            sessions: self.sessions,
             ..McpSettings::new(&self.namespace, place)
         };
         McpUpstream::new(settings).map_err(|error| LoadError::Server {

@@ -160,16 +160,18 @@ pub(super) async fn run<'a, T>(
     abort: Option<&CancellationToken>,
 ) -> Ended<T> {
     let _cancelled_afterwards = context.cancel_on_drop();
+    let timed = context.clone();
     match catch_unwind(AssertUnwindSafe(|| start(context))) {
-        Ok(work) => race(work, timeout_ms, clock, abort).await,
+        Ok(work) => race(work, &timed, timeout_ms, clock, abort).await,
         Err(panic) => Ended::Panicked(said(&*panic)),
     }
 }
 
 /// The handler is asked first: an answer that is ready when time runs out still counts. The timer is
-/// started only for a handler that has to wait.
+/// started only for a handler that has to wait, and stands still while a person is asked.
 async fn race<T>(
     mut work: BoxFuture<'_, Result<T, Failure>>,
+    context: &Context,
     timeout_ms: u64,
     clock: &dyn Clock,
     abort: Option<&CancellationToken>,
@@ -188,7 +190,13 @@ async fn race<T>(
             return Poll::Ready(Ended::Aborted);
         }
         let timer = timer.get_or_insert_with(|| clock.sleep(timeout_ms));
-        timer.as_mut().poll(task).map(|()| Ended::TimedOut)
+        while timer.as_mut().poll(task).is_ready() {
+            match context.more_time_ms() {
+                Some(more_ms) => *timer = clock.sleep(more_ms),
+                None => return Poll::Ready(Ended::TimedOut),
+            }
+        }
+        Poll::Pending
     })
     .await;
     // What a handler leaves behind is dropped here, where a panic in it cannot take the answer along.

@@ -293,12 +293,12 @@ fn refusal(failure: &Redacted, call: &Call) -> Recording {
 }
 
 /// A time so much later, or the last there is.
-fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
+pub(crate) fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
     let delay = i64::try_from(delay_ms).map_or(SignedDuration::MAX, SignedDuration::from_millis);
     now.saturating_add(delay).unwrap_or(Timestamp::MAX)
 }
 
 /// How much later the second time is; nothing when it is earlier.
-fn milliseconds_between(now: Timestamp, then: Timestamp) -> u64 {
+pub(crate) fn milliseconds_between(now: Timestamp, then: Timestamp) -> u64 {
     u64::try_from(then.duration_since(now).as_millis()).unwrap_or_default()
 }

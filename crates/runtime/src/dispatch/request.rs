@@ -13,9 +13,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::later;
 use super::steer::Steering;
 use crate::credentials::Credentials;
-use crate::handler::ReportProgress;
+use crate::handler::{AskPerson, ReportProgress};
 use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
@@ -44,6 +45,8 @@ pub struct CallRequest {
     pub abort: Option<CancellationToken>,
     /// Where to tell how far the work is.
     pub progress: Option<Arc<dyn ReportProgress>>,
+    /// How to ask the person behind the call, if that can be done.
+    pub person: Option<Arc<dyn AskPerson>>,
     /// The trace the call belongs to.
     pub trace: Option<Trace>,
     /// Secrets the caller brought along for whoever does the work, by name.
@@ -117,6 +120,7 @@ impl CallRequest {
             timeout_ms: None,
             abort: None,
             progress: None,
+            person: None,
             trace: None,
             brought: None,
             place: None,
@@ -157,6 +161,7 @@ pub(crate) struct Call {
     pub(crate) timeout_ms: Option<u64>,
     pub(crate) abort: Option<CancellationToken>,
     pub(crate) progress: Option<Arc<dyn ReportProgress>>,
+    pub(crate) person: Option<Arc<dyn AskPerson>>,
     pub(crate) trace: Option<Trace>,
     pub(crate) brought: Option<Credentials>,
     pub(crate) place: Option<Arc<dyn Any + Send + Sync>>,
@@ -169,6 +174,14 @@ impl Call {
         self.abort
             .as_ref()
             .is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// When its caller stops waiting, if it said so itself. What an operation says to one it calls is what
+    /// is left of its own time, and ends with that.
+    pub(crate) fn stated_deadline(&self) -> Option<Timestamp> {
+        let is_composed = matches!(self.origin, Origin::Operation { .. });
+        let stated_ms = self.timeout_ms.filter(|_| !is_composed)?;
+        Some(later(self.at, stated_ms))
     }
 
     pub(super) fn of(request: CallRequest, steering: Steering, id: Uuid, at: Timestamp) -> Self {
@@ -185,6 +198,7 @@ impl Call {
             timeout_ms: request.timeout_ms,
             abort: request.abort,
             progress: request.progress,
+            person: request.person,
             trace: request.trace,
             brought: request.brought,
             place: request.place,

@@ -3,6 +3,7 @@
 //! Only the room `attempt` calls handlers, and only `subscribe` opens streams.
 
 mod progress;
+mod question;
 mod typed;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::context::Context;
 
 pub use progress::{Progress, ReportProgress};
+pub use question::{AskPerson, QUESTIONS_WAIT_LIMIT_MS, Question, Reply, Unasked, Wanted};
 pub use typed::Typed;
 
 /// A future on the heap, so that traits with async methods can be objects.

@@ -84,7 +84,12 @@ pub fn router(desk: Desk, settings: HttpSettings, stopping: CancellationToken) -
         ..mcp::HttpSettings::default()
     };
     let house = House(Arc::new(Inner {
-        mcp: mcp::http_service(desk.clone(), form, ended_after(&desk, &stopping)),
+        mcp: mcp::http_service(
+            desk.clone(),
+            form,
+            stopping.clone(),
+            ended_after(&desk, &stopping),
+        ),
         desk,
         settings,
         stopping,

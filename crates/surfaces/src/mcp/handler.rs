@@ -5,16 +5,18 @@ use rmcp::model::{
     CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, ServerResult,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use super::library::{lent, listed, whole};
+use super::parked::Return;
 use super::server::{Server, shown};
+use super::turn::is_stateless;
 
 /// What an agent is told about all tools of this server.
 const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object: read error.code \
@@ -185,9 +187,12 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = Value::Object(request.arguments.unwrap_or_default());
+        let back = request.request_state.map(|state| Return {
+            state,
+            replies: request.input_responses.unwrap_or_default(),
+        });
         // The library moves the future of a request from hand to hand; it is moved by its address.
-        let result = Box::pin(self.call(&request.name, input, &context)).await?;
-        Ok(result.into())
+        Box::pin(self.call(&request.name, input, back, &context)).await
     }
 
     /// Gets every request the library cannot read as one it knows, also a `tools/call` whose params
@@ -208,13 +213,14 @@ impl ServerHandler for Server {
         };
         let input = params.get_mut("arguments").map(Value::take);
         let input = input.unwrap_or_else(|| json!({}));
-        let mut result = Box::pin(self.call(&name, input, &context)).await?;
-        let version = context.protocol_version();
-        if version.is_none_or(|it| it.as_str() < ProtocolVersion::V_2026_07_28.as_str()) {
+        let mut result = Box::pin(self.call(&name, input, None, &context)).await?;
+        if let CallToolResponse::Complete(result) = &mut result
+            && !is_stateless(&context)
+        {
             // The library drops it for older peers from the results it knows.
             result.result_type = None;
         }
-        let written = serde_json::to_value(result).map(CustomResult);
+        let written = serde_json::to_value(ServerResult::from(result)).map(CustomResult);
         written.map_err(|_| ErrorData::internal_error("the answer could not be written", None))
     }
 }

@@ -60,10 +60,12 @@ pub struct HttpService {
     body_limit: usize,
 }
 
-/// Serves the operations as tools to HTTP requests, until `shutdown`.
+/// Serves the operations as tools to HTTP requests, until `shutdown`. When `stopping` fires before, calls
+/// that wait for somebody to come back are stopped, so that nobody waits for them.
 pub fn http_service(
     desk: Desk,
     settings: HttpSettings,
+    stopping: CancellationToken,
     shutdown: CancellationToken,
 ) -> HttpService {
     let body_limit = desk.limits().body_bytes;
@@ -76,7 +78,7 @@ pub fn http_service(
         .with_sse_retry(None)
         .with_max_request_body_bytes(body_limit)
         .with_cancellation_token(shutdown.clone());
-    let shared = Shared::new(desk, settings.form, shutdown);
+    let shared = Shared::new(desk, settings.form, stopping, shutdown);
     let servers = shared.clone();
     let server = move || Ok(Server::on_http(servers.clone()));
     HttpService {

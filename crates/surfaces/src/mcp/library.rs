@@ -4,7 +4,7 @@
 //! know no result that says that something failed.
 
 use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::{Failure, codes};
+use panpan_contract::{Failure, Redacted, codes};
 use rmcp::ErrorData;
 use rmcp::model::{ErrorCode, PaginatedRequestParams};
 use serde::de::DeserializeOwned;
@@ -68,9 +68,13 @@ pub(super) fn lent<T: DeserializeOwned>(result: Result<Value, Failure>) -> Resul
     })
 }
 
-/// The error a failure is written as, with all of it among the data.
 fn refused(failure: Failure) -> ErrorData {
-    let document = Dialect::JsonRpc.render_failure(&failure.redacted(), Envelope::default());
+    error(&failure.redacted())
+}
+
+/// The error a failure is written as, with all of it among the data.
+pub(super) fn error(failure: &Redacted) -> ErrorData {
+    let document = Dialect::JsonRpc.render_failure(failure, Envelope::default());
     let error = document.get("error").cloned().unwrap_or_default();
     serde_json::from_value(error)
         .unwrap_or_else(|_| ErrorData::internal_error("the failure could not be written", None))

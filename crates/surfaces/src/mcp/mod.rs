@@ -16,15 +16,19 @@ mod library;
 mod lines;
 mod message;
 mod name;
+mod parked;
 mod plain;
 mod progress;
+mod questions;
 mod running;
+mod served;
 mod server;
 mod sessions;
 #[cfg(test)]
 mod tests;
 mod tool;
 mod tools;
+mod turn;
 
 use panpan_runtime::CancellationToken;
 use rmcp::ServiceExt;
@@ -43,6 +47,7 @@ pub use general::TOOLS_LIMIT;
 pub use http::{HttpService, HttpSettings, http_service};
 pub use key::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT, SEED_META_KEY};
 pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
+pub use parked::{PARKED_FOR, PARKED_LIMIT, PARKED_PER_CALLER_LIMIT};
 pub use tool::{DESCRIBED_CODES_LIMIT, ERRORS_META_KEY, NAME_EXTENSION};
 pub use tools::listed;
 
@@ -85,7 +90,10 @@ pub async fn serve_stdio(desk: Desk, caller: Caller) -> Result<(), Error> {
 pub async fn serve_stdio_as(desk: Desk, caller: Caller, form: ToolForm) -> Result<(), Error> {
     let (input, output) = stdio_pipes();
     let (lines, broken) = Lines::new(input, output);
-    let shared = Shared::new(desk, form, CancellationToken::new());
+    let left = CancellationToken::new();
+    let shared = Shared::new(desk, form, left.clone(), left.clone());
+    // Whoever has left comes back to no call.
+    let _left = left.drop_guard();
     serve(Server::on_pipe(shared, caller), lines).await?;
     broken.why().map_or(Ok(()), |error| Err(Error::Pipe(error)))
 }

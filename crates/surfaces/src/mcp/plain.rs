@@ -5,19 +5,23 @@
 //! start tasks and channels for it; here it is a call like any other. Only what the library would take as
 //! it is counts as plain, and whatever does not is the library's.
 
+use std::sync::Arc;
+
 use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::request::Parts;
 use ::http::{HeaderMap, HeaderName, Method};
 use axum::body::Bytes;
 use rmcp::model::{
-    CallToolRequestMethod, CallToolResult, ClientCapabilities, ConstString, Implementation,
-    ProtocolVersion,
+    CallToolRequestMethod, ClientCapabilities, ConstString, Implementation, ProtocolVersion,
+    ServerResult,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::call::Errand;
+use super::questions::Kinds;
+use super::served::Served;
 use super::server::Shared;
 use crate::caller::Caller;
 use crate::jsonrpc::{Params, Request, single};
@@ -48,10 +52,10 @@ pub(super) struct Plain<'a> {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Answer<'a, T> {
     jsonrpc: &'static str,
     id: &'a RawValue,
-    result: CallToolResult,
+    result: T,
 }
 
 impl<'a> Plain<'a> {
@@ -87,22 +91,44 @@ impl<'a> Plain<'a> {
 
     /// The answer to it, if there is such a tool and headers say nothing about its arguments. A client
     /// that does not wait for it cancels it, as it does by closing any response of this version.
-    pub(super) async fn answer(self, shared: &Shared, caller: &Caller) -> Option<Vec<u8>> {
+    pub(super) async fn answer(self, shared: &Arc<Shared>, caller: &Caller) -> Option<Vec<u8>> {
         let catalogue = shared.catalogue();
         let entry = catalogue.by_tool(&self.tool);
         let entry = entry.filter(|entry| !entry.has_headers)?;
         let errand = Errand::new(&shared.desk, caller, &self.meta);
         let asked = errand.of_tool(entry, Value::Object(self.arguments));
-        let unless_answered = errand.stop().clone().drop_guard();
-        let performed = errand.perform(Some(entry), asked, None).await;
+        if let Some(kinds) = kinds(&self.meta) {
+            let stops = errand.stops.clone();
+            // On the heap: a call that asks outlives its request, and most calls do not.
+            let served = Box::pin(async {
+                let meta = self.meta.clone();
+                let mut served = Served::new(shared, caller, meta, asked, stops, kinds, None);
+                served.stops_when_dropped = true;
+                served.until_asked(&shared.parked).await
+            });
+            return written(self.id, &ServerResult::from(served.await));
+        }
+        let unless_answered = errand.stops.all.clone().drop_guard();
+        let performed = errand.perform(Some(entry), asked, None, None).await;
         unless_answered.disarm();
-        let answer = Answer {
-            jsonrpc: "2.0",
-            id: self.id,
-            result: performed.into_result(Some(entry)),
-        };
-        serde_json::to_vec(&answer).ok()
+        written(self.id, &performed.into_result(Some(entry)))
     }
+}
+
+fn written(id: &RawValue, result: &impl Serialize) -> Option<Vec<u8>> {
+    let answer = Answer {
+        jsonrpc: "2.0",
+        id,
+        result,
+    };
+    serde_json::to_vec(&answer).ok()
+}
+
+/// The kinds of questions its client can show, if any.
+fn kinds(meta: &Map<String, Value>) -> Option<Kinds> {
+    let client = meta.get(CAPABILITIES_IN_META)?;
+    client.get("elicitation")?;
+    Kinds::of(&ClientCapabilities::deserialize(client).ok()?)
 }
 
 /// The tool that the headers of a plain call name.

@@ -12,6 +12,8 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
 use tokio::sync::watch;
 
+use super::served::Telling;
+
 /// Where the work leaves its words.
 #[derive(Debug)]
 struct Teller(watch::Sender<Progress>);
@@ -35,7 +37,7 @@ pub(super) struct Words {
     token: ProgressToken,
     newest: watch::Receiver<Progress>,
     /// Held as long as words may come: the last one would be lost with the work that said it.
-    _teller: Arc<dyn ReportProgress>,
+    teller: Arc<dyn ReportProgress>,
 }
 
 /// The two ends, if the caller asked to be told.
@@ -47,7 +49,7 @@ pub(super) fn asked_for(
     let words = Words {
         token,
         newest,
-        _teller: teller.clone(),
+        teller: teller.clone(),
     };
     Some((teller, words))
 }
@@ -62,6 +64,24 @@ fn ends() -> (Arc<dyn ReportProgress>, watch::Receiver<Progress>) {
 }
 
 impl Words {
+    /// The words of a call that goes on in another request, if that one asks for them.
+    pub(super) fn again(
+        (teller, newest): Telling,
+        context: &RequestContext<RoleServer>,
+    ) -> Option<Self> {
+        let token = context.meta.get_progress_token()?;
+        Some(Self {
+            token,
+            newest,
+            teller,
+        })
+    }
+
+    /// Both ends, for a call that may go on in another request.
+    pub(super) fn telling(&self) -> Telling {
+        (self.teller.clone(), self.newest.clone())
+    }
+
     /// Does some work and sends meanwhile what it says about itself.
     pub(super) async fn sent_during<T>(
         mut self,

@@ -6,18 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::http::request::Parts;
 use panpan_contract::catalogue::nearest;
 use panpan_runtime::CancellationToken;
-use rmcp::model::{CallToolResult, Tool};
+use rmcp::model::{CallToolResponse, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::ToolForm;
-use super::call::Turn;
 use super::changes::Changes;
 use super::general::{General, TOOLS_LIMIT};
 use super::name::TOOL_NAME_LENGTH_LIMIT;
+use super::parked::{ParkedCalls, Return};
 use super::running::Running;
 use super::tools::{Catalogue, Tools};
+use super::turn::Turn;
 use crate::caller::Caller;
 use crate::desk::Desk;
 
@@ -28,6 +29,7 @@ pub(super) struct Shared {
     tools: Tools,
     form: ToolForm,
     pub(super) shutdown: CancellationToken,
+    pub(super) parked: Arc<ParkedCalls>,
 }
 
 /// The server of one client: of a pipe, of a session, or of a single request that belongs to none.
@@ -43,11 +45,18 @@ pub(super) struct Server {
 }
 
 impl Shared {
-    pub(super) fn new(desk: Desk, form: ToolForm, shutdown: CancellationToken) -> Arc<Self> {
+    /// Calls that wait for a reply are stopped at `stopping`, everything else at `shutdown`.
+    pub(super) fn new(
+        desk: Desk,
+        form: ToolForm,
+        stopping: CancellationToken,
+        shutdown: CancellationToken,
+    ) -> Arc<Self> {
         Arc::new(Self {
             desk,
             tools: Tools::default(),
             form,
+            parked: ParkedCalls::new(stopping),
             shutdown,
         })
     }
@@ -125,10 +134,11 @@ impl Server {
         &self,
         name: &str,
         input: Value,
+        back: Option<Return>,
         context: &RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let catalogue = self.catalogue();
-        let turn = Turn::new(self, context);
+        let turn = Turn::new(self, context, back);
         if let Some(entry) = catalogue.by_tool(name) {
             return turn.tool(entry, input).await;
         }

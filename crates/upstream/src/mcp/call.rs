@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure, codes};
-use panpan_runtime::{BoxFuture, Context, Handler};
+use panpan_runtime::{BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestMetaObject};
 use serde_json::{Map, Value};
 
+use super::asking::AskingCall;
 use super::error::{McpError, Unanswered};
 use super::lifted::Failing;
 use super::link::Link;
 use super::published::Published;
+use super::rounds::{self, Round, Unmet};
 use super::trouble::{self, Stake};
 use super::{output, shapes};
 
@@ -54,26 +56,60 @@ impl ToolCall {
     }
 
     async fn run(&self, context: Context, input: Arc<Value>) -> Result<Arc<Value>, Failure> {
-        let answered = self.answered(&context, &input).await;
-        let result = answered.map_err(|lost| self.lost(&lost, &context))?;
-        self.outcome(&result, &context).map(Arc::new)
+        let call = AskingCall::new(context);
+        let ended = self.ended(&call, &input).await;
+        ended
+            .map(Arc::new)
+            .map_err(|failure| call.explained(failure))
     }
 
-    async fn answered(&self, context: &Context, input: &Value) -> Result<Value, Unanswered> {
-        let first = self.asked(context, input).await;
-        match first {
-            Err(lost) if lost.is_the_end() && !lost.sent => self.asked(context, input).await,
-            answered => answered,
+    /// Makes the call, again and again as long as the server answers it with questions.
+    async fn ended(&self, call: &AskingCall, input: &Value) -> Result<Value, Failure> {
+        let mut round = Round::default();
+        loop {
+            let result = self.answered(call, input, &round).await;
+            let result = result.map_err(|lost| self.lost(&lost, call.context()))?;
+            if !rounds::asks(&result) {
+                return self.outcome(&result, call.context());
+            }
+            let next = round.next(call, result).await;
+            round = next.map_err(|unmet| self.unmet(&unmet, &round))?;
         }
     }
 
-    async fn asked(&self, context: &Context, input: &Value) -> Result<Value, Unanswered> {
+    async fn answered(
+        &self,
+        call: &AskingCall,
+        input: &Value,
+        round: &Round,
+    ) -> Result<Value, Unanswered> {
+        let first = self.asked(call, input, round).await;
+        let answered = match first {
+            Err(lost) if lost.is_the_end() && !lost.sent => self.asked(call, input, round).await,
+            answered => answered,
+        };
+        answered.map_err(|lost| Unanswered {
+            sent: lost.sent || !round.is_first(),
+            ..lost
+        })
+    }
+
+    async fn asked(
+        &self,
+        call: &AskingCall,
+        input: &Value,
+        round: &Round,
+    ) -> Result<Value, Unanswered> {
         let live = self.link.connected().await.map_err(Unanswered::before)?;
-        let left = Duration::from_millis(context.remaining_ms());
-        let patience = left.saturating_add(GRACE);
-        let meta = meta(context);
-        let request = self.request(input);
-        let answered = live.ask("a call", request, meta, Some(context), patience);
+        let meta = meta(call.context());
+        let request = self.request(input, round);
+        let answered = live.ask(
+            "a call",
+            request,
+            meta,
+            Some(call),
+            patience(call.context()),
+        );
         let answered = answered.await;
         if answered.as_ref().is_err_and(Unanswered::is_the_end) {
             self.link.forget(&live);
@@ -81,9 +117,10 @@ impl ToolCall {
         answered
     }
 
-    fn request(&self, input: &Value) -> ClientRequest {
+    fn request(&self, input: &Value, round: &Round) -> ClientRequest {
         let arguments = input.as_object().cloned().unwrap_or_default();
-        let params = CallToolRequestParams::new(self.tool.clone()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(self.tool.clone()).with_arguments(arguments);
+        round.apply(&mut params);
         ClientRequest::CallToolRequest(CallToolRequest::new(params))
     }
 
@@ -106,24 +143,24 @@ impl ToolCall {
             };
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
-        let kind = result.get("resultType").and_then(Value::as_str);
-        if kind == Some("input_required") {
-            return Err(self.asks_back());
-        }
         output::of(result, self.has_output_schema).ok_or_else(|| {
             let nonsense = McpError::Nonsense("what it answered is no result".to_owned());
             self.lost(&Unanswered::after(nonsense), context)
         })
     }
 
-    /// The server wants to ask somebody, and there is nobody here.
-    fn asks_back(&self) -> Failure {
-        Failure::new(codes::TOOL_FAILED)
-            .with_message("the tool asks for something only a person can answer")
-            .with_effect(Effect::None)
+    /// The server asks before it goes on, and gets no reply. What it asks first it asks before it begins.
+    fn unmet(&self, unmet: &Unmet, round: &Round) -> Failure {
+        let failure = Failure::new(codes::TOOL_FAILED)
+            .with_message(unmet.to_string())
             .with_actions([
                 "Give everything the tool needs as arguments, or ask a person to use it",
-            ])
+            ]);
+        let effect = match round.is_first() {
+            true => Effect::None,
+            false => self.stake.left_behind(&failure),
+        };
+        failure.with_effect(effect)
     }
 }
 
@@ -143,6 +180,16 @@ fn stake(spec: &OperationSpec) -> Stake {
         (OperationType::Mutation, true) => Stake::Repeatable,
         (OperationType::Query | OperationType::Subscription, _) => Stake::Nothing,
     }
+}
+
+/// A server that asks people is waited for while they are asked.
+fn patience(context: &Context) -> Duration {
+    let asking_ms = match context.can_ask() {
+        true => QUESTIONS_WAIT_LIMIT_MS,
+        false => 0,
+    };
+    let left = Duration::from_millis(context.remaining_ms().saturating_add(asking_ms));
+    left.saturating_add(GRACE)
 }
 
 fn meta(context: &Context) -> RequestMetaObject {

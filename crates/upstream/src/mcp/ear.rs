@@ -1,20 +1,24 @@
 //! What a server says of its own accord: that its lists have changed, and how far a call has come.
 //!
 //! Words about progress are overheard where messages are read, in their order: the library would hand
-//! them out beside the answer they come before. Nothing is offered to servers: no sampling, no roots,
-//! and nobody who could be asked.
+//! them out beside the answer they come before. What a server may ask of people is in `asking`; models and
+//! folders are not offered.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use panpan_runtime::{Context, Progress};
+use panpan_runtime::{Context, Progress, Unasked};
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
-    ServerJsonRpcMessage, ServerNotification,
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    FormElicitationCapability, Implementation, ProgressNotificationParam, ProgressToken,
+    ServerJsonRpcMessage, ServerNotification, UrlElicitationCapability,
 };
-use rmcp::service::NotificationContext;
-use rmcp::{ClientHandler, RoleClient};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, ErrorData, RoleClient};
 use tokio::sync::watch;
+
+use super::asking::refused;
+use super::underway::{Underway, mark};
 
 /// How often each list of a server has changed, as far as is known. A new connection counts as a change
 /// of all: nobody knows what happened in between.
@@ -33,6 +37,7 @@ pub struct McpChanges {
 pub(super) struct Ear {
     changes: watch::Sender<McpChanges>,
     calls: Arc<Mutex<Calls>>,
+    pub(super) underway: Underway,
 }
 
 /// How many words about calls nobody has asked about yet are kept. A server may be quicker than whoever
@@ -57,6 +62,7 @@ impl Ear {
         Self {
             changes,
             calls: Arc::default(),
+            underway: Underway::default(),
         }
     }
 
@@ -121,6 +127,13 @@ fn report(call: &Context, word: ProgressNotificationParam) {
     });
 }
 
+/// The kinds of questions that are passed on.
+fn asks_people() -> ElicitationCapability {
+    ElicitationCapability::new()
+        .with_form(FormElicitationCapability::new())
+        .with_url(UrlElicitationCapability::new())
+}
+
 impl Drop for Listening<'_> {
     fn drop(&mut self) {
         self.ear.calls().listening.remove(&self.token);
@@ -130,7 +143,20 @@ impl Drop for Listening<'_> {
 impl ClientHandler for Ear {
     fn get_info(&self) -> ClientConfig {
         let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), this)
+        let mut offered = ClientCapabilities::default();
+        offered.elicitation = Some(asks_people());
+        ClientConfig::new(offered, this)
+    }
+
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let call = self.underway.asking(mark(&context.meta))?;
+        let replied = context.ct.run_until_cancelled(call.ask(asked)).await;
+        let replied = replied.unwrap_or(Err(Unasked::Gone));
+        replied.map_err(|unasked| refused(&unasked.to_string()))
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

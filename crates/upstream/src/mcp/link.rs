@@ -35,6 +35,7 @@ pub(super) struct Link {
     pub(super) secrets: Credentials,
     reach: Reach,
     children: Children,
+    sessions: bool,
     ear: Ear,
     changes: watch::Sender<McpChanges>,
     /// Held by whoever makes the connection.
@@ -92,6 +93,7 @@ impl Link {
             secrets,
             reach,
             children: Children::default(),
+            sessions: settings.sessions,
             ear,
             changes,
             making: tokio::sync::Mutex::default(),
@@ -165,14 +167,14 @@ impl Link {
         let ear = self.ear.anew();
         match &self.reach {
             Reach::Child(command) => {
-                Live::with_child(&self.namespace, command, &self.children, ear).await
+                Live::with_child(&self.namespace, command, &self.children, ear, self.sessions).await
             }
             Reach::Web(web) => {
                 let web = Web {
                     ear,
                     ..(**web).clone()
                 };
-                Live::with_web(web).await
+                Live::with_web(web, self.sessions).await
             }
         }
     }

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use panpan_runtime::Context;
 use rmcp::model::{
-    CancelledNotificationParam, ClientRequest, ProtocolVersion, RequestId, RequestMetaObject,
-    ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions, ProtocolVersion,
+    RequestId, RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult,
+    SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -21,12 +21,14 @@ use rmcp::{RoleClient, transport};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::asking::AskingCall;
 use super::child::{AFTER_OUR_END, Child, EXIT_LOOK, Ends};
 use super::children::Children;
 use super::ear::Ear;
 use super::error::{McpError, Refusal, Unanswered};
 use super::pipes::{Pipes, Why};
 use super::settings::McpCommand;
+use super::underway::may_ask;
 use super::web::{ANSWER_BYTES_LIMIT, Web};
 
 /// How long a server is told of something nobody waits for.
@@ -59,10 +61,11 @@ impl Live {
         command: &McpCommand,
         children: &Children,
         ear: Ear,
+        sessions: bool,
     ) -> Result<Self, McpError> {
         let start = || Child::start(namespace, command, children);
-        match Self::piped(start()?, ear.clone(), either_way()).await {
-            Err(McpError::Ended(_)) => {
+        match Self::piped(start()?, ear.clone(), way(sessions)).await {
+            Err(McpError::Ended(_)) if !sessions => {
                 let old = ClientLifecycleMode::Initialize;
                 Self::piped(start()?, ear, old).await
             }
@@ -85,7 +88,7 @@ impl Live {
     }
 
     /// Shakes hands with a server that listens.
-    pub(super) async fn with_web(web: Web) -> Result<Self, McpError> {
+    pub(super) async fn with_web(web: Web, sessions: bool) -> Result<Self, McpError> {
         let ear = web.ear.clone();
         let config = StreamableHttpClientTransportConfig::with_uri(web.url.as_str())
             .max_sse_event_size(ANSWER_BYTES_LIMIT)
@@ -94,7 +97,7 @@ impl Live {
             // A call that was under way when the session ended must not look refused.
             .reinit_on_expired_session(false);
         let transport = StreamableHttpClientTransport::with_client(web, config);
-        Self::over(transport, ear, either_way(), Why::default()).await
+        Self::over(transport, ear, way(sessions), Why::default()).await
     }
 
     async fn over<T>(
@@ -158,11 +161,18 @@ impl Live {
     pub(super) async fn ask(
         &self,
         what: &'static str,
-        request: ClientRequest,
-        meta: RequestMetaObject,
-        context: Option<&Context>,
+        mut request: ClientRequest,
+        mut meta: RequestMetaObject,
+        call: Option<&AskingCall>,
         patience: Duration,
     ) -> Result<Value, Unanswered> {
+        if !call.is_some_and(|call| call.context().can_ask()) {
+            self.say_nobody_can_be_asked(&mut meta);
+        }
+        let begun = may_ask(&request).then(|| self.ear().underway.begin(call));
+        if let Some(begun) = &begun {
+            request.extensions_mut().insert(begun.number);
+        }
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let peer = self.service.peer();
         let sent = peer.send_request_with_option(request, options).await;
@@ -172,18 +182,30 @@ impl Live {
             id: Some(handle.id.clone()),
         };
         let token = handle.progress_token.clone();
-        let _listening = context.map(|context| self.ear().listen(token, context.clone()));
+        let _listening = call.map(|call| self.ear().listen(token, call.context().clone()));
         let answered = tokio::time::timeout(patience, handle.await_response()).await;
         let Ok(answered) = answered else {
             let waited_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
             return Err(Unanswered::after(McpError::Silent { what, waited_ms }));
         };
         abandoned.id = None;
+        if let Some(begun) = begun {
+            begun.answered();
+        }
         let answer = answered.map_err(|error| self.trouble(error));
         if matches!(answer, Ok(_) | Err(McpError::Refused(_))) {
             self.answered.store(true, Ordering::Relaxed);
         }
         answer.and_then(as_value).map_err(Unanswered::after)
+    }
+
+    /// Where every request says anew what its client can do, this one says so. Sessions were told once, for
+    /// all calls.
+    fn say_nobody_can_be_asked(&self, meta: &mut RequestMetaObject) {
+        let info = self.info();
+        if info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28) {
+            meta.set_client_capabilities(ClientCapabilities::default());
+        }
     }
 
     fn trouble(&self, error: ServiceError) -> McpError {
@@ -240,11 +262,15 @@ async fn follow(peer: Peer<RoleClient>, filter: SubscriptionFilter, ear: Ear) {
     }
 }
 
-/// The newest version first; servers that do not know it are met in the old way.
-fn either_way() -> ClientLifecycleMode {
-    ClientLifecycleMode::Auto {
-        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        legacy_version: None,
+/// The newest version first, unless there is to be a session; servers that do not know it are met in the
+/// old way.
+fn way(sessions: bool) -> ClientLifecycleMode {
+    match sessions {
+        true => ClientLifecycleMode::Initialize,
+        false => ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: None,
+        },
     }
 }
 

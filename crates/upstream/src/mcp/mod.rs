@@ -5,6 +5,7 @@
 //! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
 
 mod answerable;
+mod asking;
 mod call;
 mod child;
 mod children;
@@ -20,9 +21,11 @@ mod names;
 mod output;
 mod pipes;
 mod published;
+mod rounds;
 mod settings;
 mod shapes;
 mod trouble;
+mod underway;
 mod web;
 
 use std::sync::Arc;
@@ -46,6 +49,7 @@ use link::Link;
 pub use link::{FIRST_REST, LONGEST_REST};
 pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT};
 pub use published::{ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
+pub use rounds::ROUNDS_LIMIT;
 pub use settings::{
     McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError,
     NAMESPACE_LENGTH_LIMIT,

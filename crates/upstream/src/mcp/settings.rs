@@ -29,6 +29,9 @@ pub struct McpSettings {
     pub patience: McpPatience,
     /// Scopes a caller needs for anything of it, all of them.
     pub scopes: Vec<String>,
+    /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
+    /// people only there.
+    pub sessions: bool,
 }
 
 /// Where an MCP server is.
@@ -124,6 +127,7 @@ impl McpSettings {
             place,
             patience: McpPatience::default(),
             scopes: Vec::new(),
+            sessions: false,
         }
     }
 

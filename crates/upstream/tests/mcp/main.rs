@@ -11,6 +11,7 @@
     reason = "it says what it found, and is a server that comes to a bad end"
 )]
 
+mod asking;
 mod child;
 mod house;
 mod server;
@@ -26,6 +27,11 @@ macro_rules! by_name {
 
 /// What holds.
 const FACTS: &[(&str, fn())] = by_name![
+    asking::a_question_reaches_the_person_behind_the_call,
+    asking::what_could_not_be_asked_stands_in_the_failure,
+    asking::a_server_asks_up_to_so_many_rounds,
+    asking::nobody_is_asked_a_question_of_another_call,
+    asking::the_stream_of_a_call_tells_whom_to_ask,
     child::tools_are_operations,
     child::every_known_shape_of_a_failure_is_typed,
     child::a_child_that_dies_in_a_call_is_told_and_started_again,

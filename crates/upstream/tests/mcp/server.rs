@@ -1,6 +1,7 @@
 //! The server that misbehaves: what it does wrong is chosen by how it is started and which tool is
 //! called. It speaks the protocol by hand, line by line.
 
+use std::collections::HashMap;
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::{Command, Stdio, exit};
 use std::time::Duration;
@@ -24,6 +25,8 @@ struct Server {
     /// How many pages its list of tools has instead of the usual ones, with how many tools each.
     pages: Option<(u64, u64)>,
     has_late_tool: bool,
+    /// The calls that wait for a reply of a person, by the ids of their questions.
+    asking: HashMap<String, Value>,
     /// The request nobody waits for any more, by its notice.
     cancelled: Option<Value>,
 }
@@ -43,6 +46,7 @@ pub(crate) fn serve(way: &str) {
         subscription: None,
         pages: counted(way),
         has_late_tool: false,
+        asking: HashMap::new(),
         cancelled: None,
     };
     eprintln!("ready, with sk-live-abcdefghijklmnopqrstuvwxyz012345");
@@ -60,6 +64,7 @@ impl Server {
         let id = message.get("id");
         let params = &message["params"];
         match (message["method"].as_str().unwrap_or_default(), id) {
+            ("", Some(id)) => self.replied(id, message),
             ("notifications/cancelled", _) => self.cancelled = Some(params["requestId"].clone()),
             (_, None) => {}
             ("tools/call", Some(id)) => self.call(id, params),
@@ -141,6 +146,31 @@ impl Server {
         }
     }
 
+    fn ask(&mut self, id: &Value, arguments: &Value) {
+        let question = format!("question-{id}");
+        say(&json!({
+            "jsonrpc": "2.0", "id": question, "method": "elicitation/create",
+            "params": arguments["question"],
+        }));
+        self.asking.insert(question, id.clone());
+    }
+
+    /// A call ends as its question was answered.
+    fn replied(&mut self, question: &Value, message: &Value) {
+        let Some(id) = self.asking.remove(question.as_str().unwrap_or_default()) else {
+            return;
+        };
+        match message.get("result") {
+            Some(reply) => give(&id, &reply.to_string()),
+            None => {
+                let said = message["error"]["message"].as_str().unwrap_or_default();
+                let block = json!({"type": "text", "text": format!("I had to know: {said}")});
+                let result = json!({"isError": true, "content": [block]});
+                say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+            }
+        }
+    }
+
     fn call(&mut self, id: &Value, params: &Value) {
         let arguments = &params["arguments"];
         match params["name"].as_str().unwrap_or_default() {
@@ -186,6 +216,8 @@ impl Server {
                 let sleep = sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
                 give(id, &sleep.spawn().unwrap().id().to_string());
             }
+            "ask" if self.modern => ask_in_rounds(id, params),
+            "ask" => self.ask(id, arguments),
             "fail" => say(&json!({"jsonrpc": "2.0", "id": id, "result": arguments["result"]})),
             "refuse" => {
                 let code = arguments["code"].as_i64().unwrap();
@@ -196,10 +228,30 @@ impl Server {
     }
 }
 
+/// Asks until it was answered as often as it is told to, and says then what it was told last.
+fn ask_in_rounds(id: &Value, params: &Value) {
+    let done = params["requestState"].as_str().unwrap_or_default().len();
+    let rounds = params["arguments"]["rounds"].as_u64().unwrap_or(1);
+    if done as u64 == rounds {
+        let offered = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        let told = json!({"replies": params["inputResponses"], "offered": offered});
+        return give(id, &told.to_string());
+    }
+    let method = params["arguments"]["method"].as_str();
+    let question = json!({
+        "method": method.unwrap_or("elicitation/create"), "params": params["arguments"]["question"],
+    });
+    let result = json!({
+        "resultType": "input_required", "inputRequests": {"it": question},
+        "requestState": "r".repeat(done + 1),
+    });
+    say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+}
+
 fn tools() -> Vec<Value> {
     let names = [
         "echo", "die", "hang", "garble", "endless", "change", "progress", "descend", "fail",
-        "refuse", "gone", "babble", "long",
+        "refuse", "gone", "babble", "long", "ask",
     ];
     let reading = ["die_reading", "cancelled", "environment"];
     let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});

@@ -8,6 +8,7 @@ use panpan_upstream::mcp::{ANSWER_BYTES_LIMIT, McpAddress, McpPlace, McpUpstream
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 use crate::house::{at, call, gateway, run};
 
@@ -345,4 +346,31 @@ pub(crate) fn answers_in_streams_are_read_and_headers_are_sent() {
         assert!(heads.iter().all(presents), "{heads:?}");
         assert!(heads.iter().any(|(method, _)| method == "GET"), "{heads:?}");
     });
+}
+
+/// A server that asks in the stream of every call and waits; what it is replied comes out.
+pub(crate) async fn asking(question: Value) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
+    let (heard_reply, replies) = mpsc::unbounded_channel();
+    let script = move |heard: &Heard| {
+        let message = &heard.message;
+        if message["method"] == "tools/call" {
+            let who = message["params"]["arguments"]["who"].as_str().unwrap();
+            let asked = json!({
+                "jsonrpc": "2.0", "id": format!("for {who}"), "method": "elicitation/create",
+                "params": question,
+            });
+            let head = "HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n\r\n";
+            return Reply {
+                bytes: format!("{head}data: {asked}\n\n").into(),
+                endless: false,
+            };
+        }
+        if message.get("result").is_some() || message.get("error").is_some() {
+            heard_reply.send(message.clone()).unwrap();
+            return Reply::status(202, "", "");
+        }
+        well(heard)
+    };
+    let url = listening(Arc::new(script)).await;
+    (at(McpPlace::Http(McpAddress::new(&url))), replies)
 }

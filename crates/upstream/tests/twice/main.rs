@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+mod asking;
 mod faults;
 #[path = "../support/front.rs"]
 mod front;

@@ -9,6 +9,7 @@ use panpan_contract::{Category, Code, Effect, Failure, codes};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+mod asking;
 mod compose;
 mod retry;
 mod secrets;

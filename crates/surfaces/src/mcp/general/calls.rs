@@ -7,8 +7,9 @@ use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::arguments::Arguments;
-use crate::mcp::call::{Asked, Performed, Turn};
+use crate::mcp::call::{Asked, Performed};
 use crate::mcp::tools::Catalogue;
+use crate::mcp::turn::Turn;
 use crate::mcp::{KEY_ARGUMENT, answer, key};
 
 /// How many calls of a batch run side by side.
@@ -23,7 +24,7 @@ pub(super) fn asked(mut arguments: Arguments<'_>, meta: &Map<String, Value>) -> 
     arguments.finish();
     Asked {
         operation,
-        input,
+        input: input.into(),
         key: key::stated(meta, argument.as_ref()),
         timeout_ms,
     }
@@ -66,7 +67,7 @@ pub(super) async fn batch(
         .into_iter()
         .map(|asked| {
             let entry = catalogue.by_operation(&asked.operation);
-            turn.errand.perform(entry, asked, None)
+            turn.errand.perform(entry, asked, None, None)
         })
         .collect();
     let work = iter(each).buffered(BATCH_AT_ONCE).map(result).collect();

@@ -5,8 +5,8 @@ use panpan_runtime::absent;
 use serde_json::{Value, json};
 
 use crate::mcp::arguments::Arguments;
-use crate::mcp::call::Turn;
 use crate::mcp::tools::Catalogue;
+use crate::mcp::turn::Turn;
 use crate::search::{Cursor, RESULTS, RESULTS_LIMIT, search};
 
 /// Finds operations among those the caller may call.

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use panpan_contract::Failure;
 use panpan_runtime::{CallRequest, KEY_LENGTH_LIMIT};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, Tool, ToolAnnotations};
+use rmcp::model::{CallToolResponse, CallToolResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, Problems};
-use super::call::Turn;
 use super::tools::Catalogue;
+use super::turn::Turn;
 use super::{KEY_ARGUMENT, answer, key};
 use crate::desk::Surface;
 use crate::search::{RESULTS, RESULTS_LIMIT};
@@ -112,7 +112,7 @@ impl General {
         turn: &Turn<'_>,
         catalogue: &Catalogue,
         input: Value,
-    ) -> Result<CallToolResult, ErrorData> {
+    ) -> Result<CallToolResponse, ErrorData> {
         let mut problems = Problems::default();
         let arguments = Arguments::of(input, "", &mut problems);
         let told = match self {
@@ -121,7 +121,7 @@ impl General {
             Self::Call => {
                 let asked = asked(arguments, &turn.context.meta);
                 if let Some(failure) = problems.failure() {
-                    return Ok(self.refused(turn, failure));
+                    return Ok(self.refused(turn, failure).into());
                 }
                 let entry = catalogue.by_operation(&asked.operation);
                 return turn.one(entry, asked).await;
@@ -129,16 +129,17 @@ impl General {
             Self::Batch => {
                 let calls = calls(turn, arguments);
                 if let Some(failure) = problems.failure() {
-                    return Ok(self.refused(turn, failure));
+                    return Ok(self.refused(turn, failure).into());
                 }
-                return batch(turn, catalogue, calls).await;
+                return batch(turn, catalogue, calls).await.map(Into::into);
             }
         };
         let told = problems.failure().map_or(told, Err);
-        Ok(match told {
+        let result = match told {
             Ok(output) => answer::success(output),
             Err(failure) => self.refused(turn, failure),
-        })
+        };
+        Ok(result.into())
     }
 
     fn refused(self, turn: &Turn<'_>, failure: Failure) -> CallToolResult {

@@ -4,7 +4,7 @@ use std::future::ready;
 
 use panpan_contract::codes;
 
-use super::wire::{SCOPE, Wire, request};
+use super::wire::{CAPABILITIES, SCOPE, Wire, request};
 use super::*;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
 
@@ -91,6 +91,11 @@ async fn a_plain_call_is_answered_as_the_library_would() {
         ),
         ("shop__put", json!({}), json!({IDEMPOTENCY_META_KEY: ""})),
         ("shop__tell", json!({}), json!({})),
+        (
+            "shop__tell",
+            json!({}),
+            json!({CAPABILITIES: {"elicitation": {}}}),
+        ),
         ("shop__fail", json!({}), json!({})),
         ("shop__audit", json!({}), json!({})),
         ("shop__secret", json!({}), json!({})),

@@ -1,5 +1,6 @@
 //! The server in one process, over pipes and over real connections of the loopback address.
 
+mod asking;
 mod blocks;
 mod forms;
 mod http;

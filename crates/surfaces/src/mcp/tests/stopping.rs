@@ -4,7 +4,7 @@ use panpan_contract::{Effect, Redacted};
 use panpan_runtime::{CallRequest, CancellationToken, IdempotencyKey, Output, Trace};
 use tokio::task::JoinHandle;
 
-use super::wire::{Answered, Wire, request};
+use super::wire::{Answered, CAPABILITIES, Wire, request};
 use super::*;
 use crate::desk::Desk;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY, tool_name};
@@ -34,17 +34,24 @@ async fn outcome_of_key(desk: &Desk) -> Result<Output, Redacted> {
 
 #[tokio::test]
 async fn a_closed_response_stops_the_work_in_the_version_without_sessions_also_with_a_key() {
-    for spec in [query("test/read"), mutation("test/write")] {
+    // Clients that show questions are served in another way.
+    let specs = [query("test/read"), mutation("test/write")];
+    let clients = [json!({}), json!({"elicitation": {}})];
+    for (spec, client) in specs
+        .iter()
+        .zip(&clients)
+        .chain(specs.iter().zip(clients.iter().rev()))
+    {
+        let spec = spec.clone();
         let tool = tool_name(spec.name.as_str());
         let changes = spec.op_type == OperationType::Mutation;
         let (handler, mut work) = watched();
         let desk = desk(Registry::builder().register(spec, handler));
         let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
-        let meta = if changes {
-            json!({IDEMPOTENCY_META_KEY: "k"})
-        } else {
-            json!({})
-        };
+        let mut meta = json!({CAPABILITIES: client});
+        if changes {
+            meta[IDEMPOTENCY_META_KEY] = json!("k");
+        }
         let sending = async move { wire.modern_with("tools/call", params(&tool), meta).await };
         let connection = tokio::spawn(sending);
         let was_dropped = work.begins.recv().await.unwrap();

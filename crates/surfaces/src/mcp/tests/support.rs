@@ -32,7 +32,8 @@ pub(super) fn desk(operations: Builder) -> Desk {
 
 /// The near end of a pipe that has a server at its far end.
 pub(super) fn served(desk: Desk) -> DuplexStream {
-    let shared = Shared::new(desk, ToolForm::Auto, CancellationToken::new());
+    let shutdown = CancellationToken::new();
+    let shared = Shared::new(desk, ToolForm::Auto, shutdown.clone(), shutdown);
     let server = Server::on_pipe(shared, Caller::anonymous(None));
     let (near, far) = duplex(64 * 1024);
     let (input, output) = split(far);

@@ -22,12 +22,15 @@ use crate::mcp::{HttpService, HttpSettings, http_service};
 const WHO: &str = "x-who";
 /// The header by which a test says what they may do.
 pub(super) const SCOPE: &str = "x-scope";
+/// Where a request says what its client can do.
+pub(super) const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A server of the loopback address, and who a client of it is.
 #[derive(Clone, Debug)]
 pub(super) struct Wire {
     address: SocketAddr,
     headers: Vec<(String, String)>,
+    pub(super) stopping: CancellationToken,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -56,8 +59,8 @@ async fn answered(service: HttpService, request: Request<Body>) -> Response<Body
 
 impl Wire {
     pub(super) async fn to(desk: Desk, settings: HttpSettings) -> Self {
-        let shutdown = CancellationToken::new();
-        let service = http_service(desk, settings, shutdown.clone());
+        let (stopping, shutdown) = (CancellationToken::new(), CancellationToken::new());
+        let service = http_service(desk, settings, stopping.clone(), shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answer = move |request| answered(service, request);
@@ -66,6 +69,7 @@ impl Wire {
         Self {
             address,
             headers: Vec::new(),
+            stopping,
             shutdown,
         }
     }
@@ -124,12 +128,17 @@ impl Wire {
 
     /// Asks for a session.
     pub(super) async fn open(&self) -> Answered {
-        self.post(&initialize()).await
+        self.post(&initialize(json!({}))).await
     }
 
     /// Opens a session of the version that has them.
     pub(super) async fn session(&self) -> Self {
-        let answered = self.open().await;
+        self.session_with(json!({})).await
+    }
+
+    /// Opens a session for a client that says what it can do.
+    pub(super) async fn session_with(&self, capabilities: Value) -> Self {
+        let answered = self.post(&initialize(capabilities)).await;
         assert_eq!(answered.status, 200);
         let session = self
             .with("Mcp-Session-Id", &answered.headers["mcp-session-id"])
@@ -152,7 +161,7 @@ impl Wire {
     ) -> Answered {
         let mut whole = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientCapabilities": {},
+            CAPABILITIES: {},
         });
         whole
             .as_object_mut()
@@ -183,12 +192,12 @@ pub(super) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-fn initialize() -> Value {
+fn initialize(capabilities: Value) -> Value {
     request(
         "initialize",
         json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": {},
+            "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "0"},
         }),
     )

@@ -1,0 +1,150 @@
+//! Questions to the person behind a call: whose time they take, how long, and what is kept of them.
+
+use super::*;
+use crate::handler::{AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply};
+use crate::handler::{Unasked, Wanted};
+
+const MINUTE_MS: u64 = 60_000;
+const QUESTION: &str = "which of the two is meant";
+const REPLY: &str = "the second of them";
+
+/// A person who takes some time to answer.
+#[derive(Debug, Default)]
+struct Person {
+    takes_ms: u64,
+    read: Mutex<Vec<String>>,
+}
+
+impl AskPerson for Person {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+        self.read.lock().unwrap().push(question.message);
+        Box::pin(async {
+            tokio::time::sleep(std::time::Duration::from_millis(self.takes_ms)).await;
+            let values = json!({"reply": REPLY}).as_object().cloned();
+            Ok(Reply::Accepted(values.unwrap_or_default()))
+        })
+    }
+}
+
+fn question(message: &str) -> Question {
+    Question {
+        message: message.to_owned(),
+        wanted: Wanted::Values {
+            schema: json!({"type": "object"}),
+        },
+    }
+}
+
+/// Asks as often as it is told to, then works for as long as it is told to.
+async fn asking(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let mut said = json!(null);
+    for _ in 0..input["times"].as_u64().unwrap_or(1) {
+        said = match context.ask(question(QUESTION)).await {
+            Ok(Reply::Accepted(values)) => values["reply"].clone(),
+            Ok(other) => json!(format!("{other:?}")),
+            Err(unasked) => json!(unasked.to_string()),
+        };
+    }
+    context.sleep(input["works_ms"].as_u64().unwrap_or(0)).await;
+    match input["fails"].as_bool() {
+        Some(true) => Err(Failure::new(codes::TOOL_FAILED)),
+        _ => Ok(said),
+    }
+}
+
+fn house() -> House {
+    let mut asked = query();
+    asked.timeout_ms = Some(1000);
+    let relay = |context: Context, input: Arc<Value>| async move {
+        let called = context.call("test/run", input).await;
+        Ok::<_, Failure>(called.unwrap_or_else(|failure| json!(failure.code().as_str())))
+    };
+    let mut relaying = OperationSpec::new("test/relay".parse().unwrap(), OperationType::Query);
+    relaying.timeout_ms = Some(1000);
+    let relaying = Registration::new(relaying, relay).calling(["test/run".parse().unwrap()]);
+    let builder = Registry::builder().register(asked, asking).add(relaying);
+    House::over(builder, Settings::default())
+}
+
+async fn answer(takes_ms: u64, timeout_ms: Option<u64>, name: &str, input: Value) -> String {
+    let person = Person {
+        takes_ms,
+        ..Person::default()
+    };
+    let request = CallRequest {
+        person: Some(Arc::new(person)),
+        timeout_ms,
+        ..CallRequest::from_wire(name, input)
+    };
+    match house().dispatcher.dispatch(request).await.into_value() {
+        Ok(said) => said.as_str().unwrap_or_default().to_owned(),
+        Err(failure) => failure.code().as_str().to_owned(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
+    let silence = Unasked::Silence.to_string();
+    let limit = QUESTIONS_WAIT_LIMIT_MS;
+    let (once, twice) = (json!({}), json!({"times": 2}));
+    let (working, hanging) = (json!({"works_ms": 900}), json!({"works_ms": 1100}));
+    for (takes_ms, timeout_ms, input, expected) in [
+        (0, None, &once, REPLY),
+        (5 * MINUTE_MS, None, &once, REPLY),
+        (limit - 1, None, &once, REPLY),
+        (limit + 1, None, &once, &silence),
+        (limit / 2 - 1, None, &twice, REPLY),
+        (limit / 2 + 1, None, &twice, &silence),
+        // The work itself has no more time than before.
+        (5 * MINUTE_MS, None, &working, REPLY),
+        (5 * MINUTE_MS, None, &hanging, "TIMEOUT"),
+        (0, None, &hanging, "TIMEOUT"),
+        // What the caller says about its patience holds.
+        (MINUTE_MS, Some(2 * MINUTE_MS), &once, REPLY),
+        (MINUTE_MS, Some(MINUTE_MS / 2), &once, "TIMEOUT"),
+        (MINUTE_MS, Some(MINUTE_MS + 500), &working, "TIMEOUT"),
+    ] {
+        for name in ["test/run", "test/relay"] {
+            let found = answer(takes_ms, timeout_ms, name, input.clone()).await;
+            assert_eq!(found, expected, "{name} {takes_ms} {timeout_ms:?} {input}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_person_nobody_is_asked() {
+    let said = house().call("test/run", json!({})).await.unwrap();
+    assert_eq!(said, json!(Unasked::Nobody.to_string()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_secret_stands_in_no_question_and_nothing_of_it_is_kept() {
+    let key = "sk-live-abcdefghijklmnopqrstuvwxyz012345";
+    let telling = |context: Context, input: Arc<Value>| async move {
+        let asked = context.ask(question(input["says"].as_str().unwrap_or_default()));
+        let _ = asked.await;
+        Err::<Value, _>(Failure::new(codes::TOOL_FAILED))
+    };
+    let house = House::of(query(), telling);
+    let person = Arc::new(Person::default());
+    for says in [format!("is {key} yours"), QUESTION.to_owned()] {
+        let request = CallRequest {
+            person: Some(person.clone()),
+            ..CallRequest::from_wire("test/run", json!({"says": says}))
+        };
+        house
+            .dispatcher
+            .dispatch(request)
+            .await
+            .outcome
+            .unwrap_err();
+    }
+    assert_eq!(
+        *person.read.lock().unwrap(),
+        ["is [REDACTED] yours", QUESTION]
+    );
+    let kept = format!("{:?}", house.store.recordings());
+    assert!(!kept.is_empty() && !kept.contains(REPLY), "{kept}");
+    let shown = format!("{:?} {:?}", question(QUESTION), Reply::Declined);
+    assert_eq!(shown, "Question(Values) Declined");
+}

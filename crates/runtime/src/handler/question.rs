@@ -1,0 +1,99 @@
+//! A question to the person behind a call, asked while the work goes on. How it reaches them is for the
+//! protocol they called by to know.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::BoxFuture;
+
+/// How long people are waited for in one attempt, all its questions together.
+pub const QUESTIONS_WAIT_LIMIT_MS: u64 = 10 * 60 * 1000;
+
+/// What a person is asked. It is recorded nowhere, and its debug form shows only its kind.
+#[derive(Clone, PartialEq)]
+pub struct Question {
+    /// What they read.
+    pub message: String,
+    /// What they are to do.
+    pub wanted: Wanted,
+}
+
+/// What a person is to do. Its debug form shows only the kind.
+#[derive(Clone, PartialEq)]
+pub enum Wanted {
+    /// To fill in a form.
+    Values {
+        /// What it holds: the schema of an object without objects in it.
+        schema: Value,
+    },
+    /// To visit an address, and to do there what nobody in between is to see.
+    Visit {
+        /// The address.
+        url: String,
+        /// What whoever asks knows this question by.
+        id: String,
+    },
+}
+
+/// What a person said. Its debug form does not show the values.
+#[derive(Clone, PartialEq)]
+pub enum Reply {
+    /// They agreed; these are the values they gave.
+    Accepted(Map<String, Value>),
+    /// They said no.
+    Declined,
+    /// They did not decide.
+    Cancelled,
+}
+
+/// Why nobody said anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unasked {
+    /// The protocol of the call has no way to ask, or the client cannot show questions.
+    #[error("the caller cannot be asked")]
+    Nobody,
+    /// The client shows other questions, but none like this.
+    #[error("the client of the caller cannot show a question of this kind")]
+    Kind,
+    /// There is no room for another open question.
+    #[error("too many questions are open")]
+    Full,
+    /// Nobody answered in time.
+    #[error("nobody answered the question in time")]
+    Silence,
+    /// The caller has left, or the call is over.
+    #[error("the caller left before the question was answered")]
+    Gone,
+}
+
+/// Takes questions to the person behind a call.
+pub trait AskPerson: Send + Sync + fmt::Debug {
+    /// Asks, and waits for what they say.
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>>;
+}
+
+impl fmt::Debug for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Question({:?})", self.wanted)
+    }
+}
+
+impl fmt::Debug for Wanted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Values { .. } => "Values",
+            Self::Visit { .. } => "Visit",
+        })
+    }
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Accepted(_) => "Accepted",
+            Self::Declined => "Declined",
+            Self::Cancelled => "Cancelled",
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Calls that wait for a reply, in the version of the protocol without sessions: their requests were answered
+//! with the question, and whoever repeats one with the reply gets on.
+//!
+//! A call waits for its own caller only, with the same arguments, once and not forever. One that nobody comes
+//! back to is stopped, key or not.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use panpan_contract::failure::Violation;
+use panpan_contract::pointer::joined;
+use panpan_contract::{Failure, codes};
+use panpan_runtime::{CancellationToken, Reply, Unasked};
+use rmcp::model::{
+    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
+};
+use serde::Deserialize;
+use tokio::task::AbortHandle;
+
+use super::questions::{Open, reply};
+use super::served::{Made, Served};
+use crate::limits::{Permit, Room};
+
+/// How many calls wait for a reply at a time. Each of them takes up the place of a running call.
+pub const PARKED_LIMIT: usize = 256;
+
+/// How many calls of one caller wait for a reply at a time.
+pub const PARKED_PER_CALLER_LIMIT: usize = 32;
+
+/// How long a call waits for a reply.
+pub const PARKED_FOR: Duration = Duration::from_secs(5 * 60);
+
+/// How many random bytes name a parked call.
+const STATE_BYTES: usize = 32;
+
+/// What a client sends along when it comes back.
+#[derive(Clone, Debug)]
+pub(super) struct Return {
+    pub(super) state: String,
+    pub(super) replies: InputResponses,
+}
+
+/// All calls that wait for a reply.
+#[derive(Debug)]
+pub(super) struct ParkedCalls {
+    room: Room,
+    calls: Mutex<HashMap<String, Parked>>,
+    stopping: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Parked {
+    served: Served,
+    /// Its questions, by the names they were given.
+    open: BTreeMap<String, Open>,
+    end: AbortHandle,
+    _permit: Permit,
+}
+
+/// A call there is no room for.
+#[derive(Debug)]
+pub(super) struct Unparked {
+    served: Served,
+    open: Vec<Open>,
+}
+
+impl Unparked {
+    /// The call, to go on without replies.
+    pub(super) fn refused(self) -> Served {
+        for open in self.open {
+            open.end(Err(Unasked::Full));
+        }
+        self.served
+    }
+}
+
+impl ParkedCalls {
+    pub(super) fn new(stopping: CancellationToken) -> Arc<Self> {
+        Arc::new(Self {
+            room: Room::new("open questions", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
+            calls: Mutex::default(),
+            stopping,
+        })
+    }
+
+    /// Lets a call wait; what it asks is what its request is answered with.
+    pub(super) fn park(
+        self: &Arc<Self>,
+        mut served: Served,
+        open: Vec<Open>,
+    ) -> Result<InputRequiredResult, Box<Unparked>> {
+        let permit = self.room.enter(&served.made.principal);
+        let (Ok(permit), Some(state)) = (permit, new_state()) else {
+            return Err(Box::new(Unparked { served, open }));
+        };
+        let numbered = open.into_iter().zip(1..);
+        let open: BTreeMap<String, Open> = numbered
+            .map(|(open, number)| (format!("question_{number}"), open))
+            .collect();
+        let asked = open
+            .iter()
+            .map(|(name, open)| (name.clone(), request(open)));
+        let asked: InputRequests = asked.collect();
+        served.stops_when_dropped = true;
+        // Held while the end is arranged, so that it cannot come first.
+        let mut calls = self.calls();
+        let parked = Parked {
+            end: tokio::spawn(self.clone().end(state.clone())).abort_handle(),
+            served,
+            open,
+            _permit: permit,
+        };
+        calls.insert(state.clone(), parked);
+        Ok(InputRequiredResult::new(Some(asked), Some(state)))
+    }
+
+    /// The call somebody comes back to, with its questions answered. Whatever is wrong with that, the call
+    /// goes on waiting.
+    pub(super) fn resume(&self, made: &Made, back: Return) -> Result<Served, Failure> {
+        let mut calls = self.calls();
+        let parked = calls.get(&back.state);
+        let parked = parked.filter(|parked| parked.served.made == *made);
+        let replies = replies(parked.ok_or_else(unknown)?, back.replies)?;
+        let parked = calls.remove(&back.state).ok_or_else(unknown)?;
+        drop(calls);
+        parked.end.abort();
+        for (open, reply) in parked.open.into_values().zip(replies) {
+            open.end(Ok(reply));
+        }
+        let mut served = parked.served;
+        served.stops_when_dropped = false;
+        Ok(served)
+    }
+
+    /// Ends a call nobody came back to.
+    async fn end(self: Arc<Self>, state: String) {
+        let waited = tokio::time::sleep(PARKED_FOR);
+        self.stopping.run_until_cancelled(waited).await;
+        let ended = self.calls().remove(&state);
+        drop(ended);
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn request(open: &Open) -> InputRequest {
+    InputRequest::Elicitation(ElicitRequest::new(open.asked.clone()))
+}
+
+/// A name nobody can guess.
+fn new_state() -> Option<String> {
+    let mut random = [0; STATE_BYTES];
+    getrandom::fill(&mut random).ok()?;
+    Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// A reply to every question, in the order of the questions.
+fn replies(parked: &Parked, mut given: InputResponses) -> Result<Vec<Reply>, Failure> {
+    let mut read = |name: &String| {
+        let place = joined("/inputResponses", name);
+        let given = given.remove(name);
+        let given = given.ok_or_else(|| Violation::missing(place.clone()))?;
+        let result = ElicitResult::deserialize(given);
+        result
+            .map(reply)
+            .map_err(|_| Violation::value(place, "not the result of an elicitation"))
+    };
+    let read: Result<Vec<Reply>, Violation> = parked.open.keys().map(&mut read).collect();
+    read.map_err(|violation| {
+        Failure::new(codes::INVALID_INPUT)
+            .with_message("not every question of the tool has a reply")
+            .with_violation(violation)
+            .with_actions([
+                "Repeat the call with the same requestState and a reply to every question",
+            ])
+    })
+}
+
+/// The same for whatever is wrong, so that nobody learns which calls wait.
+fn unknown() -> Failure {
+    let reason = "no call of this tool with these arguments waits for a reply under this state";
+    Failure::new(codes::INVALID_INPUT)
+        .with_message(format!(
+            "{reason}: it was answered already, or given up, or is somebody else's"
+        ))
+        .with_violation(Violation::value("/requestState", reason))
+        .with_actions(["Call the tool anew, without requestState"])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! A call whose caller can be asked while it runs: through the session its request belongs to, or, where there
+//! are no sessions, by an answer that says what is asked.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::future::{Either, join_all, select};
+use panpan_runtime::{BoxFuture, Progress, ReportProgress, Unasked};
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ElicitRequest,
+    ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::call::{Asked, Errand, Stops};
+use super::parked::ParkedCalls;
+use super::questions::{First, Kinds, Open, Questions, reply};
+use super::server::Shared;
+use crate::caller::{Caller, Principal};
+
+/// Where a call's words about its progress go in, and where they come out.
+pub(super) type Telling = (Arc<dyn ReportProgress>, watch::Receiver<Progress>);
+
+/// A call that is running, with everything it needs.
+pub(super) struct Served {
+    work: BoxFuture<'static, CallToolResult>,
+    questions: Arc<Questions>,
+    pub(super) stops: Stops,
+    /// Whether it is stopped, key or not, when nobody waits for it.
+    pub(super) stops_when_dropped: bool,
+    pub(super) made: Made,
+    /// What it says about its progress, if its first request wanted to know.
+    pub(super) telling: Option<Telling>,
+}
+
+/// What a call is: whoever comes back to it has to say the same.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Made {
+    pub(super) principal: Principal,
+    pub(super) operation: String,
+    pub(super) input: Arc<Value>,
+}
+
+impl Made {
+    pub(super) fn of(caller: &Caller, asked: &Asked) -> Self {
+        Self {
+            principal: caller.principal.clone(),
+            operation: asked.operation.clone(),
+            input: asked.input.clone(),
+        }
+    }
+}
+
+impl Served {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        caller: &Caller,
+        meta: Map<String, Value>,
+        asked: Asked,
+        stops: Stops,
+        kinds: Kinds,
+        telling: Option<Telling>,
+    ) -> Self {
+        let made = Made::of(caller, &asked);
+        let questions = Arc::new(Questions::new(kinds));
+        let progress = telling.as_ref().map(|(teller, _)| teller.clone());
+        let (shared, caller) = (shared.clone(), caller.clone());
+        let (with, person) = (stops.clone(), questions.clone());
+        let work = async move {
+            let catalogue = shared.catalogue();
+            let entry = catalogue.by_operation(&asked.operation);
+            let errand = Errand::with(&shared.desk, &caller, &meta, with);
+            let performed = errand.perform(entry, asked, progress, Some(person));
+            performed.await.into_result(entry)
+        };
+        let mut served = Self::over(Box::pin(work), questions, made, stops);
+        served.telling = telling;
+        served
+    }
+
+    pub(super) fn over(
+        work: BoxFuture<'static, CallToolResult>,
+        questions: Arc<Questions>,
+        made: Made,
+        stops: Stops,
+    ) -> Self {
+        Self {
+            work,
+            questions,
+            stops,
+            stops_when_dropped: false,
+            made,
+            telling: None,
+        }
+    }
+
+    /// Runs to its end, or until it asks something; it then waits among the parked for whoever comes back
+    /// with the reply.
+    pub(super) async fn until_asked(mut self, parked: &Arc<ParkedCalls>) -> CallToolResponse {
+        loop {
+            match self.questions.during(&mut self.work).await {
+                First::Done(result) => return self.ended(result),
+                First::Asked(open) => match parked.park(self, open) {
+                    Ok(asked) => return asked.into(),
+                    Err(unparked) => self = unparked.refused(),
+                },
+            }
+        }
+    }
+
+    /// Runs to its end, and asks through the session meanwhile.
+    pub(super) async fn asking_through(mut self, peer: &Peer<RoleServer>) -> CallToolResponse {
+        loop {
+            let open = match self.questions.during(&mut self.work).await {
+                First::Done(result) => return self.ended(result),
+                First::Asked(open) => open,
+            };
+            let asking = join_all(open.into_iter().map(|it| put(it, peer)));
+            if let Either::Left((result, _)) = select(&mut self.work, pin!(asking)).await {
+                return self.ended(result);
+            }
+        }
+    }
+
+    fn ended(&mut self, result: CallToolResult) -> CallToolResponse {
+        self.stops_when_dropped = false;
+        result.into()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.questions.close();
+        if self.stops_when_dropped {
+            self.stops.all.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for Served {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Served");
+        shown.field("operation", &self.made.operation);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// Puts a question to a client, in the stream of the request that is being served. Called in the task of
+/// that request, by which the library knows the stream.
+async fn put(mut open: Open, peer: &Peer<RoleServer>) {
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(open.asked.clone()));
+    let options = PeerRequestOptions::no_options();
+    let Ok(handle) = peer.send_request_with_option(request, options).await else {
+        return open.end(Err(Unasked::Gone));
+    };
+    let id = handle.id.clone();
+    let said = tokio::select! {
+        answered = handle.await_response() => match answered {
+            Ok(ClientResult::ElicitResult(result)) => Ok(reply(result)),
+            Ok(_) | Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
+            Err(_) => Err(Unasked::Gone),
+        },
+        () = open.given_up() => {
+            let reason = Some("nobody waits for the reply any more".to_owned());
+            let notice = CancelledNotificationParam::new(Some(id), reason);
+            // A client that has left shows nothing any more.
+            let _ = peer.notify_cancelled(notice).await;
+            Err(Unasked::Gone)
+        }
+    };
+    open.end(said);
+}

@@ -1,0 +1,258 @@
+//! Questions to the person behind a client: in sessions, on pipes, and where there are no sessions.
+
+use std::future::pending;
+use std::time::Duration;
+
+use panpan_runtime::{CallRequest, IdempotencyKey, Progress, Question, Reply, Unasked, Wanted};
+use rmcp::ClientHandler;
+use rmcp::model::{
+    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
+    ElicitationAction, Implementation, ProtocolVersion,
+};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RequestContext};
+use rmcp::{ErrorData, RoleClient};
+use tokio::sync::mpsc;
+
+use super::wire::{CAPABILITIES, Wire, request};
+use super::*;
+use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
+
+/// Asks as often as it is told to, and says what it was told each time.
+async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    let mut told = Vec::new();
+    for number in 1..=input["times"].as_u64().unwrap_or(1) {
+        let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+        let question = Question {
+            message: format!("Who is number {number}?"),
+            wanted: Wanted::Values { schema },
+        };
+        told.push(match context.ask(question).await {
+            Ok(Reply::Accepted(values)) => values["name"].clone(),
+            Ok(other) => json!(format!("{other:?}")),
+            // Goes on without a caller until it is stopped.
+            Err(Unasked::Gone) => pending().await,
+            Err(unasked) => json!(unasked.to_string()),
+        });
+        context.report(Progress {
+            done: 1.0,
+            ..Progress::default()
+        });
+    }
+    Ok(json!({"told": told}))
+}
+
+fn asking() -> Builder {
+    Registry::builder()
+        .register(query("test/ask"), ask)
+        .register(mutation("test/book"), ask)
+}
+
+const TOOLS: [&str; 2] = ["test__ask", "test__book"];
+
+/// A client with a person who says the same to everything, or with nobody.
+#[derive(Clone)]
+struct Person(Option<ElicitResult>);
+
+impl ClientHandler for Person {
+    fn get_info(&self) -> ClientConfig {
+        let mut offered = ClientCapabilities::default();
+        offered.elicitation = self.0.is_some().then(Default::default);
+        ClientConfig::new(offered, Implementation::new("test", "0"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        asked: ElicitRequestParams,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = serde_json::to_value(asked).unwrap();
+        assert_eq!(
+            asked["requestedSchema"]["properties"]["name"]["type"],
+            "string"
+        );
+        Ok(self.0.clone().unwrap())
+    }
+}
+
+#[tokio::test]
+async fn the_person_behind_a_pipe_is_asked_in_both_versions() {
+    let accepted = ElicitResult::new(ElicitationAction::Accept);
+    let accepted = accepted.with_content(json!({"name": "Ada"}));
+    let declined = ElicitResult::new(ElicitationAction::Decline);
+    for way in [
+        ClientLifecycleMode::Initialize,
+        ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: None,
+        },
+    ] {
+        for (person, expected) in [
+            (Some(&accepted), "Ada"),
+            (Some(&declined), "Declined"),
+            (None, "the caller cannot be asked"),
+        ] {
+            let person = Person(person.cloned());
+            let pipe = served(desk(asking()));
+            let client = person
+                .serve_with_lifecycle(pipe, way.clone())
+                .await
+                .unwrap();
+            for tool in TOOLS {
+                let arguments = json!({"times": 2}).as_object().cloned().unwrap();
+                let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+                let result = client.call_tool(call).await.unwrap();
+                let told = json!({"told": [expected, expected]});
+                assert_eq!(result.structured_content, Some(told), "{tool} {way:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_asked_in_the_stream_of_the_call() {
+    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let session = wire.session_with(json!({"elicitation": {}})).await;
+    for tool in TOOLS {
+        let call = request("tools/call", json!({"name": tool, "arguments": {}}));
+        let mut stream = session.post(&call).await;
+        let asked = stream.next().await.unwrap();
+        assert_eq!(asked["method"], json!("elicitation/create"));
+        assert_eq!(asked["params"]["message"], json!("Who is number 1?"));
+        let result = json!({"action": "accept", "content": {"name": "Ada"}});
+        let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+        assert_eq!(session.post(&reply).await.status, 202);
+        let answer = stream.message().await;
+        let told = &answer["result"]["structuredContent"]["told"];
+        assert_eq!(*told, json!(["Ada"]), "{tool}");
+    }
+}
+
+async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
+    let mut whole = json!({CAPABILITIES: {"elicitation": {"form": {}}}});
+    whole
+        .as_object_mut()
+        .unwrap()
+        .extend(meta.as_object().unwrap().clone());
+    let answered = wire.modern_with("tools/call", params, whole).await;
+    let message = answered.message().await;
+    message.get("result").unwrap_or(&message["error"]).clone()
+}
+
+/// Whether an answer says that no such call waits for a reply.
+fn is_refused(answer: &Value) -> bool {
+    let place = &answer["data"]["errors"][0]["pointer"];
+    answer["code"] == json!(-32602) && *place == json!("/requestState")
+}
+
+#[tokio::test]
+async fn without_sessions_a_call_is_repeated_with_the_reply() {
+    let settings = |form| HttpSettings {
+        form,
+        ..HttpSettings::default()
+    };
+    let input = json!({"times": 2});
+    for (form, tool, arguments) in [
+        (ToolForm::Each, "test__ask", input.clone()),
+        (ToolForm::Each, "test__book", input.clone()),
+        (
+            ToolForm::Search,
+            "call",
+            json!({"operation": "test/ask", "input": input}),
+        ),
+    ] {
+        let wire = Wire::to(desk(asking()), settings(form)).await.by("ann");
+        // The library serves what asks to be told of progress.
+        for meta in [json!({}), json!({"progressToken": "token"})] {
+            let first = json!({"name": tool, "arguments": arguments});
+            let mut answer = modern(&wire, first.clone(), meta.clone()).await;
+            for (number, name) in [(1, "Ada"), (2, "Bob")] {
+                assert_eq!(answer["resultType"], json!("input_required"), "{answer}");
+                let asked = &answer["inputRequests"]["question_1"];
+                assert_eq!(asked["method"], json!("elicitation/create"));
+                let message = json!(format!("Who is number {number}?"));
+                assert_eq!(asked["params"]["message"], message);
+                let mut again = first.clone();
+                again["requestState"] = answer["requestState"].take();
+                let reply = json!({"action": "accept", "content": {"name": name}});
+                again["inputResponses"] = json!({"question_1": reply});
+                let foreign = modern(&wire.by("bob"), again.clone(), json!({})).await;
+                assert!(is_refused(&foreign), "{foreign}");
+                answer = modern(&wire, again.clone(), meta.clone()).await;
+                let twice = modern(&wire, again, json!({})).await;
+                assert!(is_refused(&twice), "{twice}");
+            }
+            assert_eq!(answer["resultType"], json!("complete"));
+            let told = &answer["structuredContent"]["told"];
+            assert_eq!(*told, json!(["Ada", "Bob"]), "{tool} {meta}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_shows_no_questions_is_not_asked() {
+    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    for tool in TOOLS {
+        for answer in wire.call_both(tool, json!({})).await {
+            let told = &answer["result"]["structuredContent"]["told"];
+            assert_eq!(*told, json!(["the caller cannot be asked"]), "{tool}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_as_stopped() {
+    let desk = desk(asking());
+    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let call = json!({"name": "test__book", "arguments": {}});
+    let answer = modern(&wire, call, json!({IDEMPOTENCY_META_KEY: "k"})).await;
+    assert_eq!(answer["resultType"], json!("input_required"));
+    wire.stopping.cancel();
+    desk.until_idle().await;
+    desk.dispatcher().drain().await;
+    let key = IdempotencyKey::new("k").unwrap();
+    let request = CallRequest::from_wire("test/book", json!({})).keyed(key);
+    let answer = desk.dispatcher().dispatch(request).await;
+    assert!(answer.replayed);
+    assert_eq!(answer.outcome.unwrap_err().code().as_str(), "ERR_CANCELLED");
+}
+
+/// A client whose person is still thinking when the question is taken back.
+struct Thinking(mpsc::UnboundedSender<()>);
+
+impl ClientHandler for Thinking {
+    fn get_info(&self) -> ClientConfig {
+        Person(Some(ElicitResult::new(ElicitationAction::Decline))).get_info()
+    }
+
+    async fn create_elicitation(
+        &self,
+        _: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        context.ct.cancelled().await;
+        self.0.send(()).unwrap();
+        Ok(ElicitResult::new(ElicitationAction::Cancel))
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_told_that_nobody_waits_for_a_reply_any_more() {
+    let impatient = |context: Context, _: Arc<Value>| async move {
+        let question = Question {
+            message: "Sure?".to_owned(),
+            wanted: Wanted::Values {
+                schema: json!({"type": "object", "properties": {}}),
+            },
+        };
+        let _ = tokio::time::timeout(Duration::from_millis(50), context.ask(question)).await;
+        pending::<Result<Value, Failure>>().await
+    };
+    let desk = desk(Registry::builder().register(query("test/ask"), impatient));
+    let (taken_back, mut hears) = mpsc::unbounded_channel();
+    let client = Thinking(taken_back).serve(served(desk)).await.unwrap();
+    let call = client.call_tool(CallToolRequestParams::new("test__ask"));
+    tokio::select! {
+        _ = call => panic!("it never ends"),
+        heard = hears.recv() => heard.unwrap(),
+    }
+}

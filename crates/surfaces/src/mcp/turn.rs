@@ -1,0 +1,197 @@
+//! A call in a request the library serves: its progress, its questions, and how it is stopped.
+//!
+//! A notice that the request is cancelled stops the work, keyed or not; so does a closed response in the
+//! version of the protocol without sessions, where that is the notice. A client that merely leaves stops
+//! what holds no key; what holds one goes on to its record.
+
+use std::pin::pin;
+
+use panpan_runtime::CallRequest;
+use rmcp::model::{CallToolResponse, ProtocolVersion};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+
+use super::call::{Asked, Errand};
+use super::library;
+use super::parked::Return;
+use super::progress::{self, Words};
+use super::questions::Kinds;
+use super::served::{Made, Served};
+use super::server::Server;
+use super::tools::Entry;
+use crate::caller::Caller;
+
+/// An errand in a request the library serves.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    pub(super) errand: Errand<'a>,
+    pub(super) server: &'a Server,
+    pub(super) context: &'a RequestContext<RoleServer>,
+    /// The call it comes back to, with replies.
+    back: Option<Return>,
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(
+        server: &'a Server,
+        context: &'a RequestContext<RoleServer>,
+        back: Option<Return>,
+    ) -> Self {
+        Self {
+            errand: Errand::new(server.desk(), server.caller(context), &context.meta),
+            server,
+            context,
+            back: back.filter(|_| is_stateless(context)),
+        }
+    }
+
+    pub(super) fn caller(&self) -> &'a Caller {
+        self.errand.caller
+    }
+
+    /// Calls the operation of a tool.
+    pub(super) async fn tool(
+        &self,
+        entry: &Entry,
+        input: Value,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let asked = self.errand.of_tool(entry, input);
+        self.one(Some(entry), asked).await
+    }
+
+    /// Makes one call; `entry` says more about the operation, if it exists.
+    pub(super) async fn one(
+        &self,
+        entry: Option<&Entry>,
+        asked: Asked,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(back) = &self.back {
+            return Box::pin(self.resumed(asked, back.clone())).await;
+        }
+        let client = self.context.client_capabilities();
+        if let Some(kinds) = client.as_ref().and_then(Kinds::of) {
+            return Box::pin(self.served(asked, kinds)).await;
+        }
+        let performed = match progress::asked_for(self.context) {
+            None => {
+                let work = pin!(self.errand.perform(entry, asked, None, None));
+                self.until_stopped(work).await?
+            }
+            Some((teller, words)) => {
+                let work = Box::pin(self.errand.perform(entry, asked, Some(teller), None));
+                let work = Box::pin(words.sent_during(work, self.context));
+                self.until_stopped(work).await?
+            }
+        };
+        Ok(performed.into_result(entry).into())
+    }
+
+    /// Makes a call whose caller can be asked.
+    async fn served(&self, asked: Asked, kinds: Kinds) -> Result<CallToolResponse, ErrorData> {
+        let words = progress::asked_for(self.context);
+        let served = Served::new(
+            &self.server.shared,
+            self.caller(),
+            self.context.meta.0.0.clone(),
+            asked,
+            self.errand.stops.clone(),
+            kinds,
+            words.as_ref().map(|(_, words)| words.telling()),
+        );
+        let words = words.map(|(_, words)| words);
+        if is_stateless(self.context) {
+            let work = served.until_asked(&self.server.shared.parked);
+            self.telling(words, work).await
+        } else {
+            let work = served.asking_through(&self.context.peer);
+            self.telling(words, work).await
+        }
+    }
+
+    /// Goes on with a call that waited for replies. That there is none is an error of the protocol, as the
+    /// specification wants it: nothing was called.
+    async fn resumed(&self, asked: Asked, back: Return) -> Result<CallToolResponse, ErrorData> {
+        let parked = &self.server.shared.parked;
+        let made = Made::of(self.caller(), &asked);
+        let served = match parked.resume(&made, back) {
+            Ok(served) => served,
+            Err(failure) => {
+                let call = CallRequest::from_wire(asked.operation, asked.input);
+                let refused = self.errand.refused(call, failure).answer.outcome;
+                return Err(refused
+                    .err()
+                    .as_ref()
+                    .map_or_else(cancelled, library::error));
+            }
+        };
+        let telling = served.telling.clone();
+        let words = telling.and_then(|telling| Words::again(telling, self.context));
+        let Errand {
+            desk, caller, meta, ..
+        } = self.errand;
+        let turn = Turn {
+            errand: Errand::with(desk, caller, meta, served.stops.clone()),
+            back: None,
+            ..*self
+        };
+        turn.telling(words, served.until_asked(parked)).await
+    }
+
+    async fn telling(
+        &self,
+        words: Option<Words>,
+        work: impl Future<Output = CallToolResponse>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let work = Box::pin(work);
+        match words {
+            None => self.until_stopped(work).await,
+            Some(words) => {
+                let work = Box::pin(words.sent_during(work, self.context));
+                self.until_stopped(work).await
+            }
+        }
+    }
+
+    /// Does the work of the request, unless the client cancels it or leaves.
+    pub(super) async fn until_stopped<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, ErrorData> {
+        let (server, ended) = (self.server, &self.context.ct);
+        let id = || self.context.id.clone();
+        let entered = server
+            .lasts()
+            .then(|| server.running.enter(id(), self.errand.stops.all.clone()));
+        // Cancelled before there was anything to stop.
+        if ended.is_cancelled() {
+            return Err(cancelled());
+        }
+        let mut work = pin!(work);
+        tokio::select! {
+            biased;
+            done = &mut work => return Ok(done),
+            () = ended.cancelled() => {}
+        }
+        // Where notices come as messages, they have stopped everything already, or are about to.
+        if server.lasts() || server.shared.shutdown.is_cancelled() {
+            self.errand.stops.without_key.cancel();
+        } else {
+            self.errand.stops.all.cancel();
+        }
+        work.await;
+        drop(entered);
+        Err(cancelled())
+    }
+}
+
+/// Whether a request belongs to no session.
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+}
+
+/// It is not sent.
+fn cancelled() -> ErrorData {
+    ErrorData::internal_error("the call was cancelled", None)
+}

@@ -1,0 +1,253 @@
+//! Questions a server asks while a tool is called, and who is asked them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use panpan_contract::Redacted;
+use panpan_runtime::{
+    AskPerson, BoxFuture, CallRequest, Dispatcher, Question, Reply, Unasked, Wanted,
+};
+use panpan_upstream::mcp::ROUNDS_LIMIT;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::house::{child, gateway, run};
+use crate::web;
+
+/// A person who says one thing to everything, and remembers what they were asked.
+#[derive(Debug)]
+struct Person {
+    says: Result<Reply, Unasked>,
+    asked: Mutex<Vec<Question>>,
+    /// Waited for before they say anything.
+    thinks: Option<Arc<Notify>>,
+}
+
+impl Person {
+    fn saying(says: Result<Reply, Unasked>) -> Arc<Self> {
+        Arc::new(Self {
+            says,
+            asked: Mutex::default(),
+            thinks: None,
+        })
+    }
+
+    fn named(name: &str) -> Arc<Self> {
+        Self::saying(Ok(Reply::Accepted(values(json!({"name": name})))))
+    }
+}
+
+impl AskPerson for Person {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+        self.asked.lock().unwrap().push(question);
+        Box::pin(async {
+            if let Some(thinks) = &self.thinks {
+                thinks.notified().await;
+            }
+            self.says.clone()
+        })
+    }
+}
+
+fn values(object: Value) -> serde_json::Map<String, Value> {
+    object.as_object().unwrap().clone()
+}
+
+fn form() -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    json!({"message": "Who are you?", "requestedSchema": schema})
+}
+
+fn visit() -> Value {
+    json!({
+        "mode": "url", "message": "Log in", "url": "https://login.test/?a=1", "elicitationId": "e-1",
+    })
+}
+
+fn asking(input: Value, person: Option<Arc<Person>>) -> CallRequest {
+    CallRequest {
+        person: person.map(|it| it as Arc<dyn AskPerson>),
+        ..CallRequest::from_wire("test/ask", input)
+    }
+}
+
+async fn ask(
+    gateway: &Dispatcher,
+    input: Value,
+    person: Option<Arc<Person>>,
+) -> Result<Value, Redacted> {
+    let answer = gateway.dispatch(asking(input, person)).await;
+    let said = answer.into_value()?;
+    Ok(serde_json::from_str(said.as_str().unwrap()).unwrap())
+}
+
+pub(crate) fn a_question_reaches_the_person_behind_the_call() {
+    run(async {
+        for way in ["well", "modern"] {
+            let gateway = gateway(&child(way)).await;
+            for (question, says, expected) in [
+                (
+                    form(),
+                    Reply::Accepted(values(json!({"name": "Ada"}))),
+                    json!({"action": "accept", "content": {"name": "Ada"}}),
+                ),
+                (form(), Reply::Declined, json!({"action": "decline"})),
+                (form(), Reply::Cancelled, json!({"action": "cancel"})),
+                (
+                    visit(),
+                    Reply::Accepted(values(json!({}))),
+                    json!({"action": "accept"}),
+                ),
+            ] {
+                let person = Person::saying(Ok(says));
+                let input = json!({"question": question});
+                let said = ask(&gateway, input, Some(person.clone())).await.unwrap();
+                let said = said.pointer("/replies/it").unwrap_or(&said);
+                assert_eq!(*said, expected, "{way}");
+                let asked = person.asked.lock().unwrap().remove(0);
+                assert_eq!(json!(asked.message), question["message"], "{way}");
+                match asked.wanted {
+                    Wanted::Values { schema } => assert_eq!(schema, question["requestedSchema"]),
+                    Wanted::Visit { url, id } => {
+                        assert_eq!((json!(url), "e-1"), (question["url"].clone(), id.as_str()));
+                    }
+                }
+            }
+        }
+    });
+}
+
+pub(crate) fn what_could_not_be_asked_stands_in_the_failure() {
+    run(async {
+        for way in ["well", "modern"] {
+            let gateway = gateway(&child(way)).await;
+            for (person, why) in [
+                (None, Unasked::Nobody),
+                (Some(Person::saying(Err(Unasked::Kind))), Unasked::Kind),
+                (
+                    Some(Person::saying(Err(Unasked::Silence))),
+                    Unasked::Silence,
+                ),
+            ] {
+                let failure = ask(&gateway, json!({"question": form()}), person).await;
+                let failure = failure.unwrap_err();
+                assert_eq!(failure.code().as_str(), "TOOL_FAILED", "{way}");
+                let said = json!({"message": "Who are you?", "unanswered": why.to_string()});
+                assert_eq!(failure.details().unwrap()["question"], said, "{way}");
+                assert!(failure.message().contains("Who are you?"), "{way}");
+                let action = &failure.recovery().required_actions[0];
+                assert_eq!(
+                    action.contains("elicitation"),
+                    why != Unasked::Silence,
+                    "{way}"
+                );
+            }
+        }
+        let gateway = gateway(&child("modern")).await;
+        for method in ["roots/list", "sampling/createMessage"] {
+            let question = json!({"messages": [], "maxTokens": 1});
+            let input = json!({"question": question, "method": method});
+            let failure = ask(&gateway, input, Some(Person::named("Ada"))).await;
+            assert_eq!(
+                failure.unwrap_err().code().as_str(),
+                "TOOL_FAILED",
+                "{method}"
+            );
+        }
+    });
+}
+
+pub(crate) fn a_server_asks_up_to_so_many_rounds() {
+    run(async {
+        let gateway = gateway(&child("modern")).await;
+        for (rounds, is_answered) in [
+            (0, true),
+            (1, true),
+            (ROUNDS_LIMIT - 1, true),
+            (ROUNDS_LIMIT, false),
+        ] {
+            let person = Person::named("Ada");
+            let input = json!({"question": form(), "rounds": rounds});
+            let said = ask(&gateway, input, Some(person.clone())).await;
+            assert_eq!(said.is_ok(), is_answered, "{rounds}");
+            let asked = person.asked.lock().unwrap().len();
+            assert_eq!(asked, rounds.min(ROUNDS_LIMIT - 1), "{rounds}");
+        }
+        // Whoever cannot be asked says so, so that the server may do without.
+        let input = json!({"rounds": 0});
+        let offered = ask(&gateway, input.clone(), None).await.unwrap();
+        assert_eq!(offered["offered"], json!({}));
+        let offered = ask(&gateway, input, Some(Person::named("Ada"))).await;
+        let kinds = json!({"elicitation": {"form": {}, "url": {}}});
+        assert_eq!(offered.unwrap()["offered"], kinds);
+    });
+}
+
+pub(crate) fn nobody_is_asked_a_question_of_another_call() {
+    run(async {
+        let gateway = gateway(&child("well")).await;
+        let thinks = Arc::new(Notify::new());
+        let first = Arc::new(Person {
+            thinks: Some(thinks.clone()),
+            says: Ok(Reply::Declined),
+            asked: Mutex::default(),
+        });
+        let request = asking(json!({"question": form()}), Some(first.clone()));
+        let calling = tokio::spawn({
+            let gateway = gateway.clone();
+            async move { gateway.dispatch(request).await.into_value() }
+        });
+        while first.asked.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // Two calls are under way, and nothing tells which of them asks.
+        let second = Person::named("Bob");
+        let input = json!({"question": form()});
+        let failure = ask(&gateway, input.clone(), Some(second.clone())).await;
+        let failure = failure.unwrap_err();
+        assert!(
+            failure.message().contains("nothing tells which"),
+            "{failure:?}"
+        );
+        thinks.notify_one();
+        let said = calling.await.unwrap().unwrap();
+        assert_eq!(said, json!({"action": "decline"}).to_string());
+        // One that was given up may still ask.
+        let impatient = CallRequest {
+            timeout_ms: Some(100),
+            ..CallRequest::from_wire("test/hang", json!({}))
+        };
+        gateway.dispatch(impatient).await.outcome.unwrap_err();
+        let failure = ask(&gateway, input, Some(second.clone())).await;
+        assert!(failure.unwrap_err().message().contains("given up"));
+        assert_eq!(first.asked.lock().unwrap().len(), 1);
+        assert_eq!(second.asked.lock().unwrap().len(), 0);
+    });
+}
+
+pub(crate) fn the_stream_of_a_call_tells_whom_to_ask() {
+    run(async {
+        let (upstream, replies) = web::asking(form()).await;
+        let gateway = gateway(&upstream).await;
+        for name in ["Ada", "Bob"] {
+            let request = CallRequest {
+                person: Some(Person::named(name)),
+                ..CallRequest::from_wire("test/change", json!({"who": name}))
+            };
+            let gateway = gateway.clone();
+            tokio::spawn(async move { gateway.dispatch(request).await });
+        }
+        let mut replies = replies;
+        let mut found = Vec::new();
+        while found.len() < 2 {
+            let reply: Value = replies.recv().await.unwrap();
+            found.push((
+                reply["id"].clone(),
+                reply["result"]["content"]["name"].clone(),
+            ));
+        }
+        found.sort_by_key(|(id, _)| id.to_string());
+        let expected = ["Ada", "Bob"].map(|name| (json!(format!("for {name}")), json!(name)));
+        assert_eq!(found, expected);
+    });
+}
