@@ -3,11 +3,11 @@
 //! Labels are names of operations, codes and protocols, which are few; nothing a caller can make up
 //! becomes one.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use foldhash::HashMap;
 use panpan_contract::Redacted;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};
 use prometheus_client::encoding::text::encode;

@@ -8,10 +8,11 @@ mod registration;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
+use foldhash::HashMap;
 use panpan_contract::operation::{OperationName, OperationSpec, StatusPattern};
 use panpan_contract::redact::Markers;
 use panpan_contract::{Code, Kind};

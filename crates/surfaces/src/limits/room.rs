@@ -1,9 +1,9 @@
 //! How many may be inside at a time, and how many of one caller.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::HashMap;
 use panpan_contract::{Failure, codes};
 
 use crate::caller::Principal;
