@@ -57,7 +57,7 @@ async fn run(dispatcher: &Dispatcher, claimed: Claimed, held: Held, waiting: Wai
     let mut course = Course::new(dispatcher, &claimed, held, waiting);
     let outcome = loop {
         match course.step().await {
-            Turn::Ended(outcome) => break *outcome,
+            Turn::Ended(outcome) => break outcome,
             Turn::Again => {}
         }
     };
@@ -131,7 +131,7 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
 }
 
 enum Turn {
-    Ended(Box<Result<Arc<Value>, Redacted>>),
+    Ended(Result<Arc<Value>, Redacted>),
     Again,
 }
 
@@ -191,7 +191,7 @@ impl<'a> Course<'a> {
                     failed: None,
                     decided: None,
                 });
-                Turn::Ended(Box::new(Ok(output)))
+                Turn::Ended(Ok(output))
             }
             Err(raised) => {
                 let failure = self.finish(raised);
@@ -235,10 +235,10 @@ impl<'a> Course<'a> {
             decided: Some(decided),
         });
         match decided.decision {
-            Decision::Answer(_) => Turn::Ended(Box::new(Err(self.summed_up(failure)))),
+            Decision::Answer(_) => Turn::Ended(Err(self.summed_up(failure))),
             Decision::Later(at) => {
                 self.again_at = Some(at);
-                Turn::Ended(Box::new(Err(failure)))
+                Turn::Ended(Err(failure))
             }
             Decision::Again { delay_ms } => self.wait(delay_ms).await,
         }
@@ -292,7 +292,7 @@ impl<'a> Course<'a> {
         let operation = &self.claimed.operation;
         let cancelled = cancelled(operation, self.effect_so_far());
         let raised = Raised::by_gateway(cancelled, Some(operation.clone()));
-        Turn::Ended(Box::new(Err(self.finish(raised))))
+        Turn::Ended(Err(self.finish(raised)))
     }
 
     /// What the attempts left behind, all together.
