@@ -1,6 +1,6 @@
 //! What MCP servers offer beside tools, lent to the protocols in front.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use panpan_runtime::Identity;
 use panpan_surfaces::{Caller, Desk, Lent, Library, Offer, Revision};
@@ -11,15 +11,16 @@ use tokio::sync::watch;
 use crate::house::House;
 
 /// Lends what the MCP servers of a house have beside tools, if it has servers.
-pub(crate) async fn lend(desk: &Desk, house: &House) {
+pub(crate) fn lend(desk: &Desk, house: &House) {
     let servers = house.servers();
     if servers.is_empty() {
         return;
     }
-    let libraries = McpLibraries::new(servers.iter().cloned());
-    libraries.look().await;
+    let libraries = Arc::new(McpLibraries::new(servers.iter().cloned()));
     let revision = watch::Sender::new(Revision::default());
-    tokio::spawn(told(libraries.changes(), revision.clone()));
+    let changes = libraries.changes();
+    libraries.look();
+    tokio::spawn(told(changes, Arc::downgrade(&libraries), revision.clone()));
     desk.lend(Arc::new(Shelves {
         libraries,
         revision,
@@ -27,8 +28,16 @@ pub(crate) async fn lend(desk: &Desk, house: &House) {
 }
 
 /// Passes on that lists have changed, for as long as the servers are there.
-async fn told(mut changes: watch::Receiver<McpChanges>, revision: watch::Sender<Revision>) {
+async fn told(
+    mut changes: watch::Receiver<McpChanges>,
+    libraries: Weak<McpLibraries>,
+    revision: watch::Sender<Revision>,
+) {
     while changes.changed().await.is_ok() {
+        // A connection that came about is a change too.
+        if let Some(libraries) = libraries.upgrade() {
+            libraries.look();
+        }
         let McpChanges {
             resources, prompts, ..
         } = *changes.borrow_and_update();
@@ -40,7 +49,7 @@ async fn told(mut changes: watch::Receiver<McpChanges>, revision: watch::Sender<
 /// that have the scopes of its server.
 #[derive(Debug)]
 struct Shelves {
-    libraries: McpLibraries,
+    libraries: Arc<McpLibraries>,
     revision: watch::Sender<Revision>,
 }
 

@@ -248,6 +248,18 @@ async fn silence_ends_with_the_time_and_nobody_knows_what_happened() {
 }
 
 #[tokio::test]
+async fn a_refused_subscription_whose_reason_does_not_end_is_not_waited_for() {
+    let says = "HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\n{";
+    let (url, _) = server(says, Then::Hangs).await;
+    let settings = RemoteSettings {
+        timeout: Duration::from_millis(300),
+        ..settings(&url)
+    };
+    let items = Remote::new(&settings).unwrap().subscribe(&call()).await;
+    assert_eq!(items.unwrap_err().code().as_str(), "ERR_TIMEOUT");
+}
+
+#[tokio::test]
 async fn an_answer_that_is_cut_off_leaves_the_effect_unknown() {
     let whole = success();
     for length in [0, 10, whole.len() - 1] {

@@ -45,9 +45,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     let asked = runtime.block_on(house.ask_servers(Whom::All));
     asked.map_err(nothing)?;
     let desk = desk(&house);
-    runtime.block_on(library::lend(&desk, &house));
     let caller = runtime.block_on(caller(&desk))?;
     let entered = runtime.enter();
+    library::lend(&desk, &house);
     runtime.spawn(reload::keep_up(house.clone(), config.sources));
     drop(entered);
     let served = runtime.block_on(house.kept_while(serve_stdio(desk, caller), || DRAIN));

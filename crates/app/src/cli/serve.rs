@@ -56,7 +56,14 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
     let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
     let stop = Stop::new(Duration::from_secs(config.drain_seconds));
     tokio::spawn(stop.clone().on_signal(signals, house.clone()));
-    let asked = house.ask_servers(Whom::All).await;
+    let asking = house.ask_servers(Whom::All);
+    let Some(asked) = stop.begun.run_until_cancelled(asking).await else {
+        house
+            .kept_while(std::future::ready(()), Duration::default)
+            .await;
+        tell("stopped before it served anything");
+        return Ok(());
+    };
     asked.map_err(|error| hinted("cannot serve", error))?;
     let anonymous = anonymous(config, &house).await?;
     let listener = bind(config.listen).await?;
@@ -69,7 +76,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         anonymous,
         config.limits.clone(),
     );
-    library::lend(&desk, &house).await;
+    library::lend(&desk, &house);
     let router = router(desk.clone(), settings(config), stop.begun.clone());
     let reloading = tokio::spawn(reload::keep_up(house.clone(), config.sources.clone()));
     Greeting {

@@ -122,26 +122,47 @@ fn a_server_whose_stderr_nobody_reads_any_more_goes_on() {
     server.stopped();
 }
 
-#[test]
-fn an_mcp_server_that_does_not_mind_its_end_is_ended_by_who_leaves_at_once() {
-    for (command, signals) in [("serve", &["TERM", "INT"][..]), ("mcp", &["TERM"])] {
-        let folder = Folder::new();
-        let script = "echo $$ > pid.new; mv pid.new pid; sleep 600; :";
-        let flag = format!("--mcp-stdio=deaf=sh -c '{script}'");
-        let arguments = [command, "--store=memory:", &flag];
-        let mut started = folder.panpan(&arguments);
-        let mut server = Server::of(started.stdin(Stdio::piped()).spawn().unwrap(), "");
+/// The process of an MCP server that neither says anything nor minds that nobody listens.
+struct Deaf(String);
+
+impl Deaf {
+    const SCRIPT: &str = "echo $$ > pid.new; mv pid.new pid; sleep 600; :";
+
+    /// A program that waits for such a server, and the server.
+    fn awaited_by(folder: &Folder, command: &str) -> (Server, Self) {
+        let flag = format!("--mcp-stdio=deaf=sh -c '{}'", Self::SCRIPT);
+        let mut started = folder.panpan(&[command, "--store=memory:", &flag]);
+        let server = Server::of(started.stdin(Stdio::piped()).spawn().unwrap(), "");
         let pid = folder.0.join("pid");
         until("the MCP server", || pid.exists());
-        let pid = std::fs::read_to_string(pid).unwrap();
-        for signal in signals {
-            server.signal(signal);
-        }
-        assert_eq!(server.ended(), Some(130), "{command}");
-        let stat = format!("/proc/{}/stat", pid.trim());
+        (server, Self(std::fs::read_to_string(pid).unwrap()))
+    }
+
+    fn until_ended(&self) {
+        let stat = format!("/proc/{}/stat", self.0.trim());
         until("the end of the MCP server", || {
             let stat = std::fs::read_to_string(&stat).unwrap_or_default();
             stat.is_empty() || stat.contains(") Z ")
         });
     }
+}
+
+#[test]
+fn a_server_that_waits_for_an_mcp_server_stops_when_it_is_asked_to() {
+    let folder = Folder::new();
+    let (mut server, deaf) = Deaf::awaited_by(&folder, "serve");
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+    let said = String::from_utf8(server.output().stderr).unwrap();
+    assert!(said.contains("stopped before it served anything"), "{said}");
+    deaf.until_ended();
+}
+
+#[test]
+fn an_mcp_server_that_does_not_mind_its_end_is_ended_by_who_leaves_at_once() {
+    let folder = Folder::new();
+    let (mut program, deaf) = Deaf::awaited_by(&folder, "mcp");
+    program.signal("TERM");
+    assert_eq!(program.ended(), Some(130));
+    deaf.until_ended();
 }

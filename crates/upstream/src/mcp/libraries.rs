@@ -72,18 +72,17 @@ impl McpLibraries {
         self.changes.subscribe()
     }
 
-    /// Asks every server what it offers. Those that do not answer offer nothing for now.
-    pub async fn look(&self) -> McpOffer {
-        let mut offer = McpOffer::default();
-        for found in join_all(self.servers.iter().map(McpUpstream::offer)).await {
-            let found = found.unwrap_or_default();
+    /// Looks at what the servers offer that there is a connection to, and waits for none. What one offered
+    /// before stays: it will be back.
+    pub fn look(&self) -> McpOffer {
+        let offer = &mut self.known().offer;
+        for found in self.servers.iter().filter_map(McpUpstream::known_offer) {
             offer.tools |= found.tools;
             offer.resources |= found.resources;
             offer.prompts |= found.prompts;
             offer.completions |= found.completions;
         }
-        self.known().offer = offer;
-        offer
+        *offer
     }
 
     /// What they offered when they were last looked at.

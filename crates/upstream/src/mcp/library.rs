@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::McpUpstream;
 use super::error::McpError;
+use super::live::Live;
 
 /// The most pages of a list that are read.
 pub const PAGES_LIMIT: usize = 200;
@@ -69,19 +70,27 @@ impl List {
     }
 }
 
+fn offer_of(live: &Live) -> McpOffer {
+    let Some(info) = live.info() else {
+        return McpOffer::default();
+    };
+    McpOffer {
+        tools: info.capabilities.tools.is_some(),
+        resources: info.capabilities.resources.is_some(),
+        prompts: info.capabilities.prompts.is_some(),
+        completions: info.capabilities.completions.is_some(),
+    }
+}
+
 impl McpUpstream {
     /// What the server says it offers. Connects if that has not been done.
     pub async fn offer(&self) -> Result<McpOffer, McpError> {
-        let live = self.link.connected().await?;
-        let Some(info) = live.info() else {
-            return Ok(McpOffer::default());
-        };
-        Ok(McpOffer {
-            tools: info.capabilities.tools.is_some(),
-            resources: info.capabilities.resources.is_some(),
-            prompts: info.capabilities.prompts.is_some(),
-            completions: info.capabilities.completions.is_some(),
-        })
+        Ok(offer_of(&*self.link.connected().await?))
+    }
+
+    /// The same, if there is a connection.
+    pub fn known_offer(&self) -> Option<McpOffer> {
+        self.link.current().map(|live| offer_of(&live))
     }
 
     /// The tools as the server lists them.

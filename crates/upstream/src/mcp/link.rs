@@ -209,7 +209,7 @@ impl Link {
     }
 
     /// The connection there is, if it still holds.
-    fn current(&self) -> Option<Arc<Live>> {
+    pub(super) fn current(&self) -> Option<Arc<Live>> {
         let mut state = self.state();
         let live = state.live.clone()?;
         if !live.is_over() {

@@ -4,6 +4,7 @@ use panpan_contract::dialect::Dialect;
 use panpan_contract::read::{self, ReadError};
 use panpan_contract::{Effect, Failure};
 use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
 
 use super::answer::Heard;
 use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
@@ -32,12 +33,16 @@ enum Source {
 }
 
 impl RemoteItems {
-    pub(super) async fn of(reply: Reply, trouble: Trouble) -> Result<Self, Failure> {
+    pub(super) async fn of(
+        reply: Reply,
+        trouble: Trouble,
+        deadline: Instant,
+    ) -> Result<Self, Failure> {
         let head = Heard::head(&reply);
         let source = if head.begins_a_stream() {
             Source::Open(reply)
         } else {
-            Source::Refused(refusal(reply, &trouble).await?)
+            Source::Refused(refusal(reply, &trouble, deadline).await?)
         };
         Ok(Self {
             source,
@@ -93,9 +98,11 @@ impl RemoteItems {
 }
 
 /// Why there are no items.
-async fn refusal(reply: Reply, trouble: &Trouble) -> Result<Failure, Failure> {
-    let heard = Heard::of(reply).await;
-    let heard = heard.map_err(|error| trouble.of(&error))?;
+async fn refusal(reply: Reply, trouble: &Trouble, deadline: Instant) -> Result<Failure, Failure> {
+    let heard = timeout_at(deadline, Heard::of(reply)).await;
+    let heard = heard
+        .map_err(|_| trouble.stall())?
+        .map_err(|error| trouble.of(&error))?;
     match heard.read(&trouble.url)?.outcome {
         Err(failure) => Ok(failure),
         // One answer where items were asked for.

@@ -121,7 +121,7 @@ impl Remote {
         // The items take as long as they take; only that they begin is waited for.
         let deadline = Instant::now() + patience;
         let reply = self.send("subscribe", call, EVENTS, &trouble, deadline);
-        RemoteItems::of(reply.await?, trouble).await
+        RemoteItems::of(reply.await?, trouble, deadline).await
     }
 
     fn trouble(&self, call: &RemoteCall, patience: Duration) -> Trouble {

@@ -448,7 +448,7 @@ pub(crate) fn several_servers_are_one_library() {
         let library = McpLibraries::new(servers);
         assert!(!library.offer().prompts);
         let mut changes = library.changes();
-        assert!(library.look().await.prompts && library.offer().prompts);
+        assert!(library.look().prompts && library.offer().prompts);
         // Both have been connected to since.
         changes.wait_for(|it| it.prompts >= 2).await.unwrap();
         let names: Vec<Value> = library.prompts(None).await.unwrap();
