@@ -205,6 +205,8 @@ impl House {
         let _ = self.dispatcher.tend().await;
         // A server that was started and is not told would stay when this process is gone.
         join_all(self.servers.iter().map(McpUpstream::close)).await;
+        // Also one that was just being started.
+        self.kill_servers();
         if drained.is_err() {
             warn(
                 "calls with an idempotency key still ran in the end and were cut off; ask for them again with their keys",
