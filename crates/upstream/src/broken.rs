@@ -70,11 +70,7 @@ impl Broken {
                 "cut",
                 "the connection to {url} broke before the answer was complete",
             ),
-            Broken::NotHttp => (
-                Socket,
-                "not_http",
-                "what answers at {url} does not speak HTTP",
-            ),
+            Broken::NotHttp => (Socket, "not_http", "what {url} answered is not valid HTTP"),
             Broken::HeadTooLarge => (
                 Socket,
                 "head_too_large",

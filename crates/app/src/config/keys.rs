@@ -105,13 +105,13 @@ pub(super) static KEYS: [Key; 29] = [
     number("drain_seconds", 0, DRAIN_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.drain_seconds, Some(number))
     }),
-    sources(SERVICES, "files and addresses, such as pets=pets.yaml@https://api.example.com", sources::is_openapi, |draft, folder, texts| {
+    sources(SERVICES, "files and addresses without a name or password, such as pets=pets.yaml@https://api.example.com", sources::is_openapi, |draft, folder, texts| {
         let services = texts.iter().map(|text| sources::openapi(folder, text)).collect();
         put(&mut draft.config.sources.services, services)
     }).flag("openapi", "[NAME=]FILE[@URL]", "Serves the operations of an OpenAPI document or a contract file, as NAME/…, by the \
                                             service at URL; may be given several times")
       .of_pipes(),
-    sources(SERVERS, "addresses, such as files=https://mcp.example.com/mcp", sources::is_at, |draft, _, texts| {
+    sources(SERVERS, "addresses without a name or password, such as files=https://mcp.example.com/mcp", sources::is_at, |draft, _, texts| {
         put(&mut draft.config.sources.servers, texts.iter().map(|text| sources::at(text)).collect())
     }).flag("mcp", "[NAME=]URL", "Serves the tools of the MCP server at URL, as NAME/…; may be given several times")
       .of_pipes(),

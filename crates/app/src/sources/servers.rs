@@ -11,7 +11,7 @@ use panpan_upstream::mcp::{
 use serde::Deserialize;
 
 use super::error::LoadError;
-use super::short::{is_namespace, named_after};
+use super::short::{is_namespace, is_service, named_after};
 use super::written::{Scopes, WrittenSecret};
 use super::{SecretSource, secret};
 
@@ -69,8 +69,15 @@ impl WrittenServer {
             seen.collect::<BTreeMap<_, _>>()
         };
         let (usual, place) = match (self.url, self.command.is_empty()) {
+            (Some(_), true) if !self.env.is_empty() || self.directory.is_some() => {
+                let why = "env and directory are for a server that is started by its command";
+                return Err(why.to_owned());
+            }
+            (None, false) if !self.headers.is_empty() => {
+                return Err("headers are for a server that has a url".to_owned());
+            }
             (Some(url), true) => {
-                let url = address(&url).ok_or("url: expected an http:// or https:// address")?;
+                let url = address(&url).ok_or("url: expected an http:// or https:// address without a name or password, which belong in headers")?;
                 let headers = secrets(self.headers);
                 (named_after_host(&url), Place::Address { url, headers })
             }
@@ -155,8 +162,7 @@ fn named(text: &str) -> (Option<&str>, &str) {
 }
 
 fn address(text: &str) -> Option<Url> {
-    let url = Url::parse(text).ok().filter(Url::has_host);
-    url.filter(|url| matches!(url.scheme(), "http" | "https"))
+    Url::parse(text).ok().filter(is_service)
 }
 
 /// What the operations of a server are called that nobody gave a name: its host without what most have.

@@ -13,6 +13,21 @@ use crate::place::Place;
 /// Headers that are described elsewhere in the document; the specification says to ignore them here.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "authorization", "content-type"];
 
+/// Headers that belong to a connection: whoever sends a request writes them.
+const CONNECTION_HEADERS: [&str; 11] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// What marks a value that must not be shown.
 const SENSITIVE: &str = "x-sensitive";
 
@@ -170,15 +185,19 @@ fn identified<'v>(
         return None;
     };
     let is_this = |it: &&str| it.eq_ignore_ascii_case(name);
-    if stands == Where::Header && IGNORED_HEADERS.iter().any(is_this) {
-        let message = format!(
-            "the header {name} follows from the body, the answers and the security of the \
-             operation; the parameter is left out, as the specification says"
-        );
-        reader.warnings.note(place, message);
-        return None;
-    }
-    Some((name, stands))
+    let why = match stands {
+        Where::Header if IGNORED_HEADERS.iter().any(is_this) => {
+            "follows from the body, the answers and the security of the operation; the parameter is \
+             left out, as the specification says"
+        }
+        Where::Header if CONNECTION_HEADERS.iter().any(is_this) => {
+            "belongs to the connection, and whoever connects writes it; the parameter is left out"
+        }
+        _ => return Some((name, stands)),
+    };
+    let message = format!("the header {name} {why}");
+    reader.warnings.note(place, message);
+    None
 }
 
 fn place_of(word: &str) -> Option<Where> {

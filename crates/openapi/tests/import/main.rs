@@ -118,6 +118,7 @@ fn everything_not_understood_is_told_with_its_place() {
         format!("{get}/parameters/6/style"),
         format!("{get}/parameters/7/$ref"),
         format!("{get}/parameters/8"),
+        format!("{get}/parameters/9"),
         format!("{get}/responses/404/$ref"),
         format!("{get}/responses/600"),
         format!("{get}/responses/teapot"),

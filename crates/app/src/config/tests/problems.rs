@@ -178,6 +178,36 @@ fn a_source_needs_scopes_that_a_token_can_hold() {
 }
 
 #[test]
+fn a_server_has_only_what_its_way_of_being_reached_can_use() {
+    let (url, command) = (
+        "url = \"https://mcp.example.com/mcp\"",
+        "namespace = \"a\"\ncommand = [\"b\"]",
+    );
+    for (reached, extra, said) in [
+        (url, "headers = { X-Key = \"k\" }", None),
+        (command, "env = { KEY = \"k\" }", None),
+        (url, "env = { KEY = \"k\" }", Some("by its command")),
+        (url, "directory = \"d\"", Some("by its command")),
+        (command, "headers = { X-Key = \"k\" }", Some("has a url")),
+        (
+            "url = \"https://me:hunter2@mcp.example.com/mcp\"",
+            "",
+            Some("without a name or password"),
+        ),
+    ] {
+        let setup = Setup::file(&format!("[[mcp_servers]]\n{reached}\n{extra}\n"));
+        match said {
+            None => drop(setup.config()),
+            Some(said) => {
+                let problems = setup.problems().join("\n");
+                assert!(problems.contains(said), "{extra}: {problems}");
+                assert!(!problems.contains("hunter2"), "{problems}");
+            }
+        }
+    }
+}
+
+#[test]
 fn problems_of_variables_and_flags_name_them() {
     for (name, value, expected) in [
         (
