@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_contract::operation::AccessControl;
 
+/// The scope that lets a caller see what others did: recordings and counts.
+pub const WATCH_SCOPE: &str = "panpan:watch";
+
 /// A caller who is known, or the authority an operation acts with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {

@@ -39,7 +39,7 @@ pub use handler::{
     Reconcile, Reconciled, Reply, ReportProgress, StreamHandler, Typed, Unasked, Wanted, untyped,
 };
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
-pub use identity::Identity;
+pub use identity::{Identity, WATCH_SCOPE};
 pub use output::Output;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry};
 pub use schema::{

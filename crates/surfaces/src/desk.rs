@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, Redacted, codes};
-use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace};
+use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
@@ -17,7 +17,7 @@ use crate::identity::{self, Tokens};
 use crate::items::Items;
 use crate::library::Library;
 use crate::limits::{Limits, Permit, Rates, Room};
-use crate::metrics::{Counted, Metrics};
+use crate::metrics::{self, Counted, Metrics};
 
 /// How often the token of a subscription that is open is looked at again.
 const TOKEN_LOOK: Duration = Duration::from_secs(5);
@@ -133,10 +133,18 @@ impl Desk {
         &self.0.metrics
     }
 
-    /// What was counted, as text for those who watch.
-    pub(crate) fn told(&self) -> String {
+    /// What was counted, as text: of all operations for those who may watch, for others of those they may
+    /// call.
+    pub(crate) fn told(&self, caller: &Caller) -> String {
         let running = self.0.calls.occupied() + self.0.streams.occupied();
-        self.0.metrics.text(running)
+        let text = self.0.metrics.text(running);
+        let identity = caller.identity.as_deref();
+        if identity.is_some_and(|it| it.scopes.contains(WATCH_SCOPE)) {
+            return text;
+        }
+        let callable = self.callable(caller);
+        let names = callable.iter().map(|operation| operation.name().as_str());
+        metrics::about(&text, &names.collect())
     }
 
     /// What a server waits for when it stops.

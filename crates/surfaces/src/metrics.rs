@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use panpan_contract::Redacted;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};
 use prometheus_client::encoding::text::encode;
@@ -166,6 +166,18 @@ impl Metrics {
         encode(&mut text, &self.0.registry).expect("writing to a string does not fail");
         text
     }
+}
+
+/// The lines of a text that are about these operations, or about none in particular.
+pub(crate) fn about(text: &str, operations: &HashSet<&str>) -> String {
+    let is_about = |line: &&str| match line.split_once("operation=\"") {
+        Some((_, rest)) => {
+            let name = rest.split('"').next().unwrap_or_default();
+            name == UNKNOWN_OPERATION || operations.contains(name)
+        }
+        None => true,
+    };
+    text.split_inclusive('\n').filter(is_about).collect()
 }
 
 /// A call that is counted when it ends; one that is given up half-way is not.

@@ -373,6 +373,35 @@ async fn resources_and_prompts_are_there_for_whoever_may_see_them() {
 }
 
 #[tokio::test]
+async fn counts_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
+    let server = Server::start().await;
+    let with = |name: &'static str, token| Presented {
+        name,
+        token,
+        valid: true,
+    };
+    let scoped = with(
+        "scope",
+        Some(server.token("ann", &["tests:run"], &[]).await),
+    );
+    for operation in ["test/echo", "test/scoped"] {
+        assert_eq!(by_http(&server, &scoped, operation).await, Served);
+    }
+    let watching = server.token("bob", &["panpan:watch"], &[]).await;
+    for (presented, is_told) in [
+        (&scoped, true),
+        (&with("no token", None), false),
+        (&with("watching", Some(watching)), true),
+    ] {
+        let metrics = get(&server, presented, "/metrics").await.text();
+        assert!(metrics.contains("operation=\"test/echo\""), "{metrics}");
+        let found = metrics.contains("test/scoped");
+        assert_eq!(found, is_told, "{}: {metrics}", presented.name);
+        assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_internal_cannot_be_told_from_what_is_absent() {
     let server = Server::start().await;
     let anyone = Presented {

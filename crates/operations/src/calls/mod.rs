@@ -14,12 +14,11 @@ use std::sync::Arc;
 
 use panpan_contract::Failure;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+pub use panpan_runtime::WATCH_SCOPE;
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Builder, Context, Handler};
 use serde_json::Value;
 
-/// The scope that lets a caller see recordings and counts.
-pub const WATCH_SCOPE: &str = "panpan:watch";
 /// The scope that lets a caller set keys free.
 pub const OPERATE_SCOPE: &str = "panpan:operate";
 

@@ -26,12 +26,13 @@ pub(super) async fn readiness(State(house): State<House>) -> Response {
     }
 }
 
-/// `GET /metrics`.
+/// `GET /metrics`: about the operations a caller may call; about all for those who may watch.
 pub(super) async fn metrics(State(house): State<House>, request: Request) -> Response {
-    if let Err(failure) = visitor(request.extensions()) {
-        return answer::turned_away(&house, Dialect::Problem, failure);
-    }
-    let mut response = house.0.desk.told().into_response();
+    let caller = match visitor(request.extensions()) {
+        Ok(caller) => caller,
+        Err(failure) => return answer::turned_away(&house, Dialect::Problem, failure),
+    };
+    let mut response = house.0.desk.told(&caller).into_response();
     response.headers_mut().insert(CONTENT_TYPE, METRICS_TYPE);
     response
 }
