@@ -12,10 +12,11 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::ToolForm;
+use super::back::Return;
 use super::changes::Changes;
 use super::general::{General, TOOLS_LIMIT};
 use super::name::TOOL_NAME_LENGTH_LIMIT;
-use super::parked::{ParkedCalls, Return};
+use super::parked::ParkedCalls;
 use super::running::Running;
 use super::tools::{Catalogue, Tools};
 use super::turn::Turn;

@@ -43,10 +43,7 @@ async fn parked(calls: &Arc<ParkedCalls>, served: Served) -> Result<String, Valu
 }
 
 fn back(state: &str, replies: Value) -> Return {
-    Return {
-        state: state.to_owned(),
-        replies: serde_json::from_value(replies).unwrap(),
-    }
+    Return::of(Some(json!(state)), Some(replies)).unwrap()
 }
 
 fn accepted() -> Value {
@@ -59,7 +56,7 @@ fn calls() -> Arc<ParkedCalls> {
 
 /// Where the violation is that a return is refused with.
 fn refused(calls: &ParkedCalls, made: &Made, back: Return) -> String {
-    let failure = calls.resume(made, back).unwrap_err();
+    let failure = calls.resume(made, &back).unwrap_err();
     assert_eq!(failure.code().as_str(), "INVALID_INPUT");
     failure.violations()[0].pointer.clone()
 }
@@ -94,7 +91,7 @@ async fn a_call_goes_on_once_for_its_caller_and_its_arguments() {
     ] {
         assert_eq!(refused(&calls, made, back), expected);
     }
-    let served = calls.resume(&ann, back(&state, accepted())).unwrap();
+    let served = calls.resume(&ann, &back(&state, accepted())).unwrap();
     let said = parked(&calls, served).await.unwrap_err();
     assert_eq!(said, json!({"said": "Ok(Accepted)"}));
     assert_eq!(refused(&calls, &ann, back(&state, accepted())), unknown);

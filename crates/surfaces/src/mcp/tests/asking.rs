@@ -18,7 +18,7 @@ use super::*;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
 
 /// Asks as often as it is told to, and says what it was told each time.
-async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+pub(super) async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     let mut told = Vec::new();
     for number in 1..=input["times"].as_u64().unwrap_or(1) {
         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
@@ -41,7 +41,7 @@ async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     Ok(json!({"told": told}))
 }
 
-fn asking() -> Builder {
+pub(super) fn asking() -> Builder {
     Registry::builder()
         .register(query("test/ask"), ask)
         .register(mutation("test/book"), ask)
@@ -127,7 +127,7 @@ async fn a_session_is_asked_in_the_stream_of_the_call() {
     }
 }
 
-async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
+pub(super) async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
     let mut whole = json!({CAPABILITIES: {"elicitation": {"form": {}}}});
     whole
         .as_object_mut()
@@ -139,7 +139,7 @@ async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
 }
 
 /// Whether an answer says that no such call waits for a reply.
-fn is_refused(answer: &Value) -> bool {
+pub(super) fn is_refused(answer: &Value) -> bool {
     let place = &answer["data"]["errors"][0]["pointer"];
     answer["code"] == json!(-32602) && *place == json!("/requestState")
 }

@@ -6,6 +6,7 @@ mod forms;
 mod http;
 mod lending;
 mod pipe;
+mod returning;
 mod stopping;
 mod support;
 mod telling;
