@@ -2,7 +2,7 @@
 
 use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
-use panpan_contract::{Failure, codes};
+use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::Reply;
 use rmcp::model::ElicitResult;
 use serde::Deserialize;
@@ -12,6 +12,14 @@ use super::questions::reply;
 
 const STATE: &str = "/requestState";
 const REPLIES: &str = "/inputResponses";
+
+const UNKNOWN: &str =
+    "no call of this tool with these arguments waits for a reply under this state";
+
+const REPLY: &str = "Repeat the call with the same requestState and a reply to every question";
+const BEGIN_ANEW: &str = "Call the tool anew, without requestState";
+const ASK_AGAIN: &str = "Repeat the call without requestState and with the idempotency key in the _meta of \
+the answer that asked (dev.panpan/idempotency): it is not done twice, and you get its outcome";
 
 /// A return to a call, readable or not. It is one as soon as there is a state or a reply: whoever means to go
 /// on with a call does not mean to begin another.
@@ -28,12 +36,11 @@ impl Return {
     }
 
     /// The name of the call it comes back to.
-    pub(super) fn state(&self) -> Result<&str, Failure> {
-        let unclear = |violation| refused("nothing says which call is to go on", violation);
+    pub(super) fn state(&self) -> Result<&str, Refused> {
         match &self.state {
             Some(Value::String(state)) => Ok(state),
-            Some(_) => Err(unclear(Violation::value(STATE, "not a string"))),
-            None => Err(unclear(Violation::missing(STATE))),
+            Some(_) => Err(Refused::Unclear(Violation::value(STATE, "not a string"))),
+            None => Err(Refused::Unclear(Violation::missing(STATE))),
         }
     }
 
@@ -41,9 +48,9 @@ impl Return {
     pub(super) fn replies<'a>(
         &self,
         names: impl Iterator<Item = &'a String>,
-    ) -> Result<Vec<Reply>, Failure> {
-        let read: Result<Vec<Reply>, Violation> = names.map(|name| self.reply(name)).collect();
-        read.map_err(|violation| refused("not every question of the tool has a reply", violation))
+    ) -> Result<Vec<Reply>, Refused> {
+        let read: Result<_, _> = names.map(|name| self.reply(name)).collect();
+        read.map_err(Refused::Unanswered)
     }
 
     fn reply(&self, name: &str) -> Result<Reply, Violation> {
@@ -61,25 +68,38 @@ impl Return {
     }
 
     /// Why nothing comes of it where no call ever waits.
-    pub(super) fn in_vain(&self) -> Failure {
-        self.state().map_or_else(|unclear| unclear, |_| unknown())
+    pub(super) fn in_vain(&self) -> Refused {
+        self.state().err().unwrap_or(Refused::Unknown)
     }
 }
 
-fn refused(message: &str, violation: Violation) -> Failure {
-    Failure::new(codes::INVALID_INPUT)
-        .with_message(message)
-        .with_violation(violation)
-        .with_actions(["Repeat the call with the same requestState and a reply to every question"])
+/// Why a call does not go on. Nobody learns from it which calls wait.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("nothing says which call is to go on")]
+    Unclear(Violation),
+    #[error("not every question of the tool has a reply")]
+    Unanswered(Violation),
+    #[error("{UNKNOWN}: it was answered already, or given up, or is somebody else's")]
+    Unknown,
 }
 
-/// The same for whatever is wrong, so that nobody learns which calls wait.
-pub(super) fn unknown() -> Failure {
-    let reason = "no call of this tool with these arguments waits for a reply under this state";
-    Failure::new(codes::INVALID_INPUT)
-        .with_message(format!(
-            "{reason}: it was answered already, or given up, or is somebody else's"
-        ))
-        .with_violation(Violation::value(STATE, reason))
-        .with_actions(["Call the tool anew, without requestState"])
+impl Refused {
+    /// What whoever came back is told. Where the operation changes something, what they come back to may have
+    /// been done, and is not to be done anew.
+    pub(super) fn failure(self, changes: bool) -> Failure {
+        let failure = Failure::new(codes::INVALID_INPUT).with_message(self.to_string());
+        let (violation, action) = match self {
+            Self::Unclear(violation) | Self::Unanswered(violation) => (violation, REPLY),
+            Self::Unknown => {
+                let action = if changes { ASK_AGAIN } else { BEGIN_ANEW };
+                (Violation::value(STATE, UNKNOWN), action)
+            }
+        };
+        let failure = failure.with_violation(violation).with_actions([action]);
+        match changes {
+            true => failure.with_effect(Effect::Unknown),
+            false => failure,
+        }
+    }
 }

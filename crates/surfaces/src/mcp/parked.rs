@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use panpan_contract::Failure;
 use panpan_runtime::{CancellationToken, Unasked};
 use rmcp::model::{ElicitRequest, InputRequest, InputRequests, InputRequiredResult};
 use tokio::task::AbortHandle;
 
-use super::back::{Return, unknown};
+use super::answer;
+use super::back::{Refused, Return};
 use super::questions::Open;
 use super::served::{Made, Served};
 use crate::limits::{Permit, Room};
@@ -91,6 +91,7 @@ impl ParkedCalls {
             .iter()
             .map(|(name, open)| (name.clone(), request(open)));
         let asked: InputRequests = asked.collect();
+        let meta = served.key.as_ref().map(answer::not_ended);
         served.stops_when_dropped = true;
         // Held while the end is arranged, so that it cannot come first.
         let mut calls = self.calls();
@@ -101,18 +102,20 @@ impl ParkedCalls {
             _permit: permit,
         };
         calls.insert(state.clone(), parked);
-        Ok(InputRequiredResult::new(Some(asked), Some(state)))
+        let mut asked = InputRequiredResult::new(Some(asked), Some(state));
+        asked.meta = meta;
+        Ok(asked)
     }
 
     /// The call somebody comes back to, with its questions answered. Whatever is wrong with that, the call
     /// goes on waiting.
-    pub(super) fn resume(&self, made: &Made, back: &Return) -> Result<Served, Failure> {
+    pub(super) fn resume(&self, made: &Made, back: &Return) -> Result<Served, Refused> {
         let state = back.state()?;
         let mut calls = self.calls();
         let parked = calls.get(state);
         let parked = parked.filter(|parked| parked.served.made == *made);
-        let replies = back.replies(parked.ok_or_else(unknown)?.open.keys())?;
-        let parked = calls.remove(state).ok_or_else(unknown)?;
+        let replies = back.replies(parked.ok_or(Refused::Unknown)?.open.keys())?;
+        let parked = calls.remove(state).ok_or(Refused::Unknown)?;
         drop(calls);
         parked.end.abort();
         for (open, reply) in parked.open.into_values().zip(replies) {

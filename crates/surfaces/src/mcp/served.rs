@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
-use panpan_runtime::{BoxFuture, Progress, ReportProgress, Unasked};
+use panpan_runtime::{BoxFuture, IdempotencyKey, Progress, ReportProgress, Unasked};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ElicitRequest,
@@ -16,7 +16,7 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::call::{Asked, Errand, Stops};
+use super::call::{Asked, Errand, Stops, made_key};
 use super::parked::ParkedCalls;
 use super::questions::{First, Kinds, Open, Questions, reply};
 use super::server::Shared;
@@ -33,6 +33,8 @@ pub(super) struct Served {
     /// Whether it is stopped, key or not, when nobody waits for it.
     pub(super) stops_when_dropped: bool,
     pub(super) made: Made,
+    /// What its outcome is kept under, so that it can be asked for whatever becomes of the replies.
+    pub(super) key: Option<IdempotencyKey>,
     /// What it says about its progress, if its first request wanted to know.
     pub(super) telling: Option<Telling>,
 }
@@ -60,24 +62,29 @@ impl Served {
         shared: &Arc<Shared>,
         caller: &Caller,
         meta: Map<String, Value>,
-        asked: Asked,
+        mut asked: Asked,
         stops: Stops,
         kinds: Kinds,
         telling: Option<Telling>,
     ) -> Self {
+        let catalogue = shared.catalogue();
+        if let Ok(key @ None) = &mut asked.key {
+            *key = made_key(&shared.desk, catalogue.by_operation(&asked.operation));
+        }
+        let key = asked.key.as_ref().ok().cloned().flatten();
         let made = Made::of(caller, &asked);
         let questions = Arc::new(Questions::new(kinds));
         let progress = telling.as_ref().map(|(teller, _)| teller.clone());
         let (shared, caller) = (shared.clone(), caller.clone());
         let (with, person) = (stops.clone(), questions.clone());
         let work = async move {
-            let catalogue = shared.catalogue();
             let entry = catalogue.by_operation(&asked.operation);
             let errand = Errand::with(&shared.desk, &caller, &meta, with);
             let performed = errand.perform(entry, asked, progress, Some(person));
             performed.await.into_result(entry)
         };
         let mut served = Self::over(Box::pin(work), questions, made, stops);
+        served.key = key;
         served.telling = telling;
         served
     }
@@ -94,6 +101,7 @@ impl Served {
             stops,
             stops_when_dropped: false,
             made,
+            key: None,
             telling: None,
         }
     }

@@ -68,7 +68,7 @@ impl<'a> Turn<'a> {
         asked: Asked,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(back) = &self.back {
-            return Box::pin(self.resumed(asked, back)).await;
+            return Box::pin(self.resumed(entry, asked, back)).await;
         }
         let client = self.context.client_capabilities();
         if let Some(kinds) = client.as_ref().and_then(Kinds::of) {
@@ -111,23 +111,30 @@ impl<'a> Turn<'a> {
     }
 
     /// Refuses to come back to a tool whose calls never wait for replies.
-    pub(super) fn refuse_return_to(&self, tool: &str) -> Result<(), ErrorData> {
+    pub(super) fn refuse_return_to(&self, tool: &str, changes: bool) -> Result<(), ErrorData> {
         self.back.as_ref().map_or(Ok(()), |back| {
             let call = CallRequest::from_wire(tool, json!({}));
-            Err(self.not_resumed(call, back.in_vain()))
+            Err(self.not_resumed(call, back.in_vain().failure(changes)))
         })
     }
 
     /// Goes on with a call that waited for replies.
-    async fn resumed(&self, asked: Asked, back: &Return) -> Result<CallToolResponse, ErrorData> {
+    async fn resumed(
+        &self,
+        entry: Option<&Entry>,
+        asked: Asked,
+        back: &Return,
+    ) -> Result<CallToolResponse, ErrorData> {
         let parked = &self.server.shared.parked;
         let resumed = match is_stateless(self.context) {
             true => parked.resume(&Made::of(self.caller(), &asked), back),
             false => Err(back.in_vain()),
         };
-        let served = resumed.map_err(|failure| {
+        let served = resumed.map_err(|refused| {
             let call = CallRequest::from_wire(asked.operation, asked.input);
-            self.not_resumed(call, failure)
+            // What is no longer there may have been there when it was called.
+            let changes = entry.is_none_or(|entry| entry.changes);
+            self.not_resumed(call, refused.failure(changes))
         })?;
         let telling = served.telling.clone();
         let words = telling.and_then(|telling| Words::again(telling, self.context));

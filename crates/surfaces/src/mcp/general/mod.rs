@@ -114,7 +114,7 @@ impl General {
         input: Value,
     ) -> Result<CallToolResponse, ErrorData> {
         if self != Self::Call {
-            turn.refuse_return_to(self.name())?;
+            turn.refuse_return_to(self.name(), self == Self::Batch)?;
         }
         let mut problems = Problems::default();
         let arguments = Arguments::of(input, "", &mut problems);

@@ -56,7 +56,7 @@ fn calls() -> Arc<ParkedCalls> {
 
 /// Where the violation is that a return is refused with.
 fn refused(calls: &ParkedCalls, made: &Made, back: Return) -> String {
-    let failure = calls.resume(made, &back).unwrap_err();
+    let failure = calls.resume(made, &back).unwrap_err().failure(false);
     assert_eq!(failure.code().as_str(), "INVALID_INPUT");
     failure.violations()[0].pointer.clone()
 }

@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 use super::asking::{ask, is_refused, modern};
 use super::wire::{Wire, request};
 use super::*;
-use crate::mcp::HttpSettings;
+use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
 
 #[tokio::test]
 async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
@@ -80,6 +80,46 @@ async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
     let batch = json!({"name": "batch", "arguments": calls, "requestState": "s"});
     let refused = modern(&four, batch, json!({})).await;
     assert!(is_refused(&refused), "{refused}");
+    begins.close();
+    assert_eq!(begins.len(), 2);
+}
+
+#[tokio::test]
+async fn whose_answer_was_lost_asks_for_the_outcome_and_does_nothing_twice() {
+    let (began, mut begins) = mpsc::unbounded_channel();
+    let counted = move |context: Context, input: Arc<Value>| {
+        began.send(()).unwrap();
+        ask(context, input)
+    };
+    let builder = Registry::builder()
+        .register(query("test/ask"), counted.clone())
+        .register(mutation("test/book"), counted);
+    let wire = Wire::to(desk(builder), HttpSettings::default()).await;
+    for (tool, effect, anew) in [
+        ("test__ask", json!("none"), true),
+        ("test__book", json!("unknown"), false),
+    ] {
+        let first = json!({"name": tool, "arguments": {}});
+        let asked = modern(&wire, first.clone(), json!({})).await;
+        let key = &asked["_meta"][IDEMPOTENCY_RESULT_META_KEY]["key"];
+        assert_eq!(key.is_string(), !anew, "{asked}");
+        let mut back = first.clone();
+        back["requestState"] = asked["requestState"].clone();
+        let reply = json!({"action": "accept", "content": {"name": "Ada"}});
+        back["inputResponses"] = json!({"question_1": reply});
+        let answer = modern(&wire, back.clone(), json!({})).await;
+        let refused = modern(&wire, back, json!({})).await;
+        assert!(is_refused(&refused), "{refused}");
+        assert_eq!(refused["data"]["panpan"]["effect"], effect, "{refused}");
+        assert_eq!(refused.to_string().contains("anew"), anew, "{refused}");
+        if !anew {
+            assert!(refused.to_string().contains(IDEMPOTENCY_RESULT_META_KEY));
+            let again = modern(&wire, first, json!({IDEMPOTENCY_META_KEY: key})).await;
+            assert_eq!(again["structuredContent"], answer["structuredContent"]);
+            let told = &again["_meta"][IDEMPOTENCY_RESULT_META_KEY];
+            assert_eq!((&told["key"], &told["replayed"]), (key, &json!(true)));
+        }
+    }
     begins.close();
     assert_eq!(begins.len(), 2);
 }
