@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
-use panpan_runtime::{BoxFuture, IdempotencyKey, Progress, ReportProgress, Unasked};
+use panpan_runtime::{
+    BoxFuture, CancellationToken, IdempotencyKey, Progress, ReportProgress, Unasked,
+};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ElicitRequest,
@@ -120,18 +122,27 @@ impl Served {
         }
     }
 
-    /// Runs to its end, and asks through the session meanwhile.
-    pub(super) async fn asking_through(mut self, peer: &Peer<RoleServer>) -> CallToolResponse {
+    /// Runs to its end, and asks through the session meanwhile, but nobody any more at `stopping`.
+    pub(super) async fn asking_through(
+        mut self,
+        peer: &Peer<RoleServer>,
+        stopping: &CancellationToken,
+    ) -> CallToolResponse {
         loop {
-            let open = match self.questions.during(&mut self.work).await {
-                First::Done(result) => return self.ended(result),
-                First::Asked(open) => open,
+            let first = self.questions.during(&mut self.work);
+            let open = match stopping.run_until_cancelled(first).await {
+                Some(First::Done(result)) => return self.ended(result),
+                Some(First::Asked(open)) => open,
+                None => break,
             };
-            let asking = join_all(open.into_iter().map(|it| put(it, peer)));
+            let asking = join_all(open.into_iter().map(|it| put(it, peer, stopping)));
             if let Either::Left((result, _)) = select(&mut self.work, pin!(asking)).await {
                 return self.ended(result);
             }
         }
+        self.questions.close(Unasked::Stopping);
+        let result = (&mut self.work).await;
+        self.ended(result)
     }
 
     fn ended(&mut self, result: CallToolResult) -> CallToolResponse {
@@ -142,7 +153,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.questions.close();
+        self.questions.close(Unasked::Gone);
         if self.stops_when_dropped {
             self.stops.all.cancel();
         }
@@ -159,26 +170,25 @@ impl fmt::Debug for Served {
 
 /// Puts a question to a client, in the stream of the request that is being served. Called in the task of
 /// that request, by which the library knows the stream.
-async fn put(mut open: Open, peer: &Peer<RoleServer>) {
+async fn put(mut open: Open, peer: &Peer<RoleServer>, stopping: &CancellationToken) {
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(open.asked.clone()));
     let options = PeerRequestOptions::no_options();
     let Ok(handle) = peer.send_request_with_option(request, options).await else {
         return open.end(Err(Unasked::Gone));
     };
     let id = handle.id.clone();
-    let said = tokio::select! {
-        answered = handle.await_response() => match answered {
+    let why = tokio::select! {
+        answered = handle.await_response() => return open.end(match answered {
             Ok(ClientResult::ElicitResult(result)) => Ok(reply(result)),
             Ok(_) | Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
             Err(_) => Err(Unasked::Gone),
-        },
-        () = open.given_up() => {
-            let reason = Some("nobody waits for the reply any more".to_owned());
-            let notice = CancelledNotificationParam::new(Some(id), reason);
-            // A client that has left shows nothing any more.
-            let _ = peer.notify_cancelled(notice).await;
-            Err(Unasked::Gone)
-        }
+        }),
+        () = open.given_up() => Unasked::Gone,
+        () = stopping.cancelled() => Unasked::Stopping,
     };
-    open.end(said);
+    open.end(Err(why));
+    let reason = Some("nobody waits for the reply any more".to_owned());
+    let notice = CancelledNotificationParam::new(Some(id), reason);
+    // A client that has left shows nothing any more.
+    let _ = peer.notify_cancelled(notice).await;
 }

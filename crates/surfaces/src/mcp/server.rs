@@ -29,6 +29,7 @@ pub(super) struct Shared {
     pub(super) desk: Desk,
     tools: Tools,
     form: ToolForm,
+    pub(super) stopping: CancellationToken,
     pub(super) shutdown: CancellationToken,
     pub(super) parked: Arc<ParkedCalls>,
 }
@@ -46,7 +47,7 @@ pub(super) struct Server {
 }
 
 impl Shared {
-    /// Calls that wait for a reply are stopped at `stopping`, everything else at `shutdown`.
+    /// From `stopping` on nobody is asked and no call waits for a reply; everything ends at `shutdown`.
     pub(super) fn new(
         desk: Desk,
         form: ToolForm,
@@ -57,7 +58,8 @@ impl Shared {
             desk,
             tools: Tools::default(),
             form,
-            parked: ParkedCalls::new(stopping),
+            parked: ParkedCalls::new(stopping.clone()),
+            stopping,
             shutdown,
         })
     }

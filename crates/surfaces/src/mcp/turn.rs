@@ -105,7 +105,7 @@ impl<'a> Turn<'a> {
             let work = served.until_asked(&self.server.shared.parked);
             self.telling(words, work).await
         } else {
-            let work = served.asking_through(&self.context.peer);
+            let work = served.asking_through(&self.context.peer, &self.server.shared.stopping);
             self.telling(words, work).await
         }
     }

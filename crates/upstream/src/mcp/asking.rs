@@ -84,7 +84,7 @@ impl Missed {
                     "Give what it asks for as arguments, or call it with an MCP client that shows \
                      such questions to a person (elicitation)"
                 }
-                Unasked::Full | Unasked::Silence | Unasked::Gone => {
+                Unasked::Full | Unasked::Silence | Unasked::Gone | Unasked::Stopping => {
                     "Call it again when a person is there to answer"
                 }
             }])

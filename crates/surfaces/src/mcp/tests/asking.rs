@@ -216,6 +216,21 @@ async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_
     assert_eq!(answer.outcome.unwrap_err().code().as_str(), "ERR_CANCELLED");
 }
 
+#[tokio::test]
+async fn a_server_that_stops_takes_back_what_it_asks_in_sessions_and_asks_nothing_more() {
+    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let session = wire.session_with(json!({"elicitation": {}})).await;
+    let call = json!({"name": "test__book", "arguments": {"times": 2}});
+    let mut stream = session.post(&request("tools/call", call)).await;
+    let asked = stream.next().await.unwrap();
+    assert_eq!(asked["method"], json!("elicitation/create"));
+    wire.stopping.cancel();
+    let answer = stream.message().await;
+    let told = &answer["result"]["structuredContent"]["told"];
+    let stopping = Unasked::Stopping.to_string();
+    assert_eq!(*told, json!([stopping, stopping]), "{answer}");
+}
+
 /// A client whose person is still thinking when the question is taken back.
 struct Thinking(mpsc::UnboundedSender<()>);
 
