@@ -80,6 +80,7 @@ impl Missed {
                 json!({"message": asked, "unanswered": why.to_string()}),
             )
             .with_actions([match why {
+                Unasked::Large => "Give what it asks for as arguments",
                 Unasked::Nobody | Unasked::Kind => {
                     "Give what it asks for as arguments, or call it with an MCP client that shows \
                      such questions to a person (elicitation)"
