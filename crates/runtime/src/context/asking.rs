@@ -64,6 +64,11 @@ impl Context {
         }
     }
 
+    /// Whether a person is being asked now.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.waited().open > 0
+    }
+
     /// How much longer an attempt may go on whose time seemed to be over.
     pub(crate) fn more_time_ms(&self) -> Option<u64> {
         let waited = *self.waited();

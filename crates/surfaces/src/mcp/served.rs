@@ -135,8 +135,13 @@ impl Served {
                 Some(First::Asked(open)) => open,
                 None => break,
             };
-            let asking = join_all(open.into_iter().map(|it| put(it, peer, stopping)));
-            if let Either::Left((result, _)) = select(&mut self.work, pin!(asking)).await {
+            let ended = CancellationToken::new();
+            let put = |open| put(open, peer, stopping, &ended);
+            let asking = pin!(join_all(open.into_iter().map(put)));
+            if let Either::Left((result, asking)) = select(&mut self.work, asking).await {
+                // What is still shown is taken back before the answer, behind which nobody may listen.
+                ended.cancel();
+                asking.await;
                 return self.ended(result);
             }
         }
@@ -170,7 +175,12 @@ impl fmt::Debug for Served {
 
 /// Puts a question to a client, in the stream of the request that is being served. Called in the task of
 /// that request, by which the library knows the stream.
-async fn put(mut open: Open, peer: &Peer<RoleServer>, stopping: &CancellationToken) {
+async fn put(
+    mut open: Open,
+    peer: &Peer<RoleServer>,
+    stopping: &CancellationToken,
+    ended: &CancellationToken,
+) {
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(open.asked.clone()));
     let options = PeerRequestOptions::no_options();
     let Ok(handle) = peer.send_request_with_option(request, options).await else {
@@ -184,6 +194,7 @@ async fn put(mut open: Open, peer: &Peer<RoleServer>, stopping: &CancellationTok
             Err(_) => Err(Unasked::Gone),
         }),
         () = open.given_up() => Unasked::Gone,
+        () = ended.cancelled() => Unasked::Gone,
         () = stopping.cancelled() => Unasked::Stopping,
     };
     open.end(Err(why));

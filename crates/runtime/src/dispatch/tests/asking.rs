@@ -3,6 +3,7 @@
 use super::*;
 use crate::handler::{AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply};
 use crate::handler::{QUESTION_BYTES_LIMIT, Unasked, Wanted};
+use crate::retry::Upstream;
 
 const MINUTE_MS: u64 = 60_000;
 const QUESTION: &str = "which of the two is meant";
@@ -108,6 +109,54 @@ async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
             let found = answer(takes_ms, timeout_ms, name, input.clone()).await;
             assert_eq!(found, expected, "{name} {takes_ms} {timeout_ms:?} {input}");
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_whose_time_was_over_learns_that_a_person_was_asked() {
+    for (takes_ms, expected) in [
+        (
+            MINUTE_MS,
+            "operation test/run did not answer within 30000 ms: a person was still being asked",
+        ),
+        (0, "operation test/run did not answer within 1000 ms"),
+    ] {
+        let person = Person {
+            takes_ms,
+            ..Person::default()
+        };
+        let request = CallRequest {
+            person: Some(Arc::new(person)),
+            timeout_ms: Some(MINUTE_MS / 2),
+            ..CallRequest::from_wire("test/run", json!({"works_ms": MINUTE_MS}))
+        };
+        let answer = house().dispatcher.dispatch(request).await;
+        assert_eq!(answer.outcome.unwrap_err().message(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
+    let upstream = Arc::new(Upstream::named("api"));
+    let registration = Registration::new(query(), asking).behind(upstream);
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    for _ in 0..20 {
+        let person = Person {
+            takes_ms: MINUTE_MS,
+            ..Person::default()
+        };
+        let request = CallRequest {
+            person: Some(Arc::new(person)),
+            timeout_ms: Some(1000),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let failure = house
+            .dispatcher
+            .dispatch(request)
+            .await
+            .outcome
+            .unwrap_err();
+        assert_eq!(failure.code().as_str(), "TIMEOUT");
     }
 }
 

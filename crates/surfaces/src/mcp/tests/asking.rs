@@ -11,9 +11,10 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RequestContext};
 use rmcp::{ErrorData, RoleClient};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::{Notify, mpsc};
 
-use super::wire::{CAPABILITIES, Wire, request};
+use super::wire::{CAPABILITIES, Wire, initialize, request};
 use super::*;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
 
@@ -270,4 +271,46 @@ async fn a_client_is_told_that_nobody_waits_for_a_reply_any_more() {
         _ = call => panic!("it never ends"),
         heard = hears.recv() => heard.unwrap(),
     }
+}
+
+#[tokio::test]
+async fn what_is_still_asked_when_a_call_ends_is_taken_back_before_its_answer() {
+    let finish = Arc::new(Notify::new());
+    let finished = finish.clone();
+    let answers_anyway = move |context: Context, input: Arc<Value>| {
+        let finished = finished.clone();
+        async move {
+            tokio::spawn(ask(context, input));
+            finished.notified().await;
+            Ok::<_, Failure>(json!({}))
+        }
+    };
+    let builder = Registry::builder().register(query("test/ask"), answers_anyway);
+    let (input, mut output) = tokio::io::split(served(desk(builder)));
+    let mut lines = BufReader::new(input).lines();
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let call = request("tools/call", json!({"name": "test__ask", "arguments": {}}));
+    for message in [initialize(json!({"elicitation": {}})), initialized, call] {
+        let line = format!("{message}\n");
+        output.write_all(line.as_bytes()).await.unwrap();
+    }
+    let mut next = async || -> Value {
+        let line = lines.next_line().await.unwrap().unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    assert_eq!(
+        next().await["result"]["serverInfo"]["name"],
+        json!("panpan")
+    );
+    let asked = next().await;
+    assert_eq!(asked["method"], json!("elicitation/create"));
+    finish.notify_one();
+    let notice = next().await;
+    assert_eq!(
+        notice["method"],
+        json!("notifications/cancelled"),
+        "{notice}"
+    );
+    assert_eq!(notice["params"]["requestId"], asked["id"]);
+    assert_eq!(next().await["result"]["isError"], json!(false));
 }
