@@ -54,7 +54,7 @@ pub enum Reply {
 /// Why nobody said anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unasked {
-    /// The protocol of the call has no way to ask, or the client cannot show questions.
+    /// The protocol of the call has no way to ask, or the client cannot show questions or answer them.
     #[error("the caller cannot be asked")]
     Nobody,
     /// The client shows other questions, but none like this.

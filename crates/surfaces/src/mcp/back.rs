@@ -61,10 +61,11 @@ impl Return {
             None => None,
         };
         let given = given.ok_or_else(|| Violation::missing(place.clone()))?;
-        let result = ElicitResult::deserialize(given);
-        result
-            .map(reply)
-            .map_err(|_| Violation::value(place, "not the result of an elicitation"))
+        let Ok(result) = ElicitResult::deserialize(given) else {
+            return Err(Violation::value(place, "not the result of an elicitation"));
+        };
+        let place = joined(&place, "content");
+        reply(result).ok_or_else(|| Violation::value(place, "not an object"))
     }
 
     /// Why nothing comes of it where no call ever waits.

@@ -169,16 +169,16 @@ fn asked(Question { message, wanted }: Question) -> Option<ElicitRequestParams> 
     serde_json::from_value(asked).ok()
 }
 
-/// What a person said, in the words of the protocol.
-pub(super) fn reply(result: ElicitResult) -> Reply {
-    match result.action {
-        ElicitationAction::Accept => Reply::Accepted(match result.content {
-            Some(Value::Object(values)) => values,
-            _ => Map::new(),
-        }),
-        ElicitationAction::Decline => Reply::Declined,
+/// What a person said, in the words of the protocol; `None` if they agreed to something that is no form.
+pub(super) fn reply(result: ElicitResult) -> Option<Reply> {
+    Some(match (result.action, result.content) {
+        (ElicitationAction::Accept, Some(Value::Object(values))) => Reply::Accepted(values),
+        // Whoever visited an address gives no values.
+        (ElicitationAction::Accept, None) => Reply::Accepted(Map::new()),
+        (ElicitationAction::Accept, Some(_)) => return None,
+        (ElicitationAction::Decline, _) => Reply::Declined,
         _ => Reply::Cancelled,
-    }
+    })
 }
 
 #[cfg(test)]

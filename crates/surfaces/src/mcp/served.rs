@@ -189,7 +189,7 @@ async fn put(
     let id = handle.id.clone();
     let why = tokio::select! {
         answered = handle.await_response() => return open.end(match answered {
-            Ok(ClientResult::ElicitResult(result)) => Ok(reply(result)),
+            Ok(ClientResult::ElicitResult(result)) => reply(result).ok_or(Unasked::Nobody),
             Ok(_) | Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
             Err(_) => Err(Unasked::Gone),
         }),

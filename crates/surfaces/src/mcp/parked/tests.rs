@@ -76,6 +76,8 @@ async fn a_call_goes_on_once_for_its_caller_and_its_arguments() {
     };
     let unknown = "/requestState";
     let missing = "/inputResponses/question_1";
+    let content = "/inputResponses/question_1/content";
+    let said = |content| json!({"question_1": {"action": "accept", "content": content}});
     for (made, back, expected) in [
         (&ann, back("00", accepted()), unknown),
         (&ann, back("", accepted()), unknown),
@@ -88,6 +90,8 @@ async fn a_call_goes_on_once_for_its_caller_and_its_arguments() {
             back(&state, json!({"question_1": {"action": "perhaps"}})),
             missing,
         ),
+        (&ann, back(&state, said(json!([1]))), content),
+        (&ann, back(&state, said(json!("Ada"))), content),
     ] {
         assert_eq!(refused(&calls, made, back), expected);
     }

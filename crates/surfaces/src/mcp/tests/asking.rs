@@ -110,6 +110,21 @@ async fn the_person_behind_a_pipe_is_asked_in_both_versions() {
 }
 
 #[tokio::test]
+async fn a_session_that_agrees_to_no_form_has_not_answered() {
+    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let session = wire.session_with(json!({"elicitation": {}})).await;
+    let call = json!({"name": "test__ask", "arguments": {}});
+    let mut stream = session.post(&request("tools/call", call)).await;
+    let asked = stream.next().await.unwrap();
+    let result = json!({"action": "accept", "content": ["Ada"]});
+    let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    assert_eq!(session.post(&reply).await.status, 202);
+    let answer = stream.message().await;
+    let told = &answer["result"]["structuredContent"]["told"];
+    assert_eq!(*told, json!([Unasked::Nobody.to_string()]), "{answer}");
+}
+
+#[tokio::test]
 async fn a_session_is_asked_in_the_stream_of_the_call() {
     let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
     let session = wire.session_with(json!({"elicitation": {}})).await;
