@@ -9,6 +9,7 @@ mod pipe;
 mod returning;
 mod stopping;
 mod support;
+mod taking_back;
 mod telling;
 mod wire;
 
