@@ -35,8 +35,9 @@ pub use dispatch::{
     UNKNOWN_OPERATION, absent,
 };
 pub use handler::{
-    AskPerson, BoxFuture, BoxStream, Handler, Progress, QUESTIONS_WAIT_LIMIT_MS, Question,
-    Reconcile, Reconciled, Reply, ReportProgress, StreamHandler, Typed, Unasked, Wanted, untyped,
+    AskPerson, BoxFuture, BoxStream, Handler, Progress, QUESTION_BYTES_LIMIT,
+    QUESTIONS_WAIT_LIMIT_MS, Question, Reconcile, Reconciled, Reply, ReportProgress, StreamHandler,
+    Typed, Unasked, Wanted, untyped,
 };
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::{Identity, WATCH_SCOPE};

@@ -41,10 +41,14 @@ impl Context {
     /// Asks the person behind the call, and waits for what they say, but not beyond the attempt and in all
     /// no longer than [`QUESTIONS_WAIT_LIMIT_MS`].
     ///
-    /// What is secret in the message is removed, as it is from words about progress. Neither the question
+    /// A question larger than [`QUESTION_BYTES_LIMIT`](crate::QUESTION_BYTES_LIMIT) is not asked. What is
+    /// secret in the message is removed, as it is from words about progress. Neither the question
     /// nor the reply is recorded.
     pub async fn ask(&self, mut question: Question) -> Result<Reply, Unasked> {
         let person = self.0.call.person.as_ref().ok_or(Unasked::Nobody)?;
+        if !question.fits() {
+            return Err(Unasked::Large);
+        }
         let left_ms = QUESTIONS_WAIT_LIMIT_MS.saturating_sub(self.waited_ms(self.now()));
         if left_ms == 0 {
             return Err(Unasked::Silence);
@@ -58,6 +62,11 @@ impl Context {
             Some(Either::Right(_)) => Err(Unasked::Silence),
             None => Err(Unasked::Gone),
         }
+    }
+
+    /// Whether a person is being asked now.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.waited().open > 0
     }
 
     /// How much longer an attempt may go on whose time seemed to be over.

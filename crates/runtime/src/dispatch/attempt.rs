@@ -32,6 +32,8 @@ pub(super) enum Ended<T> {
     Returned(Result<T, Failure>),
     Panicked(String),
     TimedOut,
+    /// The time its caller stated was over while a person was asked.
+    Unanswered,
     Aborted,
 }
 
@@ -124,6 +126,11 @@ pub(super) async fn attempt(
             let failure = timed_out(operation, claimed.is_harmless(), timeout_ms);
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
+        Ended::Unanswered => {
+            let stated_ms = call.timeout_ms.unwrap_or(timeout_ms);
+            let failure = unanswered(operation, claimed.is_harmless(), stated_ms);
+            Err(Raised::by_gateway(failure, Some(operation.clone())))
+        }
         Ended::Aborted => {
             let failure = cancelled(operation, effect_when_cut(operation));
             Err(Raised::by_gateway(failure, Some(operation.clone())))
@@ -131,14 +138,14 @@ pub(super) async fn attempt(
     }
 }
 
-/// What a run tells about the service behind the operation. One that was stopped on purpose, or by a
-/// defect of the handler, tells nothing.
+/// What a run tells about the service behind the operation. One that was stopped on purpose, by a defect of
+/// the handler, or by a person who took their time, tells nothing.
 fn judge<T>(permitted: Permitted<'_>, ended: &Ended<T>, now: Timestamp) {
     match ended {
         Ended::Returned(Ok(_)) => permitted.answered(),
         Ended::Returned(Err(failure)) => permitted.ended_with(failure, now),
         Ended::TimedOut => permitted.failed(now),
-        Ended::Panicked(_) | Ended::Aborted => drop(permitted),
+        Ended::Unanswered | Ended::Panicked(_) | Ended::Aborted => drop(permitted),
     }
 }
 
@@ -193,6 +200,7 @@ async fn race<T>(
         while timer.as_mut().poll(task).is_ready() {
             match context.more_time_ms() {
                 Some(more_ms) => *timer = clock.sleep(more_ms),
+                None if context.is_asking() => return Poll::Ready(Ended::Unanswered),
                 None => return Poll::Ready(Ended::TimedOut),
             }
         }
@@ -257,6 +265,12 @@ fn timed_out(operation: &Operation, harmless: bool, timeout_ms: u64) -> Failure 
         ))
         .with_detail("timeout_ms", timeout_ms)
         .with_effect(effect_when_cut(operation))
+}
+
+fn unanswered(operation: &Operation, harmless: bool, stated_ms: u64) -> Failure {
+    let failure = timed_out(operation, harmless, stated_ms);
+    let told = format!("{}: a person was still being asked", failure.message());
+    failure.with_message(told)
 }
 
 /// The failure of a call that was stopped on purpose.

@@ -95,7 +95,9 @@ async fn ask(
             failure.message()
         )),
         Ended::Panicked(said) => Err(format!("panic while reconciling: {said}")),
-        Ended::TimedOut => Err(format!("reconciling took longer than {timeout_ms} ms")),
+        Ended::TimedOut | Ended::Unanswered => {
+            Err(format!("reconciling took longer than {timeout_ms} ms"))
+        }
         Ended::Aborted => Err("reconciling was aborted".to_owned()),
     }
 }

@@ -19,7 +19,9 @@ use serde_json::Value;
 use crate::context::Context;
 
 pub use progress::{Progress, ReportProgress};
-pub use question::{AskPerson, QUESTIONS_WAIT_LIMIT_MS, Question, Reply, Unasked, Wanted};
+pub use question::{
+    AskPerson, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS, Question, Reply, Unasked, Wanted,
+};
 pub use typed::Typed;
 
 /// A future on the heap, so that traits with async methods can be objects.

@@ -55,6 +55,15 @@ pub(super) fn idempotency(answer: &Answer, key: &IdempotencyKey) -> Value {
     idempotency
 }
 
+/// What is said of a key in the `_meta` of an answer to a call that has not ended.
+pub(super) fn not_ended(key: &IdempotencyKey) -> MetaObject {
+    let idempotency = json!({"key": key.as_str(), "replayed": false});
+    MetaObject(Map::from_iter([(
+        IDEMPOTENCY_RESULT_META_KEY.to_owned(),
+        idempotency,
+    )]))
+}
+
 /// The result for an output: as text for clients that read text, structured for those that read that.
 pub(super) fn success(output: Value) -> CallToolResult {
     let (text, structured) = match output {

@@ -111,9 +111,7 @@ impl<'a> Errand<'a> {
             Ok(stated) => stated,
             Err(failure) => return self.refused(call, failure),
         };
-        let changes = entry.is_some_and(|entry| entry.changes);
-        let made = || changes.then(|| self.desk.dispatcher().new_key());
-        let key = stated.or_else(made);
+        let key = stated.or_else(|| made_key(self.desk, entry));
         let stop = match key {
             Some(_) => &self.stops.all,
             None => &self.stops.without_key,
@@ -130,6 +128,12 @@ impl<'a> Errand<'a> {
         let answer = self.desk.refuse(Surface::Mcp, call, failure);
         Performed { answer, key: None }
     }
+}
+
+/// The key of a call that states none, if the operation changes something.
+pub(super) fn made_key(desk: &Desk, entry: Option<&Entry>) -> Option<IdempotencyKey> {
+    let changes = entry.is_some_and(|entry| entry.changes);
+    changes.then(|| desk.dispatcher().new_key())
 }
 
 impl Performed {

@@ -13,8 +13,8 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
+use super::back::Return;
 use super::library::{lent, listed, whole};
-use super::parked::Return;
 use super::server::{Server, shown};
 use super::turn::is_stateless;
 
@@ -187,10 +187,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = Value::Object(request.arguments.unwrap_or_default());
-        let back = request.request_state.map(|state| Return {
-            state,
-            replies: request.input_responses.unwrap_or_default(),
-        });
+        let replies = request.input_responses.map(Value::from_iter);
+        let back = Return::of(request.request_state.map(Value::from), replies);
         // The library moves the future of a request from hand to hand; it is moved by its address.
         Box::pin(self.call(&request.name, input, back, &context)).await
     }
@@ -211,9 +209,10 @@ impl ServerHandler for Server {
             let message = "tools/call needs the name of a tool, as a string";
             return Err(ErrorData::invalid_params(message, None));
         };
-        let input = params.get_mut("arguments").map(Value::take);
-        let input = input.unwrap_or_else(|| json!({}));
-        let mut result = Box::pin(self.call(&name, input, None, &context)).await?;
+        let mut stated = |name: &str| params.get_mut(name).map(Value::take);
+        let input = stated("arguments").unwrap_or_else(|| json!({}));
+        let back = Return::of(stated("requestState"), stated("inputResponses"));
+        let mut result = Box::pin(self.call(&name, input, back, &context)).await?;
         if let CallToolResponse::Complete(result) = &mut result
             && !is_stateless(&context)
         {

@@ -61,7 +61,8 @@ pub struct HttpService {
 }
 
 /// Serves the operations as tools to HTTP requests, until `shutdown`. When `stopping` fires before, calls
-/// that wait for somebody to come back are stopped, so that nobody waits for them.
+/// that wait for somebody to come back are stopped and open questions are taken back, so that nobody waits
+/// for them.
 pub fn http_service(
     desk: Desk,
     settings: HttpSettings,

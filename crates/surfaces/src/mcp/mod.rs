@@ -5,6 +5,7 @@
 
 mod answer;
 mod arguments;
+mod back;
 mod call;
 mod changes;
 mod content;

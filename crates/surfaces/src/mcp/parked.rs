@@ -8,17 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::{Failure, codes};
-use panpan_runtime::{CancellationToken, Reply, Unasked};
-use rmcp::model::{
-    ElicitRequest, ElicitResult, InputRequest, InputRequests, InputRequiredResult, InputResponses,
-};
-use serde::Deserialize;
+use panpan_runtime::{CancellationToken, Unasked};
+use rmcp::model::{ElicitRequest, InputRequest, InputRequests, InputRequiredResult};
 use tokio::task::AbortHandle;
 
-use super::questions::{Open, reply};
+use super::answer;
+use super::back::{Refused, Return};
+use super::questions::Open;
 use super::served::{Made, Served};
 use crate::limits::{Permit, Room};
 
@@ -33,13 +29,6 @@ pub const PARKED_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// How many random bytes name a parked call.
 const STATE_BYTES: usize = 32;
-
-/// What a client sends along when it comes back.
-#[derive(Clone, Debug)]
-pub(super) struct Return {
-    pub(super) state: String,
-    pub(super) replies: InputResponses,
-}
 
 /// All calls that wait for a reply.
 #[derive(Debug)]
@@ -102,6 +91,7 @@ impl ParkedCalls {
             .iter()
             .map(|(name, open)| (name.clone(), request(open)));
         let asked: InputRequests = asked.collect();
+        let meta = served.key.as_ref().map(answer::not_ended);
         served.stops_when_dropped = true;
         // Held while the end is arranged, so that it cannot come first.
         let mut calls = self.calls();
@@ -112,17 +102,20 @@ impl ParkedCalls {
             _permit: permit,
         };
         calls.insert(state.clone(), parked);
-        Ok(InputRequiredResult::new(Some(asked), Some(state)))
+        let mut asked = InputRequiredResult::new(Some(asked), Some(state));
+        asked.meta = meta;
+        Ok(asked)
     }
 
     /// The call somebody comes back to, with its questions answered. Whatever is wrong with that, the call
     /// goes on waiting.
-    pub(super) fn resume(&self, made: &Made, back: Return) -> Result<Served, Failure> {
+    pub(super) fn resume(&self, made: &Made, back: &Return) -> Result<Served, Refused> {
+        let state = back.state()?;
         let mut calls = self.calls();
-        let parked = calls.get(&back.state);
+        let parked = calls.get(state);
         let parked = parked.filter(|parked| parked.served.made == *made);
-        let replies = replies(parked.ok_or_else(unknown)?, back.replies)?;
-        let parked = calls.remove(&back.state).ok_or_else(unknown)?;
+        let replies = back.replies(parked.ok_or(Refused::Unknown)?.open.keys())?;
+        let parked = calls.remove(state).ok_or(Refused::Unknown)?;
         drop(calls);
         parked.end.abort();
         for (open, reply) in parked.open.into_values().zip(replies) {
@@ -155,39 +148,6 @@ fn new_state() -> Option<String> {
     let mut random = [0; STATE_BYTES];
     getrandom::fill(&mut random).ok()?;
     Some(random.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// A reply to every question, in the order of the questions.
-fn replies(parked: &Parked, mut given: InputResponses) -> Result<Vec<Reply>, Failure> {
-    let mut read = |name: &String| {
-        let place = joined("/inputResponses", name);
-        let given = given.remove(name);
-        let given = given.ok_or_else(|| Violation::missing(place.clone()))?;
-        let result = ElicitResult::deserialize(given);
-        result
-            .map(reply)
-            .map_err(|_| Violation::value(place, "not the result of an elicitation"))
-    };
-    let read: Result<Vec<Reply>, Violation> = parked.open.keys().map(&mut read).collect();
-    read.map_err(|violation| {
-        Failure::new(codes::INVALID_INPUT)
-            .with_message("not every question of the tool has a reply")
-            .with_violation(violation)
-            .with_actions([
-                "Repeat the call with the same requestState and a reply to every question",
-            ])
-    })
-}
-
-/// The same for whatever is wrong, so that nobody learns which calls wait.
-fn unknown() -> Failure {
-    let reason = "no call of this tool with these arguments waits for a reply under this state";
-    Failure::new(codes::INVALID_INPUT)
-        .with_message(format!(
-            "{reason}: it was answered already, or given up, or is somebody else's"
-        ))
-        .with_violation(Violation::value("/requestState", reason))
-        .with_actions(["Call the tool anew, without requestState"])
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ pub(super) struct Questions {
 struct State {
     waiting: Vec<Open>,
     waker: Option<Waker>,
-    /// Whether nobody takes questions up any more.
-    closed: bool,
+    /// Why nobody takes questions up any more.
+    closed: Option<Unasked>,
 }
 
 /// A question that was taken up; dropping it says that nobody answered.
@@ -99,11 +99,13 @@ impl Questions {
         .await
     }
 
-    /// Says to all who ask, now and later, that the caller has left.
-    pub(super) fn close(&self) {
+    /// Says to all who ask, now and later, why nobody answers.
+    pub(super) fn close(&self, why: Unasked) {
         let mut state = self.state();
-        state.closed = true;
-        state.waiting.clear();
+        state.closed.get_or_insert(why);
+        for open in std::mem::take(&mut state.waiting) {
+            open.end(Err(why));
+        }
     }
 
     fn enter(
@@ -115,8 +117,8 @@ impl Questions {
         }
         let asked = asked(question).ok_or(Unasked::Kind)?;
         let mut state = self.state();
-        if state.closed {
-            return Err(Unasked::Gone);
+        if let Some(why) = state.closed {
+            return Err(why);
         }
         if state.waiting.len() >= QUESTIONS_LIMIT {
             return Err(Unasked::Full);
@@ -167,16 +169,16 @@ fn asked(Question { message, wanted }: Question) -> Option<ElicitRequestParams> 
     serde_json::from_value(asked).ok()
 }
 
-/// What a person said, in the words of the protocol.
-pub(super) fn reply(result: ElicitResult) -> Reply {
-    match result.action {
-        ElicitationAction::Accept => Reply::Accepted(match result.content {
-            Some(Value::Object(values)) => values,
-            _ => Map::new(),
-        }),
-        ElicitationAction::Decline => Reply::Declined,
+/// What a person said, in the words of the protocol; `None` if they agreed to something that is no form.
+pub(super) fn reply(result: ElicitResult) -> Option<Reply> {
+    Some(match (result.action, result.content) {
+        (ElicitationAction::Accept, Some(Value::Object(values))) => Reply::Accepted(values),
+        // Whoever visited an address gives no values.
+        (ElicitationAction::Accept, None) => Reply::Accepted(Map::new()),
+        (ElicitationAction::Accept, Some(_)) => return None,
+        (ElicitationAction::Decline, _) => Reply::Declined,
         _ => Reply::Cancelled,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -232,16 +234,19 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_questions_wait_and_none_after_the_caller_left() {
+    fn only_so_many_questions_wait_and_none_once_they_are_closed() {
         let questions = Questions::new(kinds(json!({})).unwrap());
         let waiting: Vec<_> = (0..QUESTIONS_LIMIT)
             .map(|_| questions.enter(flat()).unwrap())
             .collect();
         assert_eq!(questions.enter(flat()).map(drop), Err(Unasked::Full));
-        questions.close();
-        assert_eq!(questions.enter(flat()).map(drop), Err(Unasked::Gone));
+        // The first reason is the one that counts.
+        for why in [Unasked::Stopping, Unasked::Gone] {
+            questions.close(why);
+            assert_eq!(questions.enter(flat()).map(drop), Err(Unasked::Stopping));
+        }
         for mut receiver in waiting {
-            assert!(receiver.try_recv().is_err());
+            assert_eq!(receiver.try_recv(), Ok(Err(Unasked::Stopping)));
         }
     }
 

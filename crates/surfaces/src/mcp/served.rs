@@ -6,7 +6,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
-use panpan_runtime::{BoxFuture, Progress, ReportProgress, Unasked};
+use panpan_runtime::{
+    BoxFuture, CancellationToken, IdempotencyKey, Progress, ReportProgress, Unasked,
+};
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ElicitRequest,
@@ -16,7 +18,7 @@ use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::call::{Asked, Errand, Stops};
+use super::call::{Asked, Errand, Stops, made_key};
 use super::parked::ParkedCalls;
 use super::questions::{First, Kinds, Open, Questions, reply};
 use super::server::Shared;
@@ -33,6 +35,8 @@ pub(super) struct Served {
     /// Whether it is stopped, key or not, when nobody waits for it.
     pub(super) stops_when_dropped: bool,
     pub(super) made: Made,
+    /// What its outcome is kept under, so that it can be asked for whatever becomes of the replies.
+    pub(super) key: Option<IdempotencyKey>,
     /// What it says about its progress, if its first request wanted to know.
     pub(super) telling: Option<Telling>,
 }
@@ -60,24 +64,29 @@ impl Served {
         shared: &Arc<Shared>,
         caller: &Caller,
         meta: Map<String, Value>,
-        asked: Asked,
+        mut asked: Asked,
         stops: Stops,
         kinds: Kinds,
         telling: Option<Telling>,
     ) -> Self {
+        let catalogue = shared.catalogue();
+        if let Ok(key @ None) = &mut asked.key {
+            *key = made_key(&shared.desk, catalogue.by_operation(&asked.operation));
+        }
+        let key = asked.key.as_ref().ok().cloned().flatten();
         let made = Made::of(caller, &asked);
         let questions = Arc::new(Questions::new(kinds));
         let progress = telling.as_ref().map(|(teller, _)| teller.clone());
         let (shared, caller) = (shared.clone(), caller.clone());
         let (with, person) = (stops.clone(), questions.clone());
         let work = async move {
-            let catalogue = shared.catalogue();
             let entry = catalogue.by_operation(&asked.operation);
             let errand = Errand::with(&shared.desk, &caller, &meta, with);
             let performed = errand.perform(entry, asked, progress, Some(person));
             performed.await.into_result(entry)
         };
         let mut served = Self::over(Box::pin(work), questions, made, stops);
+        served.key = key;
         served.telling = telling;
         served
     }
@@ -94,6 +103,7 @@ impl Served {
             stops,
             stops_when_dropped: false,
             made,
+            key: None,
             telling: None,
         }
     }
@@ -112,18 +122,32 @@ impl Served {
         }
     }
 
-    /// Runs to its end, and asks through the session meanwhile.
-    pub(super) async fn asking_through(mut self, peer: &Peer<RoleServer>) -> CallToolResponse {
+    /// Runs to its end, and asks through the session meanwhile, but nobody any more at `stopping`.
+    pub(super) async fn asking_through(
+        mut self,
+        peer: &Peer<RoleServer>,
+        stopping: &CancellationToken,
+    ) -> CallToolResponse {
         loop {
-            let open = match self.questions.during(&mut self.work).await {
-                First::Done(result) => return self.ended(result),
-                First::Asked(open) => open,
+            let first = self.questions.during(&mut self.work);
+            let open = match stopping.run_until_cancelled(first).await {
+                Some(First::Done(result)) => return self.ended(result),
+                Some(First::Asked(open)) => open,
+                None => break,
             };
-            let asking = join_all(open.into_iter().map(|it| put(it, peer)));
-            if let Either::Left((result, _)) = select(&mut self.work, pin!(asking)).await {
+            let ended = CancellationToken::new();
+            let put = |open| put(open, peer, stopping, &ended);
+            let asking = pin!(join_all(open.into_iter().map(put)));
+            if let Either::Left((result, asking)) = select(&mut self.work, asking).await {
+                // What is still shown is taken back before the answer, behind which nobody may listen.
+                ended.cancel();
+                asking.await;
                 return self.ended(result);
             }
         }
+        self.questions.close(Unasked::Stopping);
+        let result = (&mut self.work).await;
+        self.ended(result)
     }
 
     fn ended(&mut self, result: CallToolResult) -> CallToolResponse {
@@ -134,7 +158,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.questions.close();
+        self.questions.close(Unasked::Gone);
         if self.stops_when_dropped {
             self.stops.all.cancel();
         }
@@ -151,26 +175,31 @@ impl fmt::Debug for Served {
 
 /// Puts a question to a client, in the stream of the request that is being served. Called in the task of
 /// that request, by which the library knows the stream.
-async fn put(mut open: Open, peer: &Peer<RoleServer>) {
+async fn put(
+    mut open: Open,
+    peer: &Peer<RoleServer>,
+    stopping: &CancellationToken,
+    ended: &CancellationToken,
+) {
     let request = ServerRequest::ElicitRequest(ElicitRequest::new(open.asked.clone()));
     let options = PeerRequestOptions::no_options();
     let Ok(handle) = peer.send_request_with_option(request, options).await else {
         return open.end(Err(Unasked::Gone));
     };
     let id = handle.id.clone();
-    let said = tokio::select! {
-        answered = handle.await_response() => match answered {
-            Ok(ClientResult::ElicitResult(result)) => Ok(reply(result)),
+    let why = tokio::select! {
+        answered = handle.await_response() => return open.end(match answered {
+            Ok(ClientResult::ElicitResult(result)) => reply(result).ok_or(Unasked::Nobody),
             Ok(_) | Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
             Err(_) => Err(Unasked::Gone),
-        },
-        () = open.given_up() => {
-            let reason = Some("nobody waits for the reply any more".to_owned());
-            let notice = CancelledNotificationParam::new(Some(id), reason);
-            // A client that has left shows nothing any more.
-            let _ = peer.notify_cancelled(notice).await;
-            Err(Unasked::Gone)
-        }
+        }),
+        () = open.given_up() => Unasked::Gone,
+        () = ended.cancelled() => Unasked::Gone,
+        () = stopping.cancelled() => Unasked::Stopping,
     };
-    open.end(said);
+    open.end(Err(why));
+    let reason = Some("nobody waits for the reply any more".to_owned());
+    let notice = CancelledNotificationParam::new(Some(id), reason);
+    // A client that has left shows nothing any more.
+    let _ = peer.notify_cancelled(notice).await;
 }

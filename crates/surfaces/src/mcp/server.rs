@@ -12,10 +12,11 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::ToolForm;
+use super::back::Return;
 use super::changes::Changes;
 use super::general::{General, TOOLS_LIMIT};
 use super::name::TOOL_NAME_LENGTH_LIMIT;
-use super::parked::{ParkedCalls, Return};
+use super::parked::ParkedCalls;
 use super::running::Running;
 use super::tools::{Catalogue, Tools};
 use super::turn::Turn;
@@ -28,6 +29,7 @@ pub(super) struct Shared {
     pub(super) desk: Desk,
     tools: Tools,
     form: ToolForm,
+    pub(super) stopping: CancellationToken,
     pub(super) shutdown: CancellationToken,
     pub(super) parked: Arc<ParkedCalls>,
 }
@@ -45,7 +47,7 @@ pub(super) struct Server {
 }
 
 impl Shared {
-    /// Calls that wait for a reply are stopped at `stopping`, everything else at `shutdown`.
+    /// From `stopping` on nobody is asked and no call waits for a reply; everything ends at `shutdown`.
     pub(super) fn new(
         desk: Desk,
         form: ToolForm,
@@ -56,7 +58,8 @@ impl Shared {
             desk,
             tools: Tools::default(),
             form,
-            parked: ParkedCalls::new(stopping),
+            parked: ParkedCalls::new(stopping.clone()),
+            stopping,
             shutdown,
         })
     }

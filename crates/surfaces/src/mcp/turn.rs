@@ -6,15 +6,16 @@
 
 use std::pin::pin;
 
+use panpan_contract::Failure;
 use panpan_runtime::CallRequest;
 use rmcp::model::{CallToolResponse, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::back::Return;
 use super::call::{Asked, Errand};
 use super::library;
-use super::parked::Return;
 use super::progress::{self, Words};
 use super::questions::Kinds;
 use super::served::{Made, Served};
@@ -42,7 +43,7 @@ impl<'a> Turn<'a> {
             errand: Errand::new(server.desk(), server.caller(context), &context.meta),
             server,
             context,
-            back: back.filter(|_| is_stateless(context)),
+            back,
         }
     }
 
@@ -67,7 +68,7 @@ impl<'a> Turn<'a> {
         asked: Asked,
     ) -> Result<CallToolResponse, ErrorData> {
         if let Some(back) = &self.back {
-            return Box::pin(self.resumed(asked, back.clone())).await;
+            return Box::pin(self.resumed(entry, asked, back)).await;
         }
         let client = self.context.client_capabilities();
         if let Some(kinds) = client.as_ref().and_then(Kinds::of) {
@@ -104,27 +105,37 @@ impl<'a> Turn<'a> {
             let work = served.until_asked(&self.server.shared.parked);
             self.telling(words, work).await
         } else {
-            let work = served.asking_through(&self.context.peer);
+            let work = served.asking_through(&self.context.peer, &self.server.shared.stopping);
             self.telling(words, work).await
         }
     }
 
-    /// Goes on with a call that waited for replies. That there is none is an error of the protocol, as the
-    /// specification wants it: nothing was called.
-    async fn resumed(&self, asked: Asked, back: Return) -> Result<CallToolResponse, ErrorData> {
+    /// Refuses to come back to a tool whose calls never wait for replies.
+    pub(super) fn refuse_return_to(&self, tool: &str, changes: bool) -> Result<(), ErrorData> {
+        self.back.as_ref().map_or(Ok(()), |back| {
+            let call = CallRequest::from_wire(tool, json!({}));
+            Err(self.not_resumed(call, back.in_vain().failure(changes)))
+        })
+    }
+
+    /// Goes on with a call that waited for replies.
+    async fn resumed(
+        &self,
+        entry: Option<&Entry>,
+        asked: Asked,
+        back: &Return,
+    ) -> Result<CallToolResponse, ErrorData> {
         let parked = &self.server.shared.parked;
-        let made = Made::of(self.caller(), &asked);
-        let served = match parked.resume(&made, back) {
-            Ok(served) => served,
-            Err(failure) => {
-                let call = CallRequest::from_wire(asked.operation, asked.input);
-                let refused = self.errand.refused(call, failure).answer.outcome;
-                return Err(refused
-                    .err()
-                    .as_ref()
-                    .map_or_else(cancelled, library::error));
-            }
+        let resumed = match is_stateless(self.context) {
+            true => parked.resume(&Made::of(self.caller(), &asked), back),
+            false => Err(back.in_vain()),
         };
+        let served = resumed.map_err(|refused| {
+            let call = CallRequest::from_wire(asked.operation, asked.input);
+            // What is no longer there may have been there when it was called.
+            let changes = entry.is_none_or(|entry| entry.changes);
+            self.not_resumed(call, refused.failure(changes))
+        })?;
         let telling = served.telling.clone();
         let words = telling.and_then(|telling| Words::again(telling, self.context));
         let Errand {
@@ -136,6 +147,13 @@ impl<'a> Turn<'a> {
             ..*self
         };
         turn.telling(words, served.until_asked(parked)).await
+    }
+
+    /// That there is no call to go on with is an error of the protocol, as the specification wants it:
+    /// nothing was called.
+    fn not_resumed(&self, call: CallRequest, failure: Failure) -> ErrorData {
+        let refused = self.errand.refused(call, failure).answer.outcome.err();
+        refused.as_ref().map_or_else(cancelled, library::error)
     }
 
     async fn telling(

@@ -80,11 +80,12 @@ impl Missed {
                 json!({"message": asked, "unanswered": why.to_string()}),
             )
             .with_actions([match why {
+                Unasked::Large => "Give what it asks for as arguments",
                 Unasked::Nobody | Unasked::Kind => {
                     "Give what it asks for as arguments, or call it with an MCP client that shows \
                      such questions to a person (elicitation)"
                 }
-                Unasked::Full | Unasked::Silence | Unasked::Gone => {
+                Unasked::Full | Unasked::Silence | Unasked::Gone | Unasked::Stopping => {
                     "Call it again when a person is there to answer"
                 }
             }])

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::handler::{AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply};
-use crate::handler::{Unasked, Wanted};
+use crate::handler::{QUESTION_BYTES_LIMIT, Unasked, Wanted};
+use crate::retry::Upstream;
 
 const MINUTE_MS: u64 = 60_000;
 const QUESTION: &str = "which of the two is meant";
@@ -112,9 +113,105 @@ async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_caller_whose_time_was_over_learns_that_a_person_was_asked() {
+    for (takes_ms, expected) in [
+        (
+            MINUTE_MS,
+            "operation test/run did not answer within 30000 ms: a person was still being asked",
+        ),
+        (0, "operation test/run did not answer within 1000 ms"),
+    ] {
+        let person = Person {
+            takes_ms,
+            ..Person::default()
+        };
+        let request = CallRequest {
+            person: Some(Arc::new(person)),
+            timeout_ms: Some(MINUTE_MS / 2),
+            ..CallRequest::from_wire("test/run", json!({"works_ms": MINUTE_MS}))
+        };
+        let answer = house().dispatcher.dispatch(request).await;
+        assert_eq!(answer.outcome.unwrap_err().message(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
+    let upstream = Arc::new(Upstream::named("api"));
+    let registration = Registration::new(query(), asking).behind(upstream);
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    for _ in 0..20 {
+        let person = Person {
+            takes_ms: MINUTE_MS,
+            ..Person::default()
+        };
+        let request = CallRequest {
+            person: Some(Arc::new(person)),
+            timeout_ms: Some(1000),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let failure = house
+            .dispatcher
+            .dispatch(request)
+            .await
+            .outcome
+            .unwrap_err();
+        assert_eq!(failure.code().as_str(), "TIMEOUT");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_a_person_nobody_is_asked() {
     let said = house().call("test/run", json!({})).await.unwrap();
     assert_eq!(said, json!(Unasked::Nobody.to_string()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_asked_up_to_its_limit() {
+    let of = |count: usize| "x".repeat(count);
+    let limit = QUESTION_BYTES_LIMIT;
+    let empty = json!({"type": "object", "title": ""});
+    let frame = empty.to_string().len();
+    let form = |message: usize, title: usize| Question {
+        message: of(message),
+        wanted: Wanted::Values {
+            schema: json!({"type": "object", "title": of(title)}),
+        },
+    };
+    let visit = |message: usize, url: usize, id: usize| Question {
+        message: of(message),
+        wanted: Wanted::Visit {
+            url: of(url),
+            id: of(id),
+        },
+    };
+    for (asked, expected) in [
+        (form(0, limit - frame), true),
+        (form(0, limit - frame + 1), false),
+        (form(limit - frame, 0), true),
+        (form(limit - frame + 1, 0), false),
+        (form(limit + 1, 0), false),
+        (visit(1, limit - 2, 1), true),
+        (visit(2, limit - 2, 1), false),
+        (visit(1, limit - 1, 1), false),
+        (visit(1, limit - 2, 2), false),
+    ] {
+        let asks = move |context: Context, _: Arc<Value>| {
+            let asked = asked.clone();
+            async move {
+                Ok::<_, Failure>(json!(
+                    context.ask(asked).await.err().map(|it| it.to_string())
+                ))
+            }
+        };
+        let request = CallRequest {
+            person: Some(Arc::new(Person::default())),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let answer = House::of(query(), asks).dispatcher.dispatch(request).await;
+        let refused = (!expected).then(|| Unasked::Large.to_string());
+        assert_eq!(answer.into_value().unwrap(), json!(refused));
+    }
 }
 
 #[tokio::test(start_paused = true)]

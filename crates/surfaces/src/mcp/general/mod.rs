@@ -113,6 +113,9 @@ impl General {
         catalogue: &Catalogue,
         input: Value,
     ) -> Result<CallToolResponse, ErrorData> {
+        if self != Self::Call {
+            turn.refuse_return_to(self.name(), self == Self::Batch)?;
+        }
         let mut problems = Problems::default();
         let arguments = Arguments::of(input, "", &mut problems);
         let told = match self {

@@ -43,10 +43,7 @@ async fn parked(calls: &Arc<ParkedCalls>, served: Served) -> Result<String, Valu
 }
 
 fn back(state: &str, replies: Value) -> Return {
-    Return {
-        state: state.to_owned(),
-        replies: serde_json::from_value(replies).unwrap(),
-    }
+    Return::of(Some(json!(state)), Some(replies)).unwrap()
 }
 
 fn accepted() -> Value {
@@ -59,7 +56,7 @@ fn calls() -> Arc<ParkedCalls> {
 
 /// Where the violation is that a return is refused with.
 fn refused(calls: &ParkedCalls, made: &Made, back: Return) -> String {
-    let failure = calls.resume(made, back).unwrap_err();
+    let failure = calls.resume(made, &back).unwrap_err().failure(false);
     assert_eq!(failure.code().as_str(), "INVALID_INPUT");
     failure.violations()[0].pointer.clone()
 }
@@ -79,6 +76,8 @@ async fn a_call_goes_on_once_for_its_caller_and_its_arguments() {
     };
     let unknown = "/requestState";
     let missing = "/inputResponses/question_1";
+    let content = "/inputResponses/question_1/content";
+    let said = |content| json!({"question_1": {"action": "accept", "content": content}});
     for (made, back, expected) in [
         (&ann, back("00", accepted()), unknown),
         (&ann, back("", accepted()), unknown),
@@ -91,10 +90,12 @@ async fn a_call_goes_on_once_for_its_caller_and_its_arguments() {
             back(&state, json!({"question_1": {"action": "perhaps"}})),
             missing,
         ),
+        (&ann, back(&state, said(json!([1]))), content),
+        (&ann, back(&state, said(json!("Ada"))), content),
     ] {
         assert_eq!(refused(&calls, made, back), expected);
     }
-    let served = calls.resume(&ann, back(&state, accepted())).unwrap();
+    let served = calls.resume(&ann, &back(&state, accepted())).unwrap();
     let said = parked(&calls, served).await.unwrap_err();
     assert_eq!(said, json!({"said": "Ok(Accepted)"}));
     assert_eq!(refused(&calls, &ann, back(&state, accepted())), unknown);

@@ -1,9 +1,8 @@
 //! Questions to the person behind a client: in sessions, on pipes, and where there are no sessions.
 
 use std::future::pending;
-use std::time::Duration;
 
-use panpan_runtime::{CallRequest, IdempotencyKey, Progress, Question, Reply, Unasked, Wanted};
+use panpan_runtime::{Progress, Question, Reply, Unasked, Wanted};
 use rmcp::ClientHandler;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
@@ -11,14 +10,13 @@ use rmcp::model::{
 };
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RequestContext};
 use rmcp::{ErrorData, RoleClient};
-use tokio::sync::mpsc;
 
 use super::wire::{CAPABILITIES, Wire, request};
 use super::*;
-use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
+use crate::mcp::HttpSettings;
 
 /// Asks as often as it is told to, and says what it was told each time.
-async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+pub(super) async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     let mut told = Vec::new();
     for number in 1..=input["times"].as_u64().unwrap_or(1) {
         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
@@ -41,7 +39,7 @@ async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     Ok(json!({"told": told}))
 }
 
-fn asking() -> Builder {
+pub(super) fn asking() -> Builder {
     Registry::builder()
         .register(query("test/ask"), ask)
         .register(mutation("test/book"), ask)
@@ -51,7 +49,7 @@ const TOOLS: [&str; 2] = ["test__ask", "test__book"];
 
 /// A client with a person who says the same to everything, or with nobody.
 #[derive(Clone)]
-struct Person(Option<ElicitResult>);
+pub(super) struct Person(pub(super) Option<ElicitResult>);
 
 impl ClientHandler for Person {
     fn get_info(&self) -> ClientConfig {
@@ -109,6 +107,21 @@ async fn the_person_behind_a_pipe_is_asked_in_both_versions() {
 }
 
 #[tokio::test]
+async fn a_session_that_agrees_to_no_form_has_not_answered() {
+    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let session = wire.session_with(json!({"elicitation": {}})).await;
+    let call = json!({"name": "test__ask", "arguments": {}});
+    let mut stream = session.post(&request("tools/call", call)).await;
+    let asked = stream.next().await.unwrap();
+    let result = json!({"action": "accept", "content": ["Ada"]});
+    let reply = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+    assert_eq!(session.post(&reply).await.status, 202);
+    let answer = stream.message().await;
+    let told = &answer["result"]["structuredContent"]["told"];
+    assert_eq!(*told, json!([Unasked::Nobody.to_string()]), "{answer}");
+}
+
+#[tokio::test]
 async fn a_session_is_asked_in_the_stream_of_the_call() {
     let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
     let session = wire.session_with(json!({"elicitation": {}})).await;
@@ -127,7 +140,7 @@ async fn a_session_is_asked_in_the_stream_of_the_call() {
     }
 }
 
-async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
+pub(super) async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
     let mut whole = json!({CAPABILITIES: {"elicitation": {"form": {}}}});
     whole
         .as_object_mut()
@@ -139,7 +152,7 @@ async fn modern(wire: &Wire, params: Value, meta: Value) -> Value {
 }
 
 /// Whether an answer says that no such call waits for a reply.
-fn is_refused(answer: &Value) -> bool {
+pub(super) fn is_refused(answer: &Value) -> bool {
     let place = &answer["data"]["errors"][0]["pointer"];
     answer["code"] == json!(-32602) && *place == json!("/requestState")
 }
@@ -196,63 +209,5 @@ async fn a_client_that_shows_no_questions_is_not_asked() {
             let told = &answer["result"]["structuredContent"]["told"];
             assert_eq!(*told, json!(["the caller cannot be asked"]), "{tool}");
         }
-    }
-}
-
-#[tokio::test]
-async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_as_stopped() {
-    let desk = desk(asking());
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
-    let call = json!({"name": "test__book", "arguments": {}});
-    let answer = modern(&wire, call, json!({IDEMPOTENCY_META_KEY: "k"})).await;
-    assert_eq!(answer["resultType"], json!("input_required"));
-    wire.stopping.cancel();
-    desk.until_idle().await;
-    desk.dispatcher().drain().await;
-    let key = IdempotencyKey::new("k").unwrap();
-    let request = CallRequest::from_wire("test/book", json!({})).keyed(key);
-    let answer = desk.dispatcher().dispatch(request).await;
-    assert!(answer.replayed);
-    assert_eq!(answer.outcome.unwrap_err().code().as_str(), "ERR_CANCELLED");
-}
-
-/// A client whose person is still thinking when the question is taken back.
-struct Thinking(mpsc::UnboundedSender<()>);
-
-impl ClientHandler for Thinking {
-    fn get_info(&self) -> ClientConfig {
-        Person(Some(ElicitResult::new(ElicitationAction::Decline))).get_info()
-    }
-
-    async fn create_elicitation(
-        &self,
-        _: ElicitRequestParams,
-        context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        context.ct.cancelled().await;
-        self.0.send(()).unwrap();
-        Ok(ElicitResult::new(ElicitationAction::Cancel))
-    }
-}
-
-#[tokio::test]
-async fn a_client_is_told_that_nobody_waits_for_a_reply_any_more() {
-    let impatient = |context: Context, _: Arc<Value>| async move {
-        let question = Question {
-            message: "Sure?".to_owned(),
-            wanted: Wanted::Values {
-                schema: json!({"type": "object", "properties": {}}),
-            },
-        };
-        let _ = tokio::time::timeout(Duration::from_millis(50), context.ask(question)).await;
-        pending::<Result<Value, Failure>>().await
-    };
-    let desk = desk(Registry::builder().register(query("test/ask"), impatient));
-    let (taken_back, mut hears) = mpsc::unbounded_channel();
-    let client = Thinking(taken_back).serve(served(desk)).await.unwrap();
-    let call = client.call_tool(CallToolRequestParams::new("test__ask"));
-    tokio::select! {
-        _ = call => panic!("it never ends"),
-        heard = hears.recv() => heard.unwrap(),
     }
 }

@@ -6,8 +6,10 @@ mod forms;
 mod http;
 mod lending;
 mod pipe;
+mod returning;
 mod stopping;
 mod support;
+mod taking_back;
 mod telling;
 mod wire;
 

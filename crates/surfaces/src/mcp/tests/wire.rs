@@ -192,7 +192,7 @@ pub(super) fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-fn initialize(capabilities: Value) -> Value {
+pub(super) fn initialize(capabilities: Value) -> Value {
     request(
         "initialize",
         json!({

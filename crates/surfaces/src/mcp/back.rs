@@ -1,0 +1,106 @@
+//! What a client sends along when it comes back to a call that waits for replies, and how it is refused.
+
+use panpan_contract::failure::Violation;
+use panpan_contract::pointer::joined;
+use panpan_contract::{Effect, Failure, codes};
+use panpan_runtime::Reply;
+use rmcp::model::ElicitResult;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::questions::reply;
+
+const STATE: &str = "/requestState";
+const REPLIES: &str = "/inputResponses";
+
+const UNKNOWN: &str =
+    "no call of this tool with these arguments waits for a reply under this state";
+
+const REPLY: &str = "Repeat the call with the same requestState and a reply to every question";
+const BEGIN_ANEW: &str = "Call the tool anew, without requestState";
+const ASK_AGAIN: &str = "Repeat the call without requestState and with the idempotency key in the _meta of \
+the answer that asked (dev.panpan/idempotency): it is not done twice, and you get its outcome";
+
+/// A return to a call, readable or not. It is one as soon as there is a state or a reply: whoever means to go
+/// on with a call does not mean to begin another.
+#[derive(Clone, Debug)]
+pub(super) struct Return {
+    state: Option<Value>,
+    replies: Option<Value>,
+}
+
+impl Return {
+    pub(super) fn of(state: Option<Value>, replies: Option<Value>) -> Option<Self> {
+        let [state, replies] = [state, replies].map(|it| it.filter(|it| !it.is_null()));
+        (state.is_some() || replies.is_some()).then_some(Self { state, replies })
+    }
+
+    /// The name of the call it comes back to.
+    pub(super) fn state(&self) -> Result<&str, Refused> {
+        match &self.state {
+            Some(Value::String(state)) => Ok(state),
+            Some(_) => Err(Refused::Unclear(Violation::value(STATE, "not a string"))),
+            None => Err(Refused::Unclear(Violation::missing(STATE))),
+        }
+    }
+
+    /// A reply to every question of these names, in their order.
+    pub(super) fn replies<'a>(
+        &self,
+        names: impl Iterator<Item = &'a String>,
+    ) -> Result<Vec<Reply>, Refused> {
+        let read: Result<_, _> = names.map(|name| self.reply(name)).collect();
+        read.map_err(Refused::Unanswered)
+    }
+
+    fn reply(&self, name: &str) -> Result<Reply, Violation> {
+        let place = joined(REPLIES, name);
+        let given = match &self.replies {
+            Some(Value::Object(given)) => given.get(name),
+            Some(_) => return Err(Violation::value(REPLIES, "not an object")),
+            None => None,
+        };
+        let given = given.ok_or_else(|| Violation::missing(place.clone()))?;
+        let Ok(result) = ElicitResult::deserialize(given) else {
+            return Err(Violation::value(place, "not the result of an elicitation"));
+        };
+        let place = joined(&place, "content");
+        reply(result).ok_or_else(|| Violation::value(place, "not an object"))
+    }
+
+    /// Why nothing comes of it where no call ever waits.
+    pub(super) fn in_vain(&self) -> Refused {
+        self.state().err().unwrap_or(Refused::Unknown)
+    }
+}
+
+/// Why a call does not go on. Nobody learns from it which calls wait.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refused {
+    #[error("nothing says which call is to go on")]
+    Unclear(Violation),
+    #[error("not every question of the tool has a reply")]
+    Unanswered(Violation),
+    #[error("{UNKNOWN}: it was answered already, or given up, or is somebody else's")]
+    Unknown,
+}
+
+impl Refused {
+    /// What whoever came back is told. Where the operation changes something, what they come back to may have
+    /// been done, and is not to be done anew.
+    pub(super) fn failure(self, changes: bool) -> Failure {
+        let failure = Failure::new(codes::INVALID_INPUT).with_message(self.to_string());
+        let (violation, action) = match self {
+            Self::Unclear(violation) | Self::Unanswered(violation) => (violation, REPLY),
+            Self::Unknown => {
+                let action = if changes { ASK_AGAIN } else { BEGIN_ANEW };
+                (Violation::value(STATE, UNKNOWN), action)
+            }
+        };
+        let failure = failure.with_violation(violation).with_actions([action]);
+        match changes {
+            true => failure.with_effect(Effect::Unknown),
+            false => failure,
+        }
+    }
+}
