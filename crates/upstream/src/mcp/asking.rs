@@ -30,6 +30,10 @@ pub(super) struct Missed {
 
 impl AskingCall {
     pub(super) fn new(context: Context) -> Self {
+        if context.can_ask() {
+            // Made before the call is over, so that a question that comes too late finds it was.
+            context.cancellation();
+        }
         let missed = Mutex::default();
         Self(Arc::new(Inner { context, missed }))
     }

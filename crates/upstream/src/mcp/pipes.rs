@@ -107,11 +107,12 @@ impl Pipes {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let message = foreign::message(text);
-        match &message {
+        let mut message = foreign::message(text);
+        match &mut message {
             Some(message) => {
                 self.nonsense = 0;
                 self.ear.overhear(message);
+                self.ear.underway.follow(message);
             }
             None if text.is_empty() => {}
             None => self.nonsense += 1,
@@ -127,6 +128,7 @@ impl Transport<RoleClient> for Pipes {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.ear.underway.sent(&message);
         let input = self.input.clone();
         async move {
             let mut line = serde_json::to_vec(&message)?;

@@ -1,14 +1,18 @@
 //! The requests under way on one connection, and which of them a question of the server belongs to.
 //!
 //! Over HTTP the stream a question comes in belongs to one request. Where nothing tells, a question is put to
-//! the only request under way, or to nobody: never to the wrong person.
+//! the only request under way, or to nobody: never to the wrong person. On a pipe that is decided where the
+//! question is read: the line after it may end the request it belongs to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
-use rmcp::model::ClientRequest;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, GetExtensions, RequestId, ServerJsonRpcMessage,
+    ServerRequest,
+};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -38,9 +42,21 @@ struct Requests {
     last: u64,
     /// When nobody waited any more for a request the server may still be working on.
     given_up: Option<Instant>,
-    /// Those that call tools, and the others.
-    by_number: BTreeMap<u64, Option<AskingCall>>,
+    by_number: BTreeMap<u64, Waiting>,
 }
+
+/// A request somebody waits for.
+#[derive(Debug)]
+struct Waiting {
+    /// The call, where a tool is called.
+    call: Option<AskingCall>,
+    /// What it is known by to the server, once it was sent.
+    id: Option<RequestId>,
+}
+
+/// Whose question a message is, as decided where it was read; it travels with the message.
+#[derive(Clone, Debug)]
+pub(super) struct Whose(pub(super) Result<AskingCall, ErrorData>);
 
 /// The number of a request on its connection; it travels with the request, unseen by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +80,9 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         let mut requests = self.underway.requests();
-        requests.by_number.remove(&self.number.0);
-        if !self.answered {
+        let waiting = requests.by_number.remove(&self.number.0);
+        // One whose answer was read is not there any more.
+        if waiting.is_some() && !self.answered {
             requests.given_up = Some(Instant::now());
         }
     }
@@ -83,12 +100,55 @@ impl Underway {
         let mut requests = self.requests();
         requests.last += 1;
         let number = requests.last;
-        requests.by_number.insert(number, call.cloned());
+        let call = call.cloned();
+        requests
+            .by_number
+            .insert(number, Waiting { call, id: None });
         Begun {
             underway: self.clone(),
             number: RequestNumber(number),
             answered: false,
         }
+    }
+
+    /// Notes what a request is known by to the server, before it is sent.
+    pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
+        let ClientJsonRpcMessage::Request(sent) = message else {
+            return;
+        };
+        let Some(RequestNumber(number)) = sent.request.extensions().get() else {
+            return;
+        };
+        if let Some(waiting) = self.requests().by_number.get_mut(number) {
+            waiting.id = Some(sent.id.clone());
+        }
+    }
+
+    /// Follows what a server says where only the order of its messages tells what belongs together.
+    pub(super) fn follow(&self, message: &mut ServerJsonRpcMessage) {
+        match message {
+            ServerJsonRpcMessage::Request(asked) => {
+                if matches!(asked.request, ServerRequest::ElicitRequest(_)) {
+                    let whose = Whose(self.asking(None));
+                    asked.request.extensions_mut().insert(whose);
+                }
+            }
+            ServerJsonRpcMessage::Response(answer) => self.over(&answer.id),
+            ServerJsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.over(id);
+                }
+            }
+            ServerJsonRpcMessage::Notification(_) => {}
+        }
+    }
+
+    /// Notes that the server is done with a request.
+    fn over(&self, id: &RequestId) {
+        let mut requests = self.requests();
+        requests
+            .by_number
+            .retain(|_, waiting| waiting.id.as_ref() != Some(id));
     }
 
     /// The call a question belongs to; `mark` is what it says about that.
@@ -101,7 +161,7 @@ impl Underway {
             None if requests.by_number.len() <= 1 => among.next(),
             None => return Err(refused(SEVERAL)),
         };
-        let found = found.and_then(Option::clone);
+        let found = found.and_then(|waiting| waiting.call.clone());
         found.ok_or_else(|| refused(NONE))
     }
 

@@ -11,8 +11,11 @@ use panpan_upstream::mcp::ROUNDS_LIMIT;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::house::{child, gateway, run};
+use crate::house::{call, child, gateway, run};
 use crate::web;
+
+/// How often a server asks and answers at once: each time it may be too late to know whose question it was.
+const ASKED_AND_LEFT: usize = 200;
 
 /// A person who says one thing to everything, and remembers what they were asked.
 #[derive(Debug)]
@@ -222,6 +225,29 @@ pub(crate) fn nobody_is_asked_a_question_of_another_call() {
         assert!(failure.unwrap_err().message().contains("given up"));
         assert_eq!(first.asked.lock().unwrap().len(), 1);
         assert_eq!(second.asked.lock().unwrap().len(), 0);
+    });
+}
+
+pub(crate) fn a_question_is_decided_before_the_answer_after_it() {
+    run(async {
+        let gateway = gateway(&child("well")).await;
+        let waits = Person::named("Bob");
+        let waiting = CallRequest {
+            person: Some(waits.clone()),
+            ..CallRequest::from_wire("test/hang", json!({}))
+        };
+        let hanging = tokio::spawn({
+            let gateway = gateway.clone();
+            async move { gateway.dispatch(waiting).await }
+        });
+        for _ in 0..ASKED_AND_LEFT {
+            let leaves = CallRequest::from_wire("test/ask_and_leave", json!({"question": form()}));
+            gateway.dispatch(leaves).await.into_value().unwrap();
+        }
+        // What was read is answered in order.
+        call(&gateway, "echo", json!({})).await.unwrap();
+        hanging.abort();
+        assert_eq!(waits.asked.lock().unwrap().len(), 0);
     });
 }
 
