@@ -42,6 +42,12 @@ impl AskingCall {
         &self.0.context
     }
 
+    /// Who made the call, if that is known.
+    pub(super) fn caller(&self) -> Option<&str> {
+        let caller = self.0.context.direct_caller()?;
+        Some(&caller.id)
+    }
+
     /// Puts a question to whoever made the call.
     pub(super) async fn ask(&self, asked: ElicitRequestParams) -> Result<ElicitResult, Unasked> {
         let question = question(asked);

@@ -4,9 +4,8 @@
 //! the only request under way, or to nobody: never to the wrong person. On a pipe that is decided where the
 //! question is read: the line after it may end the request it belongs to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -14,7 +13,6 @@ use rmcp::model::{
     ServerRequest,
 };
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
 use super::asking::{AskingCall, refused};
 
@@ -24,8 +22,8 @@ const CALL_META: &str = "dev.panpan/call";
 /// The method by which servers ask people.
 const ASKS: &str = "elicitation/create";
 
-/// How long a question may belong to a request nobody waits for any more.
-const DOUBT: Duration = Duration::from_secs(60);
+/// How many requests nobody waits for any more are told apart. Beyond that there is doubt for good.
+const GIVEN_UP_LIMIT: usize = 1_024;
 
 const SEVERAL: &str =
     "several requests are under way, and nothing tells which of them this question belongs to";
@@ -40,8 +38,10 @@ pub(super) struct Underway(Arc<Mutex<Requests>>);
 #[derive(Debug, Default)]
 struct Requests {
     last: u64,
-    /// When nobody waited any more for a request the server may still be working on.
-    given_up: Option<Instant>,
+    /// Who made the requests nobody waits for any more, but the server may still be working on.
+    given_up: HashMap<RequestId, Option<String>>,
+    /// Whether more were given up than are told apart.
+    lost_count: bool,
     by_number: BTreeMap<u64, Waiting>,
 }
 
@@ -50,6 +50,8 @@ struct Requests {
 struct Waiting {
     /// The call, where a tool is called.
     call: Option<AskingCall>,
+    /// Who made it, if that is known.
+    caller: Option<String>,
     /// What it is known by to the server, once it was sent.
     id: Option<RequestId>,
 }
@@ -80,17 +82,44 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         let mut requests = self.underway.requests();
+        // One whose answer was read is not there any more, and one that was not sent has no id.
         let waiting = requests.by_number.remove(&self.number.0);
-        // One whose answer was read is not there any more.
-        if waiting.is_some() && !self.answered {
-            requests.given_up = Some(Instant::now());
+        let sent = waiting.and_then(|waiting| Some((waiting.id?, waiting.caller)));
+        if let (Some((id, caller)), false) = (sent, self.answered) {
+            requests.give_up(id, caller);
         }
     }
 }
 
 impl Requests {
-    fn is_in_doubt(&self) -> bool {
-        self.given_up.is_some_and(|at| at.elapsed() < DOUBT)
+    fn give_up(&mut self, id: RequestId, caller: Option<String>) {
+        if self.given_up.len() < GIVEN_UP_LIMIT {
+            self.given_up.insert(id, caller);
+        } else {
+            self.lost_count = true;
+        }
+    }
+
+    /// Whether a question may belong to a request that was given up, and so to somebody else. Two who are
+    /// not known are not the same.
+    fn is_in_doubt(&self, waiting: Option<&Waiting>) -> bool {
+        let caller = waiting.and_then(|waiting| waiting.caller.as_ref());
+        let is_another =
+            |given_up: &Option<String>| given_up.is_none() || given_up.as_ref() != caller;
+        self.lost_count || self.given_up.values().any(is_another)
+    }
+
+    /// The only request that is under way.
+    fn only(&self) -> Result<Option<&Waiting>, ErrorData> {
+        let mut waiting = self.by_number.values();
+        let only = waiting.next();
+        if waiting.next().is_some() {
+            return Err(refused(SEVERAL));
+        }
+        match self.is_in_doubt(only) {
+            true => Err(refused(IN_DOUBT)),
+            false => Ok(only),
+        }
     }
 }
 
@@ -100,10 +129,12 @@ impl Underway {
         let mut requests = self.requests();
         requests.last += 1;
         let number = requests.last;
-        let call = call.cloned();
-        requests
-            .by_number
-            .insert(number, Waiting { call, id: None });
+        let waiting = Waiting {
+            call: call.cloned(),
+            caller: call.and_then(AskingCall::caller).map(str::to_owned),
+            id: None,
+        };
+        requests.by_number.insert(number, waiting);
         Begun {
             underway: self.clone(),
             number: RequestNumber(number),
@@ -119,8 +150,11 @@ impl Underway {
         let Some(RequestNumber(number)) = sent.request.extensions().get() else {
             return;
         };
-        if let Some(waiting) = self.requests().by_number.get_mut(number) {
-            waiting.id = Some(sent.id.clone());
+        let mut requests = self.requests();
+        match requests.by_number.get_mut(number) {
+            Some(waiting) => waiting.id = Some(sent.id.clone()),
+            // It was given up on its way.
+            None => requests.give_up(sent.id.clone(), None),
         }
     }
 
@@ -146,6 +180,7 @@ impl Underway {
     /// Notes that the server is done with a request.
     fn over(&self, id: &RequestId) {
         let mut requests = self.requests();
+        requests.given_up.remove(id);
         requests
             .by_number
             .retain(|_, waiting| waiting.id.as_ref() != Some(id));
@@ -154,12 +189,9 @@ impl Underway {
     /// The call a question belongs to; `mark` is what it says about that.
     pub(super) fn asking(&self, mark: Option<&Value>) -> Result<AskingCall, ErrorData> {
         let requests = self.requests();
-        let mut among = requests.by_number.values();
         let found = match mark.and_then(Value::as_u64) {
             Some(number) => requests.by_number.get(&number),
-            None if requests.is_in_doubt() => return Err(refused(IN_DOUBT)),
-            None if requests.by_number.len() <= 1 => among.next(),
-            None => return Err(refused(SEVERAL)),
+            None => requests.only()?,
         };
         let found = found.and_then(|waiting| waiting.call.clone());
         found.ok_or_else(|| refused(NONE))
@@ -212,21 +244,71 @@ mod tests {
         refused.message.into_owned()
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_request_that_was_given_up_is_remembered_for_some_time() {
+    /// A request of somebody that was sent under this number.
+    fn sent_by(underway: &Underway, caller: Option<&str>, id: i64) -> Begun {
+        let begun = underway.begin(None);
+        let mut requests = underway.requests();
+        let waiting = requests.by_number.get_mut(&begun.number.0).unwrap();
+        waiting.caller = caller.map(str::to_owned);
+        waiting.id = Some(RequestId::Number(id));
+        drop(requests);
+        begun
+    }
+
+    #[test]
+    fn a_request_that_was_given_up_leaves_doubt_about_the_questions_of_others() {
+        let (ann, bob) = (Some("ann"), Some("bob"));
+        for (given_up, waits, why) in [
+            (ann, ann, NONE),
+            (ann, bob, IN_DOUBT),
+            (ann, None, IN_DOUBT),
+            (None, ann, IN_DOUBT),
+            (None, None, IN_DOUBT),
+        ] {
+            let underway = Underway::default();
+            sent_by(&underway, given_up, 1).answered();
+            let waiting = sent_by(&underway, waits, 2);
+            assert_eq!(refusal(&underway, None), NONE);
+            drop(sent_by(&underway, given_up, 3));
+            // `NONE` stands for no doubt here: there is no way to ask in these requests.
+            assert_eq!(refusal(&underway, None), why, "{given_up:?} {waits:?}");
+            underway.over(&RequestId::Number(3));
+            assert_eq!(refusal(&underway, None), NONE);
+            let _another = underway.begin(None);
+            assert_eq!(refusal(&underway, None), SEVERAL);
+            drop(waiting);
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_given_up_on_its_way_leaves_doubt_once_it_is_sent() {
         let underway = Underway::default();
-        underway.begin(None).answered();
+        let begun = underway.begin(None);
+        let sent =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}});
+        let mut sent: ClientJsonRpcMessage = serde_json::from_value(sent).unwrap();
+        if let ClientJsonRpcMessage::Request(sent) = &mut sent {
+            sent.request.extensions_mut().insert(begun.number);
+        }
+        drop(begun);
         assert_eq!(refusal(&underway, None), NONE);
-        drop(underway.begin(None));
-        let instant = Duration::from_millis(1);
-        tokio::time::sleep(DOUBT - instant).await;
+        underway.sent(&sent);
         assert_eq!(refusal(&underway, None), IN_DOUBT);
-        // Where the stream tells, there is no doubt.
-        assert_eq!(refusal(&underway, Some(json!(7))), NONE);
-        tokio::time::sleep(instant).await;
-        assert_eq!(refusal(&underway, None), NONE);
-        let _two = (underway.begin(None), underway.begin(None));
-        assert_eq!(refusal(&underway, None), SEVERAL);
+    }
+
+    #[test]
+    fn so_many_requests_that_were_given_up_are_told_apart() {
+        for (beyond, why) in [(0, NONE), (1, IN_DOUBT)] {
+            let underway = Underway::default();
+            let given_up = i64::try_from(GIVEN_UP_LIMIT).unwrap() + beyond;
+            for id in 0..given_up {
+                drop(sent_by(&underway, None, id));
+            }
+            for id in 0..given_up {
+                underway.over(&RequestId::Number(id));
+            }
+            assert_eq!(refusal(&underway, None), why);
+        }
     }
 
     #[test]

@@ -135,6 +135,7 @@ impl StreamableHttpClient for Web {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failed> {
+        self.ear.underway.sent(&message);
         let body = serde_json::to_vec(&message)?;
         let session = session_id.as_ref();
         let reply = self.send(Method::POST, session, custom_headers, Some(body));

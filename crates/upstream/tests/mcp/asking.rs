@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use panpan_contract::Redacted;
 use panpan_runtime::{
-    AskPerson, BoxFuture, CallRequest, Dispatcher, Question, Reply, Unasked, Wanted,
+    AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
 };
 use panpan_upstream::mcp::ROUNDS_LIMIT;
 use serde_json::{Value, json};
@@ -215,16 +215,38 @@ pub(crate) fn nobody_is_asked_a_question_of_another_call() {
         thinks.notify_one();
         let said = calling.await.unwrap().unwrap();
         assert_eq!(said, json!({"action": "decline"}).to_string());
-        // One that was given up may still ask.
-        let impatient = CallRequest {
-            timeout_ms: Some(100),
-            ..CallRequest::from_wire("test/hang", json!({}))
-        };
-        gateway.dispatch(impatient).await.outcome.unwrap_err();
-        let failure = ask(&gateway, input, Some(second.clone())).await;
-        assert!(failure.unwrap_err().message().contains("given up"));
         assert_eq!(first.asked.lock().unwrap().len(), 1);
         assert_eq!(second.asked.lock().unwrap().len(), 0);
+    });
+}
+
+pub(crate) fn one_that_was_given_up_may_still_ask_its_own_caller() {
+    let identity = |id| Some(Arc::new(Identity::new(id)));
+    run(async move {
+        for (gave_up, calls, is_asked) in [
+            (Some("ann"), Some("ann"), true),
+            (Some("ann"), Some("bob"), false),
+            (None, None, false),
+        ] {
+            let gateway = gateway(&child("well")).await;
+            let impatient = CallRequest {
+                timeout_ms: Some(100),
+                caller: gave_up.and_then(identity),
+                ..CallRequest::from_wire("test/hang", json!({}))
+            };
+            gateway.dispatch(impatient).await.outcome.unwrap_err();
+            let person = Person::named("Ada");
+            let request = CallRequest {
+                caller: calls.and_then(identity),
+                ..asking(json!({"question": form()}), Some(person.clone()))
+            };
+            let answered = gateway.dispatch(request).await.into_value();
+            assert_eq!(answered.is_ok(), is_asked, "{gave_up:?} {calls:?}");
+            assert_eq!(person.asked.lock().unwrap().len(), usize::from(is_asked));
+            if let Err(failure) = answered {
+                assert!(failure.message().contains("given up"), "{failure:?}");
+            }
+        }
     });
 }
 

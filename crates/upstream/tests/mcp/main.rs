@@ -31,6 +31,7 @@ const FACTS: &[(&str, fn())] = by_name![
     asking::what_could_not_be_asked_stands_in_the_failure,
     asking::a_server_asks_up_to_so_many_rounds,
     asking::nobody_is_asked_a_question_of_another_call,
+    asking::one_that_was_given_up_may_still_ask_its_own_caller,
     asking::a_question_is_decided_before_the_answer_after_it,
     asking::the_stream_of_a_call_tells_whom_to_ask,
     child::tools_are_operations,
