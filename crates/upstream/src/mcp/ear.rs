@@ -18,7 +18,7 @@ use rmcp::{ClientHandler, ErrorData, RoleClient};
 use tokio::sync::watch;
 
 use super::asking::refused;
-use super::underway::{Underway, Whose, mark};
+use super::underway::Underway;
 
 /// How often each list of a server has changed, as far as is known. A new connection counts as a change
 /// of all: nobody knows what happened in between.
@@ -153,10 +153,7 @@ impl ClientHandler for Ear {
         asked: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let call = match context.extensions.get() {
-            Some(Whose(decided)) => decided.clone()?,
-            None => self.underway.asking(mark(&context.meta))?,
-        };
+        let call = self.underway.asking(&context.extensions)?;
         let replied = context.ct.run_until_cancelled(call.ask(asked)).await;
         let replied = replied.unwrap_or(Err(Unasked::Gone));
         replied.map_err(|unasked| refused(&unasked.to_string()))

@@ -1,6 +1,7 @@
 //! The requests under way on one connection, and which of them a question of the server belongs to.
 //!
-//! Over HTTP the stream a question comes in belongs to one request. Where nothing tells, a question is put to
+//! Over HTTP the stream a question comes in belongs to one request. What a question says of itself is not
+//! looked at: a server would choose whom it asks. Where nothing tells, a question is put to
 //! the only request under way, or to nobody: never to the wrong person. On a pipe that is decided where the
 //! question is read: the line after it may end the request it belongs to.
 
@@ -9,18 +10,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, GetExtensions, RequestId, ServerJsonRpcMessage,
-    ServerRequest,
+    ClientJsonRpcMessage, ClientRequest, Extensions, GetExtensions, RequestId,
+    ServerJsonRpcMessage, ServerRequest,
 };
-use serde_json::{Map, Value, json};
+use rmcp::service::InboundStreamOrigin;
 
 use super::asking::{AskingCall, refused};
-
-/// Where a question says which call it belongs to, once that is known from its stream.
-const CALL_META: &str = "dev.panpan/call";
-
-/// The method by which servers ask people.
-const ASKS: &str = "elicitation/create";
 
 /// How many requests nobody waits for any more are told apart. Beyond that there is doubt for good.
 const GIVEN_UP_LIMIT: usize = 1_024;
@@ -58,7 +53,7 @@ struct Waiting {
 
 /// Whose question a message is, as decided where it was read; it travels with the message.
 #[derive(Clone, Debug)]
-pub(super) struct Whose(pub(super) Result<AskingCall, ErrorData>);
+struct Whose(Result<AskingCall, ErrorData>);
 
 /// The number of a request on its connection; it travels with the request, unseen by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,7 +158,7 @@ impl Underway {
         match message {
             ServerJsonRpcMessage::Request(asked) => {
                 if matches!(asked.request, ServerRequest::ElicitRequest(_)) {
-                    let whose = Whose(self.asking(None));
+                    let whose = Whose(found(self.requests().only()));
                     asked.request.extensions_mut().insert(whose);
                 }
             }
@@ -186,15 +181,19 @@ impl Underway {
             .retain(|_, waiting| waiting.id.as_ref() != Some(id));
     }
 
-    /// The call a question belongs to; `mark` is what it says about that.
-    pub(super) fn asking(&self, mark: Option<&Value>) -> Result<AskingCall, ErrorData> {
+    /// The call a question belongs to, by what is known of the way it came.
+    pub(super) fn asking(&self, way: &Extensions) -> Result<AskingCall, ErrorData> {
+        if let Some(Whose(decided)) = way.get() {
+            return decided.clone();
+        }
         let requests = self.requests();
-        let found = match mark.and_then(Value::as_u64) {
-            Some(number) => requests.by_number.get(&number),
-            None => requests.only()?,
-        };
-        let found = found.and_then(|waiting| waiting.call.clone());
-        found.ok_or_else(|| refused(NONE))
+        match way.get() {
+            Some(InboundStreamOrigin::OutboundRequest(id)) => {
+                let mut waiting = requests.by_number.values();
+                found(Ok(waiting.find(|waiting| waiting.id.as_ref() == Some(id))))
+            }
+            Some(InboundStreamOrigin::Unassociated) | None => found(requests.only()),
+        }
     }
 
     fn requests(&self) -> MutexGuard<'_, Requests> {
@@ -213,34 +212,20 @@ pub(super) fn may_ask(request: &ClientRequest) -> bool {
     )
 }
 
-/// What a question says about the call it belongs to.
-pub(super) fn mark(meta: &Map<String, Value>) -> Option<&Value> {
-    meta.get(CALL_META)
-}
-
-/// A message as text that says to which request it belongs, if it is a question.
-pub(super) fn marked(text: &str, number: RequestNumber) -> Option<String> {
-    if !text.contains(ASKS) {
-        return None;
-    }
-    let mut document: Value = serde_json::from_str(text).ok()?;
-    if document.get("method")? != ASKS {
-        return None;
-    }
-    let params = document.get_mut("params")?.as_object_mut()?;
-    let meta = params.entry("_meta").or_insert_with(|| json!({}));
-    let meta = meta.as_object_mut()?;
-    meta.insert(CALL_META.to_owned(), number.0.into());
-    Some(document.to_string())
+fn found(waiting: Result<Option<&Waiting>, ErrorData>) -> Result<AskingCall, ErrorData> {
+    let call = waiting?.and_then(|waiting| waiting.call.clone());
+    call.ok_or_else(|| refused(NONE))
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    /// Why a question that says this much about its call belongs to none.
-    fn refusal(underway: &Underway, mark: Option<Value>) -> String {
-        let refused = underway.asking(mark.as_ref()).unwrap_err();
+    /// Why a question of which nothing is known belongs to nobody.
+    fn refusal(underway: &Underway) -> String {
+        let refused = underway.asking(&Extensions::new()).unwrap_err();
         refused.message.into_owned()
     }
 
@@ -268,14 +253,14 @@ mod tests {
             let underway = Underway::default();
             sent_by(&underway, given_up, 1).answered();
             let waiting = sent_by(&underway, waits, 2);
-            assert_eq!(refusal(&underway, None), NONE);
+            assert_eq!(refusal(&underway), NONE);
             drop(sent_by(&underway, given_up, 3));
             // `NONE` stands for no doubt here: there is no way to ask in these requests.
-            assert_eq!(refusal(&underway, None), why, "{given_up:?} {waits:?}");
+            assert_eq!(refusal(&underway), why, "{given_up:?} {waits:?}");
             underway.over(&RequestId::Number(3));
-            assert_eq!(refusal(&underway, None), NONE);
+            assert_eq!(refusal(&underway), NONE);
             let _another = underway.begin(None);
-            assert_eq!(refusal(&underway, None), SEVERAL);
+            assert_eq!(refusal(&underway), SEVERAL);
             drop(waiting);
         }
     }
@@ -291,9 +276,9 @@ mod tests {
             sent.request.extensions_mut().insert(begun.number);
         }
         drop(begun);
-        assert_eq!(refusal(&underway, None), NONE);
+        assert_eq!(refusal(&underway), NONE);
         underway.sent(&sent);
-        assert_eq!(refusal(&underway, None), IN_DOUBT);
+        assert_eq!(refusal(&underway), IN_DOUBT);
     }
 
     #[test]
@@ -307,7 +292,7 @@ mod tests {
             for id in 0..given_up {
                 underway.over(&RequestId::Number(id));
             }
-            assert_eq!(refusal(&underway, None), why);
+            assert_eq!(refusal(&underway), why);
         }
     }
 
@@ -332,23 +317,5 @@ mod tests {
             let read = serde_json::from_value(request.clone()).unwrap();
             assert_eq!(may_ask(&read), asks, "{request}");
         }
-    }
-
-    #[test]
-    fn only_questions_are_marked() {
-        let number = RequestNumber(7);
-        let question = json!({"method": ASKS, "params": {"_meta": {"a": 1, CALL_META: 2}}});
-        let marked_as: Value =
-            serde_json::from_str(&marked(&question.to_string(), number).unwrap()).unwrap();
-        assert_eq!(marked_as["params"]["_meta"], json!({"a": 1, CALL_META: 7}));
-        for other in [
-            json!({"method": "ping", "params": {"says": ASKS}}),
-            json!({"result": ASKS}),
-            json!({"method": ASKS}),
-            json!([ASKS]),
-        ] {
-            assert_eq!(marked(&other.to_string(), number), None, "{other}");
-        }
-        assert_eq!(marked(ASKS, number), None);
     }
 }

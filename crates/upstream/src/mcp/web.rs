@@ -12,7 +12,7 @@ use futures_util::stream::BoxStream;
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -23,7 +23,6 @@ use url::Url;
 use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
-use super::underway::{RequestNumber, marked};
 use crate::broken::Broken;
 use crate::wire::{Payload, Reply, Wire, WireError};
 
@@ -83,10 +82,7 @@ impl Web {
         let session = reply.headers().get(SESSION);
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
         if is_kind(&reply, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(
-                self.events(reply, number(message)),
-                session,
-            ));
+            return Ok(StreamableHttpPostResponse::Sse(self.events(reply), session));
         }
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         if !is_request {
@@ -106,11 +102,7 @@ impl Web {
     }
 
     /// The events of a stream, each within bounds.
-    fn events(
-        &self,
-        reply: Reply,
-        number: Option<RequestNumber>,
-    ) -> BoxStream<'static, Result<Sse, SseError>> {
+    fn events(&self, reply: Reply) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut room = Room::default();
         let bytes = reply.into_chunks().map(move |chunk| {
             let chunk = chunk.map_err(std::io::Error::other)?;
@@ -119,7 +111,7 @@ impl Web {
         });
         let ear = self.ear.clone();
         SseStream::from_bytes_stream(bytes)
-            .map(move |event| event.map(|event| overheard(event, &ear, number)))
+            .map(move |event| event.map(|event| overheard(event, &ear)))
             .boxed()
     }
 }
@@ -183,7 +175,7 @@ impl StreamableHttpClient for Web {
         if !reply.status().is_success() || !is_kind(&reply, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(reply, None))
+        Ok(self.events(reply))
     }
 }
 
@@ -281,16 +273,8 @@ async fn read(mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
     Ok(body)
 }
 
-/// The number of the request a stream of events is the answer to.
-fn number(message: &ClientJsonRpcMessage) -> Option<RequestNumber> {
-    match message {
-        ClientJsonRpcMessage::Request(request) => request.request.extensions().get().copied(),
-        _ => None,
-    }
-}
-
 /// What is kept and heard of messages that come alone is kept and heard of those in streams.
-fn overheard(mut event: Sse, ear: &Ear, number: Option<RequestNumber>) -> Sse {
+fn overheard(mut event: Sse, ear: &Ear) -> Sse {
     let Some(data) = event.data.as_deref() else {
         return event;
     };
@@ -299,8 +283,7 @@ fn overheard(mut event: Sse, ear: &Ear, number: Option<RequestNumber>) -> Sse {
     {
         ear.overhear(&message);
     }
-    let marked = number.and_then(|number| marked(data, number));
-    event.data = marked.or_else(|| foreign::rewritten(data)).or(event.data);
+    event.data = foreign::rewritten(data).or(event.data);
     event
 }
 

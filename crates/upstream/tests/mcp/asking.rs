@@ -299,3 +299,27 @@ pub(crate) fn the_stream_of_a_call_tells_whom_to_ask() {
         assert_eq!(found, expected);
     });
 }
+
+pub(crate) fn a_server_does_not_choose_whom_it_asks() {
+    run(async {
+        let mut question = form();
+        question["_meta"] = json!({"dev.panpan/call": 1});
+        let (upstream, mut replies) = web::asking_aside(question).await;
+        let gateway = gateway(&upstream).await;
+        let people = ["Ada", "Bob"].map(Person::named);
+        for person in people.clone() {
+            let request = CallRequest {
+                person: Some(person),
+                ..CallRequest::from_wire("test/change", json!({}))
+            };
+            let gateway = gateway.clone();
+            tokio::spawn(async move { gateway.dispatch(request).await });
+        }
+        let reply: Value = replies.recv().await.unwrap();
+        let refused = reply["error"]["message"].as_str().unwrap();
+        assert!(refused.contains("nothing tells which"), "{reply}");
+        for person in people {
+            assert_eq!(person.asked.lock().unwrap().len(), 0);
+        }
+    });
+}

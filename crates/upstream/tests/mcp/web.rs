@@ -374,3 +374,39 @@ pub(crate) async fn asking(question: Value) -> (McpUpstream, mpsc::UnboundedRece
     let url = listening(Arc::new(script)).await;
     (at(McpPlace::Http(McpAddress::new(&url))), replies)
 }
+
+/// A server that asks beside the streams of its calls, once there are two, and answers none.
+pub(crate) async fn asking_aside(question: Value) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
+    let (heard_reply, replies) = mpsc::unbounded_channel();
+    let calls = AtomicUsize::new(0);
+    let head = "HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n";
+    let script = move |heard: &Heard| {
+        let message = &heard.message;
+        if is_call(heard) {
+            calls.fetch_add(1, Ordering::SeqCst);
+            return Reply {
+                bytes: format!("{head}\r\n").into(),
+                endless: false,
+            };
+        }
+        if message.get("result").is_some() || message.get("error").is_some() {
+            // Nobody listens any more to what is asked again.
+            let _ = heard_reply.send(message.clone());
+            return Reply::status(202, "", "");
+        }
+        if heard.method != "GET" {
+            return well(heard);
+        }
+        // Until then the client is sent away to come back at once.
+        let asked = json!({
+            "jsonrpc": "2.0", "id": "aside", "method": "elicitation/create", "params": question,
+        });
+        let event = match calls.load(Ordering::SeqCst) {
+            2 => format!("data: {asked}\n\n"),
+            _ => "id: 1\nretry: 5\ndata:\n\n".to_owned(),
+        };
+        Reply::status(200, "content-type: text/event-stream\r\n", &event)
+    };
+    let url = listening(Arc::new(script)).await;
+    (at(McpPlace::Http(McpAddress::new(&url))), replies)
+}
