@@ -35,6 +35,16 @@ const REFUSAL_BYTES_LIMIT: usize = 64 * 1024;
 /// The headers of a refusal that say when to come back, or what kind of answer it is.
 const KEPT_HEADERS: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
 
+/// What servers that have started anew say to a session from before, with a 400 in place of a 404. Only these
+/// words, and no others, say that the request was not looked at.
+const UNKNOWN_SESSION: [&str; 5] = [
+    "Bad Request: No valid session ID provided",
+    "Bad Request: Server not initialized",
+    "Bad Request: Mcp-Session-Id header is required",
+    "Bad Request: Missing session ID",
+    "Session not found",
+];
+
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: &str = "text/event-stream";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -194,7 +204,7 @@ async fn refused(
     if matches!(head.status, 401 | 403 | 429) {
         return Err(status_error(head, &body));
     }
-    if has_session && head.status == 400 && said.as_ref().is_some_and(is_about_session) {
+    if has_session && head.status == 400 && denies_session(said.as_ref(), &body) {
         return Err(StreamableHttpError::SessionExpired);
     }
     let ClientJsonRpcMessage::Request(request) = message else {
@@ -210,9 +220,12 @@ async fn refused(
     }
 }
 
-/// Servers that have started anew often refuse the sessions from before in this way, in place of a 404.
-fn is_about_session(error: &ErrorData) -> bool {
-    error.message.to_ascii_lowercase().contains("session")
+/// Whether a refusal says that there is no such session, in the protocol or as plain text.
+fn denies_session(said: Option<&ErrorData>, body: &[u8]) -> bool {
+    let words = said.map_or(body.trim_ascii(), |error| error.message.as_bytes());
+    UNKNOWN_SESSION
+        .iter()
+        .any(|known| known.as_bytes() == words)
 }
 
 fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {

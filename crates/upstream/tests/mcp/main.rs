@@ -61,6 +61,7 @@ const FACTS: &[(&str, fn())] = by_name![
     web::statuses_are_told_apart,
     web::nobody_listens_there,
     web::an_expired_session_is_renewed_and_the_call_runs_once,
+    web::a_refusal_that_speaks_of_sessions_is_one_of_the_call,
     web::an_answer_that_breaks_off_leaves_the_outcome_unknown,
     web::an_answer_without_end_is_not_read,
     web::answers_in_streams_are_read_and_headers_are_sent,

@@ -219,15 +219,53 @@ pub(crate) fn nobody_listens_there() {
     });
 }
 
+/// A refusal with a 400 that says these words.
+fn refusing(words: &str) -> Reply {
+    let error = json!({"code": -32000, "message": words});
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+    Reply::status(400, "content-type: application/json\r\n", &body)
+}
+
 pub(crate) fn an_expired_session_is_renewed_and_the_call_runs_once() {
-    let unknown = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}}"#;
-    let json = "content-type: application/json\r\n";
-    run(async move {
+    run(async {
         for over in [
             Reply::status(404, "", ""),
-            Reply::status(400, json, unknown),
+            refusing("Bad Request: No valid session ID provided"),
+            refusing("Bad Request: Server not initialized"),
+            refusing("Bad Request: Mcp-Session-Id header is required"),
+            refusing("Bad Request: Missing session ID"),
+            refusing("Session not found"),
+            Reply::status(400, "", "Bad Request: No valid session ID provided\n"),
         ] {
             renewed(over).await;
+        }
+    });
+}
+
+pub(crate) fn a_refusal_that_speaks_of_sessions_is_one_of_the_call() {
+    run(async {
+        for words in [
+            "the card was charged, but the checkout session could not be closed",
+            "Session not found: 7",
+            "session not found",
+        ] {
+            for (reply, effect) in [
+                (refusing(words), Effect::Unknown),
+                (Reply::status(400, "", words), Effect::None),
+            ] {
+                let calls = Arc::new(AtomicUsize::new(0));
+                let ran = calls.clone();
+                let upstream = calling(move |_| {
+                    ran.fetch_add(1, Ordering::SeqCst);
+                    reply.clone()
+                })
+                .await;
+                let gateway = gateway(&upstream).await;
+                let failure = call(&gateway, "change", json!({})).await.unwrap_err();
+                let found = (failure.retryable(), failure.effect());
+                assert_eq!(found, (false, effect), "{words}");
+                assert_eq!(calls.load(Ordering::SeqCst), 1, "{words}");
+            }
         }
     });
 }
