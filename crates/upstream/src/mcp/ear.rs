@@ -37,6 +37,8 @@ pub struct McpChanges {
 pub(super) struct Ear {
     changes: watch::Sender<McpChanges>,
     calls: Arc<Mutex<Calls>>,
+    /// Whether nothing more will be heard.
+    over: watch::Sender<bool>,
     pub(super) underway: Underway,
 }
 
@@ -62,6 +64,7 @@ impl Ear {
         Self {
             changes,
             calls: Arc::default(),
+            over: watch::Sender::default(),
             underway: Underway::default(),
         }
     }
@@ -107,6 +110,20 @@ impl Ear {
                 calls.early.truncate(EARLY_WORDS_LIMIT - 1);
                 calls.early.push_front(word);
             }
+        }
+    }
+
+    /// Notes that nothing more will be heard.
+    pub(super) fn end(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Comes about when nothing more will be heard.
+    pub(super) fn over(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut over = self.over.subscribe();
+        async move {
+            // An ear that is gone hears nothing either.
+            let _ = over.wait_for(|over| *over).await;
         }
     }
 

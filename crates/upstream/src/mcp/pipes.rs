@@ -1,8 +1,8 @@
 //! One JSON-RPC message per line, on the standard input and output of a child.
 //!
 //! Lines that are no message are passed over, as other clients do: programs greet, warn and count on
-//! stdout. A child that says nothing else, or a line without end, ends the connection, and the reason
-//! is kept for whoever waits for an answer.
+//! stdout. A child that says nothing else, a line without end, or more questions than it reads answers
+//! to ends the connection, and the reason is kept for whoever waits for an answer.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,9 @@ pub const LINE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 
 /// How many lines in a row may be no message.
 pub const NONSENSE_LINES_LIMIT: usize = 1_000;
+
+/// How many answers to what it asked a child may leave unread, beyond what fits into its pipe.
+pub const UNREAD_ANSWERS_LIMIT: usize = 256;
 
 /// Why a connection ended, told to whoever waits for it.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +53,8 @@ pub(super) struct Pipes {
     output: BufReader<ChildStdout>,
     line: Vec<u8>,
     nonsense: usize,
+    /// Held by every answer until it is written.
+    unread: Arc<()>,
     why: Why,
     ear: Ear,
     /// Let go last, when the child has been ended.
@@ -65,6 +70,7 @@ impl Pipes {
             output: BufReader::new(ends.output),
             line: Vec::new(),
             nonsense: 0,
+            unread: Arc::default(),
             why,
             ear,
             _held: held,
@@ -103,6 +109,32 @@ impl Pipes {
         });
     }
 
+    async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            if self.unread() > UNREAD_ANSWERS_LIMIT {
+                self.why.note(format!(
+                    "it asks and does not read what it is answered: more than {UNREAD_ANSWERS_LIMIT} answers wait"
+                ));
+                return None;
+            }
+            self.whole_line().await?;
+            if let Some(message) = self.message() {
+                return Some(message);
+            }
+            if self.nonsense > NONSENSE_LINES_LIMIT {
+                let count = self.nonsense;
+                self.why
+                    .note(format!("{count} lines in a row were no message of MCP"));
+                return None;
+            }
+        }
+    }
+
+    fn unread(&self) -> usize {
+        // One is held here.
+        Arc::strong_count(&self.unread) - 1
+    }
+
     fn message(&mut self) -> Option<ServerJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
@@ -121,6 +153,19 @@ impl Pipes {
     }
 }
 
+/// Writes a message to the end, as a line of its own.
+async fn write(
+    input: &tokio::sync::Mutex<Option<ChildStdin>>,
+    message: &TxJsonRpcMessage<RoleClient>,
+) -> Result<(), io::Error> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut input = input.lock().await;
+    let input = input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    input.write_all(&line).await?;
+    input.flush().await
+}
+
 impl Transport<RoleClient> for Pipes {
     type Error = io::Error;
 
@@ -130,29 +175,29 @@ impl Transport<RoleClient> for Pipes {
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         self.ear.underway.sent(&message);
         let input = self.input.clone();
+        let is_answer = matches!(
+            message,
+            TxJsonRpcMessage::<RoleClient>::Response(_) | TxJsonRpcMessage::<RoleClient>::Error(_)
+        );
+        let unread = is_answer.then(|| self.unread.clone());
+        let over = self.ear.over();
         async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            let mut input = input.lock().await;
-            let input = input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            input.write_all(&line).await?;
-            input.flush().await
+            let _unread = unread;
+            tokio::select! {
+                biased;
+                written = write(&input, &message) => written,
+                // Nobody reads there any more, and the pipe may be full.
+                () = over => Err(io::ErrorKind::NotConnected.into()),
+            }
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
-        loop {
-            self.whole_line().await?;
-            if let Some(message) = self.message() {
-                return Some(message);
-            }
-            if self.nonsense > NONSENSE_LINES_LIMIT {
-                let count = self.nonsense;
-                self.why
-                    .note(format!("{count} lines in a row were no message of MCP"));
-                return None;
-            }
+        let received = self.next().await;
+        if received.is_none() {
+            self.ear.end();
         }
+        received
     }
 
     /// A server is told to end by the end of its input; what is left of it ends with the child.

@@ -7,7 +7,7 @@ use panpan_contract::Redacted;
 use panpan_runtime::{
     AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
 };
-use panpan_upstream::mcp::ROUNDS_LIMIT;
+use panpan_upstream::mcp::{ROUNDS_LIMIT, UNREAD_ANSWERS_LIMIT};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -321,5 +321,23 @@ pub(crate) fn a_server_does_not_choose_whom_it_asks() {
         for person in people {
             assert_eq!(person.asked.lock().unwrap().len(), 0);
         }
+    });
+}
+
+pub(crate) fn a_server_that_asks_reads_what_it_is_answered() {
+    run(async {
+        let gateway = gateway(&child("well")).await;
+        for (questions, code) in [
+            (UNREAD_ANSWERS_LIMIT, None),
+            // Some of the answers fit into the pipe.
+            (UNREAD_ANSWERS_LIMIT * 100, Some("ERR_OUTCOME_UNKNOWN")),
+        ] {
+            let input = json!({"questions": questions, "question": form()});
+            let answered = call(&gateway, "pester", input).await;
+            let failed = answered.as_ref().err().map(|it| it.code().as_str());
+            assert_eq!(failed, code, "{questions}");
+        }
+        // It is started again.
+        call(&gateway, "echo", json!({})).await.unwrap();
     });
 }

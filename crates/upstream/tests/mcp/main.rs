@@ -35,6 +35,7 @@ const FACTS: &[(&str, fn())] = by_name![
     asking::a_question_is_decided_before_the_answer_after_it,
     asking::the_stream_of_a_call_tells_whom_to_ask,
     asking::a_server_does_not_choose_whom_it_asks,
+    asking::a_server_that_asks_reads_what_it_is_answered,
     child::tools_are_operations,
     child::every_known_shape_of_a_failure_is_typed,
     child::a_child_that_dies_in_a_call_is_told_and_started_again,

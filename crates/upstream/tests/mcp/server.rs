@@ -216,6 +216,15 @@ impl Server {
                 let sleep = sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
                 give(id, &sleep.spawn().unwrap().id().to_string());
             }
+            "pester" => {
+                for question in 0..arguments["questions"].as_u64().unwrap() {
+                    say(&json!({
+                        "jsonrpc": "2.0", "id": question, "method": "elicitation/create",
+                        "params": arguments["question"],
+                    }));
+                }
+                give(id, "enough");
+            }
             "ask_and_leave" => {
                 let asked = json!({
                     "jsonrpc": "2.0", "id": format!("left-{id}"), "method": "elicitation/create",
@@ -274,6 +283,7 @@ fn tools() -> Vec<Value> {
         "long",
         "ask",
         "ask_and_leave",
+        "pester",
     ];
     let reading = ["die_reading", "cancelled", "environment"];
     let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
