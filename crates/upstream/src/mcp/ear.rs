@@ -170,7 +170,8 @@ impl ClientHandler for Ear {
         asked: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let call = self.underway.asking(&context.extensions)?;
+        let call = self.underway.asking(&context.extensions);
+        let call = call.map_err(|unplaced| refused(&unplaced.to_string()))?;
         let replied = context.ct.run_until_cancelled(call.ask(asked)).await;
         let replied = replied.unwrap_or(Err(Unasked::Gone));
         replied.map_err(|unasked| refused(&unasked.to_string()))

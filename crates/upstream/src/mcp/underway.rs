@@ -8,23 +8,29 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rmcp::ErrorData;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, Extensions, GetExtensions, RequestId,
     ServerJsonRpcMessage, ServerRequest,
 };
 use rmcp::service::InboundStreamOrigin;
 
-use super::asking::{AskingCall, refused};
+use super::asking::AskingCall;
 
 /// How many requests nobody waits for any more are told apart. Beyond that there is doubt for good.
 const GIVEN_UP_LIMIT: usize = 1_024;
 
-const SEVERAL: &str =
-    "several requests are under way, and nothing tells which of them this question belongs to";
-const IN_DOUBT: &str =
-    "a request was given up, and nothing tells whether this question belongs to that one";
-const NONE: &str = "no call is under way that this question could belong to";
+/// Why a question belongs to nobody who is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unplaced {
+    #[error(
+        "several requests are under way, and nothing tells which of them this question belongs to"
+    )]
+    Several,
+    #[error("a request was given up, and nothing tells whether this question belongs to that one")]
+    InDoubt,
+    #[error("no call is under way that this question could belong to")]
+    NoCall,
+}
 
 /// The requests under way on one connection in which something may be asked. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +59,7 @@ struct Waiting {
 
 /// Whose question a message is, as decided where it was read; it travels with the message.
 #[derive(Clone, Debug)]
-struct Whose(Result<AskingCall, ErrorData>);
+struct Whose(Result<AskingCall, Unplaced>);
 
 /// The number of a request on its connection; it travels with the request, unseen by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,15 +110,26 @@ impl Requests {
         self.lost_count || self.given_up.values().any(is_another)
     }
 
+    /// The call of the only request that is under way. Whoever could have been asked is to know that nobody
+    /// was.
+    fn placed(&self) -> Result<AskingCall, Unplaced> {
+        let placed = found(self.only());
+        if let Err(why @ (Unplaced::Several | Unplaced::InDoubt)) = placed {
+            let calls = self.by_number.values().filter_map(|it| it.call.as_ref());
+            calls.for_each(|call| call.miss_unplaced(why));
+        }
+        placed
+    }
+
     /// The only request that is under way.
-    fn only(&self) -> Result<Option<&Waiting>, ErrorData> {
+    fn only(&self) -> Result<Option<&Waiting>, Unplaced> {
         let mut waiting = self.by_number.values();
         let only = waiting.next();
         if waiting.next().is_some() {
-            return Err(refused(SEVERAL));
+            return Err(Unplaced::Several);
         }
         match self.is_in_doubt(only) {
-            true => Err(refused(IN_DOUBT)),
+            true => Err(Unplaced::InDoubt),
             false => Ok(only),
         }
     }
@@ -158,7 +175,7 @@ impl Underway {
         match message {
             ServerJsonRpcMessage::Request(asked) => {
                 if matches!(asked.request, ServerRequest::ElicitRequest(_)) {
-                    let whose = Whose(found(self.requests().only()));
+                    let whose = Whose(self.requests().placed());
                     asked.request.extensions_mut().insert(whose);
                 }
             }
@@ -182,7 +199,7 @@ impl Underway {
     }
 
     /// The call a question belongs to, by what is known of the way it came.
-    pub(super) fn asking(&self, way: &Extensions) -> Result<AskingCall, ErrorData> {
+    pub(super) fn asking(&self, way: &Extensions) -> Result<AskingCall, Unplaced> {
         if let Some(Whose(decided)) = way.get() {
             return decided.clone();
         }
@@ -192,7 +209,7 @@ impl Underway {
                 let mut waiting = requests.by_number.values();
                 found(Ok(waiting.find(|waiting| waiting.id.as_ref() == Some(id))))
             }
-            Some(InboundStreamOrigin::Unassociated) | None => found(requests.only()),
+            Some(InboundStreamOrigin::Unassociated) | None => requests.placed(),
         }
     }
 
@@ -212,21 +229,21 @@ pub(super) fn may_ask(request: &ClientRequest) -> bool {
     )
 }
 
-fn found(waiting: Result<Option<&Waiting>, ErrorData>) -> Result<AskingCall, ErrorData> {
+fn found(waiting: Result<Option<&Waiting>, Unplaced>) -> Result<AskingCall, Unplaced> {
     let call = waiting?.and_then(|waiting| waiting.call.clone());
-    call.ok_or_else(|| refused(NONE))
+    call.ok_or(Unplaced::NoCall)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::Unplaced::{InDoubt, NoCall, Several};
     use super::*;
 
     /// Why a question of which nothing is known belongs to nobody.
-    fn refusal(underway: &Underway) -> String {
-        let refused = underway.asking(&Extensions::new()).unwrap_err();
-        refused.message.into_owned()
+    fn refusal(underway: &Underway) -> Unplaced {
+        underway.asking(&Extensions::new()).unwrap_err()
     }
 
     /// A request of somebody that was sent under this number.
@@ -244,23 +261,23 @@ mod tests {
     fn a_request_that_was_given_up_leaves_doubt_about_the_questions_of_others() {
         let (ann, bob) = (Some("ann"), Some("bob"));
         for (given_up, waits, why) in [
-            (ann, ann, NONE),
-            (ann, bob, IN_DOUBT),
-            (ann, None, IN_DOUBT),
-            (None, ann, IN_DOUBT),
-            (None, None, IN_DOUBT),
+            (ann, ann, NoCall),
+            (ann, bob, InDoubt),
+            (ann, None, InDoubt),
+            (None, ann, InDoubt),
+            (None, None, InDoubt),
         ] {
             let underway = Underway::default();
             sent_by(&underway, given_up, 1).answered();
             let waiting = sent_by(&underway, waits, 2);
-            assert_eq!(refusal(&underway), NONE);
+            assert_eq!(refusal(&underway), NoCall);
             drop(sent_by(&underway, given_up, 3));
-            // `NONE` stands for no doubt here: there is no way to ask in these requests.
+            // `NoCall` stands for no doubt here: there is no way to ask in these requests.
             assert_eq!(refusal(&underway), why, "{given_up:?} {waits:?}");
             underway.over(&RequestId::Number(3));
-            assert_eq!(refusal(&underway), NONE);
+            assert_eq!(refusal(&underway), NoCall);
             let _another = underway.begin(None);
-            assert_eq!(refusal(&underway), SEVERAL);
+            assert_eq!(refusal(&underway), Several);
             drop(waiting);
         }
     }
@@ -276,14 +293,14 @@ mod tests {
             sent.request.extensions_mut().insert(begun.number);
         }
         drop(begun);
-        assert_eq!(refusal(&underway), NONE);
+        assert_eq!(refusal(&underway), NoCall);
         underway.sent(&sent);
-        assert_eq!(refusal(&underway), IN_DOUBT);
+        assert_eq!(refusal(&underway), InDoubt);
     }
 
     #[test]
     fn so_many_requests_that_were_given_up_are_told_apart() {
-        for (beyond, why) in [(0, NONE), (1, IN_DOUBT)] {
+        for (beyond, why) in [(0, NoCall), (1, InDoubt)] {
             let underway = Underway::default();
             let given_up = i64::try_from(GIVEN_UP_LIMIT).unwrap() + beyond;
             for id in 0..given_up {

@@ -212,6 +212,13 @@ pub(crate) fn nobody_is_asked_a_question_of_another_call() {
             failure.message().contains("nothing tells which"),
             "{failure:?}"
         );
+        // Both may have asked, so neither is told what.
+        let told = &failure.details().unwrap()["question"];
+        assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
+        let why = told["unanswered"].as_str().unwrap();
+        assert!(why.contains("nothing tells which"), "{told}");
+        let action = &failure.recovery().required_actions[0];
+        assert!(action.contains("no other call"), "{action}");
         thinks.notify_one();
         let said = calling.await.unwrap().unwrap();
         assert_eq!(said, json!({"action": "decline"}).to_string());
@@ -245,6 +252,8 @@ pub(crate) fn one_that_was_given_up_may_still_ask_its_own_caller() {
             assert_eq!(person.asked.lock().unwrap().len(), usize::from(is_asked));
             if let Err(failure) = answered {
                 assert!(failure.message().contains("given up"), "{failure:?}");
+                let action = &failure.recovery().required_actions[0];
+                assert!(action.contains("given up"), "{action}");
             }
         }
     });
