@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
@@ -24,6 +25,7 @@ use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
 use crate::broken::Broken;
+use crate::trouble::shown;
 use crate::wire::{Payload, Reply, Wire, WireError};
 
 /// The longest answer that is read, in bytes; also the longest event of a stream.
@@ -81,7 +83,7 @@ impl Web {
         headers.extend(extra);
         let payload = Payload::new(body.map(Bytes::from), None);
         let sent = self.wire.send(method, &self.url, headers, payload).await;
-        sent.map_err(network)
+        sent.map_err(|error| network(&self.url, error))
     }
 
     async fn accepted(
@@ -99,8 +101,8 @@ impl Web {
             // What is said to a message that wants no answer makes no difference.
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let head = head(&reply);
-        let body = read(reply, ANSWER_BYTES_LIMIT).await?;
+        let head = self.head(&reply);
+        let body = self.read(reply, ANSWER_BYTES_LIMIT).await?;
         if body.len() > ANSWER_BYTES_LIMIT {
             let reason = format!("an answer has more than {ANSWER_BYTES_LIMIT} bytes");
             return Err(StreamableHttpError::Client(McpError::Nonsense(reason)));
@@ -109,6 +111,83 @@ impl Web {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
             None => Err(status_error(head, &body)),
         }
+    }
+
+    /// A refusal in the protocol is one of the protocol, except where its status says more.
+    async fn refused(
+        &self,
+        reply: Reply,
+        message: &ClientJsonRpcMessage,
+        has_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let head = self.head(&reply);
+        let body = self.read(reply, REFUSAL_BYTES_LIMIT).await?;
+        let said = match foreign::message(body.trim_ascii()) {
+            Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+            _ => None,
+        };
+        if matches!(head.status, 401 | 403 | 429) {
+            return Err(status_error(head, &body));
+        }
+        if has_session && head.status == 400 && denies_session(said.as_ref(), &body) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Err(status_error(head, &body));
+        };
+        // Servers from before that method refuse it in many ways; all mean that they are older.
+        let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        let old = || ErrorData::invalid_request("server/discover is unknown here", None);
+        let said = said.or_else(|| (is_probe && (400..500).contains(&head.status)).then(old));
+        match said {
+            Some(error) => Ok(answered(error, &request.id)),
+            None => Err(status_error(head, &body)),
+        }
+    }
+
+    /// What is kept of the head of an answer.
+    fn head(&self, reply: &Reply) -> HttpAnswer {
+        let is_kept = |name: &str| {
+            name == CONTENT_TYPE.as_str()
+                || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
+        };
+        let kept = reply
+            .headers()
+            .iter()
+            .filter(|(name, _)| is_kept(name.as_str()));
+        HttpAnswer {
+            status: reply.status().as_u16(),
+            headers: kept
+                .filter_map(|(name, value)| {
+                    Some((name.to_string(), value.to_str().ok()?.to_owned()))
+                })
+                .chain(self.location(reply).map(|to| (LOCATION.to_string(), to)))
+                .collect(),
+            body: String::new(),
+        }
+    }
+
+    /// Where else to ask, as it may be shown.
+    fn location(&self, reply: &Reply) -> Option<String> {
+        let to = reply.headers().get(LOCATION)?.to_str().ok()?;
+        self.url.join(to).ok().map(|to| shown(&to))
+    }
+
+    /// Reads to the end, or as far as shows that there is more than the limit.
+    async fn read(&self, mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
+        let mut body = Vec::new();
+        while body.len() <= limit {
+            let Some(bytes) = reply
+                .chunk()
+                .await
+                .map_err(|error| network(&self.url, error))?
+            else {
+                break;
+            };
+            let room = limit + 1 - body.len();
+            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        Ok(body)
     }
 
     /// The events of a stream, each within bounds.
@@ -149,7 +228,7 @@ impl StreamableHttpClient for Web {
             _ => {}
         }
         if !(200..300).contains(&status) {
-            return refused(reply, &message, session_id.is_some()).await;
+            return self.refused(reply, &message, session_id.is_some()).await;
         }
         self.accepted(reply, &message).await
     }
@@ -189,37 +268,6 @@ impl StreamableHttpClient for Web {
     }
 }
 
-/// A refusal in the protocol is one of the protocol, except where its status says more.
-async fn refused(
-    reply: Reply,
-    message: &ClientJsonRpcMessage,
-    has_session: bool,
-) -> Result<StreamableHttpPostResponse, Failed> {
-    let head = head(&reply);
-    let body = read(reply, REFUSAL_BYTES_LIMIT).await?;
-    let said = match foreign::message(body.trim_ascii()) {
-        Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
-        _ => None,
-    };
-    if matches!(head.status, 401 | 403 | 429) {
-        return Err(status_error(head, &body));
-    }
-    if has_session && head.status == 400 && denies_session(said.as_ref(), &body) {
-        return Err(StreamableHttpError::SessionExpired);
-    }
-    let ClientJsonRpcMessage::Request(request) = message else {
-        return Err(status_error(head, &body));
-    };
-    // Servers from before that method refuse it in many ways; all mean that they are older.
-    let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-    let old = || ErrorData::invalid_request("server/discover is unknown here", None);
-    let said = said.or_else(|| (is_probe && (400..500).contains(&head.status)).then(old));
-    match said {
-        Some(error) => Ok(answered(error, &request.id)),
-        None => Err(status_error(head, &body)),
-    }
-}
-
 /// Whether a refusal says that there is no such session, in the protocol or as plain text.
 fn denies_session(said: Option<&ErrorData>, body: &[u8]) -> bool {
     let words = said.map_or(body.trim_ascii(), |error| error.message.as_bytes());
@@ -233,11 +281,18 @@ fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
     StreamableHttpPostResponse::Json(message, None)
 }
 
-fn network(error: WireError) -> Failed {
+fn network(url: &Url, error: WireError) -> Failed {
+    let broken = Broken::of(&error);
+    let told = match broken {
+        // Nobody here waits for a set time, and so none can be told.
+        Broken::HeadTimeout | Broken::BodyTimeout => Broken::Connection,
+        told => told,
+    };
     StreamableHttpError::Client(McpError::Network {
-        way: Broken::of(&error).way(),
+        told: told.sentence(&shown(url), Duration::ZERO),
+        way: broken.way(),
         sent: error.had_connection(),
-        source: Box::new(error),
+        source: Arc::new(error),
     })
 }
 
@@ -248,42 +303,12 @@ fn is_kind(reply: &Reply, kind: &str) -> bool {
     found.is_some_and(|value| value.trim().eq_ignore_ascii_case(kind))
 }
 
-fn head(reply: &Reply) -> HttpAnswer {
-    let is_kept = |name: &str| {
-        name == CONTENT_TYPE.as_str() || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
-    };
-    let kept = reply
-        .headers()
-        .iter()
-        .filter(|(name, _)| is_kept(name.as_str()));
-    HttpAnswer {
-        status: reply.status().as_u16(),
-        headers: kept
-            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-            .collect(),
-        body: String::new(),
-    }
-}
-
 fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
     let body = &body[..body.len().min(REFUSAL_BYTES_LIMIT)];
     StreamableHttpError::Client(McpError::Status(HttpAnswer {
         body: String::from_utf8_lossy(body).into_owned(),
         ..head
     }))
-}
-
-/// Reads to the end, or as far as shows that there is more than the limit.
-async fn read(mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    while body.len() <= limit {
-        let Some(bytes) = reply.chunk().await.map_err(network)? else {
-            break;
-        };
-        let room = limit + 1 - body.len();
-        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-    Ok(body)
 }
 
 /// What is kept and heard of messages that come alone is kept and heard of those in streams.

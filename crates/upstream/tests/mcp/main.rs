@@ -61,6 +61,7 @@ const FACTS: &[(&str, fn())] = by_name![
     child::what_a_server_has_is_there_only_for_callers_with_its_scopes,
     web::statuses_are_told_apart,
     web::nobody_listens_there,
+    web::what_is_wrong_with_an_address_is_told,
     web::an_expired_session_is_renewed_and_the_call_runs_once,
     web::a_refusal_that_speaks_of_sessions_is_one_of_the_call,
     web::an_answer_that_breaks_off_leaves_the_outcome_unknown,

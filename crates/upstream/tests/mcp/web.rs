@@ -226,6 +226,63 @@ fn refusing(words: &str) -> Reply {
     Reply::status(400, "content-type: application/json\r\n", &body)
 }
 
+/// An error and what led to it.
+fn chained(error: &dyn std::error::Error) -> Vec<String> {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect()
+}
+
+pub(crate) fn what_is_wrong_with_an_address_is_told() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let free = listener.local_addr().unwrap();
+        drop(listener);
+        let page = "content-type: text/html\r\n";
+        let plain = listening(Arc::new(move |_| Reply::status(200, page, "<html>"))).await;
+        let moved = "location: /elsewhere?token=secret\r\n";
+        let moved = listening(Arc::new(move |_| Reply::status(307, moved, ""))).await;
+        let there = moved.replace("/mcp", "/elsewhere");
+        let talking = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let secure = format!("https://{}/mcp", talking.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = talking.accept().await {
+                stream.write_all(b"HTTP/1.1 400 x\r\n\r\n").await.unwrap();
+                // Kept until the client goes, which has not said all it has to say.
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            }
+        });
+        for (url, told, is_network) in [
+            (
+                format!("http://{free}/mcp"),
+                format!("no server answers at http://{free}/mcp"),
+                true,
+            ),
+            (
+                secure.clone(),
+                format!("what answers at {secure} does not speak TLS"),
+                true,
+            ),
+            (
+                plain,
+                "it answered HTTP 200 with text/html, which is no message of MCP".to_owned(),
+                false,
+            ),
+            (
+                moved,
+                format!("it answered HTTP 307, which leads to {there} and is not followed"),
+                false,
+            ),
+        ] {
+            let upstream = at(McpPlace::Http(McpAddress::new(&url)));
+            let said = chained(&upstream.operations().await.unwrap_err());
+            assert_eq!(said[0], told);
+            // What the network itself said is the end of the chain, behind that there was no answer.
+            assert_eq!(said.len() > 2, is_network, "{said:?}");
+        }
+    });
+}
+
 pub(crate) fn an_expired_session_is_renewed_and_the_call_runs_once() {
     run(async {
         for over in [
