@@ -127,6 +127,16 @@ impl Ear {
         }
     }
 
+    /// What comes about while there is somebody to tell it to. The library waits seconds for the replies to
+    /// questions of a server that is gone, and everybody who waits for that server with it.
+    async fn while_heard<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.over() => None,
+        }
+    }
+
     pub(super) fn note(&self, change: impl FnOnce(&mut McpChanges)) {
         self.changes.send_modify(change);
     }
@@ -172,7 +182,8 @@ impl ClientHandler for Ear {
     ) -> Result<ElicitResult, ErrorData> {
         let call = self.underway.asking(&context.extensions);
         let call = call.map_err(|unplaced| refused(&unplaced.to_string()))?;
-        let replied = context.ct.run_until_cancelled(call.ask(asked)).await;
+        let replied = context.ct.run_until_cancelled(call.ask(asked));
+        let replied = self.while_heard(replied).await.flatten();
         let replied = replied.unwrap_or(Err(Unasked::Gone));
         replied.map_err(|unasked| refused(&unasked.to_string()))
     }
@@ -192,6 +203,9 @@ impl ClientHandler for Ear {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt as _;
     use serde_json::json;
 
     use super::*;
@@ -208,5 +222,21 @@ mod tests {
             assert_eq!(ear.calls().early.len(), heard.min(EARLY_WORDS_LIMIT));
         }
         assert_eq!(ear.anew().calls().early.len(), 0);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_when_nothing_more_is_heard() {
+        let ear = Ear::new(watch::Sender::default());
+        assert!(ear.while_heard(pending::<()>()).now_or_never().is_none());
+        let another = ear.anew();
+        ear.end();
+        assert_eq!(ear.while_heard(pending::<()>()).now_or_never(), Some(None));
+        assert_eq!(ear.while_heard(ready(7)).now_or_never(), Some(Some(7)));
+        assert!(
+            another
+                .while_heard(pending::<()>())
+                .now_or_never()
+                .is_none()
+        );
     }
 }

@@ -207,3 +207,24 @@ impl Transport<RoleClient> for Pipes {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::mcp::children::Children;
+    use crate::mcp::settings::McpCommand;
+
+    #[tokio::test]
+    async fn a_child_that_ended_is_heard_no_more() {
+        let ear = Ear::new(watch::Sender::default());
+        let command = McpCommand::new("true");
+        let (child, ends) = Child::start("test", &command, &Children::default()).unwrap();
+        let mut pipes = Pipes::new(child, ends, Why::default(), ear.clone(), Arc::default());
+        assert_eq!(ear.over().now_or_never(), None);
+        assert!(pipes.receive().await.is_none());
+        assert_eq!(ear.over().now_or_never(), Some(()));
+    }
+}
