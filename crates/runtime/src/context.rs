@@ -103,6 +103,11 @@ impl Context {
         self.0.call.caller.as_deref()
     }
 
+    /// Who calls, unless another operation does: many people stand behind the authority of one.
+    pub fn direct_caller(&self) -> Option<&Identity> {
+        self.caller().filter(|_| self.0.call.origin.depth() == 0)
+    }
+
     /// The trace the call belongs to, to be handed on to whoever does the work.
     pub fn trace(&self) -> Option<Trace> {
         self.0.call.trace

@@ -3,13 +3,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use panpan_contract::Failure;
+use panpan_contract::{Failure, codes};
 use panpan_runtime::{Context, Question, Reply, Unasked, Wanted};
 use rmcp::ErrorData;
 use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
 use serde_json::{Value, json};
 
 use super::lifted::bounded;
+use super::underway::Unplaced;
 
 /// A call in which questions may be asked. Clones are the same call.
 #[derive(Clone, Debug)]
@@ -23,19 +24,31 @@ struct Inner {
 
 /// A question nobody answered.
 #[derive(Clone, Debug)]
-pub(super) struct Missed {
-    message: String,
-    why: Unasked,
+enum Missed {
+    /// One of this call.
+    Unasked { message: String, why: Unasked },
+    /// One that may be of this call, or of another: what it says is not told here.
+    Unplaced(Unplaced),
 }
 
 impl AskingCall {
     pub(super) fn new(context: Context) -> Self {
+        if context.can_ask() {
+            // Made before the call is over, so that a question that comes too late finds it was.
+            context.cancellation();
+        }
         let missed = Mutex::default();
         Self(Arc::new(Inner { context, missed }))
     }
 
     pub(super) fn context(&self) -> &Context {
         &self.0.context
+    }
+
+    /// Who made the call, if that is known.
+    pub(super) fn caller(&self) -> Option<&str> {
+        let caller = self.0.context.direct_caller()?;
+        Some(&caller.id)
     }
 
     /// Puts a question to whoever made the call.
@@ -55,41 +68,70 @@ impl AskingCall {
     fn miss(&self, message: String, why: Unasked) {
         let missed = self.0.missed.lock();
         let mut missed = missed.unwrap_or_else(PoisonError::into_inner);
-        *missed = Some(Missed { message, why });
+        *missed = Some(Missed::Unasked { message, why });
+    }
+
+    /// Notes a question that may have been one of this call, if it could have been answered.
+    pub(super) fn miss_unplaced(&self, why: Unplaced) {
+        if self.0.context.can_ask() {
+            let missed = self.0.missed.lock();
+            let mut missed = missed.unwrap_or_else(PoisonError::into_inner);
+            missed.get_or_insert(Missed::Unplaced(why));
+        }
     }
 
     /// A failure of the call, with what it asked in vain.
     pub(super) fn explained(&self, failure: Failure) -> Failure {
         let missed = self.0.missed.lock();
         match &*missed.unwrap_or_else(PoisonError::into_inner) {
-            Some(missed) => missed.explain(failure),
-            None => failure,
+            Some(Missed::Unasked { message, why }) => unasked(failure, message, *why),
+            // Failures of another kind have nothing to do with a question.
+            Some(Missed::Unplaced(why)) if failure.code().as_str() == codes::TOOL_FAILED.code => {
+                unplaced(failure, *why)
+            }
+            _ => failure,
         }
     }
 }
 
-impl Missed {
-    fn explain(&self, failure: Failure) -> Failure {
-        let Self { message, why } = self;
-        let asked = bounded(message);
-        let told = format!("{}; it had asked: {asked} ({why})", failure.message());
-        failure
-            .with_message(bounded(&told))
-            .with_detail(
-                "question",
-                json!({"message": asked, "unanswered": why.to_string()}),
-            )
-            .with_actions([match why {
-                Unasked::Large => "Give what it asks for as arguments",
-                Unasked::Nobody | Unasked::Kind => {
-                    "Give what it asks for as arguments, or call it with an MCP client that shows \
-                     such questions to a person (elicitation)"
-                }
-                Unasked::Full | Unasked::Silence | Unasked::Gone | Unasked::Stopping => {
-                    "Call it again when a person is there to answer"
-                }
-            }])
-    }
+fn unasked(failure: Failure, message: &str, why: Unasked) -> Failure {
+    let asked = bounded(message);
+    let told = format!("{}; it had asked: {asked} ({why})", failure.message());
+    failure
+        .with_message(bounded(&told))
+        .with_detail(
+            "question",
+            json!({"message": asked, "unanswered": why.to_string()}),
+        )
+        .with_actions([match why {
+            Unasked::Large => "Give what it asks for as arguments",
+            Unasked::Nobody | Unasked::Kind => {
+                "Give what it asks for as arguments, or call it with an MCP client that shows \
+                 such questions to a person (elicitation)"
+            }
+            Unasked::Full | Unasked::Silence | Unasked::Gone | Unasked::Stopping => {
+                "Call it again when a person is there to answer"
+            }
+        }])
+}
+
+fn unplaced(failure: Failure, why: Unplaced) -> Failure {
+    let told = format!(
+        "{}; the server asked something meanwhile that nobody was shown ({why})",
+        failure.message()
+    );
+    failure
+        .with_message(bounded(&told))
+        .with_detail("question", json!({"unanswered": why.to_string()}))
+        .with_actions([match why {
+            Unplaced::Several | Unplaced::NoCall => {
+                "Call it again when no other call of this server is under way"
+            }
+            Unplaced::InDoubt => {
+                "Call it again when the server has answered the call that was given up, or was \
+                 started anew"
+            }
+        }])
 }
 
 fn question(asked: ElicitRequestParams) -> Question {

@@ -18,7 +18,7 @@ use rmcp::{ClientHandler, ErrorData, RoleClient};
 use tokio::sync::watch;
 
 use super::asking::refused;
-use super::underway::{Underway, mark};
+use super::underway::Underway;
 
 /// How often each list of a server has changed, as far as is known. A new connection counts as a change
 /// of all: nobody knows what happened in between.
@@ -37,6 +37,8 @@ pub struct McpChanges {
 pub(super) struct Ear {
     changes: watch::Sender<McpChanges>,
     calls: Arc<Mutex<Calls>>,
+    /// Whether nothing more will be heard.
+    over: watch::Sender<bool>,
     pub(super) underway: Underway,
 }
 
@@ -62,6 +64,7 @@ impl Ear {
         Self {
             changes,
             calls: Arc::default(),
+            over: watch::Sender::default(),
             underway: Underway::default(),
         }
     }
@@ -110,6 +113,30 @@ impl Ear {
         }
     }
 
+    /// Notes that nothing more will be heard.
+    pub(super) fn end(&self) {
+        self.over.send_replace(true);
+    }
+
+    /// Comes about when nothing more will be heard.
+    pub(super) fn over(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut over = self.over.subscribe();
+        async move {
+            // An ear that is gone hears nothing either.
+            let _ = over.wait_for(|over| *over).await;
+        }
+    }
+
+    /// What comes about while there is somebody to tell it to. The library waits seconds for the replies to
+    /// questions of a server that is gone, and everybody who waits for that server with it.
+    async fn while_heard<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.over() => None,
+        }
+    }
+
     pub(super) fn note(&self, change: impl FnOnce(&mut McpChanges)) {
         self.changes.send_modify(change);
     }
@@ -153,8 +180,10 @@ impl ClientHandler for Ear {
         asked: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let call = self.underway.asking(mark(&context.meta))?;
-        let replied = context.ct.run_until_cancelled(call.ask(asked)).await;
+        let call = self.underway.asking(&context.extensions);
+        let call = call.map_err(|unplaced| refused(&unplaced.to_string()))?;
+        let replied = context.ct.run_until_cancelled(call.ask(asked));
+        let replied = self.while_heard(replied).await.flatten();
         let replied = replied.unwrap_or(Err(Unasked::Gone));
         replied.map_err(|unasked| refused(&unasked.to_string()))
     }
@@ -174,6 +203,9 @@ impl ClientHandler for Ear {
 
 #[cfg(test)]
 mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt as _;
     use serde_json::json;
 
     use super::*;
@@ -190,5 +222,21 @@ mod tests {
             assert_eq!(ear.calls().early.len(), heard.min(EARLY_WORDS_LIMIT));
         }
         assert_eq!(ear.anew().calls().early.len(), 0);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_when_nothing_more_is_heard() {
+        let ear = Ear::new(watch::Sender::default());
+        assert!(ear.while_heard(pending::<()>()).now_or_never().is_none());
+        let another = ear.anew();
+        ear.end();
+        assert_eq!(ear.while_heard(pending::<()>()).now_or_never(), Some(None));
+        assert_eq!(ear.while_heard(ready(7)).now_or_never(), Some(Some(7)));
+        assert!(
+            another
+                .while_heard(pending::<()>())
+                .now_or_never()
+                .is_none()
+        );
     }
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use panpan_contract::classify::NetworkFailure;
 use serde_json::Value;
 
+use super::lifted::bounded;
+
 /// Why an MCP server did not answer, or refused to.
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
@@ -46,18 +48,20 @@ pub enum McpError {
     #[error("it refused the request (error {})", .0.code)]
     Refused(Refusal),
     /// It answered with an HTTP status instead of the protocol.
-    #[error("it answered HTTP {}", .0.status)]
+    #[error("it answered HTTP {0}")]
     Status(HttpAnswer),
     /// The network failed.
-    #[error("the network failed")]
+    #[error("{told}")]
     Network {
+        /// What happened, for people.
+        told: String,
         /// In which way.
         way: NetworkFailure,
         /// Whether the request had left by then.
         sent: bool,
         /// What the network said.
         #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+        source: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// The session is over; the request was not looked at.
     #[error("the session has expired")]
@@ -65,7 +69,7 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// The same once more, for somebody else. Of what led to it only the text is left.
+    /// The same once more, for somebody else.
     pub(super) fn retold(&self) -> Self {
         match self {
             Self::Start { program, source } => Self::Start {
@@ -84,10 +88,16 @@ impl McpError {
             Self::Nonsense(why) => Self::Nonsense(why.clone()),
             Self::Refused(refusal) => Self::Refused(refusal.clone()),
             Self::Status(answer) => Self::Status(answer.clone()),
-            Self::Network { way, sent, source } => Self::Network {
+            Self::Network {
+                told,
+                way,
+                sent,
+                source,
+            } => Self::Network {
+                told: told.clone(),
                 way: *way,
                 sent: *sent,
-                source: source.to_string().into(),
+                source: source.clone(),
             },
             Self::SessionExpired => Self::SessionExpired,
         }
@@ -110,10 +120,37 @@ pub struct Refusal {
 pub struct HttpAnswer {
     /// The status.
     pub status: u16,
-    /// The headers that say when to come back, and what kind of answer it is.
+    /// The headers that say when to come back, what kind of answer it is, and where else to ask; of that
+    /// address nothing that may be secret.
     pub headers: Vec<(String, String)>,
     /// The beginning of the body.
     pub body: String,
+}
+
+impl HttpAnswer {
+    fn header(&self, name: &str) -> Option<&str> {
+        let header = self.headers.iter().find(|(header, _)| header == name);
+        header.map(|(_, value)| value.as_str())
+    }
+}
+
+/// The status, and what else tells why it is none of MCP.
+impl fmt::Display for HttpAnswer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.status)?;
+        if let (300..400, Some(address)) = (self.status, self.header("location")) {
+            let address = bounded(address);
+            return write!(formatter, ", which leads to {address} and is not followed");
+        }
+        match (self.status, self.header("content-type")) {
+            (200..300, Some(kind)) => {
+                let kind = bounded(kind.split(';').next().unwrap_or_default().trim());
+                write!(formatter, " with {kind}, which is no message of MCP")
+            }
+            (200..300, None) => formatter.write_str(" with what is no message of MCP"),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl fmt::Debug for Refusal {
@@ -155,5 +192,44 @@ impl Unanswered {
     /// Whether the connection is of no use any more.
     pub(super) fn is_the_end(&self) -> bool {
         matches!(self.error, McpError::SessionExpired | McpError::Ended(_))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_none_of_mcp_says_what_it_is_instead() {
+        for (status, header, told) in [
+            (404, None, "404"),
+            (404, Some(("content-type", "text/html")), "404"),
+            (200, None, "200 with what is no message of MCP"),
+            (
+                200,
+                Some(("content-type", "text/html; charset=utf-8")),
+                "200 with text/html, which is no message of MCP",
+            ),
+            (307, None, "307"),
+            (
+                307,
+                Some(("location", "https://a.test/mcp")),
+                "307, which leads to https://a.test/mcp and is not followed",
+            ),
+            (
+                201,
+                Some(("location", "https://a.test/1")),
+                "201 with what is no message of MCP",
+            ),
+        ] {
+            let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let answer = HttpAnswer {
+                status,
+                headers: headers.into_iter().collect(),
+                body: String::new(),
+            };
+            let error = McpError::Status(answer);
+            assert_eq!(error.to_string(), format!("it answered HTTP {told}"));
+        }
     }
 }

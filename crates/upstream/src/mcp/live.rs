@@ -67,7 +67,7 @@ impl Live {
         match Self::piped(start()?, ear.clone(), way(sessions)).await {
             Err(McpError::Ended(_)) if !sessions => {
                 let old = ClientLifecycleMode::Initialize;
-                Self::piped(start()?, ear, old).await
+                Self::piped(start()?, ear.anew(), old).await
             }
             other => other,
         }

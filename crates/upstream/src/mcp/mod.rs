@@ -47,7 +47,7 @@ pub use library::{ITEMS_LIMIT, McpOffer, PAGES_LIMIT};
 pub use lifted::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
 use link::Link;
 pub use link::{FIRST_REST, LONGEST_REST};
-pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT};
+pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT, UNREAD_ANSWERS_LIMIT};
 pub use published::{ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
 pub use rounds::ROUNDS_LIMIT;
 pub use settings::{

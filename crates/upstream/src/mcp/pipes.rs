@@ -1,8 +1,8 @@
 //! One JSON-RPC message per line, on the standard input and output of a child.
 //!
 //! Lines that are no message are passed over, as other clients do: programs greet, warn and count on
-//! stdout. A child that says nothing else, or a line without end, ends the connection, and the reason
-//! is kept for whoever waits for an answer.
+//! stdout. A child that says nothing else, a line without end, or more questions than it reads answers
+//! to ends the connection, and the reason is kept for whoever waits for an answer.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,6 +23,9 @@ pub const LINE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 
 /// How many lines in a row may be no message.
 pub const NONSENSE_LINES_LIMIT: usize = 1_000;
+
+/// How many answers to what it asked a child may leave unread, beyond what fits into its pipe.
+pub const UNREAD_ANSWERS_LIMIT: usize = 256;
 
 /// Why a connection ended, told to whoever waits for it.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +53,8 @@ pub(super) struct Pipes {
     output: BufReader<ChildStdout>,
     line: Vec<u8>,
     nonsense: usize,
+    /// Held by every answer until it is written.
+    unread: Arc<()>,
     why: Why,
     ear: Ear,
     /// Let go last, when the child has been ended.
@@ -65,6 +70,7 @@ impl Pipes {
             output: BufReader::new(ends.output),
             line: Vec::new(),
             nonsense: 0,
+            unread: Arc::default(),
             why,
             ear,
             _held: held,
@@ -103,43 +109,14 @@ impl Pipes {
         });
     }
 
-    fn message(&mut self) -> Option<ServerJsonRpcMessage> {
-        let line = std::mem::take(&mut self.line);
-        let text = line.trim_ascii();
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let message = foreign::message(text);
-        match &message {
-            Some(message) => {
-                self.nonsense = 0;
-                self.ear.overhear(message);
-            }
-            None if text.is_empty() => {}
-            None => self.nonsense += 1,
-        }
-        message
-    }
-}
-
-impl Transport<RoleClient> for Pipes {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let input = self.input.clone();
-        async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
-            let mut input = input.lock().await;
-            let input = input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            input.write_all(&line).await?;
-            input.flush().await
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+    async fn next(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
+            if self.unread() > UNREAD_ANSWERS_LIMIT {
+                self.why.note(format!(
+                    "it asks and does not read what it is answered: more than {UNREAD_ANSWERS_LIMIT} answers wait"
+                ));
+                return None;
+            }
             self.whole_line().await?;
             if let Some(message) = self.message() {
                 return Some(message);
@@ -153,10 +130,101 @@ impl Transport<RoleClient> for Pipes {
         }
     }
 
+    fn unread(&self) -> usize {
+        // One is held here.
+        Arc::strong_count(&self.unread) - 1
+    }
+
+    fn message(&mut self) -> Option<ServerJsonRpcMessage> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.trim_ascii();
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let mut message = foreign::message(text);
+        match &mut message {
+            Some(message) => {
+                self.nonsense = 0;
+                self.ear.overhear(message);
+                self.ear.underway.follow(message);
+            }
+            None if text.is_empty() => {}
+            None => self.nonsense += 1,
+        }
+        message
+    }
+}
+
+/// Writes a message to the end, as a line of its own.
+async fn write(
+    input: &tokio::sync::Mutex<Option<ChildStdin>>,
+    message: &TxJsonRpcMessage<RoleClient>,
+) -> Result<(), io::Error> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut input = input.lock().await;
+    let input = input.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    input.write_all(&line).await?;
+    input.flush().await
+}
+
+impl Transport<RoleClient> for Pipes {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.ear.underway.sent(&message);
+        let input = self.input.clone();
+        let is_answer = matches!(
+            message,
+            TxJsonRpcMessage::<RoleClient>::Response(_) | TxJsonRpcMessage::<RoleClient>::Error(_)
+        );
+        let unread = is_answer.then(|| self.unread.clone());
+        let over = self.ear.over();
+        async move {
+            let _unread = unread;
+            tokio::select! {
+                biased;
+                written = write(&input, &message) => written,
+                // Nobody reads there any more, and the pipe may be full.
+                () = over => Err(io::ErrorKind::NotConnected.into()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        let received = self.next().await;
+        if received.is_none() {
+            self.ear.end();
+        }
+        received
+    }
+
     /// A server is told to end by the end of its input; what is left of it ends with the child.
     async fn close(&mut self) -> Result<(), io::Error> {
         self.input.lock().await.take();
         self.child.ended(AFTER_OUR_END).await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::mcp::children::Children;
+    use crate::mcp::settings::McpCommand;
+
+    #[tokio::test]
+    async fn a_child_that_ended_is_heard_no_more() {
+        let ear = Ear::new(watch::Sender::default());
+        let command = McpCommand::new("true");
+        let (child, ends) = Child::start("test", &command, &Children::default()).unwrap();
+        let mut pipes = Pipes::new(child, ends, Why::default(), ear.clone(), Arc::default());
+        assert_eq!(ear.over().now_or_never(), None);
+        assert!(pipes.receive().await.is_none());
+        assert_eq!(ear.over().now_or_never(), Some(()));
     }
 }

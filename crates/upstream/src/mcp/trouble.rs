@@ -226,9 +226,10 @@ mod tests {
 
     fn network(way: NetworkFailure, sent: bool) -> McpError {
         McpError::Network {
+            told: "text".to_owned(),
             way,
             sent,
-            source: "text".into(),
+            source: Arc::new(std::io::Error::other("text")),
         }
     }
 

@@ -1,33 +1,36 @@
 //! The requests under way on one connection, and which of them a question of the server belongs to.
 //!
-//! Over HTTP the stream a question comes in belongs to one request. Where nothing tells, a question is put to
-//! the only request under way, or to nobody: never to the wrong person.
+//! Over HTTP the stream a question comes in belongs to one request. What a question says of itself is not
+//! looked at: a server would choose whom it asks. Where nothing tells, a question is put to
+//! the only request under way, or to nobody: never to the wrong person. On a pipe that is decided where the
+//! question is read: the line after it may end the request it belongs to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use rmcp::ErrorData;
-use rmcp::model::ClientRequest;
-use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, Extensions, GetExtensions, RequestId,
+    ServerJsonRpcMessage, ServerRequest,
+};
+use rmcp::service::InboundStreamOrigin;
 
-use super::asking::{AskingCall, refused};
+use super::asking::AskingCall;
 
-/// Where a question says which call it belongs to, once that is known from its stream.
-const CALL_META: &str = "dev.panpan/call";
+/// How many requests nobody waits for any more are told apart. Beyond that there is doubt for good.
+const GIVEN_UP_LIMIT: usize = 1_024;
 
-/// The method by which servers ask people.
-const ASKS: &str = "elicitation/create";
-
-/// How long a question may belong to a request nobody waits for any more.
-const DOUBT: Duration = Duration::from_secs(60);
-
-const SEVERAL: &str =
-    "several requests are under way, and nothing tells which of them this question belongs to";
-const IN_DOUBT: &str =
-    "a request was given up, and nothing tells whether this question belongs to that one";
-const NONE: &str = "no call is under way that this question could belong to";
+/// Why a question belongs to nobody who is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unplaced {
+    #[error(
+        "several requests are under way, and nothing tells which of them this question belongs to"
+    )]
+    Several,
+    #[error("a request was given up, and nothing tells whether this question belongs to that one")]
+    InDoubt,
+    #[error("no call is under way that this question could belong to")]
+    NoCall,
+}
 
 /// The requests under way on one connection in which something may be asked. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -36,11 +39,27 @@ pub(super) struct Underway(Arc<Mutex<Requests>>);
 #[derive(Debug, Default)]
 struct Requests {
     last: u64,
-    /// When nobody waited any more for a request the server may still be working on.
-    given_up: Option<Instant>,
-    /// Those that call tools, and the others.
-    by_number: BTreeMap<u64, Option<AskingCall>>,
+    /// Who made the requests nobody waits for any more, but the server may still be working on.
+    given_up: HashMap<RequestId, Option<String>>,
+    /// Whether more were given up than are told apart.
+    lost_count: bool,
+    by_number: BTreeMap<u64, Waiting>,
 }
+
+/// A request somebody waits for.
+#[derive(Debug)]
+struct Waiting {
+    /// The call, where a tool is called.
+    call: Option<AskingCall>,
+    /// Who made it, if that is known.
+    caller: Option<String>,
+    /// What it is known by to the server, once it was sent.
+    id: Option<RequestId>,
+}
+
+/// Whose question a message is, as decided where it was read; it travels with the message.
+#[derive(Clone, Debug)]
+struct Whose(Result<AskingCall, Unplaced>);
 
 /// The number of a request on its connection; it travels with the request, unseen by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,16 +83,55 @@ impl Begun {
 impl Drop for Begun {
     fn drop(&mut self) {
         let mut requests = self.underway.requests();
-        requests.by_number.remove(&self.number.0);
-        if !self.answered {
-            requests.given_up = Some(Instant::now());
+        // One whose answer was read is not there any more, and one that was not sent has no id.
+        let waiting = requests.by_number.remove(&self.number.0);
+        let sent = waiting.and_then(|waiting| Some((waiting.id?, waiting.caller)));
+        if let (Some((id, caller)), false) = (sent, self.answered) {
+            requests.give_up(id, caller);
         }
     }
 }
 
 impl Requests {
-    fn is_in_doubt(&self) -> bool {
-        self.given_up.is_some_and(|at| at.elapsed() < DOUBT)
+    fn give_up(&mut self, id: RequestId, caller: Option<String>) {
+        if self.given_up.len() < GIVEN_UP_LIMIT {
+            self.given_up.insert(id, caller);
+        } else {
+            self.lost_count = true;
+        }
+    }
+
+    /// Whether a question may belong to a request that was given up, and so to somebody else. Two who are
+    /// not known are not the same.
+    fn is_in_doubt(&self, waiting: Option<&Waiting>) -> bool {
+        let caller = waiting.and_then(|waiting| waiting.caller.as_ref());
+        let is_another =
+            |given_up: &Option<String>| given_up.is_none() || given_up.as_ref() != caller;
+        self.lost_count || self.given_up.values().any(is_another)
+    }
+
+    /// The call of the only request that is under way. Whoever could have been asked is to know that nobody
+    /// was.
+    fn placed(&self) -> Result<AskingCall, Unplaced> {
+        let placed = found(self.only());
+        if let Err(why @ (Unplaced::Several | Unplaced::InDoubt)) = placed {
+            let calls = self.by_number.values().filter_map(|it| it.call.as_ref());
+            calls.for_each(|call| call.miss_unplaced(why));
+        }
+        placed
+    }
+
+    /// The only request that is under way.
+    fn only(&self) -> Result<Option<&Waiting>, Unplaced> {
+        let mut waiting = self.by_number.values();
+        let only = waiting.next();
+        if waiting.next().is_some() {
+            return Err(Unplaced::Several);
+        }
+        match self.is_in_doubt(only) {
+            true => Err(Unplaced::InDoubt),
+            false => Ok(only),
+        }
     }
 }
 
@@ -83,7 +141,12 @@ impl Underway {
         let mut requests = self.requests();
         requests.last += 1;
         let number = requests.last;
-        requests.by_number.insert(number, call.cloned());
+        let waiting = Waiting {
+            call: call.cloned(),
+            caller: call.and_then(AskingCall::caller).map(str::to_owned),
+            id: None,
+        };
+        requests.by_number.insert(number, waiting);
         Begun {
             underway: self.clone(),
             number: RequestNumber(number),
@@ -91,18 +154,63 @@ impl Underway {
         }
     }
 
-    /// The call a question belongs to; `mark` is what it says about that.
-    pub(super) fn asking(&self, mark: Option<&Value>) -> Result<AskingCall, ErrorData> {
-        let requests = self.requests();
-        let mut among = requests.by_number.values();
-        let found = match mark.and_then(Value::as_u64) {
-            Some(number) => requests.by_number.get(&number),
-            None if requests.is_in_doubt() => return Err(refused(IN_DOUBT)),
-            None if requests.by_number.len() <= 1 => among.next(),
-            None => return Err(refused(SEVERAL)),
+    /// Notes what a request is known by to the server, before it is sent.
+    pub(super) fn sent(&self, message: &ClientJsonRpcMessage) {
+        let ClientJsonRpcMessage::Request(sent) = message else {
+            return;
         };
-        let found = found.and_then(Option::clone);
-        found.ok_or_else(|| refused(NONE))
+        let Some(RequestNumber(number)) = sent.request.extensions().get() else {
+            return;
+        };
+        let mut requests = self.requests();
+        match requests.by_number.get_mut(number) {
+            Some(waiting) => waiting.id = Some(sent.id.clone()),
+            // It was given up on its way.
+            None => requests.give_up(sent.id.clone(), None),
+        }
+    }
+
+    /// Follows what a server says where only the order of its messages tells what belongs together.
+    pub(super) fn follow(&self, message: &mut ServerJsonRpcMessage) {
+        match message {
+            ServerJsonRpcMessage::Request(asked) => {
+                if matches!(asked.request, ServerRequest::ElicitRequest(_)) {
+                    let whose = Whose(self.requests().placed());
+                    asked.request.extensions_mut().insert(whose);
+                }
+            }
+            ServerJsonRpcMessage::Response(answer) => self.over(&answer.id),
+            ServerJsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.over(id);
+                }
+            }
+            ServerJsonRpcMessage::Notification(_) => {}
+        }
+    }
+
+    /// Notes that the server is done with a request.
+    fn over(&self, id: &RequestId) {
+        let mut requests = self.requests();
+        requests.given_up.remove(id);
+        requests
+            .by_number
+            .retain(|_, waiting| waiting.id.as_ref() != Some(id));
+    }
+
+    /// The call a question belongs to, by what is known of the way it came.
+    pub(super) fn asking(&self, way: &Extensions) -> Result<AskingCall, Unplaced> {
+        if let Some(Whose(decided)) = way.get() {
+            return decided.clone();
+        }
+        let requests = self.requests();
+        match way.get() {
+            Some(InboundStreamOrigin::OutboundRequest(id)) => {
+                let mut waiting = requests.by_number.values();
+                found(Ok(waiting.find(|waiting| waiting.id.as_ref() == Some(id))))
+            }
+            Some(InboundStreamOrigin::Unassociated) | None => requests.placed(),
+        }
     }
 
     fn requests(&self) -> MutexGuard<'_, Requests> {
@@ -121,52 +229,88 @@ pub(super) fn may_ask(request: &ClientRequest) -> bool {
     )
 }
 
-/// What a question says about the call it belongs to.
-pub(super) fn mark(meta: &Map<String, Value>) -> Option<&Value> {
-    meta.get(CALL_META)
-}
-
-/// A message as text that says to which request it belongs, if it is a question.
-pub(super) fn marked(text: &str, number: RequestNumber) -> Option<String> {
-    if !text.contains(ASKS) {
-        return None;
-    }
-    let mut document: Value = serde_json::from_str(text).ok()?;
-    if document.get("method")? != ASKS {
-        return None;
-    }
-    let params = document.get_mut("params")?.as_object_mut()?;
-    let meta = params.entry("_meta").or_insert_with(|| json!({}));
-    let meta = meta.as_object_mut()?;
-    meta.insert(CALL_META.to_owned(), number.0.into());
-    Some(document.to_string())
+fn found(waiting: Result<Option<&Waiting>, Unplaced>) -> Result<AskingCall, Unplaced> {
+    let call = waiting?.and_then(|waiting| waiting.call.clone());
+    call.ok_or(Unplaced::NoCall)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
+    use super::Unplaced::{InDoubt, NoCall, Several};
     use super::*;
 
-    /// Why a question that says this much about its call belongs to none.
-    fn refusal(underway: &Underway, mark: Option<Value>) -> String {
-        let refused = underway.asking(mark.as_ref()).unwrap_err();
-        refused.message.into_owned()
+    /// Why a question of which nothing is known belongs to nobody.
+    fn refusal(underway: &Underway) -> Unplaced {
+        underway.asking(&Extensions::new()).unwrap_err()
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_request_that_was_given_up_is_remembered_for_some_time() {
+    /// A request of somebody that was sent under this number.
+    fn sent_by(underway: &Underway, caller: Option<&str>, id: i64) -> Begun {
+        let begun = underway.begin(None);
+        let mut requests = underway.requests();
+        let waiting = requests.by_number.get_mut(&begun.number.0).unwrap();
+        waiting.caller = caller.map(str::to_owned);
+        waiting.id = Some(RequestId::Number(id));
+        drop(requests);
+        begun
+    }
+
+    #[test]
+    fn a_request_that_was_given_up_leaves_doubt_about_the_questions_of_others() {
+        let (ann, bob) = (Some("ann"), Some("bob"));
+        for (given_up, waits, why) in [
+            (ann, ann, NoCall),
+            (ann, bob, InDoubt),
+            (ann, None, InDoubt),
+            (None, ann, InDoubt),
+            (None, None, InDoubt),
+        ] {
+            let underway = Underway::default();
+            sent_by(&underway, given_up, 1).answered();
+            let waiting = sent_by(&underway, waits, 2);
+            assert_eq!(refusal(&underway), NoCall);
+            drop(sent_by(&underway, given_up, 3));
+            // `NoCall` stands for no doubt here: there is no way to ask in these requests.
+            assert_eq!(refusal(&underway), why, "{given_up:?} {waits:?}");
+            underway.over(&RequestId::Number(3));
+            assert_eq!(refusal(&underway), NoCall);
+            let _another = underway.begin(None);
+            assert_eq!(refusal(&underway), Several);
+            drop(waiting);
+        }
+    }
+
+    #[test]
+    fn a_request_that_is_given_up_on_its_way_leaves_doubt_once_it_is_sent() {
         let underway = Underway::default();
-        underway.begin(None).answered();
-        assert_eq!(refusal(&underway, None), NONE);
-        drop(underway.begin(None));
-        let instant = Duration::from_millis(1);
-        tokio::time::sleep(DOUBT - instant).await;
-        assert_eq!(refusal(&underway, None), IN_DOUBT);
-        // Where the stream tells, there is no doubt.
-        assert_eq!(refusal(&underway, Some(json!(7))), NONE);
-        tokio::time::sleep(instant).await;
-        assert_eq!(refusal(&underway, None), NONE);
-        let _two = (underway.begin(None), underway.begin(None));
-        assert_eq!(refusal(&underway, None), SEVERAL);
+        let begun = underway.begin(None);
+        let sent =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}});
+        let mut sent: ClientJsonRpcMessage = serde_json::from_value(sent).unwrap();
+        if let ClientJsonRpcMessage::Request(sent) = &mut sent {
+            sent.request.extensions_mut().insert(begun.number);
+        }
+        drop(begun);
+        assert_eq!(refusal(&underway), NoCall);
+        underway.sent(&sent);
+        assert_eq!(refusal(&underway), InDoubt);
+    }
+
+    #[test]
+    fn so_many_requests_that_were_given_up_are_told_apart() {
+        for (beyond, why) in [(0, NoCall), (1, InDoubt)] {
+            let underway = Underway::default();
+            let given_up = i64::try_from(GIVEN_UP_LIMIT).unwrap() + beyond;
+            for id in 0..given_up {
+                drop(sent_by(&underway, None, id));
+            }
+            for id in 0..given_up {
+                underway.over(&RequestId::Number(id));
+            }
+            assert_eq!(refusal(&underway), why);
+        }
     }
 
     #[test]
@@ -190,23 +334,5 @@ mod tests {
             let read = serde_json::from_value(request.clone()).unwrap();
             assert_eq!(may_ask(&read), asks, "{request}");
         }
-    }
-
-    #[test]
-    fn only_questions_are_marked() {
-        let number = RequestNumber(7);
-        let question = json!({"method": ASKS, "params": {"_meta": {"a": 1, CALL_META: 2}}});
-        let marked_as: Value =
-            serde_json::from_str(&marked(&question.to_string(), number).unwrap()).unwrap();
-        assert_eq!(marked_as["params"]["_meta"], json!({"a": 1, CALL_META: 7}));
-        for other in [
-            json!({"method": "ping", "params": {"says": ASKS}}),
-            json!({"result": ASKS}),
-            json!({"method": ASKS}),
-            json!([ASKS]),
-        ] {
-            assert_eq!(marked(&other.to_string(), number), None, "{other}");
-        }
-        assert_eq!(marked(ASKS, number), None);
     }
 }

@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::streamable_http_client::{
     SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
@@ -23,8 +24,8 @@ use url::Url;
 use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
-use super::underway::{RequestNumber, marked};
 use crate::broken::Broken;
+use crate::trouble::shown;
 use crate::wire::{Payload, Reply, Wire, WireError};
 
 /// The longest answer that is read, in bytes; also the longest event of a stream.
@@ -35,6 +36,16 @@ const REFUSAL_BYTES_LIMIT: usize = 64 * 1024;
 
 /// The headers of a refusal that say when to come back, or what kind of answer it is.
 const KEPT_HEADERS: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
+
+/// What servers that have started anew say to a session from before, with a 400 in place of a 404. Only these
+/// words, and no others, say that the request was not looked at.
+const UNKNOWN_SESSION: [&str; 5] = [
+    "Bad Request: No valid session ID provided",
+    "Bad Request: Server not initialized",
+    "Bad Request: Mcp-Session-Id header is required",
+    "Bad Request: Missing session ID",
+    "Session not found",
+];
 
 const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: &str = "text/event-stream";
@@ -72,7 +83,7 @@ impl Web {
         headers.extend(extra);
         let payload = Payload::new(body.map(Bytes::from), None);
         let sent = self.wire.send(method, &self.url, headers, payload).await;
-        sent.map_err(network)
+        sent.map_err(|error| network(&self.url, error))
     }
 
     async fn accepted(
@@ -83,18 +94,15 @@ impl Web {
         let session = reply.headers().get(SESSION);
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
         if is_kind(&reply, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(
-                self.events(reply, number(message)),
-                session,
-            ));
+            return Ok(StreamableHttpPostResponse::Sse(self.events(reply), session));
         }
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         if !is_request {
             // What is said to a message that wants no answer makes no difference.
             return Ok(StreamableHttpPostResponse::Accepted);
         }
-        let head = head(&reply);
-        let body = read(reply, ANSWER_BYTES_LIMIT).await?;
+        let head = self.head(&reply);
+        let body = self.read(reply, ANSWER_BYTES_LIMIT).await?;
         if body.len() > ANSWER_BYTES_LIMIT {
             let reason = format!("an answer has more than {ANSWER_BYTES_LIMIT} bytes");
             return Err(StreamableHttpError::Client(McpError::Nonsense(reason)));
@@ -105,12 +113,85 @@ impl Web {
         }
     }
 
-    /// The events of a stream, each within bounds.
-    fn events(
+    /// A refusal in the protocol is one of the protocol, except where its status says more.
+    async fn refused(
         &self,
         reply: Reply,
-        number: Option<RequestNumber>,
-    ) -> BoxStream<'static, Result<Sse, SseError>> {
+        message: &ClientJsonRpcMessage,
+        has_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Failed> {
+        let head = self.head(&reply);
+        let body = self.read(reply, REFUSAL_BYTES_LIMIT).await?;
+        let said = match foreign::message(body.trim_ascii()) {
+            Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+            _ => None,
+        };
+        if matches!(head.status, 401 | 403 | 429) {
+            return Err(status_error(head, &body));
+        }
+        if has_session && head.status == 400 && denies_session(said.as_ref(), &body) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return Err(status_error(head, &body));
+        };
+        // Servers from before that method refuse it in many ways; all mean that they are older.
+        let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        let old = || ErrorData::invalid_request("server/discover is unknown here", None);
+        let said = said.or_else(|| (is_probe && (400..500).contains(&head.status)).then(old));
+        match said {
+            Some(error) => Ok(answered(error, &request.id)),
+            None => Err(status_error(head, &body)),
+        }
+    }
+
+    /// What is kept of the head of an answer.
+    fn head(&self, reply: &Reply) -> HttpAnswer {
+        let is_kept = |name: &str| {
+            name == CONTENT_TYPE.as_str()
+                || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
+        };
+        let kept = reply
+            .headers()
+            .iter()
+            .filter(|(name, _)| is_kept(name.as_str()));
+        HttpAnswer {
+            status: reply.status().as_u16(),
+            headers: kept
+                .filter_map(|(name, value)| {
+                    Some((name.to_string(), value.to_str().ok()?.to_owned()))
+                })
+                .chain(self.location(reply).map(|to| (LOCATION.to_string(), to)))
+                .collect(),
+            body: String::new(),
+        }
+    }
+
+    /// Where else to ask, as it may be shown.
+    fn location(&self, reply: &Reply) -> Option<String> {
+        let to = reply.headers().get(LOCATION)?.to_str().ok()?;
+        self.url.join(to).ok().map(|to| shown(&to))
+    }
+
+    /// Reads to the end, or as far as shows that there is more than the limit.
+    async fn read(&self, mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
+        let mut body = Vec::new();
+        while body.len() <= limit {
+            let Some(bytes) = reply
+                .chunk()
+                .await
+                .map_err(|error| network(&self.url, error))?
+            else {
+                break;
+            };
+            let room = limit + 1 - body.len();
+            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        }
+        Ok(body)
+    }
+
+    /// The events of a stream, each within bounds.
+    fn events(&self, reply: Reply) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut room = Room::default();
         let bytes = reply.into_chunks().map(move |chunk| {
             let chunk = chunk.map_err(std::io::Error::other)?;
@@ -119,7 +200,7 @@ impl Web {
         });
         let ear = self.ear.clone();
         SseStream::from_bytes_stream(bytes)
-            .map(move |event| event.map(|event| overheard(event, &ear, number)))
+            .map(move |event| event.map(|event| overheard(event, &ear)))
             .boxed()
     }
 }
@@ -135,6 +216,7 @@ impl StreamableHttpClient for Web {
         _: Option<String>,
         custom_headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failed> {
+        self.ear.underway.sent(&message);
         let body = serde_json::to_vec(&message)?;
         let session = session_id.as_ref();
         let reply = self.send(Method::POST, session, custom_headers, Some(body));
@@ -146,7 +228,7 @@ impl StreamableHttpClient for Web {
             _ => {}
         }
         if !(200..300).contains(&status) {
-            return refused(reply, &message, session_id.is_some()).await;
+            return self.refused(reply, &message, session_id.is_some()).await;
         }
         self.accepted(reply, &message).await
     }
@@ -182,44 +264,16 @@ impl StreamableHttpClient for Web {
         if !reply.status().is_success() || !is_kind(&reply, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(reply, None))
+        Ok(self.events(reply))
     }
 }
 
-/// A refusal in the protocol is one of the protocol, except where its status says more.
-async fn refused(
-    reply: Reply,
-    message: &ClientJsonRpcMessage,
-    has_session: bool,
-) -> Result<StreamableHttpPostResponse, Failed> {
-    let head = head(&reply);
-    let body = read(reply, REFUSAL_BYTES_LIMIT).await?;
-    let said = match foreign::message(body.trim_ascii()) {
-        Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
-        _ => None,
-    };
-    if matches!(head.status, 401 | 403 | 429) {
-        return Err(status_error(head, &body));
-    }
-    if has_session && head.status == 400 && said.as_ref().is_some_and(is_about_session) {
-        return Err(StreamableHttpError::SessionExpired);
-    }
-    let ClientJsonRpcMessage::Request(request) = message else {
-        return Err(status_error(head, &body));
-    };
-    // Servers from before that method refuse it in many ways; all mean that they are older.
-    let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-    let old = || ErrorData::invalid_request("server/discover is unknown here", None);
-    let said = said.or_else(|| (is_probe && (400..500).contains(&head.status)).then(old));
-    match said {
-        Some(error) => Ok(answered(error, &request.id)),
-        None => Err(status_error(head, &body)),
-    }
-}
-
-/// Servers that have started anew often refuse the sessions from before in this way, in place of a 404.
-fn is_about_session(error: &ErrorData) -> bool {
-    error.message.to_ascii_lowercase().contains("session")
+/// Whether a refusal says that there is no such session, in the protocol or as plain text.
+fn denies_session(said: Option<&ErrorData>, body: &[u8]) -> bool {
+    let words = said.map_or(body.trim_ascii(), |error| error.message.as_bytes());
+    UNKNOWN_SESSION
+        .iter()
+        .any(|known| known.as_bytes() == words)
 }
 
 fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
@@ -227,11 +281,18 @@ fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
     StreamableHttpPostResponse::Json(message, None)
 }
 
-fn network(error: WireError) -> Failed {
+fn network(url: &Url, error: WireError) -> Failed {
+    let broken = Broken::of(&error);
+    let told = match broken {
+        // Nobody here waits for a set time, and so none can be told.
+        Broken::HeadTimeout | Broken::BodyTimeout => Broken::Connection,
+        told => told,
+    };
     StreamableHttpError::Client(McpError::Network {
-        way: Broken::of(&error).way(),
+        told: told.sentence(&shown(url), Duration::ZERO),
+        way: broken.way(),
         sent: error.had_connection(),
-        source: Box::new(error),
+        source: Arc::new(error),
     })
 }
 
@@ -242,23 +303,6 @@ fn is_kind(reply: &Reply, kind: &str) -> bool {
     found.is_some_and(|value| value.trim().eq_ignore_ascii_case(kind))
 }
 
-fn head(reply: &Reply) -> HttpAnswer {
-    let is_kept = |name: &str| {
-        name == CONTENT_TYPE.as_str() || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
-    };
-    let kept = reply
-        .headers()
-        .iter()
-        .filter(|(name, _)| is_kept(name.as_str()));
-    HttpAnswer {
-        status: reply.status().as_u16(),
-        headers: kept
-            .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-            .collect(),
-        body: String::new(),
-    }
-}
-
 fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
     let body = &body[..body.len().min(REFUSAL_BYTES_LIMIT)];
     StreamableHttpError::Client(McpError::Status(HttpAnswer {
@@ -267,29 +311,8 @@ fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
     }))
 }
 
-/// Reads to the end, or as far as shows that there is more than the limit.
-async fn read(mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
-    let mut body = Vec::new();
-    while body.len() <= limit {
-        let Some(bytes) = reply.chunk().await.map_err(network)? else {
-            break;
-        };
-        let room = limit + 1 - body.len();
-        body.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-    Ok(body)
-}
-
-/// The number of the request a stream of events is the answer to.
-fn number(message: &ClientJsonRpcMessage) -> Option<RequestNumber> {
-    match message {
-        ClientJsonRpcMessage::Request(request) => request.request.extensions().get().copied(),
-        _ => None,
-    }
-}
-
 /// What is kept and heard of messages that come alone is kept and heard of those in streams.
-fn overheard(mut event: Sse, ear: &Ear, number: Option<RequestNumber>) -> Sse {
+fn overheard(mut event: Sse, ear: &Ear) -> Sse {
     let Some(data) = event.data.as_deref() else {
         return event;
     };
@@ -298,8 +321,7 @@ fn overheard(mut event: Sse, ear: &Ear, number: Option<RequestNumber>) -> Sse {
     {
         ear.overhear(&message);
     }
-    let marked = number.and_then(|number| marked(data, number));
-    event.data = marked.or_else(|| foreign::rewritten(data)).or(event.data);
+    event.data = foreign::rewritten(data).or(event.data);
     event
 }
 

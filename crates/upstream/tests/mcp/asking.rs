@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use panpan_contract::Redacted;
 use panpan_runtime::{
-    AskPerson, BoxFuture, CallRequest, Dispatcher, Question, Reply, Unasked, Wanted,
+    AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
 };
-use panpan_upstream::mcp::ROUNDS_LIMIT;
+use panpan_upstream::mcp::{ROUNDS_LIMIT, UNREAD_ANSWERS_LIMIT};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::house::{child, gateway, run};
+use crate::house::{call, child, gateway, run};
 use crate::web;
+
+/// How often a server asks and answers at once: each time it may be too late to know whose question it was.
+const ASKED_AND_LEFT: usize = 200;
 
 /// A person who says one thing to everything, and remembers what they were asked.
 #[derive(Debug)]
@@ -209,19 +212,73 @@ pub(crate) fn nobody_is_asked_a_question_of_another_call() {
             failure.message().contains("nothing tells which"),
             "{failure:?}"
         );
+        // Both may have asked, so neither is told what.
+        let told = &failure.details().unwrap()["question"];
+        assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
+        let why = told["unanswered"].as_str().unwrap();
+        assert!(why.contains("nothing tells which"), "{told}");
+        let action = &failure.recovery().required_actions[0];
+        assert!(action.contains("no other call"), "{action}");
         thinks.notify_one();
         let said = calling.await.unwrap().unwrap();
         assert_eq!(said, json!({"action": "decline"}).to_string());
-        // One that was given up may still ask.
-        let impatient = CallRequest {
-            timeout_ms: Some(100),
-            ..CallRequest::from_wire("test/hang", json!({}))
-        };
-        gateway.dispatch(impatient).await.outcome.unwrap_err();
-        let failure = ask(&gateway, input, Some(second.clone())).await;
-        assert!(failure.unwrap_err().message().contains("given up"));
         assert_eq!(first.asked.lock().unwrap().len(), 1);
         assert_eq!(second.asked.lock().unwrap().len(), 0);
+    });
+}
+
+pub(crate) fn one_that_was_given_up_may_still_ask_its_own_caller() {
+    let identity = |id| Some(Arc::new(Identity::new(id)));
+    run(async move {
+        for (gave_up, calls, is_asked) in [
+            (Some("ann"), Some("ann"), true),
+            (Some("ann"), Some("bob"), false),
+            (None, None, false),
+        ] {
+            let gateway = gateway(&child("well")).await;
+            let impatient = CallRequest {
+                timeout_ms: Some(100),
+                caller: gave_up.and_then(identity),
+                ..CallRequest::from_wire("test/hang", json!({}))
+            };
+            gateway.dispatch(impatient).await.outcome.unwrap_err();
+            let person = Person::named("Ada");
+            let request = CallRequest {
+                caller: calls.and_then(identity),
+                ..asking(json!({"question": form()}), Some(person.clone()))
+            };
+            let answered = gateway.dispatch(request).await.into_value();
+            assert_eq!(answered.is_ok(), is_asked, "{gave_up:?} {calls:?}");
+            assert_eq!(person.asked.lock().unwrap().len(), usize::from(is_asked));
+            if let Err(failure) = answered {
+                assert!(failure.message().contains("given up"), "{failure:?}");
+                let action = &failure.recovery().required_actions[0];
+                assert!(action.contains("given up"), "{action}");
+            }
+        }
+    });
+}
+
+pub(crate) fn a_question_is_decided_before_the_answer_after_it() {
+    run(async {
+        let gateway = gateway(&child("well")).await;
+        let waits = Person::named("Bob");
+        let waiting = CallRequest {
+            person: Some(waits.clone()),
+            ..CallRequest::from_wire("test/hang", json!({}))
+        };
+        let hanging = tokio::spawn({
+            let gateway = gateway.clone();
+            async move { gateway.dispatch(waiting).await }
+        });
+        for _ in 0..ASKED_AND_LEFT {
+            let leaves = CallRequest::from_wire("test/ask_and_leave", json!({"question": form()}));
+            gateway.dispatch(leaves).await.into_value().unwrap();
+        }
+        // What was read is answered in order.
+        call(&gateway, "echo", json!({})).await.unwrap();
+        hanging.abort();
+        assert_eq!(waits.asked.lock().unwrap().len(), 0);
     });
 }
 
@@ -249,5 +306,47 @@ pub(crate) fn the_stream_of_a_call_tells_whom_to_ask() {
         found.sort_by_key(|(id, _)| id.to_string());
         let expected = ["Ada", "Bob"].map(|name| (json!(format!("for {name}")), json!(name)));
         assert_eq!(found, expected);
+    });
+}
+
+pub(crate) fn a_server_does_not_choose_whom_it_asks() {
+    run(async {
+        let mut question = form();
+        question["_meta"] = json!({"dev.panpan/call": 1});
+        let (upstream, mut replies) = web::asking_aside(question).await;
+        let gateway = gateway(&upstream).await;
+        let people = ["Ada", "Bob"].map(Person::named);
+        for person in people.clone() {
+            let request = CallRequest {
+                person: Some(person),
+                ..CallRequest::from_wire("test/change", json!({}))
+            };
+            let gateway = gateway.clone();
+            tokio::spawn(async move { gateway.dispatch(request).await });
+        }
+        let reply: Value = replies.recv().await.unwrap();
+        let refused = reply["error"]["message"].as_str().unwrap();
+        assert!(refused.contains("nothing tells which"), "{reply}");
+        for person in people {
+            assert_eq!(person.asked.lock().unwrap().len(), 0);
+        }
+    });
+}
+
+pub(crate) fn a_server_that_asks_reads_what_it_is_answered() {
+    run(async {
+        let gateway = gateway(&child("well")).await;
+        for (questions, code) in [
+            (UNREAD_ANSWERS_LIMIT, None),
+            // Some of the answers fit into the pipe.
+            (UNREAD_ANSWERS_LIMIT * 100, Some("ERR_OUTCOME_UNKNOWN")),
+        ] {
+            let input = json!({"questions": questions, "question": form()});
+            let answered = call(&gateway, "pester", input).await;
+            let failed = answered.as_ref().err().map(|it| it.code().as_str());
+            assert_eq!(failed, code, "{questions}");
+        }
+        // It is started again.
+        call(&gateway, "echo", json!({})).await.unwrap();
     });
 }

@@ -216,6 +216,24 @@ impl Server {
                 let sleep = sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
                 give(id, &sleep.spawn().unwrap().id().to_string());
             }
+            "pester" => {
+                for question in 0..arguments["questions"].as_u64().unwrap() {
+                    say(&json!({
+                        "jsonrpc": "2.0", "id": question, "method": "elicitation/create",
+                        "params": arguments["question"],
+                    }));
+                }
+                give(id, "enough");
+            }
+            "ask_and_leave" => {
+                let asked = json!({
+                    "jsonrpc": "2.0", "id": format!("left-{id}"), "method": "elicitation/create",
+                    "params": arguments["question"],
+                });
+                let result = json!({"content": [{"type": "text", "text": "\"left\""}]});
+                let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+                say_line(&format!("{asked}\n{answer}"));
+            }
             "ask" if self.modern => ask_in_rounds(id, params),
             "ask" => self.ask(id, arguments),
             "fail" => say(&json!({"jsonrpc": "2.0", "id": id, "result": arguments["result"]})),
@@ -250,8 +268,22 @@ fn ask_in_rounds(id: &Value, params: &Value) {
 
 fn tools() -> Vec<Value> {
     let names = [
-        "echo", "die", "hang", "garble", "endless", "change", "progress", "descend", "fail",
-        "refuse", "gone", "babble", "long", "ask",
+        "echo",
+        "die",
+        "hang",
+        "garble",
+        "endless",
+        "change",
+        "progress",
+        "descend",
+        "fail",
+        "refuse",
+        "gone",
+        "babble",
+        "long",
+        "ask",
+        "ask_and_leave",
+        "pester",
     ];
     let reading = ["die_reading", "cancelled", "environment"];
     let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});

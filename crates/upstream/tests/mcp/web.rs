@@ -219,15 +219,110 @@ pub(crate) fn nobody_listens_there() {
     });
 }
 
+/// A refusal with a 400 that says these words.
+fn refusing(words: &str) -> Reply {
+    let error = json!({"code": -32000, "message": words});
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
+    Reply::status(400, "content-type: application/json\r\n", &body)
+}
+
+/// An error and what led to it.
+fn chained(error: &dyn std::error::Error) -> Vec<String> {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect()
+}
+
+pub(crate) fn what_is_wrong_with_an_address_is_told() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let free = listener.local_addr().unwrap();
+        drop(listener);
+        let page = "content-type: text/html\r\n";
+        let plain = listening(Arc::new(move |_| Reply::status(200, page, "<html>"))).await;
+        let moved = "location: /elsewhere?token=secret\r\n";
+        let moved = listening(Arc::new(move |_| Reply::status(307, moved, ""))).await;
+        let there = moved.replace("/mcp", "/elsewhere");
+        let talking = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let secure = format!("https://{}/mcp", talking.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = talking.accept().await {
+                stream.write_all(b"HTTP/1.1 400 x\r\n\r\n").await.unwrap();
+                // Kept until the client goes, which has not said all it has to say.
+                let _ = stream.read_to_end(&mut Vec::new()).await;
+            }
+        });
+        for (url, told, is_network) in [
+            (
+                format!("http://{free}/mcp"),
+                format!("no server answers at http://{free}/mcp"),
+                true,
+            ),
+            (
+                secure.clone(),
+                format!("what answers at {secure} does not speak TLS"),
+                true,
+            ),
+            (
+                plain,
+                "it answered HTTP 200 with text/html, which is no message of MCP".to_owned(),
+                false,
+            ),
+            (
+                moved,
+                format!("it answered HTTP 307, which leads to {there} and is not followed"),
+                false,
+            ),
+        ] {
+            let upstream = at(McpPlace::Http(McpAddress::new(&url)));
+            let said = chained(&upstream.operations().await.unwrap_err());
+            assert_eq!(said[0], told);
+            // What the network itself said is the end of the chain, behind that there was no answer.
+            assert_eq!(said.len() > 2, is_network, "{said:?}");
+        }
+    });
+}
+
 pub(crate) fn an_expired_session_is_renewed_and_the_call_runs_once() {
-    let unknown = r#"{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "Bad Request: No valid session ID provided"}}"#;
-    let json = "content-type: application/json\r\n";
-    run(async move {
+    run(async {
         for over in [
             Reply::status(404, "", ""),
-            Reply::status(400, json, unknown),
+            refusing("Bad Request: No valid session ID provided"),
+            refusing("Bad Request: Server not initialized"),
+            refusing("Bad Request: Mcp-Session-Id header is required"),
+            refusing("Bad Request: Missing session ID"),
+            refusing("Session not found"),
+            Reply::status(400, "", "Bad Request: No valid session ID provided\n"),
         ] {
             renewed(over).await;
+        }
+    });
+}
+
+pub(crate) fn a_refusal_that_speaks_of_sessions_is_one_of_the_call() {
+    run(async {
+        for words in [
+            "the card was charged, but the checkout session could not be closed",
+            "Session not found: 7",
+            "session not found",
+        ] {
+            for (reply, effect) in [
+                (refusing(words), Effect::Unknown),
+                (Reply::status(400, "", words), Effect::None),
+            ] {
+                let calls = Arc::new(AtomicUsize::new(0));
+                let ran = calls.clone();
+                let upstream = calling(move |_| {
+                    ran.fetch_add(1, Ordering::SeqCst);
+                    reply.clone()
+                })
+                .await;
+                let gateway = gateway(&upstream).await;
+                let failure = call(&gateway, "change", json!({})).await.unwrap_err();
+                let found = (failure.retryable(), failure.effect());
+                assert_eq!(found, (false, effect), "{words}");
+                assert_eq!(calls.load(Ordering::SeqCst), 1, "{words}");
+            }
         }
     });
 }
@@ -370,6 +465,42 @@ pub(crate) async fn asking(question: Value) -> (McpUpstream, mpsc::UnboundedRece
             return Reply::status(202, "", "");
         }
         well(heard)
+    };
+    let url = listening(Arc::new(script)).await;
+    (at(McpPlace::Http(McpAddress::new(&url))), replies)
+}
+
+/// A server that asks beside the streams of its calls, once there are two, and answers none.
+pub(crate) async fn asking_aside(question: Value) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
+    let (heard_reply, replies) = mpsc::unbounded_channel();
+    let calls = AtomicUsize::new(0);
+    let head = "HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n";
+    let script = move |heard: &Heard| {
+        let message = &heard.message;
+        if is_call(heard) {
+            calls.fetch_add(1, Ordering::SeqCst);
+            return Reply {
+                bytes: format!("{head}\r\n").into(),
+                endless: false,
+            };
+        }
+        if message.get("result").is_some() || message.get("error").is_some() {
+            // Nobody listens any more to what is asked again.
+            let _ = heard_reply.send(message.clone());
+            return Reply::status(202, "", "");
+        }
+        if heard.method != "GET" {
+            return well(heard);
+        }
+        // Until then the client is sent away to come back at once.
+        let asked = json!({
+            "jsonrpc": "2.0", "id": "aside", "method": "elicitation/create", "params": question,
+        });
+        let event = match calls.load(Ordering::SeqCst) {
+            2 => format!("data: {asked}\n\n"),
+            _ => "id: 1\nretry: 5\ndata:\n\n".to_owned(),
+        };
+        Reply::status(200, "content-type: text/event-stream\r\n", &event)
     };
     let url = listening(Arc::new(script)).await;
     (at(McpPlace::Http(McpAddress::new(&url))), replies)

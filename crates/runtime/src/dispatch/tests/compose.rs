@@ -79,6 +79,32 @@ async fn the_authority_of_the_caller_is_not_handed_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_authority_of_an_operation_is_nobody_who_calls() {
+    async fn who(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+        let id = |caller: Option<&Identity>| caller.map(|caller| caller.id.clone());
+        Ok(json!([id(context.caller()), id(context.direct_caller())]))
+    }
+    let relaying = Registration::new(named("test/relay"), relay)
+        .calling(["test/who"].map(name))
+        .acting_as(Identity::new("relay"));
+    let builder = Registry::builder()
+        .add(relaying)
+        .register(named("test/who"), who);
+    let house = House::over(builder, Settings::default());
+    for (called, expected) in [
+        ("test/who", json!(["ann", "ann"])),
+        ("test/relay", json!(["relay", null])),
+    ] {
+        let request = CallRequest {
+            caller: Some(Arc::new(Identity::new("ann"))),
+            ..CallRequest::from_wire(called, json!({"callee": "test/who"}))
+        };
+        let answer = house.dispatcher.dispatch(request).await;
+        assert_eq!(answer.into_value().unwrap(), expected, "{called}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_what_the_caller_may_call_is_shown() {
     let house = house(None);
     let names = |caller: Option<&Identity>| -> Vec<String> {
