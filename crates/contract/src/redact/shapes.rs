@@ -144,7 +144,7 @@ pub(super) static SHAPES: [Rule; 17] = [
         trigger: Trigger::Anchors("with~password encrypted~password identified~by"),
         find: Find::Pattern(
             Pattern::anywhere(
-                r"(?i)\b(?:(?:with|encrypted)\s+password|identified\s+by)\s+'((?:[^']|'')+)'?",
+                r"(?i)\b(?:(?:with|encrypted)\s+password|identified\s+by)\s+'((?:[^'\r\n]|'')+)'?",
             ),
             any,
         ),
