@@ -167,10 +167,15 @@ impl Web {
         }
     }
 
-    /// Where else to ask, as it may be shown.
+    /// Where else to ask, as it may be shown; often all that differs is a slash at the end.
     fn location(&self, reply: &Reply) -> Option<String> {
         let to = reply.headers().get(LOCATION)?.to_str().ok()?;
-        self.url.join(to).ok().map(|to| shown(&to))
+        let to = self.url.join(to).ok()?;
+        Some(format!(
+            "{}{}",
+            to.origin().ascii_serialization(),
+            to.path()
+        ))
     }
 
     /// Reads to the end, or as far as shows that there is more than the limit.

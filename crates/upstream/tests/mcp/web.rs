@@ -240,9 +240,9 @@ pub(crate) fn what_is_wrong_with_an_address_is_told() {
         drop(listener);
         let page = "content-type: text/html\r\n";
         let plain = listening(Arc::new(move |_| Reply::status(200, page, "<html>"))).await;
-        let moved = "location: /elsewhere?token=secret\r\n";
+        let moved = "location: /mcp/?token=secret\r\n";
         let moved = listening(Arc::new(move |_| Reply::status(307, moved, ""))).await;
-        let there = moved.replace("/mcp", "/elsewhere");
+        let there = format!("{moved}/");
         let talking = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let secure = format!("https://{}/mcp", talking.local_addr().unwrap());
         tokio::spawn(async move {
