@@ -446,12 +446,13 @@ pub(crate) fn several_servers_are_one_library() {
             named("two", "well"),
         ];
         let library = McpLibraries::new(servers);
-        assert!(!library.offer().prompts);
         let mut changes = library.changes();
-        assert!(library.look().prompts && library.offer().prompts);
+        // Nobody is waited for who is not there yet.
+        assert!(!library.look().prompts);
+        let names: Vec<Value> = library.prompts(None).await.unwrap();
         // Both have been connected to since.
         changes.wait_for(|it| it.prompts >= 2).await.unwrap();
-        let names: Vec<Value> = library.prompts(None).await.unwrap();
+        assert!(library.look().prompts && library.offer().prompts);
         let names: Vec<&str> = names
             .iter()
             .map(|it| it["name"].as_str().unwrap())
