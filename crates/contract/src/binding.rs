@@ -16,6 +16,21 @@ use crate::operation::{OperationSpec, StatusPattern};
 /// The member of an operation's contract that holds its binding.
 pub const HTTP_BINDING: &str = "x-panpan-http";
 
+/// Headers that belong to a connection, in small letters: whoever connects writes them.
+pub const CONNECTION_HEADERS: [&str; 11] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
 /// The request an operation becomes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{Parameter, Place as Where, Style};
+use panpan_contract::binding::{CONNECTION_HEADERS, Parameter, Place as Where, Style};
 use serde_json::{Value, json};
 
 use super::media::Media;
@@ -12,21 +12,6 @@ use crate::place::Place;
 
 /// Headers that are described elsewhere in the document; the specification says to ignore them here.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "authorization", "content-type"];
-
-/// Headers that belong to a connection: whoever sends a request writes them.
-const CONNECTION_HEADERS: [&str; 11] = [
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// What marks a value that must not be shown.
 const SENSITIVE: &str = "x-sensitive";

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Method;
 use http::header::{HeaderMap, HeaderName};
+use panpan_contract::binding::CONNECTION_HEADERS;
 use url::Url;
 
 use crate::trouble::{Stake, shown};
@@ -16,21 +17,6 @@ pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 /// How many redirects are followed when nobody says.
 pub(super) const REDIRECTS: usize = 5;
-
-/// Headers that belong to the connection: the client writes them itself.
-pub(super) const CONNECTION: &[&str] = &[
-    "connection",
-    "content-length",
-    "expect",
-    "host",
-    "keep-alive",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 
 /// What to ask. Its debug form shows no header, no body and no query.
 #[derive(Clone)]
@@ -70,7 +56,7 @@ impl Outgoing {
 
     /// Whether a header belongs to the connection and cannot be set.
     pub fn is_of_connection(name: &HeaderName) -> bool {
-        CONNECTION.contains(&name.as_str())
+        CONNECTION_HEADERS.contains(&name.as_str())
     }
 }
 

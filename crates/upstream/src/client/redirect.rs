@@ -2,12 +2,13 @@
 
 use http::header::{self, HeaderMap, HeaderName};
 use http::{Method, StatusCode};
+use panpan_contract::binding::CONNECTION_HEADERS;
 use panpan_contract::failure::Upstream;
 use panpan_contract::redact::is_sensitive_name;
 use panpan_contract::{Failure, codes};
 use url::Url;
 
-use super::outgoing::{CONNECTION, Outgoing};
+use super::outgoing::Outgoing;
 use super::sent;
 use crate::guard::{Forbidden, Refusal};
 use crate::trouble::Trouble;
@@ -52,8 +53,8 @@ impl Stuck {
 impl Trip {
     pub(super) fn new(mut outgoing: Outgoing) -> Self {
         if outgoing.headers.keys().any(Outgoing::is_of_connection) {
-            for name in CONNECTION {
-                outgoing.headers.remove(*name);
+            for name in CONNECTION_HEADERS {
+                outgoing.headers.remove(name);
             }
         }
         outgoing.url.set_fragment(None);
