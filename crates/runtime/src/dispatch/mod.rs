@@ -236,13 +236,14 @@ impl Dispatcher {
 
     fn admit(&self, mut request: CallRequest) -> Arc<Call> {
         let world = self.world();
-        let steering = steer::steer(&self.0.registry.load(), &mut request);
+        let named = self.0.registry.load().get(&request.operation).cloned();
+        let steering = steer::steer(named.as_deref(), &mut request);
         let (id, now) = (world.ids.new_id(), world.clock.now());
-        Arc::new(Call::of(request, steering, id, now))
+        Arc::new(Call::of(request, named, steering, id, now))
     }
 
     fn enter(&self, call: Arc<Call>, expected: Expected) -> Result<Validated, Raised> {
-        let resolved = resolve::resolve(&self.0.registry.load(), call)?;
+        let resolved = resolve::resolve(call, || self.registry())?;
         let authorized = authorize::authorize(resolved)?;
         validate::validate(authorized, expected)
     }

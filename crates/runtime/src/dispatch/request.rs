@@ -20,6 +20,7 @@ use crate::handler::{AskPerson, ReportProgress};
 use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
+use crate::registry::Operation;
 use crate::trace::Trace;
 
 /// A call as a protocol hands it in. Its debug form does not show the input.
@@ -152,6 +153,8 @@ pub(crate) struct Call {
     pub(crate) id: Uuid,
     pub(crate) at: Timestamp,
     pub(crate) operation: String,
+    /// What goes by that name. Whether it is there for the caller is another question.
+    pub(crate) named: Option<Arc<Operation>>,
     pub(crate) input: Arc<Value>,
     pub(crate) origin: Origin,
     pub(crate) caller: Option<Arc<Identity>>,
@@ -184,8 +187,15 @@ impl Call {
         Some(later(self.at, stated_ms))
     }
 
-    pub(super) fn of(request: CallRequest, steering: Steering, id: Uuid, at: Timestamp) -> Self {
+    pub(super) fn of(
+        request: CallRequest,
+        named: Option<Arc<Operation>>,
+        steering: Steering,
+        id: Uuid,
+        at: Timestamp,
+    ) -> Self {
         Self {
+            named,
             id,
             at,
             operation: request.operation,

@@ -23,10 +23,12 @@ pub(super) struct Resolved {
     _made_here: (),
 }
 
-pub(super) fn resolve(registry: &Registry, call: Arc<Call>) -> Result<Resolved, Raised> {
-    let found = registry
-        .get(&call.operation)
-        .filter(|operation| is_visible(operation, &call.origin));
+pub(super) fn resolve(
+    call: Arc<Call>,
+    registry: impl FnOnce() -> Arc<Registry>,
+) -> Result<Resolved, Raised> {
+    let found = call.named.as_ref();
+    let found = found.filter(|operation| is_visible(operation, &call.origin));
     match found {
         Some(operation) if call.origin.depth() > CALL_DEPTH_LIMIT => {
             let failure = too_deep(operation);
@@ -37,7 +39,7 @@ pub(super) fn resolve(registry: &Registry, call: Arc<Call>) -> Result<Resolved, 
             call,
             _made_here: (),
         }),
-        None => Err(Raised::by_gateway(not_found(registry, &call), None)),
+        None => Err(Raised::by_gateway(not_found(&registry(), &call), None)),
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::request::CallRequest;
 use crate::idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT};
-use crate::registry::Registry;
+use crate::registry::Operation;
 use crate::schema::shown;
 
 /// The member that is the idempotency key. It is taken out, so that the same work is the same input
@@ -29,9 +29,8 @@ pub(crate) struct Steering {
     pub(crate) violations: Vec<Violation>,
 }
 
-pub(super) fn steer(registry: &Registry, request: &mut CallRequest) -> Steering {
+pub(super) fn steer(operation: Option<&Operation>, request: &mut CallRequest) -> Steering {
     let mut steering = Steering::default();
-    let operation = registry.get(&request.operation);
     if !operation.is_some_and(|operation| operation.is_steered_by_input()) {
         return steering;
     }
@@ -98,7 +97,7 @@ mod tests {
 
     use super::*;
     use crate::context::Context;
-    use crate::registry::Registration;
+    use crate::registry::{Registration, Registry};
 
     async fn nothing(_: Context, _: Arc<Value>) -> Result<Value, Failure> {
         Ok(Value::Null)
@@ -116,19 +115,25 @@ mod tests {
             .unwrap()
     }
 
+    fn steered(request: &mut CallRequest) -> Steering {
+        let registry = registry();
+        let operation = registry.get(&request.operation);
+        steer(operation.map(|it| &**it), request)
+    }
+
     #[test]
     fn only_operations_registered_so_are_steered() {
         let input = json!({"idempotency_key": "k", "retry": {"max_retries": 1, "seed": 7}, "a": 1});
         let mut plain = CallRequest::from_wire("a/plain", input.clone());
-        assert!(steer(&registry(), &mut plain).policy.is_none());
+        assert!(steered(&mut plain).policy.is_none());
         assert_eq!((plain.key.is_none(), &*plain.input), (true, &input));
-        let mut steered = CallRequest::from_wire("a/steered", input);
-        let policy = steer(&registry(), &mut steered).policy.unwrap();
+        let mut asked = CallRequest::from_wire("a/steered", input);
+        let policy = steered(&mut asked).policy.unwrap();
         assert_eq!(policy.max_retries(), 1);
-        assert_eq!(steered.key.unwrap().as_str(), "k");
-        assert_eq!(steered.retry_seed, Some(7));
-        assert_eq!(steered.input["a"], 1);
-        assert!(steered.input.get(KEY).is_none());
+        assert_eq!(asked.key.unwrap().as_str(), "k");
+        assert_eq!(asked.retry_seed, Some(7));
+        assert_eq!(asked.input["a"], 1);
+        assert!(asked.input.get(KEY).is_none());
     }
 
     #[test]
@@ -147,7 +152,7 @@ mod tests {
             (json!("idempotency_key"), None),
         ] {
             let mut request = CallRequest::from_wire("a/steered", input.clone());
-            let steering = steer(&registry(), &mut request);
+            let steering = steered(&mut request);
             let violation = steering.violations.first();
             let found = violation.map(|violation| violation.pointer.as_str());
             assert_eq!(found, pointer, "{input}");
@@ -162,7 +167,7 @@ mod tests {
     fn the_seed_of_the_call_comes_before_that_of_the_input() {
         let mut request = CallRequest::from_wire("a/steered", json!({"retry": {"seed": 7}}));
         request.retry_seed = Some(1);
-        steer(&registry(), &mut request);
+        steered(&mut request);
         assert_eq!(request.retry_seed, Some(1));
     }
 }
