@@ -5,9 +5,8 @@ use std::pin::pin;
 use std::task::Poll;
 
 use axum::BoxError;
-use axum::body::{Body, Bytes};
-use bytes::BytesMut;
-use http_body::Body as _;
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::CancellationToken;
@@ -16,15 +15,21 @@ use super::House;
 use crate::limits::Limits;
 
 /// The whole body, or why it could not be read. Of a server that stops nobody reads on.
-pub(super) async fn read(body: Body, house: &House) -> Result<Bytes, Failure> {
+pub(super) async fn read<B>(body: B, house: &House) -> Result<Bytes, Failure>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     read_within(body, house.0.desk.limits(), &house.0.stopping).await
 }
 
-async fn read_within(
-    body: Body,
+async fn read_within<B>(
+    body: B,
     limits: &Limits,
     ending: &CancellationToken,
-) -> Result<Bytes, Failure> {
+) -> Result<Bytes, Failure>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     let mut whole = pin!(whole(Limited::new(body, limits.body_bytes)));
     // Most bodies have arrived with their heads; only one that has not needs a timer.
     let arrived = poll_fn(|task| Poll::Ready(whole.as_mut().poll(task))).await;
@@ -52,7 +57,10 @@ fn stopping() -> Failure {
 }
 
 /// All parts of a body together; one that comes in one part is not copied.
-async fn whole(mut body: Limited<Body>) -> Result<Bytes, BoxError> {
+async fn whole<B>(mut body: Limited<B>) -> Result<Bytes, BoxError>
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -120,7 +128,7 @@ mod tests {
             (&["abc", "defg"], Err("ERR_JSON_SIZE_EXCEEDED")),
         ] {
             let sent = stream::iter(parts.iter().map(|&part| Ok::<_, Infallible>(part)));
-            let read = read_within(Body::from_stream(sent), &limits, &ending).await;
+            let read = read_within(axum::body::Body::from_stream(sent), &limits, &ending).await;
             let read = read.map_err(|failure| failure.code().to_string());
             let read = read.as_deref().map_err(String::as_str);
             assert_eq!(read, expected.map(str::as_bytes), "{parts:?}");

@@ -1,5 +1,6 @@
 //! `/call`, `/batch` and one path per operation.
 
+use axum::BoxError;
 use axum::body::Bytes;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -16,7 +17,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
 use super::decode::{self, Asked};
-use super::door::{Visitor, visitor};
+use super::door::{Arrived, Visitor, visitor};
 use super::key::Stated;
 use super::{House, answer, body, dialect, subscribe};
 use crate::caller::Caller;
@@ -35,12 +36,15 @@ pub(super) struct Received {
 
 /// Takes a request in: which dialect it wants, its body, and who sent it, which comes before what they
 /// want.
-async fn receive(
+async fn receive<B>(
     house: &House,
     visitor: Visitor,
-    request: Request,
+    request: http::Request<B>,
     own: Dialect,
-) -> Result<Received, Response> {
+) -> Result<Received, Response>
+where
+    B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
+{
     let (parts, body) = request.into_parts();
     let dialect = dialect::asked_for(parts.uri.query(), &parts.headers, own)
         .map_err(|failure| answer::turned_away(house, own, failure))?;
@@ -97,7 +101,7 @@ fn request(
 }
 
 /// `POST /call`.
-pub(super) async fn one(house: &House, visitor: Visitor, request: Request) -> Response {
+pub(super) async fn one(house: &House, visitor: Visitor, request: Arrived) -> Response {
     let received = match receive(house, visitor, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,

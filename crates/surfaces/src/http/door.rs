@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -17,6 +17,7 @@ use http::header::{
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body::Body as _;
+use hyper::body::Incoming;
 use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, Secret, codes};
 use panpan_runtime::{Credentials, Trace};
@@ -41,6 +42,9 @@ const ONCE: [HeaderName; 6] = [
     super::key::SEED,
     super::key::TIMEOUT,
 ];
+
+/// A request as it comes over a connection.
+pub(super) type Arrived = http::Request<Incoming>;
 
 /// Where a request comes from.
 #[derive(Clone, Debug)]
@@ -89,7 +93,7 @@ impl Door {
     }
 
     /// Lets a request in, with who sent it, or answers it at the door.
-    pub(crate) async fn enter(&self, peer: Peer, request: Request) -> Response {
+    pub(crate) async fn enter(&self, peer: Peer, request: Arrived) -> Response {
         let has_body = !request.body().is_end_stream();
         let mut response = self.admit(peer, request).await;
         let unread = has_body && response.extensions().get::<Unread>().is_some();
@@ -103,7 +107,7 @@ impl Door {
         response
     }
 
-    async fn admit(&self, peer: Peer, request: Request) -> Response {
+    async fn admit(&self, peer: Peer, request: Arrived) -> Response {
         let (house, headers) = (&self.house, request.headers());
         if let Err(refusal) = unambiguous(headers, request.uri()) {
             return answer::plain(house, &refusal, StatusCode::BAD_REQUEST);
@@ -126,7 +130,7 @@ impl Door {
 
     /// Leads a request to where it is answered. The paths nearly all calls take are known here, and
     /// reached without a router's work; the router knows all others, and all other methods.
-    async fn lead(&self, visitor: Visitor, peer: Peer, mut request: Request) -> Response {
+    async fn lead(&self, visitor: Visitor, peer: Peer, mut request: Arrived) -> Response {
         let (house, path) = (&self.house, request.uri().path());
         let is_post = request.method() == Method::POST;
         match path {
@@ -141,7 +145,7 @@ impl Door {
         extensions.insert(Arc::new(visitor));
         extensions.insert(peer);
         // A router is always ready, and never fails.
-        let Ok(response) = self.paths.clone().call(request).await;
+        let Ok(response) = self.paths.clone().call(request.map(Body::new)).await;
         response
     }
 

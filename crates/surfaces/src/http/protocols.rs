@@ -1,21 +1,21 @@
 //! The protocols that come by HTTP and have rooms of their own: JSON-RPC, WebSocket, MCP.
 
-use axum::body::Body;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
+use hyper::body::Incoming;
 use panpan_contract::dialect::Dialect;
 use panpan_contract::{Failure, codes};
 
-use super::door::{self, Peer, Visitor, visitor};
+use super::door::{self, Arrived, Peer, Visitor, visitor};
 use super::{House, answer, body};
 use crate::desk::Surface;
 use crate::{jsonrpc, ws};
 
 /// `POST /rpc`: JSON-RPC 2.0, whose errors are answers like any other.
-pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Body) -> Response {
+pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Incoming) -> Response {
     let body = match body::read(body, house).await {
         Ok(body) => body,
         Err(failure) => {
@@ -33,7 +33,7 @@ pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Body) -> Resp
 
 /// `/mcp`: whose token is not valid is told so before anything is read. The body is read here, since the
 /// library waits for one as long as it takes.
-pub(super) async fn mcp(house: &House, visitor: Visitor, request: Request) -> Response {
+pub(super) async fn mcp(house: &House, visitor: Visitor, request: Arrived) -> Response {
     let (parts, body) = request.into_parts();
     let read = match visitor {
         Ok(caller) => body::read(body, house).await.map(|body| (caller, body)),

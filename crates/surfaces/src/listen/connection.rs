@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hyper::body::Incoming;
@@ -102,7 +101,7 @@ impl Connections {
         let (door, address) = (&self.door, peer.address);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let peer = peer.clone();
-            async move { Ok::<_, Infallible>(door.enter(peer, request.map(Body::new)).await) }
+            async move { Ok::<_, Infallible>(door.enter(peer, request).await) }
         });
         let connection = http1::Builder::new()
             .timer(ConnectionTimer::default())
