@@ -12,9 +12,10 @@ mod gateway;
 use futures_util::{StreamExt as _, stream};
 use panpan_contract::Failure;
 use panpan_contract::dialect::{Dialect, MCP_META_KEY};
-use panpan_faulty::{Row, Seen, faults, leaked_in};
+use panpan_faulty::{Row, faults, leaked_in};
 use serde_json::{Value, json};
 
+use front::judged;
 use gateway::Gateway;
 
 /// How many rows are met at a time.
@@ -63,20 +64,6 @@ async fn meet(gateway: &Gateway, row: &Row) -> Vec<String> {
         differences.extend(found);
     }
     differences
-}
-
-fn judged(row: &Row, saw: &Saw) -> Vec<String> {
-    let Err(failure) = saw else {
-        return row.differences(None);
-    };
-    row.differences(Some(Seen {
-        code: failure.code().as_str(),
-        category: failure.category().word(),
-        retryable: failure.retryable(),
-        effect: failure.effect().word(),
-        retry_after_ms: failure.recovery().retry_after_ms,
-        status: failure.upstream().and_then(|it| it.status),
-    }))
 }
 
 fn in_call(answer: &str) -> Saw {

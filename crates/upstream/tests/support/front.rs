@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use panpan_contract::Failure;
+use panpan_faulty::{Row, Seen};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher};
 use panpan_store::MemoryStore;
@@ -139,4 +141,19 @@ async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits
         listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
     });
     address
+}
+
+/// How what a caller saw differs from what a row of the table of faults says.
+pub(crate) fn judged(row: &Row, saw: &Result<Value, Failure>) -> Vec<String> {
+    let Err(failure) = saw else {
+        return row.differences(None);
+    };
+    row.differences(Some(Seen {
+        code: failure.code().as_str(),
+        category: failure.category().word(),
+        retryable: failure.retryable(),
+        effect: failure.effect().word(),
+        retry_after_ms: failure.recovery().retry_after_ms,
+        status: failure.upstream().and_then(|it| it.status),
+    }))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::{Failure, Secret};
-use panpan_faulty::{CREDENTIAL, Place, Row, Seen, faults};
+use panpan_faulty::{CREDENTIAL, Place, Row, faults};
 use panpan_openapi::{ImportOptions, import};
 use panpan_runtime::{Credentials, Registration};
 use panpan_surfaces::limits::Limits;
@@ -13,6 +13,7 @@ use panpan_upstream::{ClientSettings, Url};
 use serde_json::{Value, json};
 
 use crate::differences;
+use crate::front::judged;
 use crate::panpan::{ATTEMPT_MS, By, Pace, Panpan, Saw, service};
 
 /// How many rows are met at a time.
@@ -127,20 +128,6 @@ impl Met {
         }
         found
     }
-}
-
-fn judged(row: &Row, saw: &Saw) -> Vec<String> {
-    let Err(failure) = saw else {
-        return row.differences(None);
-    };
-    row.differences(Some(Seen {
-        code: failure.code().as_str(),
-        category: failure.category().word(),
-        retryable: failure.retryable(),
-        effect: failure.effect().word(),
-        retry_after_ms: failure.recovery().retry_after_ms,
-        status: failure.upstream().and_then(|it| it.status),
-    }))
 }
 
 fn input(row: &Row) -> Value {
