@@ -124,7 +124,7 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
             .steering
             .policy
             .or(claimed.operation.spec().retry),
-        repeatable: claimed.is_harmless(),
+        repeatable: claimed.is_repeatable(),
         deadline: (waiting == Waiting::Inline).then_some(claimed.deadline),
         waiting,
     }

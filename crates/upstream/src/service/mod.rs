@@ -6,6 +6,7 @@
 mod answer;
 mod pinned;
 mod proof;
+mod related;
 mod request;
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
 use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Registration};
 use serde_json::Value;
 use url::Url;
+
+use related::Readers;
 
 use crate::client::{Client, Incoming, IncomingStream, Outgoing};
 use crate::trouble::Stake;
@@ -79,9 +82,11 @@ impl Service {
             BreakerSettings::default(),
             BudgetSettings::default(),
         ));
+        let specs: Vec<OperationSpec> = specs.into_iter().collect();
+        let readers = Readers::among(&specs);
         let (mut registrations, mut errors) = (Vec::new(), Vec::new());
         for spec in specs {
-            match self.operation(spec) {
+            match self.operation(spec, &readers) {
                 Ok(it) => registrations.push(it.behind(upstream.clone())),
                 Err(error) => errors.push(error),
             }
@@ -93,8 +98,13 @@ impl Service {
         }
     }
 
-    fn operation(&self, mut spec: OperationSpec) -> Result<Registration, BindingError> {
+    fn operation(
+        &self,
+        mut spec: OperationSpec,
+        readers: &Readers,
+    ) -> Result<Registration, BindingError> {
         let bound = Arc::new(Bound::new(self, &mut spec)?);
+        let related = readers.related_to(&spec, &bound.binding);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
             OperationType::Subscription => {
@@ -104,7 +114,8 @@ impl Service {
             }
             _ => Registration::new(spec, Once(bound)),
         };
-        Ok(registration.with_credentials(credentials).relaying())
+        let registration = registration.with_credentials(credentials);
+        Ok(registration.relaying().related_to(related))
     }
 
     /// The headers nobody is to see, under names no security scheme has.
