@@ -206,7 +206,8 @@ fn change(failure: &Failure, situation: Situation<'_>, usual: &Recovery) -> Stri
     }
     // An outcome that was lost or not kept is no loss where the call can simply be made again.
     if situation.is_harmless && failure.code().as_str().starts_with("ERR_OUTCOME_") {
-        return "Call again without an idempotency_key, and ask for less if it was too large".to_owned();
+        return "Call again without an idempotency_key, and ask for less if it was too large"
+            .to_owned();
     }
     if let Some(lists) = situation.lists.filter(|_| is_missing(failure)) {
         return format!("List what exists with {lists}, then ask for one of those");

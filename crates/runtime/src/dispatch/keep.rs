@@ -40,6 +40,7 @@ impl Dispatcher {
             lease: held.lease,
             attempts: performed.attempts(),
             end,
+            without_effect: performed.is_without_effect(),
             recording: self.recording(&performed).map(Box::new),
         };
         let mut wait_ms = TRY_AGAIN_MS;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use panpan_contract::operation::OperationType;
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
 use panpan_contract::{Effect, Failure, Redacted, codes};
@@ -106,6 +107,14 @@ impl Performed {
             again_at: None,
             began: false,
             _made_here: (),
+        }
+    }
+
+    /// Whether nothing happened: it failed without an effect, or it only reads.
+    pub(super) fn is_without_effect(&self) -> bool {
+        match &self.outcome {
+            Ok(_) => self.claimed.operation.spec().op_type == OperationType::Query,
+            Err(failure) => failure.effect() == Effect::None,
         }
     }
 

@@ -154,6 +154,8 @@ impl Bound {
         let base = service.base.clone().or(stated);
         let mut headers = service.headers.clone();
         headers.insert(ACCEPT, request::accepted(&binding));
+        let changes = spec.op_type == OperationType::Mutation;
+        spec.idempotency.honours_key |= changes && key_header(&binding).is_some();
         Ok(Self {
             base: base.ok_or_else(|| BindingError::Nowhere(name()))?,
             service: service.clone(),
@@ -207,7 +209,7 @@ impl Bound {
         let Some(key) = key.and_then(|key| HeaderValue::from_str(&key).ok()) else {
             return false;
         };
-        let honoured = self.key_header();
+        let honoured = key_header(&self.binding);
         headers.insert(honoured.clone().unwrap_or(KEY), key);
         honoured.is_some()
     }
@@ -222,16 +224,6 @@ impl Bound {
         if let Some(name) = named {
             outgoing.headers.insert(name, waited_ms.into());
         }
-    }
-
-    /// The header in which the service honours a key: said to be, or described as a parameter.
-    fn key_header(&self) -> Option<HeaderName> {
-        let named = self.binding.idempotency_header.as_deref();
-        let described = self.binding.parameters.iter().find(|it| {
-            it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str())
-        });
-        let named = named.or(described.map(|it| it.wire_name.as_str()));
-        named.and_then(|name| name.parse().ok())
     }
 
     fn stake(&self, is_known_by_key: bool) -> Stake {
@@ -252,6 +244,17 @@ impl Bound {
             false => incoming.after_all(failure),
         })
     }
+}
+
+/// The header in which the service honours a key: named as such, or described as a parameter.
+fn key_header(binding: &HttpBinding) -> Option<HeaderName> {
+    let named = binding.idempotency_header.as_deref();
+    let described = binding
+        .parameters
+        .iter()
+        .find(|it| it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str()));
+    let named = named.or(described.map(|it| it.wire_name.as_str()));
+    named.and_then(|name| name.parse().ok())
 }
 
 /// What is needed of a contract while it is carried out. Whoever calls is held to the schemas, which are
