@@ -63,7 +63,7 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(2, 5000)
         .actions(&["Wait before retrying"]);
-    ERR_BLOCKED_HOST: 209, "Destination is not allowed", Validation =>
+    ERR_BLOCKED_HOST: 209, "Destination is not allowed", Permanent =>
         .http(403)
         .grpc(Grpc::PermissionDenied)
         .flat(FlatCategory::Permission)
