@@ -11,6 +11,8 @@ use crate::failure::ViolationKind;
 pub enum Expectation {
     /// There at all.
     Present,
+    /// Not there: the service does not know such a member.
+    Absent,
     /// Not empty.
     NotEmpty,
     /// Within bounds; of a text or a list, its length where the bound counts something.
@@ -126,6 +128,7 @@ impl Expectation {
         };
         match self {
             Expectation::Present => !value.is_null(),
+            Expectation::Absent => false,
             Expectation::NotEmpty => size(value).is_none_or(|it| it > 0.0),
             Expectation::Within {
                 least,
@@ -180,6 +183,7 @@ impl fmt::Display for Expectation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Expectation::Present => formatter.write_str("a value"),
+            Expectation::Absent => formatter.write_str("no such member"),
             Expectation::NotEmpty => formatter.write_str("a value that is not empty"),
             Expectation::Within {
                 least,
@@ -187,6 +191,9 @@ impl fmt::Display for Expectation {
                 counted,
             } => {
                 match (least, most) {
+                    (Some(least), Some(most)) if least == most => {
+                        formatter.write_str(&least.number)?;
+                    }
                     (Some(least), Some(most)) => {
                         write!(formatter, "{} to {}", least.number, most.number)?;
                     }

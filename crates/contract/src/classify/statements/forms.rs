@@ -8,7 +8,7 @@ use super::form::{Form, Says, bound, counted, unquoted};
 
 /// Every form. In the samples, `5000 ms` is a delay, `nothing` an effect of none, and `/limit: at most
 /// 100` what a member of the input has to be.
-pub(super) static FORMS: [Form; 22] = [
+pub(super) static FORMS: [Form; 24] = [
     Form::new(
         "repeat in",
         Says::Delay,
@@ -316,6 +316,24 @@ pub(super) static FORMS: [Form; 22] = [
         ],
     ),
     Form::new(
+        "must be a number",
+        Says::Demand(exactly),
+        &[" be ", "equal"],
+        r"{MEMBER}must (?:be|equal) (?:exactly |equal to )?(?P<number>{NUMBER}){UNIT}{END}",
+        &[
+            ("page must be 7", "/page: 7"),
+            (
+                "`name` must be exactly 5 characters long",
+                "/name: 5 characters",
+            ),
+        ],
+        &[
+            "page must be 1 of 5",
+            "floor must be 7",
+            "page must be 7 days old",
+        ],
+    ),
+    Form::new(
         "must be one of",
         Says::Demand(one_of),
         &["one of", "any of", "either"],
@@ -445,6 +463,24 @@ pub(super) static FORMS: [Form; 22] = [
         ],
     ),
     Form::new(
+        "unknown member",
+        Says::Demand(absent),
+        &["unknown", "unrecogni", "unexpected", "unsupported"],
+        r"{CLAUSE}(?:unknown|unrecogni[sz]ed|unexpected|unsupported) (?:(?:query|body|path|request|input) )?(?:field|parameter|param|property|argument|member|attribute):? {NAME}{END}",
+        &[
+            ("unknown field page", "/page: no such member"),
+            (
+                "Bad request: unrecognized query parameter: 'page'",
+                "/page: no such member",
+            ),
+        ],
+        &[
+            "unknown field mood",
+            "unknown field page of the form",
+            "unexpected value page",
+        ],
+    ),
+    Form::new(
         "required member is missing",
         Says::Demand(present),
         &["required", "mandatory"],
@@ -487,6 +523,11 @@ fn between(captures: &Captures<'_>) -> Option<Expectation> {
     Some(within(least, most, captures))
 }
 
+fn exactly(captures: &Captures<'_>) -> Option<Expectation> {
+    let number = bound(captures, "number", true);
+    Some(within(number.clone(), number, captures))
+}
+
 fn within(least: Option<Bound>, most: Option<Bound>, captures: &Captures<'_>) -> Expectation {
     Expectation::Within {
         least,
@@ -521,6 +562,11 @@ fn of_form(captures: &Captures<'_>) -> Option<Expectation> {
 #[expect(clippy::unnecessary_wraps, reason = "one signature for all forms")]
 fn present(_: &Captures<'_>) -> Option<Expectation> {
     Some(Expectation::Present)
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "one signature for all forms")]
+fn absent(_: &Captures<'_>) -> Option<Expectation> {
+    Some(Expectation::Absent)
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "one signature for all forms")]

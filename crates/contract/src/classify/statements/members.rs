@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::pointer::joined;
+use crate::pointer::{joined, steps};
 
 /// How many names are kept of one input.
 const NAMES_LIMIT: usize = 500;
@@ -12,6 +12,8 @@ const NAMES_LIMIT: usize = 500;
 const SCHEMAS_LIMIT: usize = 2_000;
 /// How deep schemas are followed into each other.
 const NESTED_LIMIT: usize = 16;
+/// What services call the parts of a request.
+const PARTS: [&str; 6] = ["body", "query", "path", "header", "params", "data"];
 /// How deep members are known by their own names.
 const DEPTH_LIMIT: usize = 2;
 
@@ -73,6 +75,37 @@ impl InputMembers {
             (Some((_, (_, pointer))), None) => pointer.as_deref(),
             _ => None,
         }
+    }
+
+    /// Where in the input a pointer of the service leads. Services count from the body, or name the part
+    /// of the request first; a pointer that leads nowhere known is kept.
+    pub fn located(&self, pointer: &str) -> String {
+        let mut steps = pointer.split('/').skip(1);
+        let Some(first) = steps.next() else {
+            return pointer.to_owned();
+        };
+        let own = format!("/{first}");
+        let is_own = |(_, at): &(usize, Option<String>)| at.as_deref() == Some(own.as_str());
+        if self.names.values().any(is_own) {
+            return pointer.to_owned();
+        }
+        let rest = &pointer[own.len()..];
+        if PARTS.contains(&first) && !rest.is_empty() {
+            let inner = self.located(rest);
+            return match inner == rest && self.pointer_of_first(rest).is_none() {
+                true => pointer.to_owned(),
+                false => inner,
+            };
+        }
+        match self.pointer_of_first(pointer) {
+            Some(known) => format!("{known}{rest}"),
+            None => pointer.to_owned(),
+        }
+    }
+
+    fn pointer_of_first(&self, pointer: &str) -> Option<&str> {
+        let first = steps(pointer).next()?;
+        self.pointer(&first)
     }
 
     fn add_properties(&mut self, walk: &mut Walk<'_>, schema: &Value, at: &str, depth: usize) {
@@ -151,6 +184,29 @@ mod tests {
         ] {
             assert_eq!(members.pointer(name), pointer, "{name}");
         }
+    }
+
+    #[test]
+    fn pointers_of_a_service_lead_into_the_input() {
+        let members = InputMembers::of_schema(&json!({
+            "properties": {"limit": {}, "body": {"properties": {"sku": {}, "items": {}}}},
+        }));
+        for (pointer, located) in [
+            ("/limit", "/limit"),
+            ("/query/limit", "/limit"),
+            ("/sku", "/body/sku"),
+            ("/body/sku", "/body/sku"),
+            ("/items/0/a~1b", "/body/items/0/a~1b"),
+            ("/data/items/0", "/body/items/0"),
+            ("/data/other", "/data/other"),
+            ("/query", "/query"),
+            ("/other", "/other"),
+            ("", ""),
+        ] {
+            assert_eq!(members.located(pointer), located, "{pointer}");
+        }
+        let nothing = InputMembers::default();
+        assert_eq!(nothing.located("/body/items/0"), "/body/items/0");
     }
 
     #[test]

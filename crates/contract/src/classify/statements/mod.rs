@@ -75,6 +75,17 @@ pub fn statements(text: &str, members: &InputMembers) -> Statements {
     statements
 }
 
+/// What one member has to be, by what is said about it where it is named: `must be an integer`.
+pub fn expectation(said: &str) -> Option<Expectation> {
+    let mut members = InputMembers::default();
+    members.add("member", "/member");
+    let said = statements(&format!("{ANY_MEMBER} {said}"), &members);
+    said.demands.into_iter().next().map(|it| it.expectation)
+}
+
+/// Stands for a member that is named elsewhere.
+const ANY_MEMBER: &str = "`member`";
+
 impl Statements {
     /// Whether nothing was read.
     pub fn is_empty(&self) -> bool {

@@ -119,6 +119,16 @@ fn only_what_an_input_breaks_is_taken_from_a_description() {
 }
 
 #[test]
+fn what_is_said_of_one_member_needs_no_name() {
+    let read = |said| expectation(said).map(|it| it.to_string());
+    assert_eq!(read("must be an integer"), Some("integer".to_owned()));
+    assert_eq!(read("Must be at most 3"), Some("at most 3".to_owned()));
+    assert_eq!(read("is required"), Some("a value".to_owned()));
+    assert_eq!(read("is not an allowed value"), None);
+    assert_eq!(read(""), None);
+}
+
+#[test]
 fn a_text_is_read_up_to_the_limit() {
     let padded = |length: usize| {
         let said = " retry in 5 seconds";
