@@ -12,6 +12,7 @@ use super::{Demand, Expectation, Statements, amounts};
 
 /// One way to state something.
 pub(super) struct Form {
+    #[cfg_attr(not(test), expect(dead_code, reason = "named by its test"))]
     pub(super) name: &'static str,
     pub(super) says: Says,
     /// Words in small letters, one of which every text in this form holds: looked for first, since
