@@ -110,12 +110,12 @@ fn no_wire_invites_to_repeat_what_may_not_be_repeated() {
 }
 
 #[test]
-fn an_agent_can_recover_by_repeating_or_by_changing_something() {
+fn an_agent_can_recover_by_repeating_or_by_correcting_its_input() {
     for (entry, recoverable) in [
         (codes::ERR_HTTP_429_RATE_LIMITED, true),
         (codes::INVALID_INPUT, true),
-        (codes::ERR_BUDGET_EXCEEDED, true),
-        (codes::ERR_HTTP_401_UNAUTHORIZED, true),
+        (codes::ERR_BUDGET_EXCEEDED, false),
+        (codes::ERR_HTTP_401_UNAUTHORIZED, false),
         (codes::INTERNAL, false),
         (codes::ERR_LLM_CONTENT_FILTER, false),
     ] {

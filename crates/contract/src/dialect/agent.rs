@@ -1,15 +1,22 @@
 //! The agent view: what a model reads of a failure, as the first text block of a failing MCP tool.
 //!
 //! Compact JSON, most useful first: one boolean, one list of moves, nothing that has to be reconciled
-//! and nothing for another program's sake. The whole failure is in `_meta`. It is written, never read.
+//! and nothing for another program's sake. The whole failure is in `_meta`; where that was lost on the
+//! way, what the view tells is read back.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
+use panpan_catalogue::Effect;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
-use crate::failure::{Failure, NextMove, Redacted, Text, Violation, ViolationKind};
+use crate::failure::{
+    Draft, Failure, NextMove, Redacted, Text, Violation, ViolationKind, violation,
+};
+use crate::read::Members;
 
 /// The largest agent view, in bytes.
 pub const AGENT_VIEW_BYTES_LIMIT: usize = 4096;
@@ -40,6 +47,38 @@ pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -
             _ => return text,
         }
     }
+}
+
+/// Whether the members of an error are those of a view.
+pub(super) fn is_view(error: &Members) -> bool {
+    let has = |name: &str, is: fn(&Value) -> bool| error.peek(name).is_some_and(is);
+    has("code", Value::is_string)
+        && has("retryable", Value::is_boolean)
+        && has("next", Value::is_array)
+}
+
+/// Reads what a view tells.
+pub(super) fn read(mut error: Members) -> Failure {
+    let mut draft = Draft {
+        code: error.told_text("code"),
+        message: error.told_text("message"),
+        meaning: error.told_text("meaning"),
+        effect: error.told("effect", |word| Effect::from_word(word.as_str()?)),
+        details: error.told_map("details"),
+        id: error.told("id", |id| Uuid::try_parse(id.as_str()?).ok()),
+        attempts: error.told("attempts", |count| {
+            NonZeroU32::new(u32::try_from(count.as_u64()?).ok()?)
+        }),
+        ..Draft::default()
+    };
+    draft.facts.retryable = error.told_flag("retryable");
+    draft.recovery.retry_after_ms = error.told_unsigned("retry_after_ms");
+    let sentence = |action: &Value| action.as_str().map(str::to_owned);
+    let actions = error.told_list("actions", sentence);
+    draft.recovery.required_actions = actions.unwrap_or_default();
+    let violations = error.told_list("violations", |it| violation(it.clone(), String::new()).ok());
+    draft.violations = violations.unwrap_or_default();
+    draft.finish()
 }
 
 /// What can be left out of a view that is too long, least useful first.
@@ -156,7 +195,9 @@ impl View<'_> {
         match value {
             Value::Null => None,
             Value::String(text) => {
-                let repeats = text.is_empty() || self.failure.message().contains(text.as_str());
+                let message = self.failure.message();
+                let is_part = text.contains(' ') && message.contains(text.as_str());
+                let repeats = text.is_empty() || text == message || is_part;
                 (!repeats).then(|| value.clone())
             }
             Value::Object(members) => {
@@ -221,8 +262,11 @@ impl Serialize for Violated<'_> {
         if let Some(expected) = &violation.expected {
             map.serialize_entry("expected", &cut(expected))?;
         }
-        let actual = violation.actual.as_ref();
-        if let Some(actual) = actual.filter(|it| written_length(it) <= VIOLATION_CHARACTERS_LIMIT) {
+        let shows = |actual: &&Value| {
+            let is_plain = !actual.is_object() && !actual.is_array();
+            is_plain && written_length(actual) <= VIOLATION_CHARACTERS_LIMIT
+        };
+        if let Some(actual) = violation.actual.as_ref().filter(shows) {
             map.serialize_entry("actual", actual)?;
         }
         map.serialize_entry("reason", &cut(&violation.reason))?;

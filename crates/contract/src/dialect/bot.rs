@@ -7,7 +7,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{RESIDUAL, Reply};
+use super::{RESIDUAL, Reply, agent};
 use crate::classify::LlmFailure;
 use crate::failure::{Alternative, Canonical, Draft, Failure, Field, Fields, Inferred, Text};
 use crate::read::{Members, ReadError};
@@ -159,6 +159,9 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let error = members
         .members("error")?
         .ok_or_else(|| members.missing("error", "an object"))?;
+    if agent::is_view(&error) {
+        return Ok(Reply::failure(agent::read(error)));
+    }
     Ok(Reply::failure(read_error(error, of_a_model)?))
 }
 

@@ -27,7 +27,7 @@ use crate::read::{Members, ReadError};
 use crate::redact::Redactor;
 
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, violation};
 use parts::DelayFrom;
 pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
