@@ -112,7 +112,7 @@ impl Bound {
 
 impl Expectation {
     /// In which way a value that breaks it does not fit.
-    pub(super) fn kind(&self) -> ViolationKind {
+    pub fn kind(&self) -> ViolationKind {
         match self {
             Expectation::Present => ViolationKind::Missing,
             Expectation::Type(_) => ViolationKind::Type,

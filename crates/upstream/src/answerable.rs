@@ -1,4 +1,4 @@
-//! Which codes of a server a caller may be answered with.
+//! Which codes of a service or server a caller may be answered with.
 //!
 //! A code means the same everywhere: those of the catalogue do, and those a tool publishes were checked
 //! when it was imported. Any other is told by the nearest one of the catalogue, and its own is kept
@@ -18,7 +18,7 @@ const RELATIVES: [(&str, &Entry); 5] = [
 ];
 
 /// The failure under a code that may be answered.
-pub(super) fn answerable(
+pub(crate) fn answerable(
     failure: Failure,
     is_own: bool,
     server: &str,
@@ -47,7 +47,7 @@ fn nearest(failure: &Failure, code: &str, status: Option<u16>) -> Kind {
     }
     status
         .and_then(http_status)
-        .filter(|kind| kind.retryable() == failure.retryable())
+        .filter(|kind| kind.category() == failure.category())
         .unwrap_or_else(|| of_category(failure.category()).into())
 }
 
@@ -79,6 +79,23 @@ mod tests {
             assert_eq!(nearest.retryable(), category.retryable(), "{category:?}");
             assert!(!is_protocol_code(nearest.code().as_str()));
         }
+    }
+
+    #[test]
+    fn a_stated_category_counts_for_more_than_the_status() {
+        let stated = |category| {
+            let document = serde_json::json!({
+                "ok": false,
+                "error": {"code": "QUEUE_BUSY", "category": category, "upstream_status": 409},
+            });
+            let read = panpan_contract::dialect::Dialect::Outcome.read(document);
+            let failure = answerable(read.unwrap().outcome.unwrap_err(), false, "files", |_| {
+                false
+            });
+            (failure.category(), failure.code().as_str().to_owned())
+        };
+        assert_eq!(stated("RATE_LIMIT").0, Category::RateLimit);
+        assert_eq!(stated("CLIENT_ERROR").1, "ERR_HTTP_409_CONFLICT");
     }
 
     #[test]
