@@ -48,10 +48,10 @@ fn nearest(failure: &Failure, code: &str, status: Option<u16>) -> Kind {
     status
         .and_then(http_status)
         .filter(|kind| kind.category() == failure.category())
-        .unwrap_or_else(|| of_category(failure.category()).into())
+        .unwrap_or_else(|| of_category(failure.category(), code).into())
 }
 
-fn of_category(category: Category) -> &'static Entry {
+fn of_category(category: Category, code: &str) -> &'static Entry {
     match category {
         Category::RateLimit => codes::RATE_LIMIT_ERROR,
         Category::Timeout => codes::ERR_TIMEOUT,
@@ -61,7 +61,12 @@ fn of_category(category: Category) -> &'static Entry {
         Category::AuthFail => codes::NOT_AUTHORIZED,
         Category::Validation => codes::INVALID_INPUT_ERROR,
         Category::Resource => codes::ERR_RESOURCE_EXHAUSTED,
-        Category::ClientError | Category::Permanent => codes::TOOL_FAILED,
+        Category::ClientError if code.contains("NOT_FOUND") || code.contains("NO_SUCH") => {
+            codes::ARTIFACT_NOT_FOUND
+        }
+        Category::ClientError if code.contains("ALREADY_EXISTS") => codes::ALREADY_EXISTS,
+        Category::ClientError => codes::ERR_HTTP_400_BAD_REQUEST,
+        Category::Permanent => codes::TOOL_FAILED,
     }
 }
 
@@ -72,11 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_code_of_a_class_is_retryable_where_the_class_is() {
+    fn the_nearest_code_of_a_category_is_of_that_category() {
         for entry in entries() {
             let category = Kind::from(entry).category();
-            let nearest = Kind::from(of_category(category));
-            assert_eq!(nearest.retryable(), category.retryable(), "{category:?}");
+            let nearest = Kind::from(of_category(category, entry.code));
+            assert_eq!(nearest.category(), category, "{category:?}");
             assert!(!is_protocol_code(nearest.code().as_str()));
         }
     }
