@@ -66,6 +66,7 @@ class Situation:
     repeats: int = 0
     # whether it has looked since the last call, and found nothing
     found_nothing: bool = False
+    has_new_key: bool = False
 
 
 class Agent:
@@ -103,6 +104,10 @@ class Agent:
                 arguments = corrected
                 continue
             situation.found_nothing = False
+            if self.may_renew(facts, situation):
+                self.explain("takes a new key")
+                key, situation.has_new_key = str(uuid.uuid4()), True
+                continue
             move = self.decide(facts, situation)
             if isinstance(move, Look) and looks < LOOKS_PER_TASK:
                 looks += 1
@@ -112,6 +117,8 @@ class Agent:
                 if found:
                     return Ending("success", found)
                 situation.found_nothing = True
+                if facts.wants_new_key:
+                    key = str(uuid.uuid4())
                 move = self.decide(facts, situation)
             if isinstance(move, Look):
                 return Ending("uncertain")
@@ -130,6 +137,11 @@ class Agent:
         if facts.status in NEEDS_A_PERSON | {404, 429}:
             return None
         return fixing.correct(facts, arguments, flat_properties(tool.schema), knows)
+
+    def may_renew(self, facts, situation):
+        """Whether the text asks for another key, once, and nothing can have happened."""
+        is_asked = situation.has_key and facts.wants_new_key and not situation.has_new_key
+        return is_asked and not is_open(facts, situation)
 
     async def look(self, tool, arguments):
         """What a look says of the write: its text if it is there, "" if not, None if unknown."""
@@ -163,16 +175,16 @@ class Careful(Agent):
         return seen.is_error or is_lie(seen.text)
 
     def decide(self, facts, situation):
-        is_doubtful = is_open(facts, situation) and not situation.has_key
-        if is_doubtful and not situation.found_nothing:
+        if situation.found_nothing:
+            return self.repeat_or_give_up(facts, situation)
+        denied = facts.refuses or any(value is False for _, value in facts.booleans)
+        may_repeat = situation.has_key and not denied and situation.repeats < len(self.backoffs)
+        if is_open(facts, situation) and not may_repeat:
             tool = tool_to_check(facts, situation) or likely_check(situation)
             return Look(tool) if tool else Ending("uncertain")
-        denied = facts.refuses or any(value is False for _, value in facts.booleans)
         if facts.delay is not None and not (denied and facts.delay < SECONDS_PER_TASK):
             return self.repeat_or_give_up(facts, situation)
-        if denied and not situation.found_nothing:
-            return ending_of(facts, situation)
-        if facts.status in FINAL:
+        if denied or facts.status in FINAL:
             return ending_of(facts, situation)
         affirmed = any(value is True for _, value in facts.booleans)
         if facts.is_transient or affirmed or (facts.status is None and facts.invites):

@@ -10,8 +10,12 @@ from email.utils import parsedate_to_datetime
 # what a member or header is called, without case and punctuation, and the seconds of its unit
 UNITS = [("milliseconds", 0.001), ("millis", 0.001), ("ms", 0.001), ("seconds", 1), ("secs", 1),
          ("sec", 1), ("minutes", 60), ("hours", 3600), ("s", 1)]  # fmt: skip
-DELAY_NAMES = {"retryafter", "retryin", "retrydelay", "waitfor", "wait", "delay", "backoff",
-               "retrybackoff", "suggesteddelay", "suggestedwait", "tryagainin"}  # fmt: skip
+SECONDS_NAMES = {"retryafter", "retryin", "tryagainin"}
+# These name no unit: a reader takes a large number for milliseconds.
+PLAIN_NAMES = {"retrydelay", "waitfor", "wait", "delay", "backoff", "retrybackoff", "suggesteddelay",
+               "suggestedwait"}  # fmt: skip
+DELAY_NAMES = SECONDS_NAMES | PLAIN_NAMES
+LARGE = 100
 TIME_NAMES = {"retryat", "resetat", "resetsat", "availableat", "notbefore", "retrynotbefore"}
 RESET_NAMES = {"xratelimitreset", "ratelimitreset", "xratelimitresetrequests"}
 HEADER = re.compile(
@@ -52,8 +56,10 @@ def delay_of_member(name, value):
         return float(found[1]) if found else None
     if plain in TIME_NAMES:
         return until(value)
-    if plain in DELAY_NAMES:
+    if plain in SECONDS_NAMES:
         return amount(value, 1)
+    if plain in PLAIN_NAMES:
+        return amount(value, 0.001 if (as_number(value) or 0) >= LARGE else 1)
     for unit, scale in UNITS:
         if plain.endswith(unit) and plain.removesuffix(unit) in DELAY_NAMES:
             return amount(value, scale)

@@ -11,9 +11,8 @@ BODY_METHODS = {"post", "put", "patch"}
 
 
 class DirectClient:
-    def __init__(self, document, base, seconds):
-        self.base = base
-        self.seconds = seconds
+    def __init__(self, document, client):
+        self.client = client
         self.operations = {}
         self.tools = []
         for path, item in document["paths"].items():
@@ -25,12 +24,9 @@ class DirectClient:
         method, path, operation = self.operations[tool.name]
         headers, query, body = sorted_out(operation, method, arguments)
         try:
-            async with httpx2.AsyncClient(
-                base_url=self.base, timeout=self.seconds, follow_redirects=True
-            ) as client:
-                answer = await client.request(
-                    method.upper(), path, params=query, headers=headers, json=body
-                )
+            answer = await self.client.request(
+                method.upper(), path, params=query, headers=headers, json=body
+            )
         except httpx2.HTTPError as error:
             return Seen(True, f"{type(error).__name__}: {error}")
         head = f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}\n"

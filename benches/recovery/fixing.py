@@ -18,6 +18,8 @@ TYPES = {"integer": int, "int": int, "number": float, "string": str, "boolean": 
 SAYINGS = [
     (r"(?:may not|must not|cannot|can not|should not) (?:exceed|be (?:greater|more|larger|higher) than|be above) " + NUMBER, "maximum"),
     (r"(?:must|should|has to|may) be (?:at most|no more than|less than or equal to|<=|up to|not more than) ?" + NUMBER, "maximum"),
+    (r"(?:at most|no more than|less than or equal to|maximum(?: is| of| value)?:?|<=) ?" + NUMBER, "maximum"),
+    (r"(?:at least|no less than|greater than or equal to|minimum(?: is| of| value)?:?|>=) ?" + NUMBER, "minimum"),
     (r"(?:exceeds|is above|is greater than) (?:the )?(?:maximum|limit)(?: of| is)? ?" + NUMBER, "maximum"),
     (r"(?:must|should|has to) be (?:at least|no less than|greater than or equal to|>=|not less than) ?" + NUMBER, "minimum"),
     (r"(?:is|must be|should be) (?:in|between|within|from) (?P<low>-?\d+) (?:and|to) (?P<high>-?\d+)", "range"),

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -87,7 +88,10 @@ async def gateway(name, document, base, options):
 
 @contextlib.asynccontextmanager
 async def nothing(path, base, _folder, _options):
-    yield DirectClient(json.loads(path.read_text()), base, CLIENT_SECONDS)
+    async with httpx2.AsyncClient(
+        base_url=base, timeout=CLIENT_SECONDS, follow_redirects=True
+    ) as client:
+        yield DirectClient(json.loads(path.read_text()), client)
 
 
 @contextlib.asynccontextmanager

@@ -42,7 +42,8 @@ REFUSED = (
     r"(?! (?:before|until|without|unless|sooner|immediately))"
     r"|(?:not|non-|un)[ -]?(?:retryable|retriable)|not worth retrying"
     r"|(?:retrying|repeating|trying again)(?: \w+){0,4} (?:will not|won't|does not|cannot|is not|is pointless)"
-    r"|(?:again|it) is not possible|permanent(?:ly)?\b"
+    r"|(?:again|it) is not possible|permanent(?:ly)?\b|already[ _]exists|is (?:already )?taken|duplicate"
+    r"|too many redirects|maximum (?:allowed |number of )?redirects|redirect loop"
 )
 INVITED = r"safe to (?:retry|repeat)|can be (?:retried|repeated)|(?:please |may |can )?(?:retry|try again)\b"
 MAYBE = (
@@ -55,6 +56,7 @@ NOTHING = (
     r"|(?:was|were|has|had) (?:not|never) (?:been )?(?:sent|executed|processed|applied|written|created|changed|started|made)"
     r"|did not (?:happen|take effect|run|start)|had no effect|without effect"
 )
+NEW_KEY = r"(?:new|another|different|fresh|other) (?:idempotency )?key|key other than"
 PERSON = (
     r"credential|api[ _-]?key|access token|token (?:has |is )?(?:been )?(?:expired|revoked)|token_expired|invalid_token|invalid_grant"
     r"|expired token|sign in|log ?in\b|authenticat|unauthori[sz]ed|permission|payment required|billing"
@@ -85,6 +87,8 @@ class Facts:
     may_have_happened: bool = False
     nothing_happened: bool = False
     needs_a_person: bool = False
+    # whether it asks for another idempotency key
+    wants_new_key: bool = False
 
     @property
     def is_transient(self):
@@ -116,6 +120,7 @@ def read(text, described=""):
         may_have_happened=maybe,
         nothing_happened=(False in effects or says(NOTHING, whole)) and True not in effects,
         needs_a_person=says(PERSON, whole),
+        wants_new_key=says(NEW_KEY, whole),
     )
     return facts
 

@@ -49,6 +49,11 @@ pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -
     }
 }
 
+/// The view as a JSON value, for an answer that holds several.
+pub fn agent_value(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -> Value {
+    serde_json::from_str(&agent_view(failure, rename)).expect("a view is JSON")
+}
+
 /// Whether the members of an error are those of a view.
 pub(super) fn is_view(error: &Members) -> bool {
     let has = |name: &str, is: fn(&Value) -> bool| error.peek(name).is_some_and(is);

@@ -28,7 +28,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Redacted};
 use crate::read::{self, ReadError};
 
-pub use agent::{AGENT_VIEW_BYTES_LIMIT, agent_view};
+pub use agent::{AGENT_VIEW_BYTES_LIMIT, agent_value, agent_view};
 pub use detect::detect;
 pub use disguised::disguised_failure;
 pub use foreign::read_foreign;

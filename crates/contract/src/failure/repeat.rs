@@ -118,10 +118,10 @@ impl Failure {
     /// What a caller can do, in the order it should be tried; at least one move.
     pub fn next_moves(&self) -> Vec<NextMove> {
         let mut moves = Vec::new();
-        match (self.may_repeat(), self.effect()) {
-            (true, _) => moves.push(NextMove::Wait),
-            (false, Effect::Unknown) => moves.push(NextMove::CheckOutcome),
-            (false, Effect::None | Effect::Applied) => {}
+        if self.may_repeat() {
+            moves.push(NextMove::Wait);
+        } else if self.effect() == Effect::Unknown && self.repeat() != Some(Repeat::Allowed) {
+            moves.push(NextMove::CheckOutcome);
         }
         let has_alternative = !self.recovery().alternatives.is_empty();
         let others = self.remedies().iter().map(NextMove::of);
