@@ -95,7 +95,7 @@ rows! {
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait])
         .retries(3, 1000)
-        .actions(&["Wait for the stated delay, then repeat the identical call"]);
+        .actions(&["If it goes on, see in the message or the meaning what the service is waiting for"]);
 }
 
 /// The rows that speak for statuses without one of their own; they are not codes themselves.
