@@ -94,7 +94,7 @@ pub(super) fn key_of(call: &Call) -> &IdempotencyKey {
 
 /// Looks into a recorded output only where a schema was declared.
 fn broken_schema_of(operation: &Operation, output: &Output) -> Option<String> {
-    operation.output_schema()?;
+    let _declared = operation.output_schema()?;
     match output.clone().into_value() {
         Ok(output) => schema_broken_by(operation, &output),
         Err(_) => Some("the recorded output cannot be read".to_owned()),
