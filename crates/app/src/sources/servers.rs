@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use panpan_contract::binding::SuccessBodies;
 use panpan_upstream::Url;
 use panpan_upstream::mcp::{
     McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream,
@@ -25,6 +26,7 @@ pub(crate) struct ServerSource {
     /// Scopes callers need for anything of it.
     scopes: Vec<String>,
     sessions: bool,
+    success_bodies: SuccessBodies,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,8 @@ pub(crate) struct WrittenServer {
     scopes: Scopes,
     #[serde(default)]
     sessions: bool,
+    #[serde(default)]
+    success_bodies: SuccessBodies,
 }
 
 impl WrittenServer {
@@ -105,6 +109,7 @@ impl WrittenServer {
             call_timeout: self.call_timeout_seconds.map(Duration::from_secs),
             scopes: self.scopes.0,
             sessions: self.sessions,
+            success_bodies: self.success_bodies,
         })
     }
 }
@@ -128,6 +133,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
         call_timeout: None,
         scopes: Vec::new(),
         sessions: false,
+        success_bodies: SuccessBodies::default(),
     })
 }
 
@@ -151,6 +157,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
         call_timeout: None,
         scopes: Vec::new(),
         sessions: false,
+        success_bodies: SuccessBodies::default(),
     })
 }
 
@@ -224,6 +231,7 @@ impl ServerSource {
             },
             scopes: self.scopes.clone(),
             sessions: self.sessions,
+            success_bodies: self.success_bodies,
             ..McpSettings::new(&self.namespace, place)
         };
         McpUpstream::new(settings).map_err(|error| LoadError::Server {
