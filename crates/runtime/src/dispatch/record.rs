@@ -32,7 +32,7 @@ impl Dispatcher {
 
     pub(super) fn count(&self, performed: &Performed) {
         let claimed = &performed.claimed;
-        let retried = performed.steps.len() > 1;
+        let retried = performed.made > 1;
         let code = performed
             .outcome
             .as_ref()
@@ -86,7 +86,7 @@ impl Dispatcher {
 pub(super) fn answer(performed: Performed) -> Answer {
     Answer {
         call: performed.claimed.call.id,
-        attempts: u32::try_from(performed.steps.len()).unwrap_or(u32::MAX),
+        attempts: performed.made,
         outcome: performed.outcome.map(Output::from),
         replayed: false,
         as_declared: performed.as_declared,

@@ -110,7 +110,7 @@ impl Registration {
         self
     }
 
-    /// The service behind it, whose circuit and retry budget it shares with others.
+    /// The service behind it: it shares the circuit of the host and the retry budget with others.
     pub fn behind(mut self, upstream: Arc<Upstream>) -> Self {
         self.upstream = Some(upstream);
         self
