@@ -139,12 +139,15 @@ impl Desk {
         let running = self.0.calls.occupied() + self.0.streams.occupied();
         let text = self.0.metrics.text(running);
         let identity = caller.identity.as_deref();
+        let dispatcher = &self.0.dispatcher;
         if identity.is_some_and(|it| it.scopes.contains(WATCH_SCOPE)) {
-            return text;
+            return metrics::with_circuits(&text, &dispatcher.open_circuits(|_| true));
         }
         let callable = self.callable(caller);
         let names = callable.iter().map(|operation| operation.name().as_str());
-        metrics::about(&text, &names.collect())
+        let names = names.collect();
+        let open = dispatcher.open_circuits(|it| names.contains(it.name().as_str()));
+        metrics::with_circuits(&metrics::about(&text, &names), &open)
     }
 
     /// What a server waits for when it stops.

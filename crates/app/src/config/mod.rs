@@ -36,7 +36,7 @@ const USUAL_FILE: &str = "panpan.toml";
 const FILE_VARIABLE: &str = "PANPAN_CONFIG";
 
 /// How a server is to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     /// Where it listens.
     pub(crate) listen: SocketAddr,

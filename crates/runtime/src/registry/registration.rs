@@ -86,6 +86,11 @@ impl Registration {
         }
     }
 
+    /// The name.
+    pub fn name(&self) -> &OperationName {
+        &self.spec.name
+    }
+
     /// Changes what the contract says beyond its schemas.
     pub fn with(mut self, change: impl FnOnce(&mut OperationSpec)) -> Self {
         change(Arc::make_mut(&mut self.spec));

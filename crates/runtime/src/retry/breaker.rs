@@ -36,6 +36,17 @@ pub enum CircuitState {
     HalfOpen,
 }
 
+impl CircuitState {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open { .. } => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
 /// One circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::Secret;
 use panpan_runtime::Credentials;
+use panpan_runtime::retry::CircuitRule;
 use url::Url;
 
 /// Headers the protocol sets itself.
@@ -32,6 +33,8 @@ pub struct McpSettings {
     /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
     /// people only there.
     pub sessions: bool,
+    /// When all its operations are refused because it cannot be connected to.
+    pub circuit: CircuitRule,
 }
 
 /// Where an MCP server is.
@@ -128,6 +131,7 @@ impl McpSettings {
             patience: McpPatience::default(),
             scopes: Vec::new(),
             sessions: false,
+            circuit: CircuitRule::default(),
         }
     }
 
