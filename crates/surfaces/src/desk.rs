@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use foldhash::HashSet;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, Redacted, codes};
 use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
@@ -145,7 +146,7 @@ impl Desk {
         }
         let callable = self.callable(caller);
         let names = callable.iter().map(|operation| operation.name().as_str());
-        let names = names.collect();
+        let names: HashSet<&str> = names.collect();
         let open = dispatcher.open_circuits(|it| names.contains(it.name().as_str()));
         metrics::with_circuits(&metrics::about(&text, &names), &open)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::operation::Outputs;
+use panpan_contract::operation::{OperationType, Outputs};
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
 use panpan_contract::{Effect, Failure, Redacted, codes};
@@ -100,6 +100,14 @@ impl Performed {
         }
     }
 
+    /// Whether nothing happened: it failed without an effect, or it only reads.
+    pub(super) fn is_without_effect(&self) -> bool {
+        match &self.outcome {
+            Ok(_) => self.claimed.operation.spec().op_type == OperationType::Query,
+            Err(failure) => failure.effect() == Effect::None,
+        }
+    }
+
     /// How many attempts were made, those of earlier calls with the same key included.
     pub(super) fn attempts(&self) -> u32 {
         self.claimed.attempts_before().saturating_add(self.made)
@@ -118,7 +126,7 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
     Terms {
         policy: stated.or(operation.spec().retry),
         categories: operation.spec().retry_categories,
-        repeatable: claimed.is_harmless(),
+        repeatable: claimed.is_repeatable(),
         deadline: is_inline.then_some(claimed.deadline),
         patient_until: is_patient.then(|| patient_until(operation, call)),
         waiting,

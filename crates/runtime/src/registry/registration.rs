@@ -27,6 +27,16 @@ pub struct Registration {
     pub(super) speaks_for_gateway: bool,
     pub(super) relays: bool,
     pub(super) steered_by_input: bool,
+    pub(super) related: Related,
+}
+
+/// Other operations of the same service that a caller can turn to when this one fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Related {
+    /// Shows whether a change of this operation took effect.
+    pub shows_effect: Option<OperationName>,
+    /// Lists the things this operation takes the identifier of.
+    pub lists: Option<OperationName>,
 }
 
 /// What gives the answer.
@@ -83,6 +93,7 @@ impl Registration {
             speaks_for_gateway: false,
             relays: false,
             steered_by_input: false,
+            related: Related::default(),
         }
     }
 
@@ -132,6 +143,17 @@ impl Registration {
     pub fn relaying(mut self) -> Self {
         self.relays = true;
         self
+    }
+
+    /// Names the operations a caller can turn to when this one fails.
+    pub fn related_to(mut self, related: Related) -> Self {
+        self.related = related;
+        self
+    }
+
+    /// The contract.
+    pub fn spec(&self) -> &OperationSpec {
+        &self.spec
     }
 
     /// Lets the input steer the call: its member `idempotency_key` is the call's key and is taken out,

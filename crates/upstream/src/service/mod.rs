@@ -6,6 +6,7 @@
 mod answer;
 mod pinned;
 mod proof;
+mod related;
 mod request;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ use panpan_runtime::retry::{BudgetSettings, CircuitRule, Upstream};
 use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Registration};
 use serde_json::Value;
 use url::Url;
+
+use related::Readers;
 
 use crate::client::{Client, Incoming, IncomingStream, Outgoing};
 use crate::trouble::Stake;
@@ -80,9 +83,11 @@ impl Service {
         // A description may name a server of its own for an operation, which may be up when others are
         // down.
         let mut upstreams = BTreeMap::new();
+        let specs: Vec<OperationSpec> = specs.into_iter().collect();
+        let readers = Readers::among(&specs);
         let (mut registrations, mut errors) = (Vec::new(), Vec::new());
         for spec in specs {
-            match self.operation(spec) {
+            match self.operation(spec, &readers) {
                 Ok((it, base)) => {
                     let origin = base.origin().ascii_serialization();
                     let upstream = upstreams
@@ -109,9 +114,14 @@ impl Service {
         }
     }
 
-    fn operation(&self, mut spec: OperationSpec) -> Result<(Registration, Url), BindingError> {
+    fn operation(
+        &self,
+        mut spec: OperationSpec,
+        readers: &Readers,
+    ) -> Result<(Registration, Url), BindingError> {
         let bound = Arc::new(Bound::new(self, &mut spec)?);
         let base = bound.base.clone();
+        let related = readers.related_to(&spec, &bound.binding);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
             OperationType::Subscription => {
@@ -121,8 +131,8 @@ impl Service {
             }
             _ => Registration::new(spec, Once(bound)),
         };
-        let registration = registration.with_credentials(credentials).relaying();
-        Ok((registration, base))
+        let registration = registration.with_credentials(credentials);
+        Ok((registration.relaying().related_to(related), base))
     }
 
     /// The headers nobody is to see, under names no security scheme has.
@@ -161,6 +171,8 @@ impl Bound {
         let base = service.base.clone().or(stated);
         let mut headers = service.headers.clone();
         headers.insert(ACCEPT, request::accepted(&binding));
+        let changes = spec.op_type == OperationType::Mutation;
+        spec.idempotency.honours_key |= changes && key_header(&binding).is_some();
         Ok(Self {
             base: base.ok_or_else(|| BindingError::Nowhere(name()))?,
             service: service.clone(),
@@ -214,7 +226,7 @@ impl Bound {
         let Some(key) = key.and_then(|key| HeaderValue::from_str(&key).ok()) else {
             return false;
         };
-        let honoured = self.key_header();
+        let honoured = key_header(&self.binding);
         headers.insert(honoured.clone().unwrap_or(KEY), key);
         honoured.is_some()
     }
@@ -229,16 +241,6 @@ impl Bound {
         if let Some(name) = named {
             outgoing.headers.insert(name, waited_ms.into());
         }
-    }
-
-    /// The header in which the service honours a key: said to be, or described as a parameter.
-    fn key_header(&self) -> Option<HeaderName> {
-        let named = self.binding.idempotency_header.as_deref();
-        let described = self.binding.parameters.iter().find(|it| {
-            it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str())
-        });
-        let named = named.or(described.map(|it| it.wire_name.as_str()));
-        named.and_then(|name| name.parse().ok())
     }
 
     fn stake(&self, is_known_by_key: bool) -> Stake {
@@ -259,6 +261,17 @@ impl Bound {
             false => incoming.after_all(failure),
         })
     }
+}
+
+/// The header in which the service honours a key: named as such, or described as a parameter.
+fn key_header(binding: &HttpBinding) -> Option<HeaderName> {
+    let named = binding.idempotency_header.as_deref();
+    let described = binding
+        .parameters
+        .iter()
+        .find(|it| it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str()));
+    let named = named.or(described.map(|it| it.wire_name.as_str()));
+    named.and_then(|name| name.parse().ok())
 }
 
 /// What is needed of a contract while it is carried out. Whoever calls is held to the schemas, which are
