@@ -3,6 +3,7 @@
 //! One table, in `keys`, says what can be told; the file, the environment and the command line are read
 //! by it. Everything that is wrong anywhere is told at once. Nothing is opened here but the file.
 
+mod calls;
 mod file;
 mod flags;
 mod given;

@@ -10,9 +10,9 @@ use panpan_openapi::fits;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SourceCalls {
     /// For all its operations.
-    pub(super) all: CallSettings,
+    pub(crate) all: CallSettings,
     /// For those whose names fit a pattern; the longest pattern that fits is applied last.
-    pub(super) by_name: Vec<(String, CallSettings)>,
+    pub(crate) by_name: Vec<(String, CallSettings)>,
 }
 
 impl SourceCalls {
