@@ -25,6 +25,8 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retry_delay", Unit::Seconds),
     ("resets_in_seconds", Unit::Seconds),
     ("resets_at", Unit::Seconds),
+    ("reset_at", Unit::Seconds),
+    ("resetAt", Unit::Seconds),
 ];
 
 /// Reads the hint out of a failure's JSON body.
@@ -128,6 +130,10 @@ mod tests {
         check(
             json!({"resets_at": 1_700_000_060}),
             Some(("resets_at", "1700000060", 60_000)),
+        );
+        check(
+            json!({"reset_at": "2023-11-14T22:14:20Z"}),
+            Some(("reset_at", "2023-11-14T22:14:20Z", 60_000)),
         );
         check(json!({"retryAfter": 2}), Some(("retryAfter", "2", 2_000)));
         check(
