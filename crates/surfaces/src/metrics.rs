@@ -9,6 +9,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use foldhash::{HashMap, HashSet};
 use panpan_contract::Redacted;
+use panpan_runtime::retry::OpenCircuit;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
@@ -186,6 +187,47 @@ pub(crate) fn about(text: &str, operations: &HashSet<&str>) -> String {
         None => true,
     };
     text.split_inclusive('\n').filter(is_about).collect()
+}
+
+/// A text with circuits that are not closed. They are added for each caller anew: what is open now is no
+/// count, and not for everyone to see.
+pub(crate) fn with_circuits(text: &str, open: &[OpenCircuit]) -> String {
+    let mut registry = Registry::with_prefix("panpan");
+    let family = Family::<NotClosed, Gauge>::default();
+    let help = "Circuits that are open or half open, by service and operation";
+    registry.register("circuit_open", help, family.clone());
+    for circuit in open {
+        family.get_or_create(&NotClosed::of(circuit)).set(1);
+    }
+    let mut circuits = String::new();
+    encode(&mut circuits, &registry).expect("writing to a string does not fail");
+    let counts = text.strip_suffix(END).unwrap_or(text);
+    format!("{counts}{circuits}")
+}
+
+/// The last line of every text.
+const END: &str = "# EOF\n";
+
+/// Which circuit, and what it lets through.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NotClosed {
+    circuit: &'static str,
+    upstream: String,
+    /// Empty for the circuit of a host.
+    operation: String,
+    state: &'static str,
+}
+
+impl NotClosed {
+    fn of(open: &OpenCircuit) -> Self {
+        let operation = open.operation.as_ref();
+        Self {
+            circuit: open.level.word(),
+            upstream: open.upstream.clone(),
+            operation: operation.map_or_else(String::new, ToString::to_string),
+            state: open.state.word(),
+        }
+    }
 }
 
 /// A call that is counted when it ends; one that is given up half-way is not.

@@ -6,6 +6,7 @@ mod support;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Category, Effect, Redacted};
+use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
@@ -49,6 +50,7 @@ async fn call_spec(
         credentials: Credentials::default(),
         headers: headers.iter().map(header).collect::<HeaderMap>(),
         passed: Vec::new(),
+        circuit: CircuitRule::default(),
     };
     let registrations = service.operations([spec]).unwrap();
     let registry = registrations

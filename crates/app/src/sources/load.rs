@@ -84,10 +84,21 @@ impl Sources {
 impl ServiceSource {
     fn load(&self, all: &Sources, loaded: &mut Loaded) -> Result<(), LoadError> {
         let mut contract = self.described(loaded)?;
+        for spec in &mut contract.operations {
+            self.calls.apply_to_all(spec);
+        }
         for path in self.overlays.iter().chain(&all.overlays) {
             overlay(path, &mut contract.operations)?;
         }
+        let idle = self
+            .calls
+            .idle(contract.operations.iter().map(|it| &it.name));
+        if !idle.is_empty() {
+            let namespace = self.namespace.clone();
+            return Err(LoadError::NoOperation(namespace, Listed::of(idle)));
+        }
         for spec in &mut contract.operations {
+            self.calls.apply_by_name(spec);
             spec.access_control.require(&self.scopes);
         }
         let service = Service {
@@ -97,6 +108,7 @@ impl ServiceSource {
             credentials: self.secrets()?,
             headers: self.sent_headers()?,
             passed: self.passed(),
+            circuit: self.calls.circuit(),
         };
         self.open_long_outputs(&mut contract, loaded);
         let specs = contract.operations.iter();

@@ -76,8 +76,10 @@ impl Work {
                 self.note(&place.name(member), "says nothing; leave it out");
             }
         }
+        let calls = line.calls();
         for index in &chosen {
             let spec = &mut self.operations[*index];
+            calls.apply(spec);
             if line.hide {
                 spec.visibility = Visibility::Internal;
             }

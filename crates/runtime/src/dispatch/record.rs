@@ -42,7 +42,7 @@ impl Dispatcher {
 
     pub(super) fn count(&self, performed: &Performed) {
         let claimed = &performed.claimed;
-        let retried = performed.steps.len() > 1;
+        let retried = performed.made > 1;
         let code = performed
             .outcome
             .as_ref()
@@ -100,7 +100,7 @@ pub(super) fn answer(performed: Performed) -> Answer {
     Answer {
         broken_schema: delivered.and_then(|output| schema_broken_by(operation, output)),
         call: performed.claimed.call.id,
-        attempts: u32::try_from(performed.steps.len()).unwrap_or(u32::MAX),
+        attempts: performed.made,
         outcome: performed.outcome.map(Output::from),
         replayed: false,
         as_declared: performed.as_declared,

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::credentials::Credentials;
 use crate::handler::{Handler, Reconcile, StreamHandler};
-use crate::retry::Upstream;
+use crate::retry::Behind;
 use crate::schema::Schema;
 
 pub use builder::Builder;
@@ -40,6 +40,7 @@ pub struct Registry {
 #[derive(Debug)]
 pub struct Operation {
     given: Registration,
+    behind: Option<Behind>,
     declared: BTreeMap<Code, Declared>,
     input: Lazy,
     output: Lazy,
@@ -129,8 +130,9 @@ impl Operation {
         &self.given.credentials
     }
 
-    pub(crate) fn upstream(&self) -> Option<&Upstream> {
-        self.given.upstream.as_deref()
+    /// The service it shares circuits and a retry budget with.
+    pub(crate) fn behind(&self) -> Option<&Behind> {
+        self.behind.as_ref()
     }
 
     pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {

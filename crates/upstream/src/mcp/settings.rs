@@ -7,6 +7,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::Secret;
 use panpan_contract::binding::SuccessBodies;
 use panpan_runtime::Credentials;
+use panpan_runtime::retry::CircuitRule;
 use url::Url;
 
 /// Headers the protocol sets itself.
@@ -35,6 +36,8 @@ pub struct McpSettings {
     pub sessions: bool,
     /// What becomes of results that are failures by their content, though the server calls them successes.
     pub success_bodies: SuccessBodies,
+    /// When all its operations are refused because it cannot be connected to.
+    pub circuit: CircuitRule,
 }
 
 /// Where an MCP server is.
@@ -132,6 +135,7 @@ impl McpSettings {
             scopes: Vec::new(),
             sessions: false,
             success_bodies: SuccessBodies::default(),
+            circuit: CircuitRule::default(),
         }
     }
 

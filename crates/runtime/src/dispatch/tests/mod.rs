@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 mod asking;
+mod circuits;
 mod compose;
+mod patience;
 mod retry;
 mod secrets;
 mod services;
@@ -227,10 +229,10 @@ async fn running_out_of_time_is_typed_by_whether_repeating_does_harm() {
         spec
     };
     let harmful = spec(OperationType::Mutation);
-    // What may be repeated is tried again for as long as the caller waits.
+    // Nothing is tried again so long after the call began.
     for (spec, code, effect, attempts) in [
-        (query(), "TIMEOUT", Effect::None, 2),
-        (idempotent, "TIMEOUT", Effect::Unknown, 2),
+        (query(), "TIMEOUT", Effect::None, 1),
+        (idempotent, "TIMEOUT", Effect::Unknown, 1),
         (harmful, "ERR_OUTCOME_UNKNOWN", Effect::Unknown, 1),
     ] {
         let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
