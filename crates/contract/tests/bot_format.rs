@@ -5,8 +5,8 @@
 mod common;
 
 use common::native;
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{Alternative, Violation};
+use panpan_contract::dialect::Dialect;
+use panpan_contract::failure::Alternative;
 use panpan_contract::{Failure, Kind, catalogue, codes};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;

@@ -50,6 +50,7 @@ struct Families {
     durations: Family<Of, Histogram, fn() -> Histogram>,
     retried: Family<Of, Counter>,
     replayed: Family<Of, Counter>,
+    undeclared: Family<Of, Counter>,
 }
 
 /// What most calls of an operation are counted in, found without making labels. There is one for each
@@ -90,6 +91,7 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(histogram),
             retried: Family::default(),
             replayed: Family::default(),
+            undeclared: Family::default(),
         };
         let mut inner = Inner {
             registry: Registry::with_prefix("panpan"),
@@ -118,6 +120,12 @@ impl Inner {
         registry.register("retries", retried, families.retried.clone());
         let replayed = "Calls answered with an outcome that was there already";
         registry.register("replays", replayed, families.replayed.clone());
+        let undeclared = "Outputs that were delivered though they break their declared schema";
+        registry.register(
+            "outputs_undeclared",
+            undeclared,
+            families.undeclared.clone(),
+        );
         let running = "Calls and subscriptions that are running";
         registry.register("calls_in_flight", running, self.running.clone());
         let connections = "Connections that are open";
@@ -236,6 +244,9 @@ impl Counted {
         let metrics = &self.of.families;
         if answer.replayed {
             metrics.replayed.get_or_create(&self.of.label()).inc();
+        }
+        if !answer.as_declared {
+            metrics.undeclared.get_or_create(&self.of.label()).inc();
         }
         if answer.attempts > 1 {
             let beyond = u64::from(answer.attempts - 1);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
+use panpan_contract::binding::SuccessBodies;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, Outputs};
 use panpan_contract::retry::RetryRule;
@@ -28,6 +29,7 @@ pub(crate) struct ServerSource {
     /// Scopes callers need for anything of it.
     scopes: Vec<String>,
     sessions: bool,
+    success_bodies: SuccessBodies,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct WrittenServer {
     scopes: Scopes,
     #[serde(default)]
     sessions: bool,
+    #[serde(default)]
+    success_bodies: SuccessBodies,
     timeout_ms: Option<NonZeroU64>,
     retry: Option<RetryRule>,
     patience_ms: Option<u64>,
@@ -133,6 +137,7 @@ impl WrittenServer {
             place,
             scopes: self.scopes.0,
             sessions: self.sessions,
+            success_bodies: self.success_bodies,
         })
     }
 }
@@ -156,6 +161,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
         calls: SourceCalls::default(),
         scopes: Vec::new(),
         sessions: false,
+        success_bodies: SuccessBodies::default(),
     })
 }
 
@@ -179,6 +185,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
         calls: SourceCalls::default(),
         scopes: Vec::new(),
         sessions: false,
+        success_bodies: SuccessBodies::default(),
     })
 }
 
@@ -259,6 +266,7 @@ impl ServerSource {
             circuit: self.calls.circuit(),
             scopes: self.scopes.clone(),
             sessions: self.sessions,
+            success_bodies: self.success_bodies,
             ..McpSettings::new(&self.namespace, place)
         };
         McpUpstream::new(settings).map_err(|error| LoadError::Server {

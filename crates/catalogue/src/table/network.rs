@@ -63,6 +63,13 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(2, 5000)
         .actions(&["Wait before retrying"]);
+    ERR_REDIRECT_FAILED: 220, "Redirect leads nowhere", Permanent =>
+        .http(502)
+        .grpc(Grpc::FailedPrecondition)
+        .flat(FlatCategory::System)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::AskHuman])
+        .actions(&["Ask the person responsible for this tool to correct the address of the service"]);
     ERR_BLOCKED_HOST: 209, "Destination is not allowed", Permanent =>
         .http(403)
         .grpc(Grpc::PermissionDenied)

@@ -192,7 +192,10 @@ impl Work {
 
     /// Changes the request an operation becomes and what its answers mean.
     fn bind(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
-        if line.rules.is_empty() && line.idempotency_header.is_none() {
+        let says_nothing = line.rules.is_empty()
+            && line.idempotency_header.is_none()
+            && line.success_bodies.is_none();
+        if says_nothing {
             return;
         }
         let is_header = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_graphic());
@@ -215,6 +218,9 @@ impl Work {
                 binding
                     .idempotency_header
                     .clone_from(&line.idempotency_header);
+            }
+            if let Some(success_bodies) = line.success_bodies {
+                binding.success_bodies = success_bodies;
             }
             binding.bind(spec);
         }

@@ -9,7 +9,7 @@ mod renamed;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use panpan_contract::binding::AnswerRule;
+use panpan_contract::binding::{AnswerRule, SuccessBodies};
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, ErrorDefinition, Idempotency, Outputs};
 use panpan_contract::retry::RetryRule;
@@ -56,6 +56,9 @@ pub struct OverlayLine {
     /// What answers mean beyond their status, also those of a success.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<AnswerRule>,
+    /// What becomes of successful answers whose bodies are failures: `read` (the default) or `as_sent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_bodies: Option<SuccessBodies>,
     /// Whether calling twice does harm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,

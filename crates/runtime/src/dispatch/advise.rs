@@ -10,7 +10,7 @@ use panpan_contract::{Effect, Failure, Redacted, Remedy};
 
 use super::claim::{honours_key, is_harmless};
 use super::request::{Call, Origin};
-use super::stamp::KEY_DETAIL;
+use super::stamp::{self, KEY_DETAIL};
 use super::{Dispatcher, resolve};
 use crate::identity::lacking;
 use crate::registry::{Operation, Registry};
@@ -58,6 +58,14 @@ impl Dispatcher {
         {
             return failure;
         }
+        // An earlier attempt may have had an effect that the last one did not have.
+        let failure = match failure.repeat() {
+            None if failure.effect() != Effect::None => {
+                let repeat = stamp::repeat(&failure, false, operation, call);
+                failure.with_repeat(repeat)
+            }
+            _ => failure,
+        };
         let registry = self.registry();
         let recovery = recovery(&failure, situation(&failure, operation, call, &registry));
         failure.with_recovery(recovery)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::operation::{OperationType, Outputs};
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
@@ -445,11 +446,30 @@ fn is_refusal(attempt: &Attempt) -> bool {
     attempt.code.as_str() == codes::ERR_CIRCUIT_OPEN.code && !attempt.retried_inside
 }
 
-/// What an output does wrong about the schema that was declared for it.
+/// What an output does wrong about the schema that was declared for it, and where it does so first.
 pub(super) fn schema_broken_by(operation: &Operation, output: &Value) -> Option<String> {
     match operation.output_schema()? {
         Ok(schema) if schema.accepts(output) => None,
-        Ok(_) => Some("the output does not fit its declared schema".to_owned()),
+        Ok(schema) => {
+            let first = schema.check(output).violations.into_iter().next();
+            Some(first.map_or_else(|| UNFIT.to_owned(), |first| unfit_at(&first)))
+        }
         Err(broken) => Some(format!("the output schema does not compile: {broken}")),
     }
+}
+
+const UNFIT: &str = "the output does not fit its declared schema";
+
+/// Where an output does not fit and what would; never what is there, since outputs are private.
+fn unfit_at(violation: &Violation) -> String {
+    let place = match violation.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!(" at {pointer}"),
+    };
+    let expected = match (&violation.expected, violation.kind) {
+        (_, ViolationKind::Missing) => ": required value is missing".to_owned(),
+        (Some(expected), _) => format!(": expected {expected}"),
+        (None, _) => String::new(),
+    };
+    format!("{UNFIT}{place}{expected}")
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Dispatcher;
 use super::answer::Answer;
-use super::perform::Performed;
+use super::perform::{Performed, schema_broken_by};
 use super::request::Call;
 use super::stamp::{PARAMETERS_BYTES_LIMIT, fits};
 use crate::output::Output;
@@ -94,7 +94,11 @@ impl Dispatcher {
 }
 
 pub(super) fn answer(performed: Performed) -> Answer {
+    let delivered = performed.outcome.as_ref().ok();
+    let delivered = delivered.filter(|_| !performed.as_declared);
+    let operation = &performed.claimed.operation;
     Answer {
+        broken_schema: delivered.and_then(|output| schema_broken_by(operation, output)),
         call: performed.claimed.call.id,
         attempts: performed.made,
         outcome: performed.outcome.map(Output::from),

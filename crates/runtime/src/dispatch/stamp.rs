@@ -63,8 +63,11 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
     }
     if let Some(operation) = &raised.operation {
         let by_gateway = raised.speaker == Speaker::Gateway;
-        let repeat = repeat(&failure, by_gateway, operation, call);
-        failure = failure.with_repeat(repeat);
+        // Nothing is said about repeating what can neither succeed nor have happened.
+        if failure.retryable() || failure.effect() != Effect::None {
+            let repeat = repeat(&failure, by_gateway, operation, call);
+            failure = failure.with_repeat(repeat);
+        }
         if let Some(key) = key_to_name(&failure, operation, call) {
             failure = failure.with_detail(KEY_DETAIL, key.as_str());
         }
@@ -79,7 +82,12 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
 
 /// Whether the caller may repeat the call. What a service or a handler says about repeating counts only
 /// where it forbids it, or where it is a panpan that knows the operation.
-fn repeat(failure: &Failure, by_gateway: bool, operation: &Operation, call: &Call) -> Repeat {
+pub(super) fn repeat(
+    failure: &Failure,
+    by_gateway: bool,
+    operation: &Operation,
+    call: &Call,
+) -> Repeat {
     let is_known_there = by_gateway || failure.attempts().is_some();
     match failure.repeat() {
         Some(refused @ (Repeat::Refused | Repeat::Frozen)) => refused,

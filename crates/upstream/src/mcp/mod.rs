@@ -4,7 +4,6 @@
 //! A server is connected to when it is first needed and again when a connection has ended; everything
 //! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
 
-mod answerable;
 mod asking;
 mod call;
 mod child;

@@ -25,6 +25,7 @@ use url::Url;
 
 use related::Readers;
 
+use crate::asked::Declarations;
 use crate::client::{Client, Incoming, IncomingStream, Outgoing};
 use crate::trouble::Stake;
 
@@ -155,6 +156,7 @@ struct Bound {
     base: Url,
     /// What every request carries.
     headers: HeaderMap,
+    declarations: Declarations,
 }
 
 impl Bound {
@@ -176,6 +178,7 @@ impl Bound {
         Ok(Self {
             base: base.ok_or_else(|| BindingError::Nowhere(name()))?,
             service: service.clone(),
+            declarations: Declarations::of(spec, &binding),
             spec: without_schemas(spec),
             binding,
             method,
@@ -252,8 +255,19 @@ impl Bound {
         }
     }
 
-    fn read(&self, incoming: &Incoming, context: &Context) -> Result<Value, Failure> {
-        let read = answer::read(&self.binding, &self.spec, incoming, context.now());
+    fn read(
+        &self,
+        incoming: &Incoming,
+        context: &Context,
+        input: &Value,
+    ) -> Result<Value, Failure> {
+        let question = answer::Question {
+            binding: &self.binding,
+            spec: &self.spec,
+            declarations: &self.declarations,
+            input,
+        };
+        let read = question.read(incoming, context.now());
         // Whatever became of it, what only reads changes nothing.
         let reads = self.spec.op_type != OperationType::Mutation;
         read.map_err(|failure| match reads {
@@ -296,7 +310,7 @@ impl Handler for Once {
             let outgoing = self.0.outgoing(&context, &input)?;
             let sent = self.0.service.client.send(outgoing).await;
             let incoming = sent.map_err(answer::lost)?;
-            self.0.read(&incoming, &context).map(Arc::new)
+            self.0.read(&incoming, &context, &input).map(Arc::new)
         })
     }
 }
@@ -315,7 +329,7 @@ fn items(
             return Ok(Source::Events(Box::new(opened), bound));
         }
         // A failure, or an answer that is no stream and so the only item.
-        let item = bound.read(&opened.read().await?, &context)?;
+        let item = bound.read(&opened.read().await?, &context, &input)?;
         Ok(Source::Item(item))
     };
     let opened = stream::once(opened).map(|opened| match opened {

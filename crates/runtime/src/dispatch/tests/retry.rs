@@ -301,8 +301,9 @@ async fn strict_houses_take_no_output_and_no_details_that_break_their_schema() {
         assert_eq!(answer.as_declared, strict);
         assert_eq!(
             house.private(),
-            ["the output does not fit its declared schema"]
+            ["the output does not fit its declared schema at /a: required value is missing"]
         );
+        assert_eq!(answer.broken_schema.is_some(), !strict);
 
         let failing = failing(unfit_details.clone());
         let house = House::over(
