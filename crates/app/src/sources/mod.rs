@@ -20,6 +20,8 @@ use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
+use crate::builtin::BuiltIn;
+
 pub(crate) use error::LoadError;
 pub(crate) use load::Loaded;
 pub(crate) use overlay::{OverlayFileError, read_overlay};
@@ -42,6 +44,8 @@ pub(crate) struct Sources {
     pub(crate) allowed_hosts: Vec<String>,
     /// Built-in operations that reach out, switched on by name.
     pub(crate) enabled: Vec<String>,
+    /// Which other built-in operations are served.
+    pub(crate) built_in: BuiltIn,
 }
 
 /// A service and its description.
@@ -91,6 +95,11 @@ impl PartialEq for Hidden {
 impl Eq for Hidden {}
 
 impl Sources {
+    /// Whether an operator named a service or a server.
+    pub(crate) fn has_any(&self) -> bool {
+        !(self.services.is_empty() && self.servers.is_empty() && self.commands.is_empty())
+    }
+
     /// The MCP servers, made ready to be asked.
     pub(crate) fn upstreams(&self) -> Result<Vec<McpUpstream>, LoadError> {
         let servers = self.servers.iter().chain(&self.commands);

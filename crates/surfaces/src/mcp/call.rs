@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use panpan_contract::Failure;
 use panpan_runtime::{
-    Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress,
+    Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress, absent,
 };
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
@@ -105,6 +105,9 @@ impl<'a> Errand<'a> {
             person,
             ..CallRequest::from_wire(asked.operation, asked.input)
         };
+        if let Some(failure) = self.not_offered(&call.operation) {
+            return self.refused(call, failure);
+        }
         let told = IN_META.apply(self.meta, &mut call);
         call.timeout_ms = asked.timeout_ms.or(call.timeout_ms);
         let stated = match asked.key.and_then(|stated| told.map(|()| stated)) {
@@ -120,6 +123,16 @@ impl<'a> Errand<'a> {
         call.key.clone_from(&key);
         let answer = self.desk.call(Surface::Mcp, self.caller, call).await;
         Performed { answer, key }
+    }
+
+    /// The refusal of an operation that is not offered to models: it looks like one that does not exist.
+    fn not_offered(&self, name: &str) -> Option<Failure> {
+        let registry = self.desk.dispatcher().registry();
+        registry.get(name).filter(|it| !it.is_offered_to_models())?;
+        let callable = self.desk.callable(self.caller);
+        let offered = callable.iter().filter(|it| it.is_offered_to_models());
+        let name = name.strip_prefix('/').unwrap_or(name);
+        Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
     }
 
     /// Answers what cannot become a call.
