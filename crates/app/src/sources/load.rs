@@ -73,9 +73,14 @@ impl Loaded {
             let mut problems = unmatched_lines(overlay, described.clone().chain(others.clone()));
             // A line that says more is meant for a service: it has to match something of one.
             let of_services = unmatched_lines(overlay, described);
-            let of_services: Vec<&str> = of_services.iter().map(|it| line_of(&it.pointer)).collect();
+            let of_services: Vec<&str> =
+                of_services.iter().map(|it| line_of(&it.pointer)).collect();
             let beyond = lines_beyond_shown(overlay, others.clone());
-            problems.extend(beyond.into_iter().filter(|it| of_services.contains(&&*it.pointer)));
+            problems.extend(
+                beyond
+                    .into_iter()
+                    .filter(|it| of_services.contains(&&*it.pointer)),
+            );
             if !problems.is_empty() {
                 return Err(LoadError::Misfit(path.clone(), Listed::of(problems)));
             }

@@ -98,11 +98,7 @@ fn beside_a_source_only_what_the_operator_asked_for_is_offered_to_models() {
         ),
         (&[shop, "--builtin=none"], &["shop"], &["shop"]),
         (&["--demo=false", "--builtin=json"], &["json"], &["json"]),
-        (
-            &[inner],
-            &["inner", "json", "services"],
-            &["inner"],
-        ),
+        (&[inner], &["inner", "json", "services"], &["inner"]),
     ] {
         let server = Server::start(&folder, flags);
         server.hear("stop with Ctrl-C");
@@ -168,11 +164,19 @@ fn what_is_hidden_is_hidden_whatever_its_origin() {
         ("inner/demo__fail", false),
         ("Reshapes JSON.", true),
     ] {
-        assert_eq!(found.contains(&format!("\"{name}\"")), is_found, "{name}: {found}");
+        assert_eq!(
+            found.contains(&format!("\"{name}\"")),
+            is_found,
+            "{name}: {found}"
+        );
     }
     for hidden in ["shop/addArticle", "demo/echo", "inner/demo__fail"] {
         let body = json!({"operation": hidden, "input": {}}).to_string();
-        assert_eq!(server.call("", &body).json()["code"], "NOT_FOUND", "{hidden}");
+        assert_eq!(
+            server.call("", &body).json()["code"],
+            "NOT_FOUND",
+            "{hidden}"
+        );
     }
 }
 
@@ -181,7 +185,10 @@ fn a_line_that_fits_nothing_or_says_too_much_is_refused() {
     let folder = Folder::new();
     let shop = shop(&folder);
     for (line, said) in [
-        ("{match: nowhere/*, hide: true}", "no operation is called \"nowhere/*\""),
+        (
+            "{match: nowhere/*, hide: true}",
+            "no operation is called \"nowhere/*\"",
+        ),
         (
             "{match: json/*, idempotency: {idempotent: true}}",
             "only hide, title and description apply",

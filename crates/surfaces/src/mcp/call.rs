@@ -110,7 +110,14 @@ impl<'a> Errand<'a> {
         }
         let told = IN_META.apply(self.meta, &mut call);
         call.timeout_ms = asked.timeout_ms.or(call.timeout_ms);
-        let stated = match asked.key.and_then(|stated| told.map(|()| stated)) {
+        let stated = asked.key.and_then(|stated| {
+            told?;
+            call.key = stated;
+            let terms = self.caller.terms.as_deref();
+            terms.map_or(Ok(()), |terms| terms.apply(&IN_META, &mut call))?;
+            Ok(call.key.take())
+        });
+        let stated = match stated {
             Ok(stated) => stated,
             Err(failure) => return self.refused(call, failure),
         };

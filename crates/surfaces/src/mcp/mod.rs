@@ -21,6 +21,7 @@ mod parked;
 mod plain;
 mod progress;
 mod questions;
+mod refusal;
 mod running;
 mod served;
 mod server;
