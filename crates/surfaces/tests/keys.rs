@@ -50,7 +50,10 @@ async fn mcp(
 /// The message in a response, which may be an event.
 fn message(response: &Response) -> Value {
     let text = response.text();
-    let data = text.lines().rev().find_map(|line| line.strip_prefix("data: "));
+    let data = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("data: "));
     serde_json::from_str(data.unwrap_or(&text)).unwrap_or_else(|_| panic!("{text}"))
 }
 
@@ -119,9 +122,19 @@ async fn several_calls_with_one_key_are_refused_and_none_is_executed() {
     })
     .await;
     let calls = json!([rpc("test/note", &json!({})), rpc("test/note", &json!({}))]);
-    for header in [KEY, ("panpan-timeout-ms", "100"), ("panpan-retry-seed", "7")] {
-        let answer = server.post("/rpc", &[header], &calls.to_string()).await.json();
-        assert_eq!(answer["error"]["data"]["code"], "INVALID_REQUEST", "{answer}");
+    for header in [
+        KEY,
+        ("panpan-timeout-ms", "100"),
+        ("panpan-retry-seed", "7"),
+    ] {
+        let answer = server
+            .post("/rpc", &[header], &calls.to_string())
+            .await
+            .json();
+        assert_eq!(
+            answer["error"]["data"]["code"], "INVALID_REQUEST",
+            "{answer}"
+        );
         assert_eq!(answer["error"]["code"], -32600);
         let items = json!([{"operation": "test/note"}, {"operation": "test/note"}]);
         let answer = server.post("/batch", &[header], &items.to_string()).await;
@@ -169,21 +182,49 @@ async fn every_error_of_json_rpc_has_its_code_by_name() {
         (&[][..], "{".to_owned(), "PARSE_ERROR"),
         (&[], "3".to_owned(), "INVALID_REQUEST"),
         (&[], "[]".to_owned(), "INVALID_REQUEST"),
-        (&[], json!([echo, echo, echo]).to_string(), "INVALID_REQUEST"),
-        (&[], json!({"jsonrpc": "2.0", "id": 1}).to_string(), "INVALID_REQUEST"),
+        (
+            &[],
+            json!([echo, echo, echo]).to_string(),
+            "INVALID_REQUEST",
+        ),
+        (
+            &[],
+            json!({"jsonrpc": "2.0", "id": 1}).to_string(),
+            "INVALID_REQUEST",
+        ),
         (&[], rpc("no/such", &json!({})).to_string(), "NOT_FOUND"),
         (&[], rpc("test/hidden", &json!({})).to_string(), "NOT_FOUND"),
-        (&[], rpc("test/echo", &json!([1])).to_string(), "INVALID_INPUT"),
-        (&[], rpc("test/typed", &json!({"n": "x"})).to_string(), "INVALID_INPUT"),
+        (
+            &[],
+            rpc("test/echo", &json!([1])).to_string(),
+            "INVALID_INPUT",
+        ),
+        (
+            &[],
+            rpc("test/typed", &json!({"n": "x"})).to_string(),
+            "INVALID_INPUT",
+        ),
         (&[], rpc("test/scoped", &json!({})).to_string(), "FORBIDDEN"),
-        (&[], rpc("test/endless", &json!({})).to_string(), "INVALID_OPERATION_TYPE"),
+        (
+            &[],
+            rpc("test/endless", &json!({})).to_string(),
+            "INVALID_OPERATION_TYPE",
+        ),
         (
             &[],
             rpc("test/fail", &json!({"code": "ERR_HTTP_404_NOT_FOUND"})).to_string(),
             "ERR_HTTP_404_NOT_FOUND",
         ),
-        (&[], rpc("test/fail", &json!({"code": "panic"})).to_string(), "INTERNAL"),
-        (&[], format!("\"{}\"", "x".repeat(3000)), "ERR_JSON_SIZE_EXCEEDED"),
+        (
+            &[],
+            rpc("test/fail", &json!({"code": "panic"})).to_string(),
+            "INTERNAL",
+        ),
+        (
+            &[],
+            format!("\"{}\"", "x".repeat(3000)),
+            "ERR_JSON_SIZE_EXCEEDED",
+        ),
         (&[wrong], echo.to_string(), "FORBIDDEN"),
     ] {
         let answer = server.post("/rpc", headers, &body).await.json();
@@ -192,7 +233,12 @@ async fn every_error_of_json_rpc_has_its_code_by_name() {
     }
     let note = json!({"name": "test__note", "arguments": {}});
     for (headers, method, params, code) in [
-        (&[][..], "tools/call", json!({"name": "nope", "arguments": {}}), "NOT_FOUND"),
+        (
+            &[][..],
+            "tools/call",
+            json!({"name": "nope", "arguments": {}}),
+            "NOT_FOUND",
+        ),
         (&[], "tools/call", json!({"name": 7}), "INVALID_INPUT"),
         (&[], "no/such", json!({}), "NOT_FOUND"),
         (&[], "resources/list", json!({}), "NOT_FOUND"),

@@ -25,6 +25,14 @@ pub struct OverlayProblem {
     pub message: String,
 }
 
+impl OverlayProblem {
+    /// The number of the line.
+    fn line(&self) -> usize {
+        let line = self.pointer.split('/').nth(2);
+        line.and_then(|it| it.parse().ok()).unwrap_or_default()
+    }
+}
+
 /// Applies an overlay, or gives everything that is wrong with it and leaves the operations as they are.
 pub fn apply_overlay(
     operations: &mut Vec<OperationSpec>,
@@ -34,6 +42,7 @@ pub fn apply_overlay(
     let mut changed = operations.clone();
     let applied = apply_matching_lines(&mut changed, overlay);
     problems.extend(applied.err().unwrap_or_default());
+    problems.sort_by_key(OverlayProblem::line);
     if !problems.is_empty() {
         return Err(problems);
     }
