@@ -172,8 +172,11 @@ impl ServiceSource {
         if is_contract(&document) {
             let contract = contract_file::check(&bytes);
             let listed = |problems| LoadError::Contract(self.file.clone(), Listed::of(problems));
-            let contract =
+            let mut contract =
                 contract.map_err(|problems: Vec<contract_file::Problem>| listed(problems))?;
+            if self.is_named {
+                self.rename(&mut contract)?;
+            }
             loaded
                 .lines
                 .push(self.line(contract.operations.len(), None));
@@ -194,6 +197,26 @@ impl ServiceSource {
             .lines
             .push(self.line(import.operations.len(), Some(import.summary)));
         Ok(import.into_contract())
+    }
+
+    /// Puts the operations of a contract under the name the operator chose: in place of their namespace, or
+    /// before it where they have several.
+    fn rename(&self, contract: &mut ContractFile) -> Result<(), LoadError> {
+        let operations = &contract.operations;
+        let namespaces: BTreeSet<&str> = operations.iter().map(|it| it.name.namespace()).collect();
+        let is_one = namespaces.len() == 1;
+        for spec in &mut contract.operations {
+            let name = spec.name.as_str();
+            let rest = match name.split_once('/') {
+                Some((_, rest)) if is_one => rest,
+                _ => name,
+            };
+            let renamed = OperationName::new(&format!("{}/{rest}", self.namespace));
+            spec.name = renamed.map_err(|error| {
+                LoadError::Contract(self.file.clone(), Listed::of([error.to_string()]))
+            })?;
+        }
+        Ok(())
     }
 
     /// Has outputs of which there would be too much to say be anything.

@@ -53,6 +53,8 @@ pub(crate) struct Sources {
 pub(crate) struct ServiceSource {
     /// The first step of its operations' names.
     pub(crate) namespace: String,
+    /// Whether the operator chose that name: the operations of a contract keep theirs otherwise.
+    pub(crate) is_named: bool,
     /// Its description: an OpenAPI document, or a contract file.
     pub(crate) file: PathBuf,
     /// Where it is, if not where the description says.
@@ -126,6 +128,7 @@ impl ServiceSource {
     fn at(namespace: String, file: PathBuf, url: Option<Url>) -> Self {
         Self {
             namespace,
+            is_named: false,
             file,
             url,
             overlays: Vec::new(),

@@ -130,8 +130,10 @@ impl WrittenService {
                 .map(|(name, it)| (name, it.seen_from(folder)))
                 .collect()
         };
+        let is_named = self.namespace.is_some();
         let namespace = self.namespace.unwrap_or_else(|| named_after(&self.file));
         ServiceSource {
+            is_named,
             overlays: overlays.iter().map(|it| folder.join(it)).collect(),
             filters: Filters {
                 include: self.include,

@@ -216,3 +216,45 @@ fn an_overlay_for_all_services_need_not_fit_each() {
     let found = server.get("/search?limit=200").body;
     assert!(found.contains("other/addArticle") && !found.contains("shop/addArticle"));
 }
+
+#[test]
+fn a_contract_is_served_under_the_name_the_operator_chose() {
+    let folder = Folder::new();
+    let contract = |names: &[&str]| {
+        let operation = |name: &&str| {
+            json!({
+                "name": name, "op_type": "query",
+                "x-panpan-http": {"method": "GET", "path": "/a", "servers": ["http://127.0.0.1:9"]},
+            })
+        };
+        let operations: Vec<Value> = names.iter().map(operation).collect();
+        json!({"panpan": "1", "service": {"name": "fs"}, "operations": operations}).to_string()
+    };
+    for (named, names, expected) in [
+        (
+            "shop=",
+            &["fs/read", "fs/list"][..],
+            &["shop/read", "shop/list"][..],
+        ),
+        (
+            "shop=",
+            &["fs/read", "os/read"],
+            &["shop/fs/read", "shop/os/read"],
+        ),
+        ("", &["fs/read"], &["fs/read"]),
+    ] {
+        let file = folder.file("fs.contract.json", &contract(names));
+        let flag = format!("--openapi={named}{file}@http://127.0.0.1:9");
+        let server = Server::start(&folder, &[&flag, "--builtin=none"]);
+        let found = server.get("/search?limit=200").json();
+        let found = found["operations"].as_array().unwrap().iter();
+        let found: BTreeSet<String> = found
+            .filter_map(|it| it["name"].as_str().map(str::to_owned))
+            .collect();
+        assert_eq!(found, set(expected), "{named}");
+    }
+    let config = "[[openapi]]\nfile = \"fs.contract.json\"\nnamespace = \"mine\"\nurl = \"http://127.0.0.1:9\"\n";
+    let config = format!("--config={}", folder.file("named.toml", config));
+    let server = Server::start(&folder, &[&config]);
+    assert!(server.get("/search?limit=200").body.contains("mine/read"));
+}

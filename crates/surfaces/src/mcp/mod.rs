@@ -22,6 +22,7 @@ mod plain;
 mod progress;
 mod questions;
 mod refusal;
+mod root;
 mod running;
 mod served;
 mod server;
