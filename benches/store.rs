@@ -183,6 +183,7 @@ fn completion(lease: Lease) -> Completion {
             outcome,
             keep_ms: DAY_MS,
         },
+        without_effect: false,
         recording: None,
     }
 }

@@ -5,8 +5,8 @@
 mod common;
 
 use common::native;
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{Alternative, RetryAdvice, Violation};
+use panpan_contract::dialect::Dialect;
+use panpan_contract::failure::Alternative;
 use panpan_contract::{Failure, Kind, catalogue, codes};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -150,10 +150,7 @@ fn the_registry_holds_the_recoveries_of_the_guide() {
         assert_eq!(failure.is_recoverable(), is_retryable, "{code}");
     }
     // Recoverable, yet never by repeating the identical call.
-    assert_eq!(
-        Failure::new(codes::INVALID_INPUT_ERROR).retry_advice(),
-        RetryAdvice::Never
-    );
+    assert!(!Failure::new(codes::INVALID_INPUT_ERROR).may_repeat());
 }
 
 #[test]
@@ -249,82 +246,20 @@ fn errors_of_model_providers_are_read_from_this_shape() {
     }
 }
 
+/// What only a change outside the input can help against is not retryable, as the guide's field text says.
 #[test]
-fn the_text_an_agent_sees_over_mcp_is_short_and_complete() {
-    let failure = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED)
-        .with_message("api.example.com allows 60 requests a minute")
-        .with_source("github")
-        .with_operation("issues/list")
-        .with_parameters(parameters(json!({"q": "x".repeat(5000)})))
-        .with_upstream(panpan_contract::failure::Upstream::status(429).excerpt(&"y".repeat(5000)))
-        .with_detail("limit", 60)
-        .with_retry_after_ms(7000);
-    let failure = stamped(
-        failure,
-        "550e8400-e29b-41d4-a716-446655440000",
-        "2023-04-25T12:34:56Z",
-    )
-    .redacted();
-    let document = Dialect::Mcp.render_failure(&failure, Envelope::default());
-    assert_eq!(document["isError"], true);
-    assert!(document.get("structuredContent").is_none());
-    let text = document["content"][0]["text"].as_str().unwrap();
-    assert!(text.len() < 1024, "{} bytes: {text}", text.len());
-    let read = Dialect::Bot
-        .parse(text.as_bytes())
-        .unwrap()
-        .outcome
-        .unwrap_err();
-    assert_eq!(read.code(), failure.code());
-    assert_eq!(read.message(), failure.message());
-    assert_eq!(read.details(), failure.details());
-    assert_eq!(read.recovery(), failure.recovery());
-    assert_eq!((read.id(), read.effect()), (failure.id(), failure.effect()));
-}
-
-/// A model that gets one field wrong in every item of a list needs to see it a few times, not a hundred.
-#[test]
-fn the_text_shows_the_first_violations_and_the_beginning_of_their_pointers() {
-    let shown = |count: usize, length: usize| {
-        let pointer = format!("/{}", "ä".repeat(length - 1));
-        let failure = (0..count).fold(Failure::new(codes::INVALID_INPUT), |failure, _| {
-            failure.with_violation(Violation::value(pointer.as_str(), "no"))
-        });
-        let document =
-            Dialect::Mcp.render_failure(&failure.clone().redacted(), Envelope::default());
-        let text = document["content"][0]["text"].as_str().unwrap();
-        let text: Value = serde_json::from_str(text).unwrap();
-        let violations = text["error"]["panpan"]["violations"].as_array().unwrap();
-        let pointer = violations[0]["pointer"].as_str().unwrap().to_owned();
-        let whole = Dialect::Mcp.read(document).unwrap().outcome.unwrap_err();
-        assert_eq!(whole.violations(), failure.violations());
-        (
-            violations.len(),
-            pointer.chars().count(),
-            pointer.ends_with('…'),
-        )
-    };
-    assert_eq!(shown(10, 200), (10, 200, false));
-    assert_eq!(shown(11, 201), (10, 201, true));
-    assert_eq!(shown(100, 50_000), (10, 201, true));
-}
-
-/// An agent that reads "tried 4 times" does not start its own round of the same.
-#[test]
-fn the_text_says_how_often_it_was_tried_when_that_was_more_than_once() {
-    for (attempts, shown) in [
-        (0, Value::Null),
-        (1, Value::Null),
-        (2, json!(2)),
-        (4, json!(4)),
+fn missing_resources_credentials_conflicts_and_quotas_are_not_retryable() {
+    for code in [
+        "HTTP_404",
+        "HTTP_402",
+        "HTTP_401",
+        "HTTP_409",
+        "ERR_BLOCKED_HOST",
     ] {
-        let failure = Failure::new(codes::ERR_TIMEOUT).with_attempts(attempts);
-        let document =
-            Dialect::Mcp.render_failure(&failure.clone().redacted(), Envelope::default());
-        let text = document["content"][0]["text"].as_str().unwrap();
-        let text: Value = serde_json::from_str(text).unwrap();
-        assert_eq!(text["error"]["panpan"]["attempts"], shown, "{attempts}");
-        let read = Dialect::Mcp.read(document).unwrap().outcome.unwrap_err();
-        assert_eq!(read, failure);
+        let document = native(Dialect::Bot, Failure::new(Kind::of(code).unwrap()));
+        assert_eq!(
+            document["error"]["recovery"]["is_retryable"], false,
+            "{code}"
+        );
     }
 }

@@ -8,7 +8,7 @@ mod common;
 use common::native;
 use panpan_contract::classify::{self, JsonFailure, LlmFailure, NetworkFailure};
 use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{RetryAdvice, Upstream};
+use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::retry::RetryPolicy;
 use panpan_contract::{Category, Effect, Failure, Kind, Remedy, catalogue, codes};
 use serde_json::{Map, Value, json};
@@ -256,12 +256,10 @@ fn terminal_retryable_and_conditional_codes_are_as_listed() {
             .contains(Remedy::ChangeState)
     );
     for row in [codes::ERR_HTTP_500_SERVER_ERROR, codes::ERR_LLM_API_ERROR] {
-        assert_eq!(
-            Failure::new(row).retry_advice(),
-            RetryAdvice::IfIdempotent,
-            "{}",
-            row.code
-        );
+        let of_a_write = Failure::new(row).with_repeat(Repeat::OnlyWithoutEffect);
+        assert!(!of_a_write.may_repeat(), "{}", row.code);
+        let of_a_read = Failure::new(row).with_repeat(Repeat::Allowed);
+        assert!(of_a_read.may_repeat(), "{}", row.code);
     }
 }
 

@@ -4,8 +4,9 @@
 
 mod common;
 
+use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::failure::{
-    CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Fault, RetryAdvice, Upstream, Violation,
+    CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Fault, Repeat, Upstream, Violation,
 };
 use panpan_contract::read::ReadError;
 use panpan_contract::retry::Attempt;
@@ -16,56 +17,105 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 #[test]
-fn retry_advice_follows_from_the_code_and_the_effect() {
-    for (entry, effect, advice) in [
+fn a_call_may_be_repeated_by_its_code_its_effect_and_its_operation() {
+    let (read, write) = (Some(Repeat::Allowed), Some(Repeat::OnlyWithoutEffect));
+    for (entry, effect, repeat, expected) in [
+        (codes::ERR_HTTP_429_RATE_LIMITED, Effect::None, None, true),
+        (codes::ERR_HTTP_429_RATE_LIMITED, Effect::None, write, true),
+        (
+            codes::ERR_HTTP_429_RATE_LIMITED,
+            Effect::Unknown,
+            None,
+            false,
+        ),
+        (codes::ERR_HTTP_503_UNAVAILABLE, Effect::None, write, true),
+        (
+            codes::ERR_HTTP_503_UNAVAILABLE,
+            Effect::Unknown,
+            write,
+            false,
+        ),
+        (codes::ERR_HTTP_503_UNAVAILABLE, Effect::Unknown, read, true),
+        // Of an operation that is not known only the code is.
+        (codes::ERR_HTTP_503_UNAVAILABLE, Effect::Unknown, None, true),
+        (codes::ERR_TIMEOUT, Effect::Applied, write, false),
+        (codes::ERR_TIMEOUT, Effect::Applied, None, false),
+        (codes::ERR_HTTP_404_NOT_FOUND, Effect::None, read, false),
+        (codes::ERR_OUTCOME_UNKNOWN, Effect::Unknown, read, false),
+        (codes::ERR_SSL_ERROR, Effect::None, read, false),
         (
             codes::ERR_HTTP_429_RATE_LIMITED,
             Effect::None,
-            RetryAdvice::Safe,
+            Some(Repeat::Refused),
+            false,
         ),
         (
-            codes::ERR_HTTP_503_UNAVAILABLE,
+            codes::ERR_HTTP_429_RATE_LIMITED,
             Effect::None,
-            RetryAdvice::Safe,
+            Some(Repeat::Frozen),
+            false,
         ),
-        (
-            codes::ERR_HTTP_503_UNAVAILABLE,
-            Effect::Unknown,
-            RetryAdvice::IfIdempotent,
-        ),
-        (
-            codes::ERR_TIMEOUT,
-            Effect::Applied,
-            RetryAdvice::IfIdempotent,
-        ),
-        (
-            codes::ERR_HTTP_404_NOT_FOUND,
-            Effect::None,
-            RetryAdvice::Never,
-        ),
-        (
-            codes::ERR_OUTCOME_UNKNOWN,
-            Effect::Unknown,
-            RetryAdvice::Never,
-        ),
-        (codes::ERR_SSL_ERROR, Effect::None, RetryAdvice::Never),
     ] {
+        let failure = Failure::new(entry).with_effect(effect);
+        let failure = repeat.into_iter().fold(failure, Failure::with_repeat);
         assert_eq!(
-            Failure::new(entry).with_effect(effect).retry_advice(),
-            advice,
-            "{} {effect}",
+            failure.may_repeat(),
+            expected,
+            "{} {effect} {repeat:?}",
             entry.code
         );
     }
 }
 
+/// Every boolean a program acts on is the answer for this occurrence, and a delay is an invitation too.
 #[test]
-fn an_agent_can_recover_by_repeating_or_by_changing_something() {
+fn no_wire_invites_to_repeat_what_may_not_be_repeated() {
+    fn check(path: &str, value: &Value, dialect: Dialect) {
+        match value {
+            Value::Object(members) => {
+                for (name, value) in members {
+                    let says_no = !name.contains("retr") || *value == false || *value == "false";
+                    let is_part = value.is_object();
+                    assert!(says_no || is_part, "{dialect} {path}/{name}: {value}");
+                    assert_ne!(name, "suggested_delay", "{dialect} {path}");
+                    check(&format!("{path}/{name}"), value, dialect);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| check(path, item, dialect)),
+            Value::String(text) => {
+                if let Ok(inner @ Value::Object(_)) = serde_json::from_str(text) {
+                    check(path, &inner, dialect);
+                }
+            }
+            _ => {}
+        }
+    }
+    for row in catalogue::entries().filter(|row| row.category != Category::Validation) {
+        for repeat in [Repeat::OnlyWithoutEffect, Repeat::Refused, Repeat::Frozen] {
+            let failure = Failure::new(row)
+                .with_effect(Effect::Unknown)
+                .with_retry_after_ms(500)
+                .with_max_retries(3)
+                .with_repeat(repeat)
+                .redacted();
+            for dialect in Dialect::ALL {
+                check(
+                    "",
+                    &dialect.render_failure(&failure, Envelope::default()),
+                    dialect,
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_agent_can_recover_by_repeating_or_by_correcting_its_input() {
     for (entry, recoverable) in [
         (codes::ERR_HTTP_429_RATE_LIMITED, true),
         (codes::INVALID_INPUT, true),
-        (codes::ERR_BUDGET_EXCEEDED, true),
-        (codes::ERR_HTTP_401_UNAUTHORIZED, true),
+        (codes::ERR_BUDGET_EXCEEDED, false),
+        (codes::ERR_HTTP_401_UNAUTHORIZED, false),
         (codes::INTERNAL, false),
         (codes::ERR_LLM_CONTENT_FILTER, false),
     ] {

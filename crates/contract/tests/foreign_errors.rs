@@ -171,12 +171,16 @@ fn every_failure_that_was_read_has_a_way_forward() {
 }
 
 #[test]
-fn a_claim_against_the_catalogue_is_marked() {
-    let failure = read(
-        json!({"ok": false, "error": {"code": "ERR_TIMEOUT", "message": "m", "retryable": false}}),
-    );
-    assert!(failure.retryable());
-    assert!(guessed(&failure, "retryable"));
+fn a_service_that_forbids_to_retry_is_believed_and_one_that_allows_it_in_vain_is_marked() {
+    let claims = |code: &str, retryable: bool| {
+        let error = json!({"code": code, "message": "m", "retryable": retryable});
+        read(json!({"ok": false, "error": error}))
+    };
+    let forbidden = claims("ERR_TIMEOUT", false);
+    assert!(forbidden.retryable() && !forbidden.may_repeat());
+    let in_vain = claims("ERR_HTTP_404_NOT_FOUND", true);
+    assert!(!in_vain.may_repeat());
+    assert!(guessed(&in_vain, "retryable"));
 }
 
 #[test]

@@ -245,9 +245,9 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
     prop_assert_eq!(read.message(), failure.message(), "{}", dialect);
     // JSON-RPC has no place for it, and this shape tells it of declared codes by the delay.
     let told_by_delay = dialect == Dialect::Bot && failure.recovery().retry_after_ms.is_none();
-    let untold = (dialect == Dialect::JsonRpc || told_by_delay) && !catalogued;
+    let untold = dialect == Dialect::JsonRpc || (told_by_delay && !catalogued);
     if read.code() == failure.code() && !untold {
-        prop_assert_eq!(read.retryable(), failure.retryable(), "{}", dialect);
+        prop_assert_eq!(read.may_repeat(), failure.may_repeat(), "{}", dialect);
     }
     if !failure.retryable() && read.code() == failure.code() {
         prop_assert!(
@@ -256,10 +256,7 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
             dialect
         );
     }
-    if matches!(
-        dialect,
-        Dialect::Call | Dialect::Outcome | Dialect::Problem | Dialect::Mcp
-    ) {
+    if matches!(dialect, Dialect::Call | Dialect::Outcome | Dialect::Problem) {
         prop_assert_eq!(read.details(), failure.details(), "{}", dialect);
     }
     if matches!(

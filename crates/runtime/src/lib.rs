@@ -42,7 +42,7 @@ pub use handler::{
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::{Identity, WATCH_SCOPE};
 pub use output::Output;
-pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry};
+pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry, Related};
 pub use schema::{
     BACKTRACKS_LIMIT, Checked, LISTED_VALUES_LIMIT, Listing, PATTERN_BYTES_LIMIT,
     SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, check_once, shown,

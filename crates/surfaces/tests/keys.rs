@@ -15,22 +15,37 @@ fn rpc(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-/// A message of MCP in the version without sessions; one with a token for progress is the library's.
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What serves a call of a tool: our short way for plain calls, the library for those that want word of their
+/// progress, and a task of its own for those whose client can be asked.
+#[derive(Clone, Copy)]
+enum By {
+    Us,
+    Library,
+    WhoAsks,
+}
+
+const EVERY_WAY: [By; 3] = [By::Us, By::Library, By::WhoAsks];
+
+/// A message of MCP in the version without sessions.
 async fn mcp(
     server: &Server,
     headers: &[(&str, &str)],
     method: &str,
     mut params: Value,
-    by_library: bool,
+    by: By,
 ) -> Response {
     let name = params["name"].as_str().unwrap_or("none").to_owned();
     let mut meta = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
-        "io.modelcontextprotocol/clientCapabilities": {},
+        CAPABILITIES: {},
     });
-    if by_library {
-        meta["progressToken"] = json!("p");
+    match by {
+        By::Us => {}
+        By::Library => meta["progressToken"] = json!("p"),
+        By::WhoAsks => meta[CAPABILITIES] = json!({"elicitation": {"form": {}}}),
     }
     if let Some(more) = params["_meta"].as_object() {
         meta.as_object_mut().unwrap().extend(more.clone());
@@ -65,9 +80,9 @@ async fn a_key_in_the_header_is_that_of_the_one_call_in_the_request() {
     assert_eq!(first["result"]["input"], json!({"a": 1}), "{first}");
     assert_eq!(server.post("/rpc", &[KEY], &body).await.json(), first);
     assert_eq!(server.probe.seen().len(), 1);
-    for by_library in [false, true] {
+    for by in EVERY_WAY {
         let params = json!({"name": "test__note", "arguments": {"a": 1}});
-        let answer = mcp(&server, &[KEY], "tools/call", params, by_library).await;
+        let answer = mcp(&server, &[KEY], "tools/call", params, by).await;
         let answer = message(&answer);
         let key = &answer["result"]["_meta"]["dev.panpan/idempotency"]["key"];
         assert_eq!(*key, json!("order-7"), "{answer}");
@@ -83,12 +98,12 @@ async fn a_key_that_differs_from_the_one_in_the_body_is_refused() {
     let body = rpc("test/note", &json!({"_meta": meta})).to_string();
     let answer = server.post("/rpc", &[KEY], &body).await.json();
     assert_eq!(answer["error"]["data"]["code"], "INVALID_INPUT", "{answer}");
-    for by_library in [false, true] {
+    for by in EVERY_WAY {
         for params in [
             json!({"name": "test__note", "arguments": {"idempotency_key": "another"}}),
             json!({"name": "test__note", "arguments": {}, "_meta": meta}),
         ] {
-            let answer = mcp(&server, &[KEY], "tools/call", params, by_library).await;
+            let answer = mcp(&server, &[KEY], "tools/call", params, by).await;
             let answer = message(&answer);
             assert_eq!(answer["result"]["isError"], true, "{answer}");
             assert!(answer.to_string().contains("INVALID_INPUT"), "{answer}");
@@ -106,7 +121,7 @@ async fn a_key_no_call_can_have_is_refused() {
     assert_eq!(answer.status, 200);
     assert_eq!(answer.json()["error"]["data"]["code"], "INVALID_INPUT");
     let params = json!({"name": "test__note", "arguments": {}});
-    let answer = mcp(&server, &[unusable], "tools/call", params, false).await;
+    let answer = mcp(&server, &[unusable], "tools/call", params, By::Us).await;
     assert_eq!(answer.json()["error"]["data"]["code"], "INVALID_INPUT");
     assert!(server.probe.seen().is_empty());
 }
@@ -139,10 +154,10 @@ async fn several_calls_with_one_key_are_refused_and_none_is_executed() {
         let items = json!([{"operation": "test/note"}, {"operation": "test/note"}]);
         let answer = server.post("/batch", &[header], &items.to_string()).await;
         assert_eq!((answer.status, &*answer.code()), (400, "INVALID_REQUEST"));
-        for by_library in [false, true] {
+        for by in EVERY_WAY {
             let arguments = json!({"calls": items});
             let params = json!({"name": "batch", "arguments": arguments});
-            let answer = mcp(&server, &[header], "tools/call", params, by_library).await;
+            let answer = mcp(&server, &[header], "tools/call", params, by).await;
             let answer = message(&answer);
             assert_eq!(answer["result"]["isError"], true, "{answer}");
             assert!(answer.to_string().contains("INVALID_REQUEST"), "{answer}");
@@ -245,7 +260,7 @@ async fn every_error_of_json_rpc_has_its_code_by_name() {
         (&[], "tools/list", json!({"cursor": "x"}), "INVALID_INPUT"),
         (&[wrong], "tools/call", note, "FORBIDDEN"),
     ] {
-        let answer = mcp(&server, headers, method, params.clone(), false).await;
+        let answer = mcp(&server, headers, method, params.clone(), By::Us).await;
         let answer = message(&answer);
         let told = &answer["error"]["data"]["code"];
         assert_eq!(*told, json!(code), "{method} {params}: {answer}");

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use panpan_contract::catalogue::for_status;
 use panpan_contract::classify::{LlmFailure, ProviderAnswer, category_of_words};
-use panpan_contract::failure::Upstream;
+use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
 use serde_json::Value;
 
@@ -183,7 +183,7 @@ fn hinted(
     now: Timestamp,
 ) -> Failure {
     let failure = if retry::forbids_retry(answer.headers.iter().copied()) {
-        failure.with_max_retries(0)
+        failure.with_repeat(Repeat::Refused)
     } else {
         failure
     };

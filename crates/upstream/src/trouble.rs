@@ -168,10 +168,9 @@ impl Trouble {
     fn lost(&self, failure: Failure) -> Failure {
         match self.stake {
             Stake::Nothing => failure.with_effect(Effect::None),
-            Stake::Repeatable | Stake::Unknown => failure.with_effect(Effect::Unknown),
-            Stake::Keyed => failure
-                .with_effect(Effect::Unknown)
-                .with_actions(["Ask again with the same idempotency key: it gives the outcome and runs nothing twice"]),
+            Stake::Repeatable | Stake::Keyed | Stake::Unknown => {
+                failure.with_effect(Effect::Unknown)
+            }
             Stake::Change => {
                 let cause = Cause {
                     code: Some(failure.code().clone()),

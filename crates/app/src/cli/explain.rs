@@ -5,8 +5,7 @@ use std::io::Write;
 use panpan_contract::catalogue::{self, Known, nearest};
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::explained::{explained, facts};
-use panpan_contract::failure::RetryAdvice;
-use panpan_contract::{Category, Code, Failure, Kind, Remedy};
+use panpan_contract::{Category, Code, Effect, Failure, Kind, Remedy};
 use serde_json::Value;
 
 use super::Done;
@@ -179,11 +178,11 @@ fn summary(known: &Known, failure: &Failure) -> [(&'static str, String); 5] {
 
 fn advice(failure: &Failure) -> String {
     let effect = failure.effect();
-    match failure.retry_advice() {
-        RetryAdvice::Never => "never succeeds: the identical call fails again".to_owned(),
-        RetryAdvice::Safe => format!("safe, {}", times(failure)),
-        RetryAdvice::IfIdempotent => format!(
-            "if the operation is idempotent or keyed (effect {effect}), {}",
+    match (failure.retryable(), effect) {
+        (false, _) => "never succeeds: the identical call fails again".to_owned(),
+        (true, Effect::None) => format!("safe, {}", times(failure)),
+        (true, Effect::Unknown | Effect::Applied) => format!(
+            "if the call reads, or is idempotent (effect {effect}), {}",
             times(failure)
         ),
     }

@@ -232,7 +232,7 @@ fn is_secret(variable: &str) -> bool {
 
 /// Without what is another each time.
 fn lasting(mut failure: Value) -> Value {
-    for (place, members) in [("/panpan", &["id", "at"][..]), ("/error", &["debug"])] {
+    for (place, members) in [("/panpan", &["id", "at"][..]), ("/error", &["debug", "id"])] {
         let object = failure.pointer_mut(place).and_then(Value::as_object_mut);
         if let Some(object) = object {
             object.retain(|name, _| !members.contains(&name.as_str()));

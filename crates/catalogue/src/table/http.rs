@@ -9,25 +9,25 @@ rows! {
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Read the upstream excerpt for the rejected part and send a corrected request"]);
+        .actions(&["Change the input as the message says, then call again"]);
     ERR_HTTP_401_UNAUTHORIZED: 301, "Upstream wants a valid credential", AuthFail =>
         .http(401)
         .grpc(Grpc::Unauthenticated)
         .flat(FlatCategory::Permission)
         .remedies(&[Remedy::Reauthenticate])
-        .actions(&["Renew the credential configured for this upstream"]);
+        .actions(&["Ask the person responsible for this tool to renew its credential; calling again does not help before"]);
     ERR_HTTP_403_FORBIDDEN: 302, "Upstream denies access", AuthFail =>
         .http(403)
         .grpc(Grpc::PermissionDenied)
         .flat(FlatCategory::Permission)
         .remedies(&[Remedy::Reauthenticate, Remedy::AskHuman])
-        .actions(&["Ask the owner of the resource to grant access to this credential"]);
+        .actions(&["Ask the person responsible for this tool to get access for its credential; calling again does not help before"]);
     ERR_HTTP_404_NOT_FOUND: 211, "Upstream resource not found", ClientError =>
         .http(404)
         .grpc(Grpc::NotFound)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Check the identifier in the address; list what exists before asking again"]);
+        .actions(&["Check the identifiers in the input: what they name does not exist"]);
     ERR_HTTP_408_TIMEOUT: 212, "Upstream gave up waiting for the request", Timeout =>
         .http(408)
         .grpc(Grpc::DeadlineExceeded)
@@ -35,7 +35,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
-        .actions(&["Send the request again; if it is large, send it in smaller parts"]);
+        .actions(&["If it goes on, send less in one call"]);
     ERR_HTTP_409_CONFLICT: 213, "Upstream state conflicts with the request", ClientError =>
         .http(409)
         .grpc(Grpc::Aborted)
@@ -48,14 +48,14 @@ rows! {
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Correct the values the upstream names in its answer"]);
+        .actions(&["Correct the values the message names, then call again"]);
     ERR_HTTP_429_RATE_LIMITED: 215, "Upstream rate limit reached", RateLimit =>
         .http(429)
         .grpc(Grpc::ResourceExhausted)
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait])
         .retries(3, 1000)
-        .actions(&["Wait for the stated delay before any further call to this upstream"]);
+        .actions(&["Wait for the stated delay, then repeat the call"]);
     ERR_HTTP_500_SERVER_ERROR: 216, "Upstream failed", ServerError =>
         .http(500)
         .grpc(Grpc::Internal)
@@ -63,7 +63,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait, Remedy::AskHuman])
         .retries(2, 500)
-        .actions(&["Before repeating a write without an idempotency key, look whether it took effect"]);
+        .actions(&["If it goes on, report it to the person responsible for this tool"]);
     ERR_HTTP_502_BAD_GATEWAY: 217, "A proxy got no usable answer", ServerError =>
         .http(502)
         .grpc(Grpc::Unavailable)
@@ -71,7 +71,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 500)
-        .actions(&["Repeat the call; if it goes on, check the service behind the proxy"]);
+        .actions(&["If it goes on, report it to the person responsible for this tool"]);
     ERR_HTTP_503_UNAVAILABLE: 218, "Upstream is unavailable", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)
@@ -80,7 +80,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(3, 100)
-        .actions(&["Wait until the service is back, for the stated delay if there is one"]);
+        .actions(&["If it goes on, report it to the person responsible for this tool"]);
     ERR_HTTP_504_GATEWAY_TIMEOUT: 219, "A proxy waited too long for the answer", Timeout =>
         .http(504)
         .grpc(Grpc::DeadlineExceeded)
@@ -88,7 +88,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
-        .actions(&["Find out whether the work went on behind the proxy, then repeat"]);
+        .actions(&["If it goes on, ask for less in one call"]);
 }
 
 /// The rows that speak for statuses without one of their own; they are not codes themselves.
@@ -110,7 +110,7 @@ pub(crate) const UNLISTED_CLIENT_STATUS: Entry = unlisted(
 .grpc(Grpc::FailedPrecondition)
 .flat(FlatCategory::Validation)
 .remedies(&[Remedy::ChangeInput])
-.actions(&["Look up what this status means for this service and change the request"]);
+.actions(&["Change the input as the message says, then call again"]);
 
 /// Speaks for every 5xx status without a row of its own.
 pub(crate) const UNLISTED_SERVER_STATUS: Entry = unlisted(
@@ -124,4 +124,4 @@ pub(crate) const UNLISTED_SERVER_STATUS: Entry = unlisted(
 .effect(Effect::Unknown)
 .remedies(&[Remedy::Wait, Remedy::AskHuman])
 .retries(2, 500)
-.actions(&["Repeat the call; if it goes on, report the status to the service"]);
+.actions(&["If it goes on, report it to the person responsible for this tool"]);

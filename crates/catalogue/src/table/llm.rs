@@ -40,7 +40,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait, Remedy::UseAlternative])
         .retries(3, 100)
-        .actions(&["Repeat the call; look at the provider's status page if it goes on"])
+        .actions(&["If it goes on, report it to the person responsible for this tool"])
         .alternatives(&["Use another model or provider"]);
     ERR_LLM_AUTH_FAILURE: 307, "Model provider refused the credential", AuthFail =>
         .http(502)

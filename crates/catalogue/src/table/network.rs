@@ -10,7 +10,7 @@ rows! {
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait])
         .retries(3, 100)
-        .actions(&["Check that the service is running and listening on that address and port"]);
+        .actions(&["If it goes on, ask the person responsible for this tool whether the service is running"]);
     ERR_TIMEOUT: 202, "No answer in time", Timeout =>
         .http(504)
         .grpc(Grpc::DeadlineExceeded)
@@ -18,21 +18,21 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
-        .actions(&["Repeat with a longer timeout, or ask for less in one call"]);
+        .actions(&["If it goes on, ask for less in one call"]);
     ERR_DNS_FAILURE: 203, "Host name did not resolve", Network =>
         .http(502)
         .grpc(Grpc::Unavailable)
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait, Remedy::ChangeInput])
         .retries(3, 100)
-        .actions(&["Check the spelling of the host name and the name server in use"]);
+        .actions(&["If it goes on, ask the person responsible for this tool to check the host name"]);
     ERR_SSL_ERROR: 204, "TLS handshake failed", Network =>
         .never_retried()
         .http(502)
         .grpc(Grpc::Unavailable)
         .flat(FlatCategory::System)
         .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
-        .actions(&["Have the certificate, its chain and its host name checked; do not switch verification off"]);
+        .actions(&["Ask the person responsible for this tool to have the certificate of the service checked"]);
     ERR_SOCKET_ERROR: 205, "Connection broke", Network =>
         .http(502)
         .grpc(Grpc::Unavailable)
@@ -40,7 +40,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(3, 100)
-        .actions(&["Find out whether a write took effect before the connection broke"]);
+        .actions(&["If it goes on, report it to the person responsible for this tool"]);
     NETWORK_ERROR: 206, "Network failure", Network =>
         .http(502)
         .grpc(Grpc::Unavailable)
@@ -63,10 +63,17 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(2, 5000)
         .actions(&["Wait before retrying"]);
-    ERR_BLOCKED_HOST: 209, "Destination is not allowed", Validation =>
+    ERR_REDIRECT_FAILED: 220, "Redirect leads nowhere", Permanent =>
+        .http(502)
+        .grpc(Grpc::FailedPrecondition)
+        .flat(FlatCategory::System)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::AskHuman])
+        .actions(&["Ask the person responsible for this tool to correct the address of the service"]);
+    ERR_BLOCKED_HOST: 209, "Destination is not allowed", Permanent =>
         .http(403)
         .grpc(Grpc::PermissionDenied)
         .flat(FlatCategory::Permission)
         .remedies(&[Remedy::ChangeInput, Remedy::AskHuman])
-        .actions(&["Use a public address, or have the operator allow this host by name"]);
+        .actions(&["Ask the person responsible for this tool to allow this host by name, or use an address that is allowed"]);
 }

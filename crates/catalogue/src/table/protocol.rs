@@ -45,7 +45,7 @@ rows! {
         .flat_as("internal_error", FlatCategory::System)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::AskHuman])
-        .actions(&["Report the error id to whoever runs the tool; its log holds the cause"]);
+        .actions(&["Report the error id to the person responsible for this tool: its log holds the cause"]);
     TIMEOUT: 101, "Operation timed out", Timeout =>
         .jsonrpc(-32603)
         .http(504)
@@ -55,7 +55,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
-        .actions(&["Repeat the call, with a longer timeout if the work is known to be long"]);
+        .actions(&["If it goes on, ask for less in one call"]);
     PARSE_ERROR: 102, "Request is not valid JSON", Validation =>
         .jsonrpc(-32700)
         .http(400)

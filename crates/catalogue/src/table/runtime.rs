@@ -11,7 +11,7 @@ rows! {
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::ChangeInput, Remedy::UseAlternative])
-        .actions(&["Read what the tool said; change the input if it names a reason there"])
+        .actions(&["Read the message; change the input if it names a reason there"])
         .alternatives(&["Reach the goal with another operation"]);
     ERR_CANCELLED: 111, "The call was cancelled", Permanent =>
         .http(499)
@@ -20,34 +20,33 @@ rows! {
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::ChangeState])
-        .actions(&["Look what was done before the call stopped; call again only if the result is still wanted"]);
+        .actions(&["Call again if the result is still wanted"]);
     ERR_MISSING_IDEMPOTENCY_KEY: 411, "An idempotency key is required", Validation =>
         .http(400)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Send an idempotency key that is unique to this piece of work and keep it over all repeats"]);
+        .actions(&["Call again with an idempotency_key that is unique to this piece of work, and keep it over all repeats"]);
     ERR_IDEMPOTENCY_KEY_REUSED: 412, "Idempotency key was used for other input", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Send a new key for new work, or the original input with this key"]);
+        .actions(&["Call again with a new idempotency_key, or with the original input and this key"]);
     ERR_IDEMPOTENCY_IN_FLIGHT: 413, "The same call is still running", Transient =>
         .http(409)
         .grpc(Grpc::Aborted)
         .flat(FlatCategory::Execution)
         .remedies(&[Remedy::Wait])
         .retries(3, 1000)
-        .actions(&["Ask again with the same key after the stated delay to receive its outcome"]);
-    ERR_OUTCOME_UNKNOWN: 414, "Nobody knows whether it took effect", Permanent =>
+        .actions(&["Repeat the call with the same idempotency_key after the stated delay to receive its outcome"]);
+    ERR_OUTCOME_UNKNOWN: 414, "It is not known whether the call took effect", Permanent =>
         .http(409)
         .grpc(Grpc::Unknown)
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
-        .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
-        .actions(&["Check at the other side whether the effect took place before doing anything else"])
-        .alternatives(&["Ask again with the same idempotency key: the recorded outcome is given once there is one"]);
+        .remedies(&[Remedy::AskHuman])
+        .actions(&["Find out whether this call took effect before doing anything else"]);
     ERR_OUTCOME_TOO_LARGE: 415, "It succeeded; its output was too large to be kept", Permanent =>
         .http(410)
         .grpc(Grpc::OutOfRange)
@@ -62,7 +61,7 @@ rows! {
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait, Remedy::UseAlternative])
         .retries(3, 5000)
-        .actions(&["Wait for the stated delay: the upstream has failed repeatedly and is left alone until then"]);
+        .actions(&["Wait for the stated delay: calls are paused after repeated failures"]);
     ERR_RATE_LIMITED: 108, "The gateway's own rate limit reached", RateLimit =>
         .http(429)
         .grpc(Grpc::ResourceExhausted)
@@ -103,7 +102,7 @@ rows! {
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait, Remedy::AskHuman])
         .retries(3, 1000)
-        .actions(&["Repeat with the same idempotency key; nothing ran without a record"]);
+        .actions(&["Repeat the call after the stated delay"]);
     ERR_RECOVERY_EXHAUSTED: 812, "Given up after repeated crashes", Permanent =>
         .http(500)
         .grpc(Grpc::DataLoss)
@@ -111,5 +110,5 @@ rows! {
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::ChangeInput, Remedy::AskHuman])
-        .actions(&["Have a person look at why this work ends its worker before it is started again"]);
+        .actions(&["Ask a person to find out why this work ends its worker before it is started again"]);
 }

@@ -1,13 +1,13 @@
 //! `bot`: `{error: {code, category, source, message, context, recovery, debug}}`, made for agents.
 //!
-//! Also gives the compact form that MCP shows as text.
+//! `is_retryable` says that the call may be repeated, or that its input can be corrected.
 
 use panpan_catalogue::Category;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{RESIDUAL, Reply};
+use super::{RESIDUAL, Reply, agent};
 use crate::classify::LlmFailure;
 use crate::failure::{Alternative, Canonical, Draft, Failure, Field, Fields, Inferred, Text};
 use crate::read::{Members, ReadError};
@@ -20,6 +20,7 @@ const OPERATION_UNKNOWN: &str = "unknown";
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
     Field::Message,
+    Field::Retryable,
     Field::Parameters,
     Field::RetryAfter,
     Field::MaxRetries,
@@ -29,101 +30,48 @@ const CARRIED: Fields = Fields::of(&[
     Field::Id,
     Field::At,
 ]);
-/// What the compact form leaves to `_meta` besides.
-const LEFT_OUT_OF_TEXT: Fields = CARRIED
-    .and(Field::Remedy, true)
-    .and(Field::Upstream, true)
-    .and(Field::Causes, true)
-    .and(Field::HttpStatus, true);
-
 pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
-    wrap(
-        &BotError {
-            failure,
-            compact: false,
-        },
-        serializer,
-    )
-}
-
-/// The failure for a reader with little room: no parameters, no excerpt, no causes, no fact that the
-/// catalogue fixes anyway, and of many violations the first.
-pub(super) struct Compact<'a>(pub(super) &'a Failure);
-
-impl Serialize for Compact<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        wrap(
-            &BotError {
-                failure: self.0,
-                compact: true,
-            },
-            serializer,
-        )
-    }
-}
-
-fn wrap<S: Serializer>(error: &BotError<'_>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(1))?;
-    map.serialize_entry("error", error)?;
+    map.serialize_entry("error", &BotError(failure))?;
     map.end()
 }
 
-struct BotError<'a> {
-    failure: &'a Failure,
-    compact: bool,
-}
-
-impl BotError<'_> {
-    fn carried(&self) -> Fields {
-        let failure = self.failure;
-        let told = failure.retryable() == failure.is_recoverable();
-        let fields = if self.compact {
-            LEFT_OUT_OF_TEXT
-        } else {
-            CARRIED
-        };
-        fields
-            .and(Field::Source, failure.source() != Some(SOURCE_UNKNOWN))
-            .and(
-                Field::Operation,
-                failure.operation() != Some(OPERATION_UNKNOWN),
-            )
-            .and(Field::Retryable, told)
-            .and(Field::Attempts, self.compact && !failure.was_repeated())
-    }
-}
+struct BotError<'a>(&'a Failure);
 
 impl Serialize for BotError<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let failure = self.failure;
+        let failure = self.0;
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("code", failure.code().as_str())?;
         map.serialize_entry("category", failure.kind().domain().word())?;
         map.serialize_entry("source", failure.source().unwrap_or(SOURCE_UNKNOWN))?;
         map.serialize_entry("message", failure.message())?;
-        map.serialize_entry("context", &Context(self))?;
+        map.serialize_entry("context", &Context(failure))?;
         map.serialize_entry("recovery", &Recovery(failure))?;
         if failure.id().is_some() || failure.at().is_some() {
             map.serialize_entry("debug", &Debug(failure))?;
         }
-        let left = Canonical::without(failure, self.carried());
-        let left = if self.compact { left.in_short() } else { left };
-        map.serialize_entry(RESIDUAL, &left)?;
+        map.serialize_entry(RESIDUAL, &Canonical::without(failure, carried(failure)))?;
         map.end()
     }
 }
 
-struct Context<'a>(&'a BotError<'a>);
+fn carried(failure: &Failure) -> Fields {
+    let names_source = failure.source() != Some(SOURCE_UNKNOWN);
+    let names_operation = failure.operation() != Some(OPERATION_UNKNOWN);
+    CARRIED
+        .and(Field::Source, names_source)
+        .and(Field::Operation, names_operation)
+}
+
+struct Context<'a>(&'a Failure);
 
 impl Serialize for Context<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let BotError { failure, compact } = self.0;
+        let operation = self.0.operation().unwrap_or(OPERATION_UNKNOWN);
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(
-            "operation",
-            failure.operation().unwrap_or(OPERATION_UNKNOWN),
-        )?;
-        if let Some(parameters) = failure.parameters().filter(|_| !compact) {
+        map.serialize_entry("operation", operation)?;
+        if let Some(parameters) = self.0.parameters() {
             map.serialize_entry("parameters", parameters)?;
         }
         map.end()
@@ -211,6 +159,9 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let error = members
         .members("error")?
         .ok_or_else(|| members.missing("error", "an object"))?;
+    if agent::is_view(&error) {
+        return Ok(Reply::failure(agent::read(error)));
+    }
     Ok(Reply::failure(read_error(error, of_a_model)?))
 }
 
@@ -295,6 +246,7 @@ fn read_context(draft: &mut Draft, mut context: Members) {
 
 fn read_recovery(draft: &mut Draft, mut recovery: Members) {
     draft.facts.retryable = recovery.told_flag("is_retryable");
+    draft.true_for_corrections = true;
     let told = &mut draft.recovery;
     if let Some(mut strategy) = recovery.told_members("retry_strategy") {
         told.retry_after_ms = strategy.told("suggested_delay", milliseconds);

@@ -18,7 +18,7 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
     let mut map = serializer.serialize_map(None)?;
     map.serialize_entry("code", failure.code().as_str())?;
     map.serialize_entry("message", failure.message())?;
-    map.serialize_entry("retryable", &failure.retryable())?;
+    map.serialize_entry("retryable", &failure.may_repeat())?;
     if let Some(details) = failure.details() {
         map.serialize_entry("details", details)?;
     }

@@ -28,7 +28,7 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
     map.serialize_entry("error", failure.message())?;
     map.serialize_entry("code", &name)?;
     map.serialize_entry("category", failure.kind().flat_category().word())?;
-    map.serialize_entry("retriable", &failure.retryable())?;
+    map.serialize_entry("retriable", &failure.may_repeat())?;
     if let Some(missing) = &missing {
         let mut details = failure.details().cloned().unwrap_or_default();
         details.insert(REQUIRED.to_owned(), missing.clone());

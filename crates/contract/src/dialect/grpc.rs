@@ -89,7 +89,7 @@ impl Serialize for Metadata<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let failure = self.0;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry(RETRYABLE, &Text(failure.retryable()))?;
+        map.serialize_entry(RETRYABLE, &Text(failure.may_repeat()))?;
         for (name, value) in failure.details().into_iter().flatten() {
             if is_metadata(name, value) {
                 map.serialize_entry(name, value)?;

@@ -1,21 +1,20 @@
 //! `mcp`: a CallToolResult of the Model Context Protocol.
 //!
-//! Many clients show a model only the first text block, so that block is a complete failure in
-//! itself: the bot dialect, compact. The whole failure stands in `_meta`, for programs.
+//! Many clients show a model only the first text block, so that block is the agent view. The whole
+//! failure is in `_meta`, for programs.
 //! `structuredContent` is left out of failures: deployed clients check it against the tool's output
 //! schema and throw the answer away.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::{Dialect, MCP_META_KEY, Reply, bot, detect};
-use crate::failure::{Canonical, Draft, Failure, Fields};
+use super::{Dialect, MCP_META_KEY, Reply, agent_view, detect};
+use crate::failure::{Canonical, Draft, Failure, Fields, Redacted};
 use crate::read::{self, Members, ReadError};
 
-pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
-    let text = serde_json::to_string(&bot::Compact(failure)).map_err(serde::ser::Error::custom)?;
+pub(super) fn write<S: Serializer>(failure: &Redacted, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(3))?;
-    map.serialize_entry("content", &[TextBlock(&text)])?;
+    map.serialize_entry("content", &[TextBlock(&agent_view(failure, &|_| None))])?;
     map.serialize_entry("isError", &true)?;
     map.serialize_entry("_meta", &Meta(failure))?;
     map.end()

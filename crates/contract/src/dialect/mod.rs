@@ -5,6 +5,7 @@
 //! residual deleted the native members still tell what they have room for.
 //! Only a [`Redacted`] failure can be written.
 
+mod agent;
 mod bot;
 mod call;
 mod detect;
@@ -26,6 +27,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Redacted};
 use crate::read::{self, ReadError};
 
+pub use agent::{AGENT_VIEW_BYTES_LIMIT, agent_value, agent_view};
 pub use detect::detect;
 pub use foreign::read_foreign;
 
@@ -211,7 +213,7 @@ impl Reply {
 #[derive(Clone, Copy, Debug)]
 pub struct FailureView<'a> {
     dialect: Dialect,
-    failure: &'a Failure,
+    failure: &'a Redacted,
     envelope: Envelope<'a>,
 }
 

@@ -43,7 +43,7 @@ impl Serialize for ErrorInfo<'_> {
         map.serialize_entry("code", failure.code().as_str())?;
         map.serialize_entry("message", failure.message())?;
         map.serialize_entry("category", failure.category().word())?;
-        map.serialize_entry("retryable", &failure.retryable())?;
+        map.serialize_entry("retryable", &failure.may_repeat())?;
         if let Some(details) = failure.details() {
             map.serialize_entry("details", details)?;
         }

@@ -41,7 +41,7 @@ pub(super) fn write<S: Serializer>(
     if let Some(id) = failure.id() {
         map.serialize_entry("instance", &Text(id.urn()))?;
     }
-    map.serialize_entry("retryable", &failure.retryable())?;
+    map.serialize_entry("retryable", &failure.may_repeat())?;
     if let Some(delay_ms) = failure.recovery().retry_after_ms {
         map.serialize_entry("retry_after_ms", &delay_ms)?;
     }

@@ -10,7 +10,9 @@ use uuid::Uuid;
 
 use super::parts::DelayFrom;
 use super::shared::Shared;
-use super::{Alternative, CAUSES_LIMIT, Cause, Failure, Parts, Upstream, Violation};
+use super::{
+    Alternative, CAUSES_LIMIT, Cause, Failure, Inferred, Parts, Recovery, Upstream, Violation,
+};
 use crate::kind::Kind;
 
 impl Failure {
@@ -32,6 +34,8 @@ impl Failure {
             recovery: kind.default_recovery(),
             delay_from: DelayFrom::Code,
             kind,
+            repeat: None,
+            meaning: None,
             details: None,
             defined: false,
             violations: Vec::new(),
@@ -81,6 +85,18 @@ impl Failure {
     /// Says what is known about side effects.
     pub fn with_effect(mut self, effect: Effect) -> Self {
         self.0.effect = effect;
+        self
+    }
+
+    /// Says what the contract declares about this failure.
+    pub fn with_meaning(mut self, meaning: impl Into<String>) -> Self {
+        self.0.meaning = Some(meaning.into());
+        self
+    }
+
+    /// Says that a fact was read out of text or filled in, and was not stated as such.
+    pub fn mark_inferred(mut self, fact: Inferred) -> Self {
+        self.0.inferred.insert(fact);
         self
     }
 
@@ -156,6 +172,13 @@ impl Failure {
         alternatives: impl IntoIterator<Item = Alternative>,
     ) -> Self {
         self.0.recovery.alternatives = alternatives.into_iter().collect();
+        self
+    }
+
+    /// Replaces the whole way forward. A delay counts for nothing where the code is never retryable.
+    pub fn with_recovery(mut self, recovery: Recovery) -> Self {
+        self.0.recovery = recovery;
+        self.0.no_delay_unless_retryable();
         self
     }
 

@@ -8,6 +8,11 @@ use serde_json::{Map, Value};
 
 use super::{Alternative, Cause, Failure, Inferred, Recovery, Upstream, Violation, ViolationKind};
 
+/// Where the code's own fact is written when it is not what the caller may do, and its one word. It is
+/// no boolean: nothing that a program could take for leave to repeat the call.
+pub(super) const CONDITION: &str = "condition";
+pub(super) const MAY_PASS: &str = "may_pass";
+
 /// A part of a failure that some dialect has a place of its own for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
@@ -69,14 +74,7 @@ pub(crate) struct Canonical<'a> {
     carried: Fields,
     /// Which members of the details were *not* carried, where only some were.
     kept_details: Option<DetailFilter<'a>>,
-    /// Whether only the first violations are written, and of each pointer only the beginning.
-    short: bool,
 }
-
-/// How many violations a reader with little room is shown: the message says how many more there are.
-const SHORT_VIOLATIONS_LIMIT: usize = 10;
-/// How many characters of a pointer a reader with little room is shown.
-const SHORT_POINTER_LIMIT: usize = 200;
 
 impl<'a> Canonical<'a> {
     /// The whole failure.
@@ -85,12 +83,11 @@ impl<'a> Canonical<'a> {
             failure,
             carried: Fields::default(),
             kept_details: None,
-            short: false,
         }
     }
 
     /// What is left when a dialect has carried some fields. Category and remedy of a catalogue code
-    /// are carried by the code; whether to repeat the call is said to everyone.
+    /// are carried by the code; whether to repeat the call is written in every dialect.
     pub(crate) fn without(failure: &'a Failure, carried: Fields) -> Self {
         let fixed = failure.kind().is_catalogued();
         let carried = carried
@@ -100,15 +97,6 @@ impl<'a> Canonical<'a> {
             failure,
             carried,
             kept_details: None,
-            short: false,
-        }
-    }
-
-    /// For a reader with little room, who is told where to find the rest.
-    pub(crate) fn in_short(self) -> Self {
-        Self {
-            short: true,
-            ..self
         }
     }
 
@@ -135,25 +123,6 @@ impl<'a> Canonical<'a> {
     }
 }
 
-/// Names in an input may be as long as the input, and pointers are made of them.
-fn shortened(violations: &[Violation]) -> Vec<Violation> {
-    let short = |violation: &Violation| {
-        let (pointer, rest) = match violation.pointer.char_indices().nth(SHORT_POINTER_LIMIT) {
-            Some((at, _)) => (&violation.pointer[..at], "…"),
-            None => (&*violation.pointer, ""),
-        };
-        Violation {
-            pointer: format!("{pointer}{rest}"),
-            kind: violation.kind,
-            expected: violation.expected.clone(),
-            actual: violation.actual.clone(),
-            reason: violation.reason.clone(),
-        }
-    };
-    let first = violations.iter().take(SHORT_VIOLATIONS_LIMIT);
-    first.map(short).collect()
-}
-
 impl Serialize for Canonical<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let failure = &*self.failure.0;
@@ -166,7 +135,13 @@ impl Serialize for Canonical<'_> {
             map.serialize_entry("category", kind.category().word())?;
         }
         if !self.carried.has(Field::Retryable) {
-            map.serialize_entry("retryable", &kind.retryable())?;
+            map.serialize_entry("retryable", &failure.may_repeat())?;
+        }
+        if kind.retryable() && !failure.may_repeat() {
+            map.serialize_entry(CONDITION, MAY_PASS)?;
+        }
+        if let Some(repeat) = failure.repeat {
+            map.serialize_entry("repeat", repeat.word())?;
         }
         if !self.carried.has(Field::Remedy) {
             map.serialize_entry(
@@ -178,6 +153,9 @@ impl Serialize for Canonical<'_> {
         if !self.carried.has(Field::Message) {
             map.serialize_entry("message", &failure.message)?;
         }
+        if let Some(meaning) = &failure.meaning {
+            map.serialize_entry("meaning", meaning)?;
+        }
         if !self.carried.has(Field::Details) {
             self.details(&mut map)?;
         }
@@ -185,10 +163,7 @@ impl Serialize for Canonical<'_> {
             map.serialize_entry("defined", &true)?;
         }
         if !self.carried.has(Field::Violations) && !failure.violations.is_empty() {
-            match self.short {
-                true => map.serialize_entry("violations", &shortened(&failure.violations))?,
-                false => map.serialize_entry("violations", &failure.violations)?,
-            }
+            map.serialize_entry("violations", &failure.violations)?;
         }
         let recovery = RecoveryLeft {
             recovery: &failure.recovery,

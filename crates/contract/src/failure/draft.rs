@@ -11,12 +11,13 @@ use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, row_for_status
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::canonical::{CONDITION, MAY_PASS};
 use super::parts::DelayFrom;
 use super::redacted::cut;
 use super::shared::Shared;
 use super::{
-    Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Upstream,
-    Violation, ViolationKind,
+    Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Repeat,
+    Upstream, Violation, ViolationKind,
 };
 use crate::classify::category_of_words;
 use crate::code::Code;
@@ -31,7 +32,14 @@ pub(crate) struct Draft {
     pub(crate) code: Option<String>,
     pub(crate) facts: Facts,
     pub(crate) effect: Option<Effect>,
+    /// Whether the condition of the code may pass, where the boolean says that the call must not be
+    /// repeated.
+    pub(crate) may_pass: bool,
+    pub(crate) repeat: Option<Repeat>,
+    /// Whether the boolean of the dialect is also true where only the input has to be corrected.
+    pub(crate) true_for_corrections: bool,
     pub(crate) message: Option<String>,
+    pub(crate) meaning: Option<String>,
     pub(crate) details: Option<Map<String, Value>>,
     pub(crate) defined: bool,
     pub(crate) violations: Vec<Violation>,
@@ -81,6 +89,9 @@ impl Draft {
             "retryable" if !carried.has(Field::Retryable) => {
                 self.facts.retryable = Some(member.flag()?);
             }
+            CONDITION => self.may_pass = member.text()? == MAY_PASS,
+            "repeat" => set(&mut self.repeat, member.known_word(Repeat::from_word)?),
+            "meaning" => self.meaning = Some(member.text()?),
             "remedy" => self.facts.remedies = Some(remedies(member)?),
             "effect" => set(&mut self.effect, member.known_word(Effect::from_word)?),
             "message" if !carried.has(Field::Message) => self.message = Some(member.text()?),
@@ -149,12 +160,21 @@ impl Draft {
         let is_failing = |status: &u16| (400..=599).contains(status);
         self.facts.http_status = self.facts.http_status.filter(is_failing);
         let code = self.resolve_code();
-        match Kind::of(code.as_str()) {
+        let fixed = Kind::of(code.as_str());
+        let category = fixed.as_ref().map(Kind::category).or(self.facts.category);
+        if self.true_for_corrections && category == Some(Category::Validation) {
+            self.facts.retryable = Some(false);
+        }
+        let claimed = self.facts.retryable;
+        if self.may_pass {
+            self.facts.retryable = Some(true);
+        }
+        match fixed {
             Some(fixed) => self.note_contradiction(&fixed),
             None => self.infer_facts(&code),
         }
         let kind = Kind::resolve(code, self.facts);
-        self.complete_recovery(&kind);
+        let effect = self.effect.unwrap_or_else(|| kind.default_effect());
         let told = [
             (self.effect.is_some(), Inferred::Effect),
             (self.message.is_some(), Inferred::Message),
@@ -163,9 +183,11 @@ impl Draft {
             told.into_iter()
                 .filter_map(|(told, fact)| (!told).then_some(fact)),
         );
-        Failure(Shared::new(Parts {
-            effect: self.effect.unwrap_or_else(|| kind.default_effect()),
+        let mut parts = Parts {
+            effect,
+            repeat: self.repeat,
             message: self.message.unwrap_or_else(|| kind.title().into_owned()),
+            meaning: self.meaning,
             kind,
             details: self.details,
             defined: self.defined,
@@ -181,7 +203,10 @@ impl Draft {
             attempts: self.attempts,
             causes: self.causes,
             inferred: self.inferred,
-        }))
+        };
+        parts.believe(claimed);
+        parts.complete_recovery();
+        Failure(Shared::new(parts))
     }
 
     /// The code as said, as it was most likely meant, or the one for a tool that says nothing.
@@ -212,11 +237,7 @@ impl Draft {
 
     /// The catalogue decides, but that someone said otherwise is worth knowing.
     fn note_contradiction(&mut self, fixed: &Kind) {
-        if self
-            .facts
-            .retryable
-            .is_some_and(|claimed| claimed != fixed.retryable())
-        {
+        if self.facts.retryable == Some(true) && !fixed.retryable() {
             self.inferred.insert(Inferred::Retryable);
         }
     }
@@ -236,16 +257,29 @@ impl Draft {
             self.inferred.insert(Inferred::Remedy);
         }
     }
+}
 
-    /// Every failure keeps a way forward, and a final one says nothing about when to repeat it.
-    fn complete_recovery(&mut self, kind: &Kind) {
-        let recovery = &mut self.recovery;
-        if !kind.retryable() {
-            recovery.retry_after_ms = None;
-            recovery.max_retries = None;
+impl Parts {
+    /// What a document says about repeating is believed, as far as its code leaves room for it. Ours say
+    /// nothing else than what follows from the other members.
+    fn believe(&mut self, claimed: Option<bool>) {
+        let Some(claimed) = claimed.filter(|_| self.kind.retryable()) else {
+            return;
+        };
+        if claimed != self.may_repeat() {
+            self.repeat = Some(match claimed {
+                true => Repeat::Allowed,
+                false => Repeat::Refused,
+            });
         }
+    }
+
+    /// Every failure keeps a way forward, and one that must not be repeated names no delay.
+    fn complete_recovery(&mut self) {
+        self.no_delay_unless_repeatable();
+        let recovery = &mut self.recovery;
         let has_action = !recovery.required_actions.is_empty();
-        let suffices = match kind.retryable() {
+        let suffices = match self.kind.retryable() {
             true => has_action || recovery.retry_after_ms.is_some(),
             false => has_action || !recovery.alternatives.is_empty(),
         };
@@ -253,13 +287,14 @@ impl Draft {
             return;
         }
         self.inferred.insert(Inferred::Recovery);
-        let default = kind.default_recovery();
+        let default = self.kind.default_recovery();
         recovery.retry_after_ms = default.retry_after_ms;
         recovery.max_retries = recovery.max_retries.or(default.max_retries);
         recovery.required_actions = default.required_actions;
         if recovery.alternatives.is_empty() {
             recovery.alternatives = default.alternatives;
         }
+        self.no_delay_unless_repeatable();
     }
 }
 

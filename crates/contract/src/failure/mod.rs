@@ -7,6 +7,7 @@ mod canonical;
 mod draft;
 mod parts;
 mod redacted;
+mod repeat;
 mod shared;
 
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
-use panpan_catalogue::{Category, Effect, Remedies, Remedy};
+use panpan_catalogue::{Category, Effect, Remedies};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -26,13 +27,14 @@ use crate::read::{Members, ReadError};
 use crate::redact::Redactor;
 
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, violation};
 use parts::DelayFrom;
 pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
     ViolationKind,
 };
 pub use redacted::{Marked, Redacted};
+pub use repeat::{NextMove, Repeat};
 use shared::Shared;
 
 /// A typed failure of a tool.
@@ -46,7 +48,9 @@ pub struct Failure(pub(crate) Shared<Parts>);
 pub(crate) struct Parts {
     pub(crate) kind: Kind,
     pub(crate) effect: Effect,
+    pub(crate) repeat: Option<Repeat>,
     pub(crate) message: String,
+    pub(crate) meaning: Option<String>,
     pub(crate) details: Option<Map<String, Value>>,
     pub(crate) defined: bool,
     pub(crate) violations: Vec<Violation>,
@@ -80,10 +84,14 @@ pub enum Inferred {
     Message,
     /// The way forward.
     Recovery,
+    /// How long to wait.
+    Delay,
+    /// What is wrong with the input.
+    Violations,
 }
 
 impl Inferred {
-    const ALL: [Inferred; 7] = [
+    const ALL: [Inferred; 9] = [
         Inferred::Code,
         Inferred::Category,
         Inferred::Retryable,
@@ -91,6 +99,8 @@ impl Inferred {
         Inferred::Effect,
         Inferred::Message,
         Inferred::Recovery,
+        Inferred::Delay,
+        Inferred::Violations,
     ];
 
     /// The name of the field it speaks of.
@@ -103,34 +113,14 @@ impl Inferred {
             Inferred::Effect => "effect",
             Inferred::Message => "message",
             Inferred::Recovery => "recovery",
+            Inferred::Delay => "delay",
+            Inferred::Violations => "violations",
         }
     }
 
     /// The fact a field name stands for.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fact| fact.word() == word)
-    }
-}
-
-/// Whether repeating the identical call is safe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RetryAdvice {
-    /// It will never succeed.
-    Never,
-    /// It may succeed, and repeating it does no harm.
-    Safe,
-    /// It may succeed; repeating it is harmless only if the operation is idempotent or keyed.
-    IfIdempotent,
-}
-
-impl RetryAdvice {
-    /// The word this advice is written as.
-    pub const fn word(self) -> &'static str {
-        match self {
-            RetryAdvice::Never => "never",
-            RetryAdvice::Safe => "safe",
-            RetryAdvice::IfIdempotent => "if_idempotent",
-        }
     }
 }
 
@@ -172,7 +162,8 @@ impl Failure {
         self.0.kind.category()
     }
 
-    /// Whether the identical call may ever succeed later, fixed by the code.
+    /// Whether the condition may pass, so that the identical call can succeed later; fixed by the code.
+    /// Whether a caller may repeat this call is [`may_repeat`](Self::may_repeat).
     pub fn retryable(&self) -> bool {
         self.0.kind.retryable()
     }
@@ -190,6 +181,11 @@ impl Failure {
     /// What happened, for people.
     pub fn message(&self) -> &str {
         &self.0.message
+    }
+
+    /// What the contract declares about this failure.
+    pub fn meaning(&self) -> Option<&str> {
+        self.0.meaning.as_deref()
     }
 
     /// The typed payload.
@@ -275,26 +271,6 @@ impl Failure {
     /// What a foreign failure did not say and was filled in.
     pub fn inferred(&self) -> &BTreeSet<Inferred> {
         &self.0.inferred
-    }
-
-    /// Whether repeating the identical call is safe.
-    pub fn retry_advice(&self) -> RetryAdvice {
-        match (self.retryable(), self.effect()) {
-            (false, _) => RetryAdvice::Never,
-            (true, Effect::None) => RetryAdvice::Safe,
-            (true, _) => RetryAdvice::IfIdempotent,
-        }
-    }
-
-    /// Whether an agent can get past it by itself, by repeating the call or by changing something
-    /// first. This is what the bot dialect calls retryable.
-    pub fn is_recoverable(&self) -> bool {
-        const BY_CHANGING: Remedies = Remedies::of(&[
-            Remedy::ChangeInput,
-            Remedy::ChangeState,
-            Remedy::Reauthenticate,
-        ]);
-        self.retryable() || self.remedies().intersects(BY_CHANGING)
     }
 
     /// Who has to act.

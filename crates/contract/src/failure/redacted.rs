@@ -7,7 +7,7 @@ use std::ops::Deref;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Canonical, EXCERPT_CHARACTERS_LIMIT, Failure, Parts, Recovery, Violation};
+use super::{Canonical, EXCERPT_CHARACTERS_LIMIT, Failure, Parts, Recovery, Repeat, Violation};
 use crate::Effect;
 use crate::kind::Kind;
 use crate::redact::{Markers, Redactor};
@@ -40,7 +40,7 @@ impl Failure {
     pub fn redacted_by(mut self, mut redactor: Redactor, marked: Marked<'_>) -> Redacted {
         self.0.learn(&mut redactor, marked);
         self.0.redact(&redactor, marked);
-        Redacted(self)
+        Redacted(self).settled()
     }
 }
 
@@ -52,12 +52,33 @@ impl Redacted {
 
     /// The same occurrence under the facts of another kind.
     pub fn restated(self, kind: Kind) -> Self {
-        Self(self.0.restated(kind))
+        Self(self.0.restated(kind)).settled()
     }
 
     /// Says what is known about side effects.
     pub fn with_effect(self, effect: Effect) -> Self {
-        Self(self.0.with_effect(effect))
+        Self(self.0.with_effect(effect)).settled()
+    }
+
+    /// Says what is known about repeating the call.
+    pub fn with_repeat(self, repeat: Repeat) -> Self {
+        Self(self.0.with_repeat(repeat)).settled()
+    }
+
+    /// Replaces the way forward by one without secrets: sentences of our own about an occurrence that
+    /// was redacted before.
+    pub fn with_recovery(self, recovery: Recovery) -> Self {
+        Self(self.0.with_recovery(recovery)).settled()
+    }
+
+    /// What can be written names a delay only where the call may be repeated.
+    fn settled(mut self) -> Self {
+        let recovery = &self.0.0.recovery;
+        let has_delay = recovery.retry_after_ms.is_some() || recovery.max_retries.is_some();
+        if has_delay && !self.0.may_repeat() {
+            self.0.0.no_delay_unless_repeatable();
+        }
+        self
     }
 
     /// Says how often it was tried before it was answered.
@@ -117,6 +138,7 @@ impl Parts {
         let causes = self.causes.iter().map(|cause| cause.message.as_str());
         for text in [self.message.as_str()]
             .into_iter()
+            .chain(self.meaning.as_deref())
             .chain(excerpt)
             .chain(causes)
         {
@@ -126,6 +148,7 @@ impl Parts {
 
     fn redact(&mut self, redactor: &Redactor, marked: Marked<'_>) {
         clean(redactor, &mut self.message);
+        clean_option(redactor, &mut self.meaning);
         // What the schema was checked against is no longer what the caller sees.
         self.defined &= !clean_object(redactor, &mut self.details, marked.details);
         let plain = redactor.without_learned();

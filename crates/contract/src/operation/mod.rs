@@ -100,6 +100,10 @@ pub struct Idempotency {
     /// After a crash it can be asked what became of a call.
     #[serde(default)]
     pub reconcilable: bool,
+    /// The service behind it recognises the idempotency key of a call, so that repeating the call with
+    /// the same key does nothing twice.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub honours_key: bool,
     /// Whether a call has to carry a key.
     #[serde(default)]
     pub key: KeyRule,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::policy::RetryPolicy;
 use crate::code::Code;
-use crate::failure::Failure;
+use crate::failure::{Failure, Repeat};
 use crate::{Category, Effect};
 
 /// One finished attempt, as far as it bears on the decision.
@@ -44,7 +44,7 @@ impl Attempt {
             effect: failure.effect(),
             hint_ms: failure.stated_retry_after_ms(),
             retried_inside: failure.attempts().is_some(),
-            refused_retry: failure.recovery().max_retries == Some(0),
+            refused_retry: failure.repeat() == Some(Repeat::Refused),
         }
     }
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use panpan_contract::dialect::{Dialect, Envelope, MCP_META_KEY, RESIDUAL};
-use panpan_contract::failure::{Alternative, Cause, Upstream, Violation, ViolationKind};
+use panpan_contract::failure::{Alternative, Cause, Repeat, Upstream, Violation, ViolationKind};
 use panpan_contract::{Category, catalogue};
 use panpan_contract::{Code, Effect, Facts, Failure, Kind, Redacted, Remedies, Remedy};
 use proptest::collection::{btree_map, vec};
@@ -251,6 +251,8 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
         )),
         vec((option::of(cause_code()), text()), 0..3),
         select(vec![0, 1, 2, u32::MAX]),
+        option::of(select(Repeat::ALL.to_vec())),
+        option::of(text()),
     );
     (said, vec(violation(), 0..3), recovery, context, occurrence).prop_map(
         |(said, violations, recovery, context, occurrence)| {
@@ -282,8 +284,10 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
                 .into_iter()
                 .fold(failure, Failure::with_parameters);
             failure = failure.with_upstream(upstream);
-            let (stamp, causes, attempts) = occurrence;
+            let (stamp, causes, attempts, repeat, meaning) = occurrence;
             failure = failure.with_attempts(attempts);
+            failure = repeat.into_iter().fold(failure, Failure::with_repeat);
+            failure = meaning.into_iter().fold(failure, Failure::with_meaning);
             if let Some((id, seconds, nanos)) = stamp {
                 let nanos = if seconds < 0 { -nanos } else { nanos };
                 failure = failure.stamped(

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use panpan_contract::binding::{HttpBinding, Place as Where, SecurityScheme};
-use panpan_contract::operation::{KeyRule, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationSpec, OperationType};
 use serde_json::{Map, Value};
 
 use super::answers::{self, Success};
@@ -128,7 +128,7 @@ fn bound<'a>(
     ];
     let mut given = parameters::given(reader, lists);
     leave_out_credentials(reader, &mut given, &security, &place);
-    let idempotency_header = take_key_header(&mut given, spec);
+    let idempotency_header = take_key_header(&mut given);
     let given = of_template(reader, given, &described.path, &place);
     let input = input(given, body::body(reader, operation, &place));
     spec.input_schema = input.schema;
@@ -172,15 +172,13 @@ fn leave_out_credentials(
     });
 }
 
-/// The header for an idempotency key is filled with the key of the call, and is no member of the input.
-fn take_key_header(given: &mut Vec<Given>, spec: &mut OperationSpec) -> Option<String> {
+/// The header for an idempotency key is filled with the key of the call, or with one the gateway makes,
+/// and is not a member of the input.
+fn take_key_header(given: &mut Vec<Given>) -> Option<String> {
     let is_key = |it: &Given| {
         it.sent.place == Where::Header && it.sent.wire_name.eq_ignore_ascii_case(KEY_HEADER)
     };
     let header = given.remove(given.iter().position(is_key)?);
-    if header.is_required && spec.op_type == OperationType::Mutation {
-        spec.idempotency.key = KeyRule::Required;
-    }
     Some(header.sent.wire_name)
 }
 

@@ -87,6 +87,8 @@ fn spec() -> OperationSpec {
     spec.timeout_ms = Some(TIMEOUT_MS_LIMITS.1 + PATIENCE_MS);
     spec.idempotency = Idempotency {
         key: KeyRule::Required,
+        // Whoever sends a key says that the service asked recognises it.
+        honours_key: true,
         by_input: Some(ByInput {
             pointer: "/method".to_owned(),
             idempotent_values: IDEMPOTENT_METHODS.iter().map(|it| json!(it)).collect(),

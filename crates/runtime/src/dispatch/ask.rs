@@ -124,6 +124,7 @@ fn as_it_was(claimed: &Claimed) -> Option<Completion> {
         lease: *lease,
         attempts,
         end,
+        without_effect: *before == Before::Nothing,
         recording: None,
     })
 }

@@ -110,7 +110,11 @@ pub(super) async fn attempt(
     let ended = match ended {
         // What it called may have taken effect, whatever it says of itself.
         Ended::Returned(Err(failure)) => {
-            let effect = worse(failure.effect(), context.effect_of_calls());
+            let own = match operation.spec().op_type {
+                OperationType::Query => Effect::None,
+                OperationType::Mutation | OperationType::Subscription => failure.effect(),
+            };
+            let effect = worse(own, context.effect_of_calls());
             Ended::Returned(Err(failure.with_effect(effect)))
         }
         ended => ended,
@@ -123,12 +127,12 @@ pub(super) async fn attempt(
         Ended::Returned(Err(failure)) => Err(Raised::by_handler(failure, operation.clone())),
         Ended::Panicked(said) => Err(panicked(operation, &said)),
         Ended::TimedOut => {
-            let failure = timed_out(operation, claimed.is_harmless(), timeout_ms);
+            let failure = timed_out(operation, claimed.is_repeatable(), timeout_ms);
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Unanswered => {
             let stated_ms = call.timeout_ms.unwrap_or(timeout_ms);
-            let failure = unanswered(operation, claimed.is_harmless(), stated_ms);
+            let failure = unanswered(operation, claimed.is_repeatable(), stated_ms);
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Aborted => {

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use panpan_contract::operation::OperationType;
 use panpan_contract::{Effect, Failure, codes};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::answer::Reply;
 use super::attempt::cancelled;
@@ -92,18 +93,30 @@ impl Claimed {
         }
     }
 
-    pub(super) fn is_harmless(&self) -> bool {
-        is_harmless(&self.operation, &self.call.input)
+    /// Whether the gateway may repeat it: repeating does no harm, or the service recognises the key that
+    /// every attempt carries.
+    pub(super) fn is_repeatable(&self) -> bool {
+        is_harmless(&self.operation, &self.call.input) || honours_key(&self.operation)
     }
 
     /// Which keyed call this is, whether or not the store holds its key: what is handed on downstream
-    /// must not depend on that.
+    /// must not depend on that. A service that recognises keys gets one in any case.
     pub(super) fn scope(&self) -> Option<Scope> {
+        let Self {
+            operation, call, ..
+        } = self;
         let held = self
             .held
             .map(|held| held.lease.scope.of_generation(held.generation));
-        held.or_else(|| Some(scope(&self.operation, &self.call, self.call.key.as_ref()?)))
+        let stated = || Some(scope(operation, call, call.key.as_ref()?));
+        let made = || honours_key(operation).then(|| scope(operation, call, &made_key(call.id)));
+        held.or_else(stated).or_else(made)
     }
+}
+
+/// The key of a piece of work that came without one.
+pub(super) fn made_key(id: Uuid) -> IdempotencyKey {
+    IdempotencyKey::new(&format!("gateway-{id}")).expect("an id is made of visible characters")
 }
 
 fn scope(operation: &Operation, call: &Call, key: &IdempotencyKey) -> Scope {
@@ -115,6 +128,23 @@ fn scope(operation: &Operation, call: &Call, key: &IdempotencyKey) -> Scope {
 pub(crate) fn is_harmless(operation: &Operation, input: &Value) -> bool {
     let spec = operation.spec();
     spec.op_type != OperationType::Mutation || spec.idempotency.is_idempotent_for(input)
+}
+
+/// Whether the service behind it recognises the key of a call that changes something.
+pub(crate) fn honours_key(operation: &Operation) -> bool {
+    operation.spec().idempotency.honours_key
+}
+
+/// Whether the service was sent a key of the gateway's own, which the caller does not know.
+pub(super) fn is_sent_a_key(operation: &Operation, call: &Call) -> bool {
+    let changes = !is_harmless(operation, &call.input);
+    changes && honours_key(operation) && call.stated_key().is_none()
+}
+
+/// Whether the caller may repeat the call even if it took effect: that is harmless, or the service
+/// recognises the key the caller gave.
+pub(super) fn may_be_repeated_by_caller(operation: &Operation, call: &Call) -> bool {
+    is_harmless(operation, &call.input) || (honours_key(operation) && call.stated_key().is_some())
 }
 
 /// Looks whether there is a key, before anyone is asked.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::{Either, select};
+use panpan_contract::failure::Repeat;
+use panpan_contract::retry::Terms;
 use panpan_contract::{Effect, Failure, Redacted, codes, hex};
 use sha2::{Digest as _, Sha256};
 
@@ -32,11 +34,13 @@ const TRY_AGAIN_MS_MAX: u64 = 2000;
 impl Dispatcher {
     /// Keeps the outcome of a key, then answers.
     pub(super) async fn record_keyed(&self, held: HeldKey, performed: Performed, mut reply: Reply) {
+        let performed = self.concluded(self.frozen(performed));
         let (end, text) = self.end(&performed);
         let completion = Completion {
             lease: held.lease,
             attempts: performed.attempts(),
             end,
+            without_effect: performed.is_without_effect(),
             recording: self.recording(&performed).map(Box::new),
         };
         let mut wait_ms = TRY_AGAIN_MS;
@@ -92,6 +96,21 @@ impl Dispatcher {
         answer
     }
 
+    /// A failure that the key keeps although its condition may pass says so: repeating the call returns it
+    /// again.
+    fn frozen(&self, mut performed: Performed) -> Performed {
+        performed.outcome = match performed.outcome {
+            Err(failure)
+                if failure.retryable()
+                    && self.is_final(&failure, &performed.terms, performed.began) =>
+            {
+                Err(failure.with_repeat(Repeat::Frozen))
+            }
+            outcome => outcome,
+        };
+        performed
+    }
+
     /// What stays of a key, and the text of the output if that is kept.
     fn end(&self, performed: &Performed) -> (End, Option<Arc<str>>) {
         let keep = |outcome| End::Keep {
@@ -107,7 +126,7 @@ impl Dispatcher {
                     (keep(large(&text)), Some(text))
                 }
             }
-            Err(failure) if self.is_final(failure, performed) => {
+            Err(failure) if self.is_final(failure, &performed.terms, performed.began) => {
                 let text = self.kept_text(failure);
                 (keep(KeptOutcome::Failure(text)), None)
             }
@@ -125,11 +144,11 @@ impl Dispatcher {
     }
 
     /// Whether a failure is the last word about its key: repeating cannot change it, or must not.
-    fn is_final(&self, failure: &Redacted, performed: &Performed) -> bool {
-        let harmful = failure.effect() != Effect::None && !performed.terms.repeatable;
+    fn is_final(&self, failure: &Redacted, terms: &Terms, began: bool) -> bool {
+        let harmful = failure.effect() != Effect::None && !terms.repeatable;
         let stopped_on_purpose = failure.code().as_str() == codes::ERR_CANCELLED.code && !harmful;
         let cannot_change = !failure.retryable() && !stopped_on_purpose;
-        let chosen = self.settings().freeze == Freeze::All && performed.began;
+        let chosen = self.settings().freeze == Freeze::All && began;
         chosen || cannot_change || harmful
     }
 
@@ -197,14 +216,19 @@ impl Dispatcher {
         let claimed = &performed.claimed;
         let failure = Failure::new(codes::ERR_STORE_UNAVAILABLE)
             .with_message(format!(
-                "the call ran, but its outcome is not written yet: {error}; ask again with the same key"
+                "the call ran, but its outcome is not written yet: {error}"
             ))
             .with_detail("reason", error.word())
             .with_detail(KEY_DETAIL, key_of(&claimed.call).as_str())
             .with_effect(Effect::Unknown);
+        // Asked again with its key, the gateway answers with the outcome once it is written.
+        let failure = match claimed.call.stated_key() {
+            Some(_) => failure.with_repeat(Repeat::Allowed),
+            None => failure,
+        };
         let raised = Raised::by_gateway(failure, Some(claimed.operation.clone()))
             .privately(format!("an outcome could not be written: {error}"));
-        reply.send_once(|| Answer::failed(&claimed.call, self.finish(raised, &claimed.call)));
+        reply.send_once(|| Answer::failed(&claimed.call, self.refusal_of(raised, &claimed.call)));
     }
 }
 

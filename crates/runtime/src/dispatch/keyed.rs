@@ -92,6 +92,7 @@ impl Dispatcher {
             lease: held.lease,
             attempts: unclear.attempts(),
             end: End::Abandon,
+            without_effect: false,
             recording: None,
         };
         // Should the store not take it, the lease runs out.

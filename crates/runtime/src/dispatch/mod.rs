@@ -14,6 +14,7 @@
 //! When a caller goes away, work without a key stops; work that holds a key goes on to its record, and
 //! only an abort stops it.
 
+mod advise;
 mod answer;
 mod ask;
 mod attempt;
@@ -214,8 +215,7 @@ impl Dispatcher {
     /// A key for a piece of work that came without one. Should nobody know how it ended, the failure
     /// names the key, and asking again with it gives the recorded outcome.
     pub fn new_key(&self) -> IdempotencyKey {
-        let key = format!("gateway-{}", self.world().ids.new_id());
-        IdempotencyKey::new(&key).expect("an id is made of visible characters")
+        claim::made_key(self.world().ids.new_id())
     }
 
     pub(crate) fn world(&self) -> &World {
@@ -255,13 +255,20 @@ impl Dispatcher {
 
     fn refused(&self, raised: Raised, call: &Call) -> Redacted {
         let known = raised.operation.is_some();
-        let failure = self.finish(raised, call);
+        let failure = self.refusal_of(raised, call);
         let operation = failure.operation().filter(|_| known);
         let operation = operation.unwrap_or(UNKNOWN_OPERATION);
         self.tally()
             .add(operation, Some(failure.code()), call.at, Way::default(), 1);
         self.world().outcomes.note(refusal(&failure, call));
         failure
+    }
+
+    /// A failure that is the last word about its call: finished, with the way forward for its caller.
+    fn refusal_of(&self, raised: Raised, call: &Call) -> Redacted {
+        let operation = raised.operation.clone();
+        let failure = self.finish(raised, call);
+        self.advised(failure, operation.as_deref(), call)
     }
 
     /// Stamps, redacts and settles a failure; its private part goes to the log.

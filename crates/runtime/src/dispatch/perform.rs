@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use panpan_contract::operation::OperationType;
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
 use panpan_contract::{Effect, Failure, Redacted, codes};
@@ -109,6 +110,14 @@ impl Performed {
         }
     }
 
+    /// Whether nothing happened: it failed without an effect, or it only reads.
+    pub(super) fn is_without_effect(&self) -> bool {
+        match &self.outcome {
+            Ok(_) => self.claimed.operation.spec().op_type == OperationType::Query,
+            Err(failure) => failure.effect() == Effect::None,
+        }
+    }
+
     /// How many attempts were made, those of earlier calls with the same key included.
     pub(super) fn attempts(&self) -> u32 {
         let now = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
@@ -124,7 +133,7 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
             .steering
             .policy
             .or(claimed.operation.spec().retry),
-        repeatable: claimed.is_harmless(),
+        repeatable: claimed.is_repeatable(),
         deadline: (waiting == Waiting::Inline).then_some(claimed.deadline),
         waiting,
     }

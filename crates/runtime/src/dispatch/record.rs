@@ -23,11 +23,21 @@ use crate::tally::Way;
 impl Dispatcher {
     /// Keeps what there is to keep of a call without a key, and gives the answer.
     pub(super) fn record(&self, performed: Performed) -> Answer {
+        let performed = self.concluded(performed);
         if let Some(recording) = self.recording(&performed) {
             self.world().outcomes.note(recording);
         }
         self.count(&performed);
         answer(performed)
+    }
+
+    /// The same with the way forward, if it failed.
+    pub(super) fn concluded(&self, mut performed: Performed) -> Performed {
+        let claimed = &performed.claimed;
+        performed.outcome = performed
+            .outcome
+            .map_err(|failure| self.advised(failure, Some(&claimed.operation), &claimed.call));
+        performed
     }
 
     pub(super) fn count(&self, performed: &Performed) {

@@ -35,7 +35,7 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
         let failure = given_up(&claimed, recoveries);
         return Recovered::Known(failed(dispatcher, claimed, failure));
     }
-    if claimed.is_harmless() {
+    if claimed.is_repeatable() {
         return Recovered::Run(claimed);
     }
     let operation = claimed.operation.clone();

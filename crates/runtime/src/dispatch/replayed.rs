@@ -40,7 +40,7 @@ impl Dispatcher {
         }
         let failure = in_flight(key_of(call), self.settings().lease_ms);
         let raised = Raised::by_gateway(failure, Some(operation.clone()));
-        Answer::failed(call, self.finish(raised, call))
+        Answer::failed(call, self.refusal_of(raised, call))
     }
 
     /// The answer of a call that ran before.
@@ -54,7 +54,7 @@ impl Dispatcher {
             KeptOutcome::LargeOutput { digest, bytes } => {
                 let failure = not_kept(operation, &hex(&digest), bytes);
                 let raised = Raised::by_gateway(failure, Some(operation.clone()));
-                Err(self.finish(raised, call))
+                Err(self.refusal_of(raised, call))
             }
         };
         let as_declared = match &outcome {
@@ -84,7 +84,7 @@ impl Dispatcher {
             .with_effect(Effect::Unknown);
         let cause = format!("the recorded outcome cannot be read: {error}");
         let raised = Raised::by_gateway(failure, Some(operation.clone())).privately(cause);
-        self.finish(raised, call)
+        self.refusal_of(raised, call)
     }
 }
 

@@ -36,6 +36,9 @@ pub struct CallRequest {
     pub caller: Option<Arc<Identity>>,
     /// The name of the piece of work.
     pub key: Option<IdempotencyKey>,
+    /// Whether the gateway made the key because the caller gave none. The caller cannot repeat the call
+    /// under it before a failure names it.
+    pub key_is_made: bool,
     /// What to do when the same piece of work is under way.
     pub in_flight: InFlight,
     /// What to jitter delays with.
@@ -116,6 +119,7 @@ impl CallRequest {
             origin: Origin::Wire,
             caller: None,
             key: None,
+            key_is_made: false,
             in_flight: InFlight::default(),
             retry_seed: None,
             timeout_ms: None,
@@ -159,6 +163,7 @@ pub(crate) struct Call {
     pub(crate) origin: Origin,
     pub(crate) caller: Option<Arc<Identity>>,
     pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) key_is_made: bool,
     pub(crate) in_flight: InFlight,
     pub(crate) retry_seed: Option<i64>,
     pub(crate) timeout_ms: Option<u64>,
@@ -172,6 +177,11 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// The key its caller gave, with which the same caller can repeat it.
+    pub(super) fn stated_key(&self) -> Option<&IdempotencyKey> {
+        self.key.as_ref().filter(|_| !self.key_is_made)
+    }
+
     /// Whether its caller has stopped it.
     pub(super) fn is_aborted(&self) -> bool {
         self.abort
@@ -203,6 +213,7 @@ impl Call {
             origin: request.origin,
             caller: request.caller,
             key: request.key,
+            key_is_made: request.key_is_made,
             in_flight: request.in_flight,
             retry_seed: request.retry_seed,
             timeout_ms: request.timeout_ms,

@@ -1,14 +1,18 @@
-//! Who speaks, what was tried, which occurrence this is, and when.
+//! Who speaks, what was tried, which occurrence this is, when, and whether its caller may repeat it.
 //!
 //! Fills in only what the failure does not say itself.
 
-use panpan_contract::codes;
+use panpan_contract::failure::Repeat;
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
+use panpan_contract::{Effect, Failure, codes};
 use serde_json::{Map, Value};
 
+use super::claim::{is_sent_a_key, made_key, may_be_repeated_by_caller};
 use super::raised::{Raised, Speaker};
 use super::request::Call;
+use crate::idempotency::IdempotencyKey;
 use crate::ports::{Clock, Ids};
+use crate::registry::Operation;
 
 /// The source of failures that are the gateway's own.
 pub const GATEWAY: &str = "gateway";
@@ -57,18 +61,53 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
         failure = failure.with_parameters(parameters);
         shows_input = true;
     }
-    // Asking again with the key gives what is known then. A key of a call further down says nothing
-    // to this caller, and a caller whose key was made for it learns it here.
-    if let Some(key) = &call.key
-        && failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code
-    {
-        failure = failure.with_detail(KEY_DETAIL, key.as_str());
+    if let Some(operation) = &raised.operation {
+        let by_gateway = raised.speaker == Speaker::Gateway;
+        // Nothing is said about repeating what can neither succeed nor have happened.
+        if failure.retryable() || failure.effect() != Effect::None {
+            let repeat = repeat(&failure, by_gateway, operation, call);
+            failure = failure.with_repeat(repeat);
+        }
+        if let Some(key) = key_to_name(&failure, operation, call) {
+            failure = failure.with_detail(KEY_DETAIL, key.as_str());
+        }
     }
     raised.failure = failure;
     Stamped {
         raised,
         shows_input,
         _made_here: (),
+    }
+}
+
+/// Whether the caller may repeat the call. What a service or a handler says about repeating counts only
+/// where it forbids it, or where it is a panpan that knows the operation.
+pub(super) fn repeat(
+    failure: &Failure,
+    by_gateway: bool,
+    operation: &Operation,
+    call: &Call,
+) -> Repeat {
+    let is_known_there = by_gateway || failure.attempts().is_some();
+    match failure.repeat() {
+        Some(refused @ (Repeat::Refused | Repeat::Frozen)) => refused,
+        _ if may_be_repeated_by_caller(operation, call) => Repeat::Allowed,
+        Some(Repeat::Allowed) if is_known_there => Repeat::Allowed,
+        _ => Repeat::OnlyWithoutEffect,
+    }
+}
+
+/// The key a caller has to know that did not give it: an operator can find the call by it, and a service
+/// that recognises keys does nothing twice when the call is repeated with it.
+fn key_to_name(failure: &Failure, operation: &Operation, call: &Call) -> Option<IdempotencyKey> {
+    let is_unknown = failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code;
+    let may_have_happened = failure.effect() == Effect::Unknown;
+    match &call.key {
+        Some(key) if is_unknown => Some(key.clone()),
+        key if may_have_happened && is_sent_a_key(operation, call) => {
+            Some(key.clone().unwrap_or_else(|| made_key(call.id)))
+        }
+        _ => None,
     }
 }
 

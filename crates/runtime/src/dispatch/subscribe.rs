@@ -80,7 +80,7 @@ impl Subscription {
     }
 
     fn fail(&mut self, raised: Raised) -> Redacted {
-        let failure = self.dispatcher.finish(raised, &self.call);
+        let failure = self.dispatcher.refusal_of(raised, &self.call);
         self.end(RecordedOutcome::Failed(failure.clone()));
         failure
     }

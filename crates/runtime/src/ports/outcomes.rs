@@ -119,7 +119,7 @@ pub enum Claimed {
         lease: Lease,
         /// What happened under this key before.
         before: Before,
-        /// 1, and one more each time the key was reopened.
+        /// 1, and one more each time the key was reopened or claimed for other input.
         generation: u32,
     },
     /// There is an outcome already.
@@ -129,7 +129,7 @@ pub enum Claimed {
         /// How long at most, unless they extend it.
         remaining_ms: u64,
     },
-    /// The key belongs to a call with other input.
+    /// The key belongs to a call with other input, which may have had an effect.
     Reused,
 }
 
@@ -171,6 +171,9 @@ pub struct Completion {
     pub attempts: u32,
     /// What is to be kept.
     pub end: End,
+    /// Whether nothing happened under the key. Then it belongs to what its caller intends and not to one
+    /// input: another input claims it anew, as the next generation, and nothing can be done twice.
+    pub without_effect: bool,
     /// What is to be recorded with it, in the same step. Few calls are, and a completion goes through
     /// several hands: the recording stays where it is.
     pub recording: Option<Box<Recording>>,

@@ -25,8 +25,8 @@ use crate::schema::Schema;
 
 pub use builder::Builder;
 pub use problem::{Problem, Problems};
-pub use registration::Registration;
 pub(crate) use registration::{Composition, Work};
+pub use registration::{Registration, Related};
 
 /// The operations that can be called.
 #[derive(Debug, Default)]
@@ -135,6 +135,11 @@ impl Operation {
 
     pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {
         self.given.reconcile.as_deref()
+    }
+
+    /// Operations a caller can turn to when this one fails.
+    pub(crate) fn related(&self) -> &Related {
+        &self.given.related
     }
 
     /// Whether codes of the protocol are passed on from another gateway.

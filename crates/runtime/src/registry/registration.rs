@@ -28,6 +28,16 @@ pub struct Registration {
     pub(super) relays: bool,
     pub(super) steered_by_input: bool,
     pub(super) offered_to_models: bool,
+    pub(super) related: Related,
+}
+
+/// Other operations of the same service that a caller can turn to when this one fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Related {
+    /// Shows whether a change of this operation took effect.
+    pub shows_effect: Option<OperationName>,
+    /// Lists the things this operation takes the identifier of.
+    pub lists: Option<OperationName>,
 }
 
 /// What gives the answer.
@@ -85,6 +95,7 @@ impl Registration {
             relays: false,
             steered_by_input: false,
             offered_to_models: true,
+            related: Related::default(),
         }
     }
 
@@ -128,6 +139,12 @@ impl Registration {
     /// refused was refused.
     pub fn relaying(mut self) -> Self {
         self.relays = true;
+        self
+    }
+
+    /// Names the operations a caller can turn to when this one fails.
+    pub fn related_to(mut self, related: Related) -> Self {
+        self.related = related;
         self
     }
 

@@ -90,6 +90,7 @@ fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use panpan_contract::failure::Repeat;
     use panpan_contract::{Failure, codes};
 
     use super::*;
@@ -253,12 +254,12 @@ mod tests {
     #[test]
     fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
         let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
-        for (max_retries, expected) in [
-            (0, Decision::Answer(Why::RefusedRetry)),
-            (1, Decision::Again { delay_ms: 96 }),
+        for (repeat, expected) in [
+            (Repeat::Refused, Decision::Answer(Why::RefusedRetry)),
+            (Repeat::Allowed, Decision::Again { delay_ms: 96 }),
         ] {
-            let attempt = Attempt::of(&failure.clone().with_max_retries(max_retries));
-            assert_eq!(decided(&[attempt], terms()), expected, "{max_retries}");
+            let attempt = Attempt::of(&failure.clone().with_repeat(repeat));
+            assert_eq!(decided(&[attempt], terms()), expected, "{repeat:?}");
         }
     }
 

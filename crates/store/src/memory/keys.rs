@@ -35,6 +35,8 @@ struct Key {
     attempts: u32,
     recoveries: u32,
     generation: u32,
+    /// Whether nothing happened under it, so that it can be claimed for other input.
+    without_effect: bool,
     state: State,
     earlier: Vec<Earlier>,
 }
@@ -69,7 +71,10 @@ impl Keys {
             *key = Key::new(claim, key.epoch);
         }
         if key.fingerprint != claim.fingerprint {
-            return Claimed::Reused;
+            if !key.without_effect {
+                return Claimed::Reused;
+            }
+            key.begin_anew(claim);
         }
         let before = match &key.state {
             State::Finished {
@@ -88,6 +93,7 @@ impl Keys {
         };
         key.epoch = next_epoch(key.epoch, now_ms);
         key.call = claim.call;
+        key.without_effect = false;
         key.state = State::Held {
             until_ms: later_ms(now_ms, claim.lease_ms),
         };
@@ -118,21 +124,32 @@ impl Keys {
         lease: Lease,
         attempts: u32,
         end: End,
+        without_effect: bool,
         now_ms: i64,
     ) -> Completed {
-        let completed = self.changing(lease.scope, |keys| keys.end(lease, attempts, end, now_ms));
+        let completed = self.changing(lease.scope, |keys| {
+            keys.end(lease, attempts, end, without_effect, now_ms)
+        });
         while self.bytes > MEMORY_OUTCOMES_BYTES_LIMIT && self.ends.len() > 1 {
             self.forget_next();
         }
         completed
     }
 
-    fn end(&mut self, lease: Lease, attempts: u32, end: End, now_ms: i64) -> Completed {
+    fn end(
+        &mut self,
+        lease: Lease,
+        attempts: u32,
+        end: End,
+        without_effect: bool,
+        now_ms: i64,
+    ) -> Completed {
         let Some(key) = self.held(lease) else {
             let kept = self.kept(lease.scope, now_ms);
             return Completed::Superseded { kept };
         };
         key.attempts = attempts;
+        key.without_effect = without_effect && end != End::Abandon;
         let recoveries = std::mem::take(&mut key.recoveries);
         match end {
             End::Keep { outcome, keep_ms } => {
@@ -251,9 +268,19 @@ impl Key {
             attempts: 0,
             recoveries: 0,
             generation: 1,
+            without_effect: false,
             state: State::New,
             earlier: Vec::new(),
         }
+    }
+
+    /// The same key for other input, since nothing happened under it.
+    fn begin_anew(&mut self, claim: &Claim) {
+        self.fingerprint = claim.fingerprint;
+        self.attempts = 0;
+        self.recoveries = 0;
+        self.generation = self.generation.saturating_add(1);
+        self.state = State::New;
     }
 
     fn abandoned(&mut self) -> Before {
@@ -273,6 +300,7 @@ impl Key {
         });
         self.generation = self.generation.saturating_add(1);
         self.attempts = 0;
+        self.without_effect = false;
         self.state = State::Free { expires_ms };
     }
 

@@ -84,9 +84,13 @@ impl Outcomes for MemoryStore {
             lease,
             attempts,
             end,
+            without_effect,
             recording,
         } = completion;
-        let completed = state.keys.complete(lease, attempts, end, self.now_ms());
+        let now_ms = self.now_ms();
+        let completed = state
+            .keys
+            .complete(lease, attempts, end, without_effect, now_ms);
         if let (Completed::Recorded { .. }, Some(recording)) = (&completed, recording) {
             state.recordings.note(*recording);
         }

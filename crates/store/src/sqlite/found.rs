@@ -15,7 +15,7 @@ pub(super) const FINISHED: i64 = 3;
 
 const LOOK: &str = "
     SELECT fingerprint, state, lease_until, call, generation, expires_at,
-           outcome_kind, outcome_digest, outcome_bytes, outcome_text
+           outcome_kind, outcome_digest, outcome_bytes, outcome_text, without_effect
     FROM keys WHERE scope = ?1";
 
 // Rows of generations to come are left from a key that was forgotten and used again.
@@ -38,7 +38,7 @@ pub(super) fn answered(
         return Ok(None);
     };
     if found.fingerprint != claim.fingerprint.0 {
-        return Ok(Some(Claimed::Reused));
+        return Ok((!found.without_effect).then_some(Claimed::Reused));
     }
     Ok(Some(Claimed::Replay(found.kept()?)))
 }
@@ -87,6 +87,7 @@ pub(super) struct Found {
     call: [u8; 16],
     generation: u32,
     expires_at: Option<i64>,
+    without_effect: bool,
     outcome: Columns,
 }
 
@@ -120,6 +121,7 @@ pub(super) fn look(connection: &Connection, scope: Scope) -> Result<Option<Found
             generation: row.get(4)?,
             expires_at: row.get(5)?,
             outcome: Columns::read(row, 6)?,
+            without_effect: row.get(10)?,
         })
     });
     Ok(found.optional()?)

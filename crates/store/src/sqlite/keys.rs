@@ -29,15 +29,19 @@ const CLAIM_KNOWN: &str = "
         epoch = max(epoch + 1, ?3),
         lease_until = ?4,
         call = ?5,
-        previously = CASE WHEN expires_at <= ?6 THEN 0 WHEN state = 2 THEN 1 ELSE 2 END,
-        attempts = CASE WHEN expires_at <= ?6 THEN 0 ELSE attempts END,
+        previously = CASE WHEN expires_at <= ?6 OR fingerprint <> ?2 THEN 0
+                          WHEN state = 2 THEN 1 ELSE 2 END,
+        attempts = CASE WHEN expires_at <= ?6 OR fingerprint <> ?2 THEN 0 ELSE attempts END,
         recoveries = CASE WHEN expires_at IS NULL THEN recoveries + 1 ELSE 0 END,
-        generation = CASE WHEN expires_at <= ?6 THEN 1 ELSE generation END,
+        generation = CASE WHEN expires_at <= ?6 THEN 1
+                          WHEN fingerprint <> ?2 THEN generation + 1 ELSE generation END,
         expires_at = NULL,
+        without_effect = 0,
         outcome_kind = NULL, outcome_digest = NULL, outcome_bytes = NULL, outcome_text = NULL
     WHERE scope = ?1
       AND (expires_at <= ?6
-           OR (fingerprint = ?2 AND (state = 2 OR (state = 1 AND lease_until <= ?6))))
+           OR (fingerprint = ?2 AND (state = 2 OR (state = 1 AND lease_until <= ?6)))
+           OR (fingerprint <> ?2 AND without_effect = 1))
     RETURNING epoch, previously, attempts, recoveries, generation";
 
 const ABANDON: &str = "
@@ -50,7 +54,8 @@ const EXTEND: &str = "
 
 const COMPLETE: &str = "
     UPDATE keys SET state = ?3, attempts = ?4, recoveries = 0, expires_at = ?5,
-        outcome_kind = ?6, outcome_digest = ?7, outcome_bytes = ?8, outcome_text = ?9
+        outcome_kind = ?6, outcome_digest = ?7, outcome_bytes = ?8, outcome_text = ?9,
+        without_effect = ?10
     WHERE scope = ?1 AND epoch = ?2 AND state = 1";
 
 const SET_ASIDE: &str = "
@@ -63,7 +68,7 @@ const SET_ASIDE: &str = "
 // The earlier outcome is not forgotten before its time because it was reopened.
 const REOPEN: &str = "
     UPDATE keys SET state = 2, attempts = 0, generation = generation + 1,
-        expires_at = max(expires_at, ?2),
+        expires_at = max(expires_at, ?2), without_effect = 0,
         outcome_kind = NULL, outcome_digest = NULL, outcome_bytes = NULL, outcome_text = NULL
     WHERE scope = ?1
     RETURNING generation";
@@ -207,6 +212,7 @@ fn end(
         columns.digest,
         columns.bytes,
         columns.text,
+        completion.without_effect,
     ])?)
 }
 

@@ -137,7 +137,7 @@ impl Checks {
     pub(crate) fn completed(&self, completion: &Completion, completed: &Completed) {
         let Completion { lease, end, .. } = completion;
         let now_ms = self.journal.now_ms();
-        let completed_by = |key: &mut Key, _: &mut _| key.completed(*lease, end, completed, now_ms);
+        let completed_by = |key: &mut Key, _: &mut _| key.completed(completion, completed, now_ms);
         let found = self.with_key(lease.scope, completed_by);
         let end = match end {
             End::Keep { outcome, .. } => kept_text(outcome),

@@ -28,6 +28,8 @@ pub(crate) enum Defect {
     ReadThenWrite,
     /// Says that an outcome is written, and writes it a little later.
     ReplyBeforeRecord,
+    /// Takes every outcome for one that had no effect, so that other input gets the key.
+    DeniesEffects,
 }
 
 /// The store with the mistakes that are made where it lies.
@@ -39,6 +41,7 @@ pub(crate) fn planted(
     match defect {
         Some(Defect::NoEpochCheck) => Arc::new(Trusting(store, Newest::default())),
         Some(Defect::ReadThenWrite) => Arc::new(Careless(store, Newest::default(), clock)),
+        Some(Defect::DeniesEffects) => Arc::new(Denying(store)),
         Some(Defect::ReplyBeforeRecord) | None => store,
     }
 }
@@ -91,6 +94,31 @@ impl Outcomes for Trusting {
     handed_on! {
         0:
         flush() -> ();
+        extend(lease: Lease, lease_ms: u64) -> bool;
+        reopen(reopening: Reopening) -> Reopened;
+    }
+}
+
+/// Takes every outcome for one without an effect.
+#[derive(Debug)]
+struct Denying(Arc<dyn Outcomes>);
+
+impl Outcomes for Denying {
+    fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
+        self.0.complete(Completion {
+            without_effect: true,
+            ..completion
+        })
+    }
+
+    fn note(&self, recording: Recording) {
+        self.0.note(recording);
+    }
+
+    handed_on! {
+        0:
+        flush() -> ();
+        claim(claim: Claim) -> Claimed;
         extend(lease: Lease, lease_ms: u64) -> bool;
         reopen(reopening: Reopening) -> Reopened;
     }

@@ -1,13 +1,14 @@
 //! One key as the checks see it: who holds it, what it ended with, what took effect under it.
 //!
-//! A key lives through eras: a new one begins when its outcome is reopened or expires.
+//! A key lives through eras: a new one begins when its outcome is reopened or expires, and when it is
+//! claimed for other input after nothing happened under it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_contract::codes;
 use panpan_runtime::Answer;
 use panpan_runtime::ports::{
-    Claim, Claimed, Completed, End, Fingerprint, KeptOutcome, Lease, Reopened,
+    Claim, Claimed, Completed, Completion, End, Fingerprint, KeptOutcome, Lease, Reopened,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -29,6 +30,8 @@ pub(crate) struct Key {
     era: u32,
     epoch: u64,
     fingerprint: Option<Fingerprint>,
+    /// Whether it ended last with the word that nothing happened.
+    without_effect: bool,
     lease: Option<Held>,
     /// Who held it until when.
     holders: Vec<(Uuid, i64)>,
@@ -63,6 +66,7 @@ impl Key {
             era: 0,
             epoch: 0,
             fingerprint: None,
+            without_effect: false,
             lease: None,
             holders: Vec::new(),
             unheard: BTreeSet::new(),
@@ -113,8 +117,10 @@ impl Key {
             self.begin_era();
             self.fingerprint = None;
         }
-        let mut found: Found = self.contradicts(claim, claimed).into_iter().collect();
+        let mut found: Found = self.passes_on(claim).into_iter().collect();
+        found.extend(self.contradicts(claim, claimed));
         if let Claimed::Held { lease, .. } = claimed {
+            self.without_effect = false;
             self.unheard.clear();
             found.extend(self.taken(life, now_ms));
             found.extend(self.rises(*lease));
@@ -127,6 +133,21 @@ impl Key {
             });
         }
         found
+    }
+
+    /// A key under which nothing happened is there for other input.
+    fn passes_on(&mut self, claim: &Claim) -> Option<Broken> {
+        let is_other = self
+            .fingerprint
+            .is_some_and(|first| first != claim.fingerprint);
+        if !is_other || !self.without_effect {
+            return None;
+        }
+        let happened = self.kind.is_harmful() && self.effect(self.era).is_some();
+        self.begin_era();
+        self.fingerprint = None;
+        let text = "claimed for other input after an effect".to_owned();
+        happened.then_some((Property::OneEffect, text))
     }
 
     /// What the store should not have answered, as far as inputs and outcomes go.
@@ -193,13 +214,13 @@ impl Key {
 
     pub(crate) fn completed(
         &mut self,
-        lease: Lease,
-        end: &End,
+        completion: &Completion,
         completed: &Completed,
         now_ms: i64,
     ) -> Found {
+        let Completion { lease, end, .. } = completion;
         self.unheard.remove(&lease.epoch);
-        let is_holder = self.lease.as_ref().is_some_and(|held| held.lease == lease);
+        let is_holder = self.lease.as_ref().is_some_and(|held| held.lease == *lease);
         let Completed::Recorded { expires_at } = completed else {
             let refused =
                 is_holder.then(|| broken(Property::OneLease, "the holder was superseded"));
@@ -212,6 +233,7 @@ impl Key {
                 "a superseded holder ended the key",
             ));
         }
+        self.without_effect = completion.without_effect;
         let held = self.lease.take();
         self.holders.extend(held.map(|held| (held.call, now_ms)));
         if let (End::Keep { outcome, .. }, Some(expires_at)) = (end, expires_at) {
@@ -236,6 +258,7 @@ impl Key {
 
     pub(crate) fn reopened(&mut self, reopened: Reopened) {
         if let Reopened::Free { .. } = reopened {
+            self.without_effect = false;
             self.begin_era();
         }
     }

@@ -222,6 +222,11 @@ fn a_store_that_reads_before_it_writes_is_caught() {
 }
 
 #[test]
+fn a_store_that_passes_keys_on_after_an_effect_is_caught() {
+    is_caught(Defect::DeniesEffects, &[Property::OneOutcome]);
+}
+
+#[test]
 fn a_store_that_answers_before_it_writes_is_caught() {
     is_caught(Defect::ReplyBeforeRecord, &[Property::OutcomeKept]);
 }

@@ -80,9 +80,22 @@ impl Bench {
             lease,
             attempts,
             end,
+            without_effect: false,
             recording: None,
         };
         self.store.complete(completion).await.unwrap()
+    }
+
+    /// Ends a key under which nothing happened.
+    pub(crate) async fn end_without_effect(&self, lease: Lease, end: End) {
+        let completion = Completion {
+            lease,
+            attempts: 1,
+            end,
+            without_effect: true,
+            recording: None,
+        };
+        self.store.complete(completion).await.unwrap();
     }
 
     /// Claims and completes with this output.

@@ -3,23 +3,25 @@
 //! A success is built from where it stands: its value is moved into the result and written once as text.
 
 use panpan_contract::Redacted;
-use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::dialect::{MCP_META_KEY, agent_view};
 use panpan_contract::undeclared;
 use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::{Map, Value, json};
 
 use super::content;
-use super::tools::Entry;
+use super::tools::{Catalogue, Entry};
 
 /// The key in a result's `_meta` that says whether and how long asking again gives the same outcome.
 pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
 
-/// The result of a tool for an answer; `entry` says what its output is.
+/// The result of a tool for an answer; `entry` says what its output is, and the catalogue by which names
+/// of tools the caller knows operations.
 pub(super) fn of(
     answer: Answer,
     key: Option<&IdempotencyKey>,
     entry: Option<&Entry>,
+    catalogue: Option<&Catalogue>,
 ) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
     let as_declared = answer.as_declared;
@@ -27,7 +29,7 @@ pub(super) fn of(
         Ok(output) if !as_declared => not_as_declared(output, entry),
         Ok(output) if entry.is_some_and(|it| it.gives_blocks) => content::result(output),
         Ok(output) => success(output),
-        Err(failure) => failed(&failure),
+        Err(failure) => failed(&failure, catalogue),
     };
     if let Some(idempotency) = idempotency {
         let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
@@ -77,25 +79,21 @@ pub(super) fn success(output: Value) -> CallToolResult {
     result
 }
 
-/// The result for a failure, the same for every version of the protocol.
-pub(super) fn failed(failure: &Redacted) -> CallToolResult {
-    let mut written = Dialect::Mcp.render_failure(failure, Envelope::default());
-    let text = written.pointer_mut("/content/0/text").map(Value::take);
-    let meta = written.get_mut("_meta").map(Value::take);
-    let blocks = match text {
-        Some(Value::String(text)) => vec![ContentBlock::text(text)],
-        _ => Vec::new(),
-    };
-    let mut result = CallToolResult::error(blocks);
-    if let Some(Value::Object(meta)) = meta {
-        result.meta = Some(MetaObject(meta));
-    }
+/// The result for a failure, the same for every version of the protocol: the agent view first, the whole
+/// failure in `_meta`.
+fn failed(failure: &Redacted, catalogue: Option<&Catalogue>) -> CallToolResult {
+    let tool = |operation: &str| catalogue?.tool_of(operation).map(str::to_owned);
+    let text = agent_view(failure, &tool);
+    let whole = serde_json::to_value(failure).expect("a failure is made of JSON");
+    let mut result = CallToolResult::error(vec![ContentBlock::text(text)]);
+    let meta = Map::from_iter([(MCP_META_KEY.to_owned(), whole)]);
+    result.meta = Some(MetaObject(meta));
     result
 }
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::dialect::MCP_META_KEY;
+    use panpan_contract::dialect::{Dialect, Envelope};
     use panpan_contract::{Failure, codes};
 
     use super::*;
@@ -136,7 +134,7 @@ mod tests {
     #[test]
     fn the_first_text_block_of_a_failure_says_it_all() {
         let failure = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_retry_after_ms(7000);
-        let result = written(failed(&failure.clone().redacted()));
+        let result = written(failed(&failure.clone().redacted(), None));
         assert_eq!(result["isError"], json!(true));
         assert!(result.get("structuredContent").is_none());
         let text = result["content"][0]["text"].as_str().unwrap();

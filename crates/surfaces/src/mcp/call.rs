@@ -9,7 +9,7 @@ use panpan_runtime::{
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
 
-use super::tools::Entry;
+use super::tools::{Catalogue, Entry};
 use super::{answer, key};
 use crate::caller::Caller;
 use crate::desk::{Desk, Surface};
@@ -23,7 +23,19 @@ pub(super) struct Asked {
     pub(super) input: Arc<Value>,
     /// The idempotency key, or what is wrong with it.
     pub(super) key: Result<Option<IdempotencyKey>, Failure>,
+    /// Whether the gateway made the key.
+    pub(super) key_is_made: bool,
     pub(super) timeout_ms: Option<u64>,
+    pub(super) names: Names,
+}
+
+/// By which names a caller knows operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Names {
+    /// Those of the tools that stand for them.
+    Tools,
+    /// Their own, which it hands to the tools `call` and `batch`.
+    Operations,
 }
 
 /// How a call ended, and the key it had.
@@ -31,6 +43,7 @@ pub(super) struct Asked {
 pub(super) struct Performed {
     pub(super) answer: Answer,
     pub(super) key: Option<IdempotencyKey>,
+    pub(super) names: Names,
 }
 
 /// Who asks, what they said beside, and what stops their calls.
@@ -87,8 +100,10 @@ impl<'a> Errand<'a> {
         Asked {
             operation: entry.operation.clone(),
             key: key::stated(self.meta, argument.flatten().as_ref()),
+            key_is_made: false,
             input: input.into(),
             timeout_ms: None,
+            names: Names::Tools,
         }
     }
 
@@ -106,7 +121,7 @@ impl<'a> Errand<'a> {
             ..CallRequest::from_wire(asked.operation, asked.input)
         };
         if let Some(failure) = self.not_offered(&call.operation) {
-            return self.refused(call, failure);
+            return self.refused(call, failure, asked.names);
         }
         let told = IN_META.apply(self.meta, &mut call);
         call.timeout_ms = asked.timeout_ms.or(call.timeout_ms);
@@ -119,8 +134,9 @@ impl<'a> Errand<'a> {
         });
         let stated = match stated {
             Ok(stated) => stated,
-            Err(failure) => return self.refused(call, failure),
+            Err(failure) => return self.refused(call, failure, asked.names),
         };
+        call.key_is_made = asked.key_is_made || stated.is_none();
         let key = stated.or_else(|| made_key(self.desk, entry));
         let stop = match key {
             Some(_) => &self.stops.all,
@@ -129,7 +145,11 @@ impl<'a> Errand<'a> {
         call.abort = Some(stop.clone());
         call.key.clone_from(&key);
         let answer = self.desk.call(Surface::Mcp, self.caller, call).await;
-        Performed { answer, key }
+        Performed {
+            answer,
+            key,
+            names: asked.names,
+        }
     }
 
     /// The refusal of an operation that is not offered to models: it looks like one that does not exist.
@@ -143,10 +163,19 @@ impl<'a> Errand<'a> {
     }
 
     /// Answers what cannot become a call.
-    pub(super) fn refused(&self, mut call: CallRequest, failure: Failure) -> Performed {
+    pub(super) fn refused(
+        &self,
+        mut call: CallRequest,
+        failure: Failure,
+        names: Names,
+    ) -> Performed {
         call.caller.clone_from(&self.caller.identity);
         let answer = self.desk.refuse(Surface::Mcp, call, failure);
-        Performed { answer, key: None }
+        Performed {
+            answer,
+            key: None,
+            names,
+        }
     }
 }
 
@@ -158,7 +187,12 @@ pub(super) fn made_key(desk: &Desk, entry: Option<&Entry>) -> Option<Idempotency
 
 impl Performed {
     /// The result of the tool that was called.
-    pub(super) fn into_result(self, entry: Option<&Entry>) -> CallToolResult {
-        answer::of(self.answer, self.key.as_ref(), entry)
+    pub(super) fn into_result(
+        self,
+        entry: Option<&Entry>,
+        catalogue: &Catalogue,
+    ) -> CallToolResult {
+        let catalogue = Some(catalogue).filter(|_| self.names == Names::Tools);
+        answer::of(self.answer, self.key.as_ref(), entry, catalogue)
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Plain<'a> {
         let unless_answered = errand.stops.all.clone().drop_guard();
         let performed = errand.perform(Some(entry), asked, None, None).await;
         unless_answered.disarm();
-        written(self.id, &performed.into_result(Some(entry)))
+        written(self.id, &performed.into_result(Some(entry), &catalogue))
     }
 }
 

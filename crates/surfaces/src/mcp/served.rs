@@ -70,8 +70,13 @@ impl Served {
         telling: Option<Telling>,
     ) -> Self {
         let catalogue = shared.catalogue();
+        let in_headers = caller.terms.as_ref().and_then(|terms| terms.key.clone());
+        if let Ok(key @ None) = &mut asked.key {
+            key.clone_from(&in_headers);
+        }
         if let Ok(key @ None) = &mut asked.key {
             *key = made_key(&shared.desk, catalogue.by_operation(&asked.operation));
+            asked.key_is_made = true;
         }
         let key = asked.key.as_ref().ok().cloned().flatten();
         let made = Made::of(caller, &asked);
@@ -83,7 +88,7 @@ impl Served {
             let entry = catalogue.by_operation(&asked.operation);
             let errand = Errand::with(&shared.desk, &caller, &meta, with);
             let performed = errand.perform(entry, asked, progress, Some(person));
-            performed.await.into_result(entry)
+            performed.await.into_result(entry, &catalogue)
         };
         let mut served = Self::over(Box::pin(work), questions, made, stops);
         served.key = key;

@@ -117,6 +117,12 @@ impl Catalogue {
         self.by_operation.get(name).map(|at| &self.entries[*at])
     }
 
+    /// The tool that stands for an operation.
+    pub(super) fn tool_of(&self, operation: &str) -> Option<&str> {
+        let tool = self.by_operation(operation)?.tool.as_ref()?;
+        Some(&tool.name)
+    }
+
     /// Those of some operations that answer once.
     pub(super) fn among<'a>(
         &'a self,

@@ -14,7 +14,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
 use super::back::Return;
-use super::call::{Asked, Errand};
+use super::call::{Asked, Errand, Names};
 use super::library;
 use super::progress::{self, Words};
 use super::questions::Kinds;
@@ -86,7 +86,9 @@ impl<'a> Turn<'a> {
                 self.until_stopped(work).await?
             }
         };
-        Ok(performed.into_result(entry).into())
+        Ok(performed
+            .into_result(entry, &self.server.catalogue())
+            .into())
     }
 
     /// Makes a call whose caller can be asked.
@@ -153,7 +155,12 @@ impl<'a> Turn<'a> {
     /// That there is no call to go on with is an error of the protocol, as the specification wants it:
     /// nothing was called.
     fn not_resumed(&self, call: CallRequest, failure: Failure) -> ErrorData {
-        let refused = self.errand.refused(call, failure).answer.outcome.err();
+        let refused = self
+            .errand
+            .refused(call, failure, Names::Operations)
+            .answer
+            .outcome
+            .err();
         refused.as_ref().map_or_else(cancelled, library::error)
     }
 

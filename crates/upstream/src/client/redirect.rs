@@ -164,7 +164,7 @@ impl Trip {
         if let Some(host) = trouble.url.host_str() {
             upstream = upstream.provider(host);
         }
-        let failure = Failure::new(codes::ERR_HTTP_502_BAD_GATEWAY)
+        let failure = Failure::new(codes::ERR_REDIRECT_FAILED)
             .with_upstream(upstream)
             .with_message(format!(
                 "{}: {sentence}",
@@ -172,8 +172,7 @@ impl Trip {
             ))
             .with_detail("reason", word)
             .with_detail("redirects", self.redirects())
-            .with_effect(self.trouble().effect_before())
-            .with_actions(["Ask the address the service has now, or follow fewer redirects"]);
+            .with_effect(self.trouble().effect_before());
         trouble.located(failure)
     }
 }

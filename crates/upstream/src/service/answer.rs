@@ -179,9 +179,14 @@ fn upstream(incoming: &Incoming) -> Upstream {
     upstream.excerpt(&String::from_utf8_lossy(&incoming.body))
 }
 
-/// A redirect that leads nowhere, or a status that is none.
+/// A redirect that leads nowhere, or a status that is not one.
 fn no_answer(incoming: &Incoming) -> Failure {
     let status = incoming.status;
+    if (300..400).contains(&status) {
+        let message = format!("the service redirected with HTTP {status} and named no address");
+        let failure = Failure::new(codes::ERR_REDIRECT_FAILED).with_message(message);
+        return failure.with_upstream(upstream(incoming));
+    }
     let message =
         format!("the service answered HTTP {status}, which is neither a success nor a failure");
     garbled(incoming, message)

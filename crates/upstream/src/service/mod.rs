@@ -6,6 +6,7 @@
 mod answer;
 mod pinned;
 mod proof;
+mod related;
 mod request;
 
 use std::sync::Arc;
@@ -20,6 +21,8 @@ use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
 use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Registration};
 use serde_json::Value;
 use url::Url;
+
+use related::Readers;
 
 use crate::client::{Client, Incoming, IncomingStream, Outgoing};
 use crate::trouble::Stake;
@@ -79,9 +82,11 @@ impl Service {
             BreakerSettings::default(),
             BudgetSettings::default(),
         ));
+        let specs: Vec<OperationSpec> = specs.into_iter().collect();
+        let readers = Readers::among(&specs);
         let (mut registrations, mut errors) = (Vec::new(), Vec::new());
         for spec in specs {
-            match self.operation(spec) {
+            match self.operation(spec, &readers) {
                 Ok(it) => registrations.push(it.behind(upstream.clone())),
                 Err(error) => errors.push(error),
             }
@@ -93,8 +98,13 @@ impl Service {
         }
     }
 
-    fn operation(&self, mut spec: OperationSpec) -> Result<Registration, BindingError> {
+    fn operation(
+        &self,
+        mut spec: OperationSpec,
+        readers: &Readers,
+    ) -> Result<Registration, BindingError> {
         let bound = Arc::new(Bound::new(self, &mut spec)?);
+        let related = readers.related_to(&spec, &bound.binding);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
             OperationType::Subscription => {
@@ -104,7 +114,8 @@ impl Service {
             }
             _ => Registration::new(spec, Once(bound)),
         };
-        Ok(registration.with_credentials(credentials).relaying())
+        let registration = registration.with_credentials(credentials);
+        Ok(registration.relaying().related_to(related))
     }
 
     /// The headers nobody is to see, under names no security scheme has.
@@ -143,6 +154,8 @@ impl Bound {
         let base = service.base.clone().or(stated);
         let mut headers = service.headers.clone();
         headers.insert(ACCEPT, request::accepted(&binding));
+        let changes = spec.op_type == OperationType::Mutation;
+        spec.idempotency.honours_key |= changes && key_header(&binding).is_some();
         Ok(Self {
             base: base.ok_or_else(|| BindingError::Nowhere(name()))?,
             service: service.clone(),
@@ -196,7 +209,7 @@ impl Bound {
         let Some(key) = key.and_then(|key| HeaderValue::from_str(&key).ok()) else {
             return false;
         };
-        let honoured = self.key_header();
+        let honoured = key_header(&self.binding);
         headers.insert(honoured.clone().unwrap_or(KEY), key);
         honoured.is_some()
     }
@@ -211,16 +224,6 @@ impl Bound {
         if let Some(name) = named {
             outgoing.headers.insert(name, waited_ms.into());
         }
-    }
-
-    /// The header in which the service honours a key: said to be, or described as a parameter.
-    fn key_header(&self) -> Option<HeaderName> {
-        let named = self.binding.idempotency_header.as_deref();
-        let described = self.binding.parameters.iter().find(|it| {
-            it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str())
-        });
-        let named = named.or(described.map(|it| it.wire_name.as_str()));
-        named.and_then(|name| name.parse().ok())
     }
 
     fn stake(&self, is_known_by_key: bool) -> Stake {
@@ -241,6 +244,17 @@ impl Bound {
             false => incoming.after_all(failure),
         })
     }
+}
+
+/// The header in which the service honours a key: named as such, or described as a parameter.
+fn key_header(binding: &HttpBinding) -> Option<HeaderName> {
+    let named = binding.idempotency_header.as_deref();
+    let described = binding
+        .parameters
+        .iter()
+        .find(|it| it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str()));
+    let named = named.or(described.map(|it| it.wire_name.as_str()));
+    named.and_then(|name| name.parse().ok())
 }
 
 /// What is needed of a contract while it is carried out. Whoever calls is held to the schemas, which are

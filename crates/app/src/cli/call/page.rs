@@ -1,6 +1,6 @@
 //! A failure as a person reads it on a terminal: what, why, what to do, and whether to call again.
 
-use panpan_contract::failure::{RetryAdvice, Violation};
+use panpan_contract::failure::Violation;
 use panpan_contract::{Effect, Failure};
 use serde_json::Value;
 
@@ -129,20 +129,15 @@ fn lowered(sentence: &str) -> String {
 
 /// Whether to call again, in plain words.
 fn again(failure: &Failure, key: Option<&str>) -> String {
-    match (failure.retry_advice(), failure.effect(), key) {
-        (RetryAdvice::Never, Effect::None, _) => "no: the same call fails again".to_owned(),
-        (RetryAdvice::Never, Effect::Unknown, _) => {
-            "no: the same call fails again, and this one may have taken effect".to_owned()
+    match (failure.may_repeat(), failure.effect(), key) {
+        (true, Effect::None, _) => "yes: nothing was done".to_owned(),
+        (true, _, Some(key)) => format!("yes, with the same key: --key {key}"),
+        (true, _, None) => "yes: repeating it does no harm".to_owned(),
+        (false, Effect::None, _) => "no: the same call fails again".to_owned(),
+        (false, Effect::Unknown, _) => {
+            "not before you have checked: it may have taken effect".to_owned()
         }
-        (RetryAdvice::Never, Effect::Applied, _) => "no: it took effect".to_owned(),
-        (RetryAdvice::Safe, ..) => "yes: it is safe, nothing was done".to_owned(),
-        (RetryAdvice::IfIdempotent, _, Some(key)) => {
-            format!("only with the same key, --key {key}: it may have taken effect")
-        }
-        (RetryAdvice::IfIdempotent, _, None) => {
-            "only if running twice does no harm: it may have taken effect, and there was no --key"
-                .to_owned()
-        }
+        (false, Effect::Applied, _) => "no: it took effect".to_owned(),
     }
 }
 

@@ -121,16 +121,16 @@ pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench)
     assert_eq!(work.runs(), 1);
 }
 
-pub(crate) async fn other_input_is_told_first_whatever_became_of_the_key(bench: Bench) {
-    let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
-    let work = Work::of([Act::Hold, Act::Number, Act::Fail(busy)]);
+pub(crate) async fn other_input_is_refused_first_where_there_may_have_been_an_effect(bench: Bench) {
+    let failed = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_effect(Effect::Unknown);
+    let work = Work::of([Act::Hold, Act::Number, Act::Fail(failed)]);
     let house = bench.house(harmful(work.clone()));
     let running = house.begin(order("running"));
     work.began(1).await;
     house.call("finished").await;
-    house.call("released").await;
+    house.call("frozen").await;
     house.hold("held").await;
-    for key in ["running", "finished", "released", "held"] {
+    for key in ["running", "finished", "frozen", "held"] {
         let other = CallRequest {
             input: Arc::new(json!({"item": "coffee"})),
             ..order(key)
@@ -143,6 +143,49 @@ pub(crate) async fn other_input_is_told_first_whatever_became_of_the_key(bench: 
     work.let_go();
     assert_eq!(told(&running.await.unwrap()), r#"{"run":1}"#);
     assert_eq!(work.runs(), 3);
+}
+
+/// An agent that corrects its input after a 400 keeps its key; nothing happened under it.
+pub(crate) async fn a_key_survives_a_correction(bench: Bench) {
+    let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
+    let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
+    for (key, first) in [("refused", refused), ("busy", busy)] {
+        let work = Work::of([Act::Fail(first.clone())]);
+        let house = bench.house(harmful(work.clone()));
+        let corrected = || CallRequest {
+            input: Arc::new(json!({"item": "coffee"})),
+            ..order(key)
+        };
+        let failed = failure(house.call(key).await);
+        assert_eq!(failed.code(), first.code());
+        let answer = house.ask(corrected()).await;
+        assert_eq!(
+            (told(&answer).as_str(), answer.replayed),
+            (r#"{"run":2}"#, false)
+        );
+        // It took effect for the corrected input, and belongs to that from now on.
+        assert!(house.ask(corrected()).await.replayed);
+        assert_eq!(told(&house.call(key).await), "ERR_IDEMPOTENCY_KEY_REUSED");
+        let keys: Vec<_> = work
+            .seen()
+            .into_iter()
+            .map(|run| run.downstream_key)
+            .collect();
+        assert_ne!(
+            keys[0], keys[1],
+            "other input is other work to the service behind"
+        );
+    }
+}
+
+/// The failure of an input that was refused is replayed to the same input, and to no other.
+pub(crate) async fn what_was_refused_is_replayed_to_the_same_input(bench: Bench) {
+    let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
+    let work = Work::of([Act::Fail(refused)]);
+    let house = bench.house(harmful(work.clone()));
+    house.call("k").await;
+    assert!(house.call("k").await.replayed);
+    assert_eq!(work.runs(), 1);
 }
 
 pub(crate) async fn the_key_handed_on_is_constant_and_says_nothing_of_the_callers_own(

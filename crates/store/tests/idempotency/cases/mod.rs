@@ -22,7 +22,9 @@ macro_rules! all {
                 a_key_in_quotes_is_the_same_key,
                 a_call_that_may_do_harm_needs_its_key,
                 nothing_but_the_operation_and_its_input_counts,
-                other_input_is_told_first_whatever_became_of_the_key,
+                other_input_is_refused_first_where_there_may_have_been_an_effect,
+                a_key_survives_a_correction,
+                what_was_refused_is_replayed_to_the_same_input,
                 the_key_handed_on_is_constant_and_says_nothing_of_the_callers_own,
             ]
             in_flight: [

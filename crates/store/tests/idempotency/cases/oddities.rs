@@ -104,6 +104,7 @@ pub(crate) async fn an_outcome_that_cannot_be_read_is_no_reason_to_run(bench: Be
             outcome: KeptOutcome::Failure(r#"{"message": "half a"#.into()),
             keep_ms: 1000,
         },
+        without_effect: false,
         recording: None,
     };
     house.store.complete(completion).await.unwrap();

@@ -2,9 +2,9 @@
 
 use std::thread;
 
-use panpan_runtime::ports::{Before, Claimed};
+use panpan_runtime::ports::{Before, Claimed, End};
 
-use crate::support::{Bench, DAY_MS, KEEP_MS, wish};
+use crate::support::{Bench, DAY_MS, KEEP_MS, keep, wish};
 
 /// Claims one key from many threads at once, each with its own runtime.
 pub(crate) async fn of_many_threads_one_holds_a_key(bench: Bench) {
@@ -62,6 +62,32 @@ pub(crate) async fn other_input_is_found_before_the_state(bench: Bench) {
     }
     assert!(matches!(bench.before(2).await, Before::Abandoned { .. }));
     assert!(matches!(bench.before(3).await, Before::Released { .. }));
+}
+
+pub(crate) async fn a_key_without_an_effect_takes_other_input_as_its_next_generation(bench: Bench) {
+    for (key, end) in [(1, keep("refused")), (2, End::Release)] {
+        let (lease, _) = bench.hold(key).await;
+        bench.end_without_effect(lease, end).await;
+        let Claimed::Held {
+            lease,
+            before,
+            generation,
+        } = bench.claim(key, 2).await
+        else {
+            panic!("key {key} is not held");
+        };
+        assert_eq!((before, generation), (Before::Nothing, 2));
+        assert_eq!(bench.claim(key, 1).await, Claimed::Reused);
+        bench.end(lease, 1, keep("done")).await;
+        assert_eq!(bench.claim(key, 1).await, Claimed::Reused);
+        assert_eq!(bench.output(key).await.as_deref(), Some("done"));
+    }
+}
+
+pub(crate) async fn a_key_without_an_effect_is_replayed_to_its_own_input(bench: Bench) {
+    let (lease, _) = bench.hold(1).await;
+    bench.end_without_effect(lease, keep("refused")).await;
+    assert!(matches!(bench.claim(1, 1).await, Claimed::Replay(_)));
 }
 
 pub(crate) async fn a_forgotten_key_takes_any_input(bench: Bench) {

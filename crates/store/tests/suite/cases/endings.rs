@@ -75,6 +75,7 @@ pub(crate) async fn a_recording_is_written_with_the_end_or_not_at_all(bench: Ben
             lease,
             attempts: 1,
             end: keep("1"),
+            without_effect: false,
             recording: Some(Box::new(noted.clone())),
         };
         bench.store.complete(completion).await.unwrap();

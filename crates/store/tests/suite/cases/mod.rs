@@ -19,6 +19,8 @@ macro_rules! all {
                 a_new_key_is_held_after_nothing,
                 a_held_key_is_in_flight_for_what_is_left_of_its_lease,
                 other_input_is_found_before_the_state,
+                a_key_without_an_effect_takes_other_input_as_its_next_generation,
+                a_key_without_an_effect_is_replayed_to_its_own_input,
                 a_forgotten_key_takes_any_input,
                 keys_do_not_touch_each_other,
             ]

@@ -122,6 +122,7 @@ pub(crate) async fn the_longest_keeping_ends_with_time_itself(bench: Bench) {
         lease: stranger,
         attempts: 1,
         end: keep("1"),
+        without_effect: false,
         recording: None,
     };
     let superseded = Completed::Superseded { kept: None };

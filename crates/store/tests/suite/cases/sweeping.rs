@@ -74,6 +74,7 @@ async fn finish_one(bench: &Bench, key: u64) {
         lease,
         attempts: 1,
         end: keep("1"),
+        without_effect: false,
         recording: None,
     };
     bench.store.complete(completion).await.unwrap();

@@ -68,6 +68,7 @@ async fn a_process_of_its_own() {
                 lease,
                 attempts: 1,
                 end: keep(&me),
+                without_effect: false,
                 recording: None,
             };
             store.complete(completion).await.unwrap();

@@ -45,6 +45,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
         lease,
         attempts: 1,
         end: keep(&large),
+        without_effect: false,
         recording: Some(Box::new(recording(8, START_MS, None))),
     };
     for _ in 0..3 {

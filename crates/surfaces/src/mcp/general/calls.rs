@@ -1,13 +1,13 @@
 //! `call` and `batch`: calls by the names of operations.
 
 use futures_util::stream::{StreamExt, iter};
-use panpan_contract::dialect::{Dialect, Envelope};
+use panpan_contract::dialect::agent_value;
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::arguments::Arguments;
-use crate::mcp::call::{Asked, Performed};
+use crate::mcp::call::{Asked, Names, Performed};
 use crate::mcp::tools::Catalogue;
 use crate::mcp::turn::Turn;
 use crate::mcp::{KEY_ARGUMENT, answer, key};
@@ -26,7 +26,9 @@ pub(super) fn asked(mut arguments: Arguments<'_>, meta: &Map<String, Value>) -> 
         operation,
         input: input.into(),
         key: key::stated(meta, argument.as_ref()),
+        key_is_made: false,
         timeout_ms,
+        names: Names::Operations,
     }
 }
 
@@ -77,13 +79,13 @@ pub(super) async fn batch(
 
 /// One of many results: what a single call would have been told.
 fn result(performed: Performed) -> Value {
-    let Performed { answer, key } = performed;
+    let Performed { answer, key, .. } = performed;
     let idempotency = key.map(|key| answer::idempotency(&answer, &key));
     let mut result = match answer.into_value() {
         Ok(output) => json!({"result": "ok", "output": output}),
         Err(failure) => {
-            let error = Dialect::Call.render_failure(&failure, Envelope::default());
-            json!({"result": "error", "error": error})
+            let mut error = agent_value(&failure, &|_| None);
+            json!({"result": "error", "error": error["error"].take()})
         }
     };
     if let Some(idempotency) = idempotency {

@@ -154,7 +154,12 @@ impl General {
         let mut request = CallRequest::from_wire(self.name(), json!({}));
         request.caller.clone_from(&turn.caller().identity);
         let desk = turn.server.desk();
-        answer::of(desk.refuse(Surface::Mcp, request, failure), None, None)
+        answer::of(
+            desk.refuse(Surface::Mcp, request, failure),
+            None,
+            None,
+            None,
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! Pages of failures, whole, as they stand on a terminal.
 
 use panpan_contract::codes;
-use panpan_contract::failure::Alternative;
+use panpan_contract::failure::{Alternative, Repeat};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -33,10 +33,10 @@ fn a_failure_that_passes_says_how_long_to_wait() {
             "  api.example.com answered HTTP 429",
             "",
             "what to do",
-            "  - Wait for the stated delay before any further call to this upstream",
+            "  - Wait for the stated delay, then repeat the call",
             "  - wait 7.5 s, then call again, at most 3 times",
             "",
-            "again  yes: it is safe, nothing was done",
+            "again  yes: nothing was done",
             "tried  4 times",
             "id     00000000-0000-0000-0000-000000000007",
         ],
@@ -105,45 +105,60 @@ fn adjustments_and_alternatives_can_be_typed_as_they_stand() {
 
 #[test]
 fn whether_to_call_again_depends_on_the_effect_and_the_key() {
-    for (code, effect, key, expected) in [
+    let (read, write) = (Repeat::Allowed, Repeat::OnlyWithoutEffect);
+    let key = Some("order-7");
+    for (code, effect, repeat, key, expected) in [
         (
             codes::ERR_TIMEOUT,
             Effect::None,
+            write,
             None,
-            "yes: it is safe, nothing was done",
+            "yes: nothing was done",
         ),
         (
             codes::ERR_TIMEOUT,
             Effect::Unknown,
-            Some("order-7"),
-            "only with the same key, --key order-7: it may have taken effect",
+            read,
+            key,
+            "yes, with the same key: --key order-7",
         ),
         (
             codes::ERR_TIMEOUT,
             Effect::Unknown,
+            read,
             None,
-            "only if running twice does no harm: it may have taken effect, and there was no --key",
+            "yes: repeating it does no harm",
+        ),
+        (
+            codes::ERR_TIMEOUT,
+            Effect::Unknown,
+            write,
+            None,
+            "not before you have checked: it may have taken effect",
         ),
         (
             codes::NOT_FOUND,
             Effect::None,
+            read,
             None,
             "no: the same call fails again",
         ),
         (
             codes::ERR_OUTCOME_UNKNOWN,
             Effect::Unknown,
-            Some("order-7"),
-            "no: the same call fails again, and this one may have taken effect",
+            write,
+            key,
+            "not before you have checked: it may have taken effect",
         ),
         (
             codes::ERR_OUTCOME_TOO_LARGE,
             Effect::Applied,
+            write,
             None,
             "no: it took effect",
         ),
     ] {
-        let failure = Failure::new(code).with_effect(effect);
+        let failure = Failure::new(code).with_effect(effect).with_repeat(repeat);
         assert_eq!(again(&failure, key), expected, "{}", failure.code());
     }
 }
@@ -157,7 +172,7 @@ fn colour_changes_nothing_but_colour() {
         "\u{1b}[1;31mERR_HTTP_429_RATE_LIMITED\u{1b}[0m: Upstream rate limit reached",
         "  \u{1b}[36m/a\u{1b}[0m: is odd",
         "\u{1b}[1mwhat to do\u{1b}[0m",
-        "\u{1b}[1magain\u{1b}[0m  yes: it is safe, nothing was done",
+        "\u{1b}[1magain\u{1b}[0m  yes: nothing was done",
         "\u{1b}[1mid   \u{1b}[0m  \u{1b}[2m00000000-0000-0000-0000-000000000007\u{1b}[0m",
     ];
     for line in expected {

@@ -1,0 +1,15 @@
+"""FastMCP's own server of an OpenAPI document, with its defaults: a peer of the benchmark.
+
+Usage: fastmcp_server.py DOCUMENT BASE_URL
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import httpx2
+from fastmcp import FastMCP
+
+document, base = sys.argv[1:]
+client = httpx2.AsyncClient(base_url=base)
+FastMCP.from_openapi(json.loads(Path(document).read_text()), client=client).run(show_banner=False)
