@@ -4,6 +4,8 @@ Violations come as members of JSON documents or in sentences; values from what t
 
 import re
 
+from reading import members_of
+
 NAME = r"['\"`]?(?P<name>[A-Za-z_]\w*)['\"`]?"
 NUMBER = r"(?P<number>-?\d+(?:\.\d+)?)"
 PLACES = ("pointer", "loc", "instancePath", "path", "field", "param", "parameter", "property",
@@ -20,7 +22,7 @@ SAYINGS = [
     (r"(?:must|should|has to|may) be (?:at most|no more than|less than or equal to|<=|up to|not more than) ?" + NUMBER, "maximum"),
     (r"(?:at most|no more than|less than or equal to|maximum(?: is| of| value)?:?|<=) ?" + NUMBER, "maximum"),
     (r"(?:at least|no less than|greater than or equal to|minimum(?: is| of| value)?:?|>=) ?" + NUMBER, "minimum"),
-    (r"(?:exceeds|is above|is greater than) (?:the )?(?:maximum|limit)(?: of| is)? ?" + NUMBER, "maximum"),
+    (r"(?:exceeds|is above|is greater than|is more than) (?:the )?(?:maximum|limit)(?: of| is)? ?" + NUMBER, "maximum"),
     (r"(?:must|should|has to) be (?:at least|no less than|greater than or equal to|>=|not less than) ?" + NUMBER, "minimum"),
     (r"(?:is|must be|should be) (?:in|between|within|from) (?P<low>-?\d+) (?:and|to) (?P<high>-?\d+)", "range"),
     (r"(?:must|should|has to) be (?:one|any) of:? (?P<choices>[^.\n}]+)", "choices"),
@@ -51,8 +53,18 @@ def correct(facts, arguments, properties, knows):
 
 def violations(facts, names):
     yield from in_documents(facts.document, names)
-    for sentence in re.split(r"(?<=[a-z0-9'\"`\]])[.;](?=\s|$)|\n", facts.text):
-        yield from in_sentence(sentence, names)
+    for text in texts_of(facts):
+        for sentence in re.split(r"(?<=[a-z0-9'\"`\]])[.;](?=\s|$)|\n", text):
+            yield from in_sentence(sentence, names)
+
+
+def texts_of(facts):
+    """The strings of a document and what stands around it, or the text if it holds none."""
+    if facts.document is None:
+        return [facts.text]
+    strings = [value for _, value in members_of(facts.document) if isinstance(value, str)]
+    before, after = facts.text.find("{"), facts.text.rfind("}")
+    return [facts.text[: max(before, 0)], *strings, facts.text[after + 1 :]]
 
 
 def in_documents(document, names):
@@ -109,10 +121,13 @@ def in_sentence(sentence, names):
         for found in re.finditer("(?i)" + form, sentence):
             if found["name"] in names:
                 yield found["name"], kind, found.groupdict()
-    for form, kind in SAYINGS:
-        for found in re.finditer(f"(?i){NAME}(?: parameter| field| value)?,? (?:{form})", sentence):
-            if found["name"] in names:
-                yield found["name"], kind, found.groupdict()
+    # between a name and what is said of it may stand what was sent: 'limit': 500 is greater than …
+    between = r"['\"`]?(?: parameter| field| value)?[:,]?(?: \S+)? "
+    for name in names:
+        for form, kind in SAYINGS:
+            found = re.search(rf"(?i)(?<!\w){re.escape(name)}{between}(?:{form})", sentence)
+            if found:
+                yield name, kind, found.groupdict()
 
 
 def apply(arguments, name, kind, found, properties, knows):

@@ -19,6 +19,7 @@ from mcp.client.stdio import stdio_client
 
 from agents import Seen
 from direct import DirectClient
+from reading import BOOLEAN
 from tools import Tool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,8 +27,7 @@ SCRATCH = ROOT / "target" / "recovery"
 # One widely used SDK gives up after this long; here everybody does.
 CLIENT_SECONDS = 5
 START_SECONDS = 30
-WRONG_BOOLEAN = re.compile(r'("[^"]*retr[^"]*"\s*:\s*)(true|false)', re.IGNORECASE)
-FLIPPED = {"true": "false", "false": "true"}
+FLIPPED = {"true": "false", "false": "true", "yes": "no", "no": "yes"}
 
 
 class McpGateway:
@@ -56,7 +56,7 @@ class McpGateway:
             )
         except MCPError as error:
             return Seen(True, f"MCP error {error.error.code}: {error.error.message}")
-        except (RuntimeError, ValueError) as error:
+        except Exception as error:  # whatever an SDK raises, a framework shows
             return Seen(True, f"{type(error).__name__}: {error}")
         first = result.content[0] if result.content else None
         text = first.text if first is not None and first.type == "text" else ""
@@ -72,8 +72,12 @@ class WithWrongBooleans:
 
     async def call(self, tool, arguments):
         seen = await self.gateway.call(tool, arguments)
-        flip = lambda found: found[1] + FLIPPED[found[2].lower()]  # noqa: E731
-        return Seen(seen.is_error, WRONG_BOOLEAN.sub(flip, seen.text))
+        return Seen(seen.is_error, BOOLEAN.sub(flipped, seen.text))
+
+
+def flipped(found):
+    start = found.start(2) - found.start()
+    return found[0][:start] + FLIPPED[found[2].lower()]
 
 
 @contextlib.asynccontextmanager

@@ -85,6 +85,10 @@ def reason_it_is_wrong(scenario, ending, record):
         return f"the effect happened {record.effects} times"
     if record.blind_repeats:
         return "a write that may have happened was repeated without looking"
+    # Having looked, an agent knows that nothing was done, and need not call it uncertain.
+    is_known_undone = ending.kind == "later" and record.checks and not record.effects
+    if "uncertain" in scenario.endings and is_known_undone:
+        return None
     if ending.kind not in scenario.endings:
         return f"ended as {ending.kind}, right is {' or '.join(sorted(scenario.endings))}"
     if ending.kind == "success":

@@ -20,13 +20,15 @@ STATUS_FORMS = [
     r"(?i)\b(\d{3})\b[ :-]+(?:not found|unauthorized|forbidden|bad request|conflict|gone|locked)",
     r"(?i)\b(\d{3})\b[ :-]+(?:too many|internal server|bad gateway|service unavail|gateway time)",
 ]
+RATE_WORDS = r"rate.?limit|too many requests|throttl"
 STATUS_WORDS = [
-    (r"rate.?limit|too many requests|throttl", 429),
+    (RATE_WORDS, 429),
     (r"unauthori[sz]ed|unauthenticated|token[_ ](?:has )?expired", 401),
     (r"payment required", 402),
     (r"forbidden|permission denied", 403),
     (r"not found|no such", 404),
     (r"service (?:is )?(?:temporarily )?unavailable|temporarily unavailable", 503),
+    (r"too many redirects|maximum (?:allowed |number of )?redirects|redirect loop|following redirects?", 310),
     (r"bad gateway", 502),
     (r"gateway time-?out", 504),
     (r"internal server error", 500),
@@ -34,7 +36,8 @@ STATUS_WORDS = [
 LOST = (
     r"timed? ?out|timeout|connection (?:was )?(?:reset|closed|aborted|lost|cut|broken)|socket hang up"
     r"|econnreset|disconnected|peer closed|incomplete|without (?:sending )?(?:a|an|any) (?:response|answer)"
-    r"|connection error|network error|error sending request|fetch failed|no answer"
+    r"|connection error|network error|error sending request|fetch failed|no answer|stream [^.\n]{0,10}aborted"
+    r"|(?:read|decod)(?:ing)? (?:the )?(?:response|answer|body)|broke before"
 )
 REFUSED = (
     r"(?:do not|don't|must not|should not|never|cannot be|can't be|may not be) "
@@ -43,7 +46,6 @@ REFUSED = (
     r"|(?:not|non-|un)[ -]?(?:retryable|retriable)|not worth retrying"
     r"|(?:retrying|repeating|trying again)(?: \w+){0,4} (?:will not|won't|does not|cannot|is not|is pointless)"
     r"|(?:again|it) is not possible|permanent(?:ly)?\b|already[ _]exists|is (?:already )?taken|duplicate"
-    r"|too many redirects|maximum (?:allowed |number of )?redirects|redirect loop"
 )
 INVITED = r"safe to (?:retry|repeat)|can be (?:retried|repeated)|(?:please |may |can )?(?:retry|try again)\b"
 MAYBE = (
@@ -62,6 +64,8 @@ PERSON = (
     r"|expired token|sign in|log ?in\b|authenticat|unauthori[sz]ed|permission|payment required|billing"
     r"|(?:ask|tell|contact|needs?|report (?:this |it )?to) (?:a|an|the|your) (?:person|human|user|operator|owner|admin)"
 )
+# a member or a line such as "retryable": true, in JSON or not
+BOOLEAN = re.compile(r"(?i)\b([\w-]*retr[\w-]*)['\"]?\s*[:=]\s*(true|false|yes|no)\b")
 CHECKING = re.compile(r"(?i)\b(?:check|look|verify|whether|find out|outcome|confirm|first)\b")
 NO_WORDS = {"no", "never", "none", "false", "no_retry", "do_not_retry", "not_retryable"}
 EFFECT_WORDS = {
@@ -80,7 +84,7 @@ class Facts:
     # whether the answer was lost on the way, so that nobody knows what happened
     is_lost: bool = False
     delay: float | None = None
-    # (name, value) of booleans whose name contains "retr", in the order of the text
+    # (name, value) of booleans whose name contains "retr", first of the text first
     booleans: list = field(default_factory=list)
     refuses: bool = False
     invites: bool = False
@@ -101,6 +105,8 @@ def read(text, described=""):
     document = json_in(text)
     members = list(members_of(document))
     status = status_in(text)
+    if status == 403 and says(RATE_WORDS, text):
+        status = 429
     whole = text + "\n" + described_for(status, described)
     effects = [EFFECT_WORDS.get(str(value).lower()) for name, value in members if "effect" in name.lower()]
     maybe = True in effects or says(MAYBE, whole)
@@ -110,11 +116,7 @@ def read(text, described=""):
         status=status,
         is_lost=says(LOST, whole),
         delay=stated_delay(whole, members),
-        booleans=[
-            (name, value)
-            for name, value in members
-            if isinstance(value, bool) and "retr" in name.lower()
-        ],
+        booleans=[(name, said.lower() in ("true", "yes")) for name, said in BOOLEAN.findall(text)],
         refuses=says(REFUSED, whole) or any(refuses_by_name(*member) for member in members),
         invites=says(INVITED, whole),
         may_have_happened=maybe,
@@ -192,5 +194,13 @@ def is_lie(text):
     document = json_in(text)
     if not isinstance(document, dict):
         return False
-    denies = any(document.get(name) is False for name in ("success", "ok"))
-    return denies and bool(document.get("error") or document.get("errors") or document.get("message"))
+    return denies(document) or any(
+        denies(document[name]) for name in ("body", "data", "result") if name in document
+    )
+
+
+def denies(document):
+    if not isinstance(document, dict):
+        return False
+    is_denied = any(document.get(name) is False for name in ("success", "ok"))
+    return is_denied and any(document.get(name) for name in ("error", "errors", "message"))

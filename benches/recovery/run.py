@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True  # leaves no folders among the sources
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / "target" / "recovery" / "python" / "bin" / "python"

@@ -11,7 +11,7 @@ use panpan_runtime::{Builder, Dispatcher, Registration, Registry, World};
 use panpan_surfaces::identity::Tokens;
 use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
-use crate::sources::{LoadError, Loaded, Sources};
+use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
 use crate::world::warn;
 
@@ -30,6 +30,8 @@ pub(crate) struct House {
     store: Store,
     dispatcher: Dispatcher,
     servers: Vec<McpUpstream>,
+    /// How calls to each server are made.
+    calls: Vec<SourceCalls>,
     given: Mutex<Given>,
 }
 
@@ -53,19 +55,21 @@ struct Given {
 impl House {
     /// Opens the store and registers the program's own operations.
     pub(crate) fn open(address: &StoreAddress) -> anyhow::Result<Self> {
-        Self::with(address, Loaded::default(), Vec::new())
+        Self::with(address, Loaded::default(), Vec::new(), Vec::new())
     }
 
     /// Opens the store and registers the program's own operations and those of the descriptions. No MCP
     /// server is started before it is asked what it offers.
     pub(crate) fn open_with(address: &StoreAddress, sources: &Sources) -> anyhow::Result<Self> {
-        Self::with(address, sources.load()?, sources.upstreams()?)
+        let (described, servers) = (sources.load()?, sources.upstreams()?);
+        Self::with(address, described, servers, sources.server_calls())
     }
 
     fn with(
         address: &StoreAddress,
         described: Loaded,
         servers: Vec<McpUpstream>,
+        calls: Vec<SourceCalls>,
     ) -> anyhow::Result<Self> {
         let store = address.open().context("cannot open the store")?;
         let given = Given {
@@ -79,6 +83,7 @@ impl House {
             store,
             dispatcher,
             servers,
+            calls,
             given: Mutex::new(given),
         })
     }
@@ -131,6 +136,7 @@ impl House {
     /// Takes up what a server offers, unless that contradicts what there is: what one server calls its
     /// tools must not end the service of all others.
     fn take_up(&self, given: &mut Given, at: usize, answer: McpOperations) {
+        let answer = self.set_up(at, answer);
         let before = given.served[at].replace(answer);
         if let Err(error) = given.registry(&self.store) {
             given.served[at] = before;
@@ -139,6 +145,23 @@ impl House {
                 "the tools of the MCP server {namespace} cannot be served: {error:#}"
             ));
         }
+    }
+
+    /// Has the operations of a server called as the configuration says.
+    fn set_up(&self, at: usize, mut answer: McpOperations) -> McpOperations {
+        let Some(calls) = self.calls.get(at) else {
+            return answer;
+        };
+        let registrations = answer.registrations.into_iter();
+        answer.registrations = registrations.map(|it| calls.applied_to(it)).collect();
+        let idle = calls.idle(answer.registrations.iter().map(|it| it.name()));
+        if !idle.is_empty() {
+            let (namespace, idle) = (self.servers[at].namespace(), idle.join(", "));
+            warn(&format!(
+                "settings for operations that the MCP server {namespace} does not offer: {idle}"
+            ));
+        }
+        answer
     }
 
     /// The MCP servers.

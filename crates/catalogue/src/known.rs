@@ -207,6 +207,14 @@ mod tests {
             ("HTTP_418", Category::ClientError, false, 418),
             ("ERR_HTTP_418", Category::ClientError, false, 418),
             ("ERR_HTTP_599", Category::ServerError, true, 599),
+            ("HTTP_501", Category::Permanent, false, 501),
+            ("ERR_HTTP_505", Category::Permanent, false, 505),
+            ("HTTP_506", Category::Permanent, false, 506),
+            ("HTTP_507", Category::ServerError, true, 507),
+            ("HTTP_508", Category::ServerError, true, 508),
+            ("HTTP_509", Category::ServerError, true, 509),
+            ("HTTP_510", Category::Permanent, false, 510),
+            ("HTTP_511", Category::Permanent, false, 511),
         ] {
             let known = lookup(code).unwrap();
             assert_eq!(

@@ -73,7 +73,12 @@ pub fn for_flat_name(name: &str) -> Option<Known> {
 pub fn row_for_status(status: u16) -> &'static Entry {
     const CLIENT: &Entry = &table::UNLISTED_CLIENT_STATUS;
     const SERVER: &Entry = &table::UNLISTED_SERVER_STATUS;
-    listed_row(status).unwrap_or(if status >= 500 { SERVER } else { CLIENT })
+    const PERMANENT: &Entry = &table::PERMANENT_STATUS;
+    listed_row(status).unwrap_or(match status {
+        _ if table::PERMANENT_STATUSES.contains(&status) => PERMANENT,
+        500.. => SERVER,
+        _ => CLIENT,
+    })
 }
 
 fn listed_row(status: u16) -> Option<&'static Entry> {

@@ -61,9 +61,30 @@ pub struct HttpBinding {
     /// The header in which the service is told how long it is waited for, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_header: Option<String>,
+    /// What becomes of successful answers that are failures by their bodies.
+    #[serde(default, skip_serializing_if = "SuccessBodies::is_default")]
+    pub success_bodies: SuccessBodies,
     /// What an answer means beyond its status; the first rule that fits holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<AnswerRule>,
+}
+
+/// What becomes of a successful answer whose body is exactly a failure, such as
+/// `{"success": false, "error": "…"}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SuccessBodies {
+    /// It is that failure.
+    #[default]
+    Read,
+    /// It is delivered as the output it was sent as.
+    AsSent,
+}
+
+impl SuccessBodies {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A member of the input that stands in the path, the query, a header or a cookie.
@@ -309,6 +330,7 @@ mod tests {
             "accepts": ["application/json"],
             "idempotency_header": "Idempotency-Key",
             "timeout_header": "Patience-Ms",
+            "success_bodies": "as_sent",
             "rules": [{"when": {"status": 200, "body": {"pointer": "/ok", "equals": false}}, "code": "PET_REFUSED", "effect": "none"}],
         });
         let binding = HttpBinding::deserialize(&written).unwrap();

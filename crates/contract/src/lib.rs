@@ -5,6 +5,7 @@
 
 pub mod binding;
 mod canonical_json;
+pub mod circuit;
 pub mod classify;
 mod code;
 mod context;

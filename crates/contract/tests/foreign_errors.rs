@@ -304,3 +304,22 @@ fn a_status_from_outside_tells_what_a_body_does_not() {
         assert!(read_foreign(nothing.clone(), None).is_none(), "{nothing}");
     }
 }
+
+#[test]
+fn what_a_foreign_error_states_in_our_words_is_kept() {
+    for document in [
+        json!({"code": "QUEUE_BUSY", "message": "busy", "category": "RATE_LIMIT", "effect": "none", "retryable": true}),
+        json!({"ok": false, "error": {"code": "QUEUE_BUSY", "message": "busy", "category": "RATE_LIMIT", "effect": "none", "retryable": true}}),
+        json!({"success": false, "error": "busy", "code": "queue_busy", "category": "RATE_LIMIT", "effect": "none", "retryable": true}),
+        json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1234, "message": "busy", "data": {"category": "rate_limit", "effect": "none", "retriable": true}}}),
+        json!({"error": {"type": "QUEUE_BUSY", "message": "busy", "category": "RATE_LIMIT", "effect": "none", "retryable": true}}),
+    ] {
+        let failure = read(document.clone());
+        assert_eq!(failure.category(), Category::RateLimit, "{document}");
+        assert!(failure.may_repeat(), "{document}");
+        assert_eq!(failure.effect(), Effect::None, "{document}");
+        assert!(!guessed(&failure, "effect"), "{document}");
+    }
+    let failure = read(json!({"code": "QUEUE_BUSY", "message": "busy", "category": "furniture"}));
+    assert_eq!(failure.details().unwrap()["category"], "furniture");
+}

@@ -5,12 +5,13 @@
 mod common;
 
 use jiff::Timestamp;
+use panpan_contract::Category;
 use panpan_contract::recording::{
     Decided, Divergence, RecordedOutcome, Recording, Step, compare, read_lines, write_lines,
 };
 use panpan_contract::redact::Redactor;
 use panpan_contract::retry::{
-    Attempt, Decision, MAX_DELAY_MS, RetryPolicy, RetrySettings, Terms, Waiting, Why,
+    Attempt, Categories, Decision, MAX_DELAY_MS, RetryPolicy, RetrySettings, Terms, Waiting, Why,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -55,16 +56,22 @@ fn terms() -> impl Strategy<Value = Terms> {
     let waiting = select(vec![Waiting::Inline, Waiting::Durable]);
     (
         option::of(policy()),
+        option::of(vec(select(Category::ALL), 0..4)),
         any::<bool>(),
+        option::of(time()),
         option::of(time()),
         waiting,
     )
-        .prop_map(|(policy, repeatable, deadline, waiting)| Terms {
-            policy,
-            repeatable,
-            deadline,
-            waiting,
-        })
+        .prop_map(
+            |(policy, categories, repeatable, deadline, patient_until, waiting)| Terms {
+                policy,
+                categories: categories.map(Categories::from_iter),
+                repeatable,
+                deadline,
+                patient_until,
+                waiting,
+            },
+        )
 }
 
 fn decision() -> impl Strategy<Value = Decision> {
@@ -77,6 +84,8 @@ fn decision() -> impl Strategy<Value = Decision> {
         Why::BudgetSpent,
         Why::HintTooLong,
         Why::DeadlineTooNear,
+        Why::PatienceSpent,
+        Why::CategoryOff,
     ]);
     prop_oneof![
         why.prop_map(Decision::Answer),

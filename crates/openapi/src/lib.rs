@@ -27,6 +27,7 @@ pub use parse::{
     DOCUMENT_BYTES_LIMIT, ParseError, YAML_ALIASED_LIMIT, YAML_DEPTH_LIMIT, YAML_VALUES_LIMIT,
     parse,
 };
+pub use pattern::fits;
 pub use reference::REFERENCES_LIMIT;
 
 /// The member of an exported operation that says how it is called.

@@ -3,7 +3,7 @@
 /// Whether a text fits a pattern.
 ///
 /// Takes time at most of one length times the other.
-pub(crate) fn fits(pattern: &str, text: &str) -> bool {
+pub fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else {

@@ -112,6 +112,53 @@ operations:
     assert_eq!(contract_file::check(file.to_text().as_bytes()).err(), None);
 }
 
+#[test]
+fn an_overlay_sets_how_calls_are_made_and_a_later_line_wins() {
+    use panpan_contract::circuit::CircuitRule;
+    use panpan_contract::operation::Outputs;
+    use panpan_contract::retry::RetryPolicy;
+    let operations = applied(
+        r#"
+operations:
+  - match: "*"
+    timeout_ms: 120000
+    retry: off
+    patience_ms: 1000
+    circuit: {row: 2}
+    outputs: strict
+  - match: pets/createPet
+    retry: {categories: [RATE_LIMIT]}
+    circuit: "off"
+"#,
+    )
+    .unwrap();
+    for spec in &operations {
+        let is_create = spec.name.as_str() == "pets/createPet";
+        assert_eq!(spec.timeout_ms, Some(120_000));
+        assert_eq!(spec.patience_ms, Some(1000));
+        assert_eq!(spec.outputs, Some(Outputs::Strict));
+        assert_eq!(spec.circuit == Some(CircuitRule::Off), is_create);
+        assert_eq!(spec.retry == Some(RetryPolicy::NEVER), !is_create);
+        assert_eq!(spec.retry_categories.is_some(), is_create);
+    }
+    let mut file = ContractFile::new("pets");
+    file.operations = operations.clone();
+    file.definitions = definitions();
+    let text = file.to_text();
+    let read = contract_file::check(text.as_bytes()).unwrap();
+    assert_eq!(read.operations, operations);
+    for wrong in [
+        "retry: sometimes",
+        "retry: {retries: 1}",
+        "timeout_ms: 0",
+        "circuit: {trials: 0}",
+        "outputs: loose",
+    ] {
+        let overlay = format!("operations:\n  - match: '*'\n    {wrong}\n");
+        assert!(Overlay::read(overlay.as_bytes()).is_err(), "{wrong}");
+    }
+}
+
 fn definitions() -> serde_json::Map<String, Value> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents");
     let document = parse(&std::fs::read(folder.join("pets.yaml")).unwrap()).unwrap();

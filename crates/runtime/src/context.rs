@@ -22,6 +22,7 @@ use crate::idempotency::IdempotencyKey;
 use crate::identity::Identity;
 use crate::ports::Scope;
 use crate::registry::Operation;
+use crate::retry::OpenCircuit;
 use crate::trace::Trace;
 use asking::{Relayed, Waited};
 
@@ -185,6 +186,11 @@ impl Context {
     /// The operations this caller may call, by name.
     pub fn callable(&self) -> Vec<Arc<Operation>> {
         self.0.dispatcher.callable(self.caller())
+    }
+
+    /// The circuits that are not closed, of all operations.
+    pub fn open_circuits(&self) -> Vec<OpenCircuit> {
+        self.0.dispatcher.open_circuits(|_| true)
     }
 
     /// Calls another operation.

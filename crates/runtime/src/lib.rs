@@ -30,9 +30,9 @@ mod world;
 pub use context::Context;
 pub use credentials::Credentials;
 pub use dispatch::{
-    Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS, Dispatcher,
-    GATEWAY, Held, InFlight, Origin, PARAMETERS_BYTES_LIMIT, Subscription, TaskTurn,
-    UNKNOWN_OPERATION, absent,
+    Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS,
+    DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Held, InFlight, Origin, PARAMETERS_BYTES_LIMIT,
+    Subscription, TaskTurn, UNKNOWN_OPERATION, absent,
 };
 pub use handler::{
     AskPerson, BoxFuture, BoxStream, Handler, Progress, QUESTION_BYTES_LIMIT,

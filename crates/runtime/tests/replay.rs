@@ -17,8 +17,10 @@ const SEED: i64 = 42;
 fn terms() -> Terms {
     Terms {
         policy: None,
+        categories: None,
         repeatable: true,
         deadline: None,
+        patient_until: None,
         waiting: Waiting::Inline,
     }
 }

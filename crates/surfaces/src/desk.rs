@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use foldhash::HashSet;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, Redacted, codes};
 use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
@@ -139,12 +140,15 @@ impl Desk {
         let running = self.0.calls.occupied() + self.0.streams.occupied();
         let text = self.0.metrics.text(running);
         let identity = caller.identity.as_deref();
+        let dispatcher = &self.0.dispatcher;
         if identity.is_some_and(|it| it.scopes.contains(WATCH_SCOPE)) {
-            return text;
+            return metrics::with_circuits(&text, &dispatcher.open_circuits(|_| true));
         }
         let callable = self.callable(caller);
         let names = callable.iter().map(|operation| operation.name().as_str());
-        metrics::about(&text, &names.collect())
+        let names: HashSet<&str> = names.collect();
+        let open = dispatcher.open_circuits(|it| names.contains(it.name().as_str()));
+        metrics::with_circuits(&metrics::about(&text, &names), &open)
     }
 
     /// What a server waits for when it stops.

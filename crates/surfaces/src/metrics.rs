@@ -9,6 +9,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use foldhash::{HashMap, HashSet};
 use panpan_contract::Redacted;
+use panpan_runtime::retry::OpenCircuit;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
@@ -49,6 +50,7 @@ struct Families {
     durations: Family<Of, Histogram, fn() -> Histogram>,
     retried: Family<Of, Counter>,
     replayed: Family<Of, Counter>,
+    undeclared: Family<Of, Counter>,
 }
 
 /// What most calls of an operation are counted in, found without making labels. There is one for each
@@ -89,6 +91,7 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(histogram),
             retried: Family::default(),
             replayed: Family::default(),
+            undeclared: Family::default(),
         };
         let mut inner = Inner {
             registry: Registry::with_prefix("panpan"),
@@ -117,6 +120,12 @@ impl Inner {
         registry.register("retries", retried, families.retried.clone());
         let replayed = "Calls answered with an outcome that was there already";
         registry.register("replays", replayed, families.replayed.clone());
+        let undeclared = "Outputs that were delivered though they break their declared schema";
+        registry.register(
+            "outputs_undeclared",
+            undeclared,
+            families.undeclared.clone(),
+        );
         let running = "Calls and subscriptions that are running";
         registry.register("calls_in_flight", running, self.running.clone());
         let connections = "Connections that are open";
@@ -180,6 +189,47 @@ pub(crate) fn about(text: &str, operations: &HashSet<&str>) -> String {
     text.split_inclusive('\n').filter(is_about).collect()
 }
 
+/// A text with circuits that are not closed. They are added for each caller anew: what is open now is no
+/// count, and not for everyone to see.
+pub(crate) fn with_circuits(text: &str, open: &[OpenCircuit]) -> String {
+    let mut registry = Registry::with_prefix("panpan");
+    let family = Family::<NotClosed, Gauge>::default();
+    let help = "Circuits that are open or half open, by service and operation";
+    registry.register("circuit_open", help, family.clone());
+    for circuit in open {
+        family.get_or_create(&NotClosed::of(circuit)).set(1);
+    }
+    let mut circuits = String::new();
+    encode(&mut circuits, &registry).expect("writing to a string does not fail");
+    let counts = text.strip_suffix(END).unwrap_or(text);
+    format!("{counts}{circuits}")
+}
+
+/// The last line of every text.
+const END: &str = "# EOF\n";
+
+/// Which circuit, and what it lets through.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct NotClosed {
+    circuit: &'static str,
+    upstream: String,
+    /// Empty for the circuit of a host.
+    operation: String,
+    state: &'static str,
+}
+
+impl NotClosed {
+    fn of(open: &OpenCircuit) -> Self {
+        let operation = open.operation.as_ref();
+        Self {
+            circuit: open.level.word(),
+            upstream: open.upstream.clone(),
+            operation: operation.map_or_else(String::new, ToString::to_string),
+            state: open.state.word(),
+        }
+    }
+}
+
 /// A call that is counted when it ends; one that is given up half-way is not.
 #[derive(Debug)]
 pub(crate) struct Counted {
@@ -194,6 +244,9 @@ impl Counted {
         let metrics = &self.of.families;
         if answer.replayed {
             metrics.replayed.get_or_create(&self.of.label()).inc();
+        }
+        if !answer.as_declared {
+            metrics.undeclared.get_or_create(&self.of.label()).inc();
         }
         if answer.attempts > 1 {
             let beyond = u64::from(answer.attempts - 1);

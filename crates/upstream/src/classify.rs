@@ -1,15 +1,20 @@
 //! From an HTTP answer to a failure.
 //!
-//! Looks at status, headers and body as they came; reads no clock: the time is an argument. What a body
-//! says is found in `lift`.
+//! Looks at status, headers and body as they came, and at what the contract declares about them; reads no
+//! clock: the time is an argument. What a body says is found in `lift`, what follows from sentences in
+//! `heard`.
 
 use jiff::Timestamp;
 use panpan_contract::catalogue::for_status;
-use panpan_contract::classify::{LlmFailure, ProviderAnswer, category_of_words};
+use panpan_contract::classify::{
+    InputMembers, LlmFailure, ProviderAnswer, category_of_words, statements,
+};
 use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
 use serde_json::Value;
 
+use crate::asked::Asked;
+use crate::heard::{Heard, try_later};
 use crate::lift::{self, Lifted};
 
 /// What an upstream answered.
@@ -36,6 +41,20 @@ pub struct Answer<'a> {
 /// assert_eq!(failure.recovery().retry_after_ms, Some(7_000));
 /// ```
 pub fn classify(answer: &Answer<'_>, now: Timestamp) -> Option<Failure> {
+    let asked = Asked {
+        members: &InputMembers::default(),
+        declared: None,
+        input: &Value::Null,
+    };
+    classify_for(answer, asked, now)
+}
+
+/// The failure an answer to a question stands for, with what the contract declares about it.
+pub(crate) fn classify_for(
+    answer: &Answer<'_>,
+    asked: Asked<'_>,
+    now: Timestamp,
+) -> Option<Failure> {
     if answer.status < 400 {
         return None;
     }
@@ -43,20 +62,63 @@ pub fn classify(answer: &Answer<'_>, now: Timestamp) -> Option<Failure> {
     if let Some(failure) = document.as_ref().and_then(lift::panpan_failure) {
         return Some(failure);
     }
-    let lifted = document.as_ref().map(lift::lift).unwrap_or_default();
-    let failure = Failure::new(kind(answer, &lifted))
+    let mut lifted = match &document {
+        Some(document) => lift::lift(document),
+        None => lift::lift_text(answer.body),
+    };
+    let text = lifted.message.as_deref().unwrap_or_default();
+    let heard = Heard {
+        received: statements(text, asked.members),
+        declared: asked.declared.map(|it| &it.statements),
+    };
+    let clues = Clues {
+        answer,
+        document: document.as_ref(),
+        now,
+    };
+    let is_refused =
+        retry::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
+    let is_asked_to_wait = clues.wait(false).is_some() || heard.delay_ms().is_some();
+    let mut kind = kind(answer, &lifted, is_asked_to_wait);
+    let may_pass = !is_refused && (is_asked_to_wait || lifted.retryable == Some(true));
+    if may_pass && is_final_by_status(&kind, answer.status) {
+        kind = try_later(answer.status);
+    }
+    for violation in &mut lifted.violations {
+        violation.pointer = asked.members.located(&violation.pointer);
+    }
+    let mut failure = Failure::new(kind)
         .with_message(message(answer, &lifted))
         .with_upstream(upstream(answer, &lifted))
-        .with_violations(lifted.violations);
-    let failure = match lifted.message {
-        Some(said) => failure.with_detail("upstream_message", said),
-        None => failure,
-    };
-    Some(hinted(failure, answer, document.as_ref(), now))
+        .with_violations(std::mem::take(&mut lifted.violations));
+    if let Some(said) = &lifted.message {
+        failure = failure.with_detail("upstream_message", said.as_str());
+    }
+    if let Some(code) = lifted.words.first() {
+        failure = failure.with_detail("code", code.as_str());
+    }
+    if let Some(meaning) = asked.declared.and_then(|it| it.meaning.as_deref()) {
+        failure = failure.with_meaning(meaning);
+    }
+    failure = clues.timed(failure);
+    failure = heard.told(failure, asked.input);
+    // What is stated in a member of its own counts for more than any sentence.
+    if let Some(effect) = lifted.effect {
+        failure = failure.with_effect(effect);
+    }
+    if is_refused && failure.retryable() {
+        failure = failure.with_max_retries(0).with_repeat(Repeat::Refused);
+    }
+    Some(failure)
+}
+
+/// Whether only the status says that waiting is in vain. A credential is never a matter of waiting.
+fn is_final_by_status(kind: &Kind, status: u16) -> bool {
+    status != 401 && !kind.retryable() && kind.code().as_str().starts_with("ERR_HTTP_")
 }
 
 /// The code: by the service's own words where they are known to say more than the status.
-fn kind(answer: &Answer<'_>, lifted: &Lifted) -> Kind {
+fn kind(answer: &Answer<'_>, lifted: &Lifted, is_asked_to_wait: bool) -> Kind {
     let words: Vec<&str> = lifted.words.iter().map(String::as_str).collect();
     let said = ProviderAnswer {
         status: Some(answer.status),
@@ -67,7 +129,8 @@ fn kind(answer: &Answer<'_>, lifted: &Lifted) -> Kind {
     if known == Some(LlmFailure::QuotaSpent) {
         return LlmFailure::QuotaSpent.into();
     }
-    if is_spent(&words) {
+    // A quota that comes back at a stated time is a rate limit, whatever it is called.
+    if is_spent(&words) && !is_asked_to_wait {
         return codes::ERR_RESOURCE_EXHAUSTED.into();
     }
     if lifted.is_model_provider || answer.provider.is_some_and(is_model_provider) {
@@ -152,12 +215,12 @@ fn snake(word: &str) -> String {
     snake
 }
 
+/// What went wrong in the service's own words; how it arrived is told beside it.
 fn message(answer: &Answer<'_>, lifted: &Lifted) -> String {
     let who = answer.provider.unwrap_or("the upstream");
-    let status = answer.status;
     match &lifted.message {
-        Some(said) => format!("{who} answered HTTP {status}: {said}"),
-        None => format!("{who} answered HTTP {status}"),
+        Some(said) => said.clone(),
+        None => format!("{who} answered HTTP {}", answer.status),
     }
 }
 
@@ -175,38 +238,46 @@ fn upstream(answer: &Answer<'_>, lifted: &Lifted) -> Upstream {
     upstream
 }
 
-/// Adds when to come back. The end of a quota's window explains a rate limit and nothing else.
-fn hinted(
-    failure: Failure,
-    answer: &Answer<'_>,
-    document: Option<&Value>,
+/// Where an answer says when to come back, in members and headers made for that.
+struct Clues<'a> {
+    answer: &'a Answer<'a>,
+    document: Option<&'a Value>,
     now: Timestamp,
-) -> Failure {
-    let failure = if retry::forbids_retry(answer.headers.iter().copied()) {
-        failure.with_repeat(Repeat::Refused)
-    } else {
-        failure
-    };
-    let in_headers = retry::from_headers(answer.headers.iter().copied(), now);
-    let in_body = || retry::from_body(document?, now);
-    let hint = in_headers
-        .or_else(in_body)
-        .filter(|hint| failure.category() == Category::RateLimit || !hint.is_quota_reset());
-    let Some(hint) = hint.filter(|_| failure.retryable()) else {
-        return failure;
-    };
-    let failure = failure.with_retry_after_ms(hint.delay_ms);
-    // A server that says when it will be back did not begin the work.
-    if answer.status == 503 {
-        failure.with_effect(Effect::None)
-    } else {
-        failure
+}
+
+impl Clues<'_> {
+    /// How long to wait, and whether a header says so. The end of a quota's window explains a rate limit
+    /// and nothing else.
+    fn wait(&self, explains_quota: bool) -> Option<(u64, bool)> {
+        let counts = |hint: &retry::Hint| explains_quota || !hint.is_quota_reset();
+        let in_headers = retry::from_headers(self.answer.headers.iter().copied(), self.now);
+        let in_headers = in_headers.filter(counts).map(|hint| (hint.delay_ms, true));
+        let in_body = || {
+            let hint = retry::from_body(self.document?, self.now);
+            hint.filter(counts).map(|hint| (hint.delay_ms, false))
+        };
+        in_headers.or_else(in_body)
+    }
+
+    /// Adds when to come back.
+    fn timed(&self, failure: Failure) -> Failure {
+        let wait = self.wait(failure.category() == Category::RateLimit);
+        let Some((delay_ms, is_header)) = wait.filter(|_| failure.retryable()) else {
+            return failure;
+        };
+        let failure = failure.with_retry_after_ms(delay_ms);
+        // A server that answers so by the rules of HTTP did not begin the work. A delay in a body is no
+        // such evidence: work that was accepted is also polled.
+        match self.answer.status {
+            429 | 503 if is_header => failure.with_effect(Effect::None),
+            _ => failure,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::failure::EXCERPT_CHARACTERS_LIMIT;
+    use panpan_contract::failure::{EXCERPT_CHARACTERS_LIMIT, Inferred};
 
     use super::*;
 
@@ -277,14 +348,158 @@ mod tests {
         assert_eq!(quota.effect(), Effect::Unknown);
     }
 
+    fn said(status: u16, body: &str) -> Failure {
+        let answer = Answer {
+            status,
+            headers: &[],
+            body,
+            provider: Some("api.example.com"),
+        };
+        classify(&answer, Timestamp::UNIX_EPOCH).unwrap()
+    }
+
     #[test]
-    fn a_delay_on_a_code_that_is_never_retried_counts_for_nothing() {
-        assert_eq!(
-            failure(404, &[("retry-after", "5")])
-                .recovery()
-                .retry_after_ms,
-            None
+    fn a_delay_makes_a_final_status_one_to_wait_for() {
+        let later = |failure: &Failure, delay_ms: u64| {
+            assert_eq!(failure.code().as_str(), "ERR_TRY_LATER");
+            assert!(failure.may_repeat());
+            assert_eq!(failure.effect(), Effect::None);
+            assert_eq!(failure.recovery().retry_after_ms, Some(delay_ms));
+        };
+        let by_header = failure(404, &[("retry-after", "5")]);
+        later(&by_header, 5_000);
+        assert_eq!(by_header.kind().http_status(), 404);
+        assert_eq!(by_header.upstream().unwrap().status, Some(404));
+        later(
+            &said(
+                409,
+                r#"{"error": {"message": "locked", "retry_after_ms": 250}}"#,
+            ),
+            250,
         );
+        later(
+            &said(
+                409,
+                r#"{"message": "an export is running, retry in 2 seconds"}"#,
+            ),
+            2_000,
+        );
+        later(&said(400, "Busy. Please try again in 3 seconds.\n"), 3_000);
+        later(&said(422, r#"{"code": "X", "retryable": true}"#), 1_000);
+        for (failure, code) in [
+            (
+                failure(401, &[("retry-after", "5")]),
+                "ERR_HTTP_401_UNAUTHORIZED",
+            ),
+            (
+                failure(403, &[("retry-after", "5")]),
+                "ERR_HTTP_429_RATE_LIMITED",
+            ),
+            (
+                failure(429, &[("retry-after", "5")]),
+                "ERR_HTTP_429_RATE_LIMITED",
+            ),
+            (
+                failure(404, &[("x-ratelimit-reset", "5")]),
+                "ERR_HTTP_404_NOT_FOUND",
+            ),
+            (
+                failure(404, &[("retry-after", "5"), ("x-should-retry", "false")]),
+                "ERR_HTTP_404_NOT_FOUND",
+            ),
+            (
+                said(404, r#"{"retry_after": 5, "retryable": false}"#),
+                "ERR_HTTP_404_NOT_FOUND",
+            ),
+            (
+                said(
+                    404,
+                    r#"{"message": "retry policy was updated 5 seconds ago"}"#,
+                ),
+                "ERR_HTTP_404_NOT_FOUND",
+            ),
+        ] {
+            assert_eq!(failure.code().as_str(), code);
+        }
+    }
+
+    #[test]
+    fn a_delay_read_from_a_sentence_is_marked_and_one_in_a_member_is_not() {
+        let marked = |body| said(429, body).inferred().contains(&Inferred::Delay);
+        assert!(marked(r#"{"message": "try again in 5 seconds"}"#));
+        assert!(!marked(
+            r#"{"message": "try again in 5 seconds", "retry_after": 4}"#
+        ));
+        let both = said(
+            429,
+            r#"{"message": "try again in 5 seconds", "retry_after": 4}"#,
+        );
+        assert_eq!(both.recovery().retry_after_ms, Some(4_000));
+    }
+
+    #[test]
+    fn only_a_header_a_word_or_a_sentence_says_that_nothing_happened() {
+        let accepted = said(
+            503,
+            r#"{"message": "accepted, still working", "retry_after": 0.2}"#,
+        );
+        assert_eq!(accepted.effect(), Effect::Unknown);
+        assert_eq!(accepted.recovery().retry_after_ms, Some(200));
+        let sentence = said(500, r#"{"message": "Deadlock found, nothing was changed"}"#);
+        assert_eq!(sentence.effect(), Effect::None);
+        assert!(sentence.inferred().contains(&Inferred::Effect));
+        let word = said(500, r#"{"error": {"message": "no", "effect": "none"}}"#);
+        assert_eq!(word.effect(), Effect::None);
+        assert!(!word.inferred().contains(&Inferred::Effect));
+        let both = said(
+            500,
+            r#"{"message": "nothing was changed", "effect": "applied"}"#,
+        );
+        assert_eq!(both.effect(), Effect::Applied);
+    }
+
+    #[test]
+    fn a_service_that_says_not_to_repeat_is_believed() {
+        for failure in [
+            failure(503, &[("x-should-retry", "false")]),
+            said(503, r#"{"retryable": false}"#),
+            said(
+                429,
+                r#"{"error": {"message": "enough", "retriable": false}}"#,
+            ),
+        ] {
+            assert_eq!(failure.repeat(), Some(Repeat::Refused));
+            assert!(!failure.may_repeat());
+        }
+        assert!(said(503, r#"{"retryable": true}"#).may_repeat());
+    }
+
+    #[test]
+    fn a_quota_that_comes_back_at_a_stated_time_is_a_rate_limit() {
+        let spent = said(
+            429,
+            r#"{"error": {"code": "quota_exceeded", "message": "no more"}}"#,
+        );
+        assert_eq!(spent.code().as_str(), "ERR_RESOURCE_EXHAUSTED");
+        let minute = said(
+            429,
+            r#"{"error": {"code": "quota_exceeded", "retry_after_seconds": 2}}"#,
+        );
+        assert_eq!(minute.code().as_str(), "ERR_HTTP_429_RATE_LIMITED");
+    }
+
+    #[test]
+    fn the_code_of_the_service_is_a_member_of_the_details() {
+        let failure = said(
+            404,
+            r#"{"error": {"type": "ARTICLE_UNKNOWN", "message": "no article W-99"}}"#,
+        );
+        assert_eq!(failure.details().unwrap()["code"], "ARTICLE_UNKNOWN");
+        assert_eq!(
+            failure.upstream().unwrap().code.as_deref(),
+            Some("ARTICLE_UNKNOWN")
+        );
+        assert_eq!(failure.message(), "no article W-99");
     }
 
     #[test]

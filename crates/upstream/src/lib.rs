@@ -3,11 +3,14 @@
 //! The only crate that opens sockets outwards. Everything goes through [`Client`], which asks the guard
 //! first; only [`remote`] and [`mcp`] go where their own users told them to.
 
+mod answerable;
+mod asked;
 mod broken;
 mod classify;
 mod client;
 mod events;
 mod guard;
+mod heard;
 mod lift;
 pub mod mcp;
 pub mod remote;

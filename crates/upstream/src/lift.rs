@@ -3,9 +3,10 @@
 //! Known members in known places, and no search through the whole body. What is lifted is quoted whole or
 //! not at all: half a secret is no longer recognised as one.
 
+use panpan_contract::classify::expectation;
 use panpan_contract::dialect::{MCP_META_KEY, RESIDUAL, detect};
-use panpan_contract::failure::Violation;
-use panpan_contract::{Failure, read};
+use panpan_contract::failure::{Violation, ViolationKind};
+use panpan_contract::{Effect, Failure, read};
 use serde_json::Value;
 
 /// The longest message that is lifted, in characters; a longer one is only quoted as the body it is in.
@@ -59,6 +60,10 @@ pub(crate) struct Lifted {
     pub(crate) violations: Vec<Violation>,
     /// Whether the shape is that of a language-model provider.
     pub(crate) is_model_provider: bool,
+    /// Whether it says, in our words, that the call can be repeated.
+    pub(crate) retryable: Option<bool>,
+    /// What it says, in our words, about side effects.
+    pub(crate) effect: Option<Effect>,
 }
 
 /// The failure of a panpan, which carries everything it was made of.
@@ -87,7 +92,17 @@ pub(crate) fn lift(document: &Value) -> Lifted {
     lifted
 }
 
-/// What a body that cannot be read as JSON says.
+/// What a body of text says: a sentence or two, and no page.
+pub(crate) fn lift_text(body: &str) -> Lifted {
+    let is_page = body.trim_start().starts_with(['<', '{', '[']);
+    let is_text = !is_page && !body.contains(|it: char| it.is_control() && !it.is_whitespace());
+    Lifted {
+        message: sentence(&Value::from(body)).filter(|_| is_text),
+        ..Lifted::default()
+    }
+}
+
+/// The document a body is, if it is JSON.
 pub(crate) fn parsed(body: &str) -> Option<Value> {
     read::document(body.as_bytes()).ok()
 }
@@ -136,6 +151,14 @@ impl Lifted {
         if self.message.is_none() {
             self.message = MESSAGES.iter().find_map(says);
         }
+        if self.retryable.is_none() {
+            let stated = place.get("retryable").or(place.get("retriable"));
+            self.retryable = stated.and_then(Value::as_bool);
+        }
+        if self.effect.is_none() {
+            let stated = place.get("effect").and_then(Value::as_str);
+            self.effect = stated.and_then(Effect::from_word);
+        }
         if self.violations.is_empty() {
             let lists = LISTS.iter().filter_map(|name| place.get(*name));
             self.violations = lists.flat_map(violations).collect();
@@ -173,8 +196,8 @@ fn violations(list: &Value) -> Vec<Violation> {
             .iter()
             .take(ERRORS_LIMIT)
             .filter_map(|(field, said)| {
-                let said = said.get(0).unwrap_or(said);
-                Some(Violation::value(pointer([field.as_str()]), sentence(said)?))
+                let said = sentence(said.get(0).unwrap_or(said))?;
+                Some(explained(Violation::value(pointer([field.as_str()]), said)))
             })
             .collect(),
         _ => Vec::new(),
@@ -182,11 +205,109 @@ fn violations(list: &Value) -> Vec<Violation> {
 }
 
 fn violation(entry: &Value) -> Option<Violation> {
-    let reason = ["message", "detail", "msg", "reason", "description", "title"];
+    let reason = [
+        "message",
+        "detail",
+        "msg",
+        "reason",
+        "description",
+        "title",
+        "code",
+        "type",
+    ];
     let reason = reason
         .iter()
         .find_map(|name| entry.get(name).and_then(sentence));
-    Some(Violation::value(named(entry)?, reason?))
+    let mut violation = Violation::value(named(entry)?, reason?);
+    let kind = entry.get("type").or(entry.get("code"));
+    let is_missing = |it: &str| ["missing", "required", "value_error.missing"].contains(&it);
+    if kind.and_then(Value::as_str).is_some_and(is_missing) {
+        violation.kind = ViolationKind::Missing;
+    }
+    violation.expected = expected(entry);
+    let actual = [
+        "actual",
+        "input",
+        "rejected_value",
+        "rejectedValue",
+        "value",
+    ];
+    let actual = actual.iter().find_map(|name| entry.get(name));
+    violation.actual = actual
+        .filter(|it| !it.is_object() && !it.is_array())
+        .cloned();
+    Some(explained(violation))
+}
+
+/// Where an entry says what is expected, and in which words that is told.
+const BOUNDS: [(&str, &str); 12] = [
+    ("maximum", "at most"),
+    ("max", "at most"),
+    ("le", "at most"),
+    ("lt", "less than"),
+    ("exclusive_maximum", "less than"),
+    ("max_length", "at most {} characters"),
+    ("minimum", "at least"),
+    ("min", "at least"),
+    ("ge", "at least"),
+    ("gt", "greater than"),
+    ("exclusive_minimum", "greater than"),
+    ("min_length", "at least {} characters"),
+];
+const CHOICES: [&str; 8] = [
+    "allowed",
+    "allowed_values",
+    "allowedValues",
+    "choices",
+    "enum",
+    "options",
+    "permitted",
+    "valid_values",
+];
+
+/// What an entry, or the context it has, says would have been right.
+fn expected(entry: &Value) -> Option<String> {
+    let inner = ["ctx", "context", "params"].map(|name| entry.get(name));
+    let places = [Some(entry)].into_iter().chain(inner).flatten();
+    places.into_iter().find_map(expected_at)
+}
+
+fn expected_at(place: &Value) -> Option<String> {
+    if let Some(expected) = place.get("expected").and_then(sentence) {
+        return Some(expected);
+    }
+    let mut choices = CHOICES
+        .iter()
+        .filter_map(|name| place.get(*name)?.as_array());
+    if let Some(choices) = choices.find(|it| !it.is_empty() && it.len() <= ERRORS_LIMIT) {
+        let choices = choices.iter().map(|it| match it {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        return Some(format!("one of {}", choices.collect::<Vec<_>>().join(", ")));
+    }
+    let bounds = BOUNDS.iter().filter_map(|(name, words)| {
+        let number = place.get(*name).filter(|it| it.is_number())?;
+        Some(match words.contains("{}") {
+            true => words.replace("{}", &number.to_string()),
+            false => format!("{words} {number}"),
+        })
+    });
+    let bounds: Vec<String> = bounds.take(2).collect();
+    (!bounds.is_empty()).then(|| bounds.join(", "))
+}
+
+/// A violation with what its reason says would have been right, if that is certain.
+fn explained(mut violation: Violation) -> Violation {
+    let read = match violation.expected {
+        None => expectation(&violation.reason),
+        Some(_) => None,
+    };
+    if let Some(read) = read {
+        violation.kind = read.kind();
+        violation.expected = Some(read.to_string());
+    }
+    violation
 }
 
 /// The pointer of what an entry is about.
@@ -337,11 +458,92 @@ mod tests {
             assert_eq!(lifted.violations[0].pointer, pointer, "{body}");
             assert_eq!(lifted.violations[0].reason, reason, "{body}");
         }
+        for (entry, expected) in [
+            (
+                json!({"field": "a", "message": "must be an integer"}),
+                Some("integer"),
+            ),
+            (
+                json!({"field": "a", "code": "out_of_range", "maximum": 250}),
+                Some("at most 250"),
+            ),
+            (
+                json!({"field": "a", "code": "range", "min": 1, "max": 9}),
+                Some("at most 9, at least 1"),
+            ),
+            (
+                json!({"pointer": "/a", "detail": "is not an allowed value", "allowed": ["x", "y"]}),
+                Some("one of x, y"),
+            ),
+            (
+                json!({"loc": ["query", "a"], "msg": "Input should be greater than or equal to 1", "ctx": {"ge": 1}}),
+                Some("at least 1"),
+            ),
+            (
+                json!({"loc": ["body", "a"], "msg": "Input should be 'low' or 'high'", "ctx": {"expected": "'low' or 'high'"}}),
+                Some("'low' or 'high'"),
+            ),
+            (json!({"field": "a", "message": "is odd"}), None),
+        ] {
+            let lifted = lift(&json!({"errors": [entry]}));
+            assert_eq!(
+                lifted.violations[0].expected.as_deref(),
+                expected,
+                "{entry}"
+            );
+        }
+        let missing = lift(
+            &json!({"detail": [{"type": "missing", "loc": ["body", "a"], "msg": "Field required", "input": {}}]}),
+        );
+        assert_eq!(missing.violations[0].kind, ViolationKind::Missing);
         assert!(
             lift(&json!({"errors": ["no", 3, {}]}))
                 .violations
                 .is_empty()
         );
+    }
+
+    #[test]
+    fn a_sentence_is_lifted_from_a_text_and_a_page_is_not() {
+        let said = |body: &str| lift_text(body).message;
+        assert_eq!(
+            said(" limit may not exceed 100\n").as_deref(),
+            Some("limit may not exceed 100")
+        );
+        for body in [
+            "",
+            "<html>Not Found</html>",
+            "{\"error\": \"cut o",
+            "a\u{1}b",
+            &"a".repeat(501),
+        ] {
+            assert_eq!(said(body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_in_our_words_is_read_where_the_error_is() {
+        for (body, retryable, effect) in [
+            (
+                json!({"retryable": true, "effect": "none"}),
+                Some(true),
+                Some(Effect::None),
+            ),
+            (
+                json!({"error": {"retriable": false, "effect": "applied"}}),
+                Some(false),
+                Some(Effect::Applied),
+            ),
+            (json!({"retryable": "yes", "effect": "odd"}), None, None),
+            (json!({"data": {"retryable": true}}), None, None),
+        ] {
+            let lifted = lift(&body);
+            assert_eq!(
+                (lifted.retryable, lifted.effect),
+                (retryable, effect),
+                "{body}"
+            );
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What trouble on the way means: its code by what broke, its effect by how far the request had got.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -70,6 +71,21 @@ impl Sent {
     }
 }
 
+/// What led to it, in plain words. The errors of the libraries below name their own parts, which tells
+/// callers nothing; of them only the kind of the system's error is kept.
+fn causes(error: &WireError) -> Vec<Cause> {
+    let system = find::<io::Error>(error).map(io::Error::kind);
+    let is_said = |kind: &io::ErrorKind| !matches!(kind, io::ErrorKind::Other);
+    let system = system.filter(is_said).map(|kind| kind.to_string());
+    let system = system.filter(|it| it != "uncategorized error");
+    let messages = [Some(error.to_string()), system].into_iter().flatten();
+    let cause = |message| Cause {
+        code: None,
+        message,
+    };
+    messages.map(cause).collect()
+}
+
 /// An address without anything that may be secret: no name, password, query or fragment.
 pub(crate) fn shown(url: &Url) -> String {
     let origin = url.origin().ascii_serialization();
@@ -82,13 +98,14 @@ impl Trouble {
     /// The failure an error stands for.
     pub(crate) fn of(&self, error: &WireError) -> Failure {
         if let WireError::Address(_) = error {
-            return self.unsendable().caused_by(error);
+            return self.unsendable();
         }
         if let Some(refusal) = find::<Refusal>(error) {
             return self.blocked(refusal);
         }
         let is_sent = error.had_connection() && self.sent.may_be();
-        self.failure(Broken::of(error), is_sent).caused_by(error)
+        let failure = self.failure(Broken::of(error), is_sent);
+        causes(error).into_iter().fold(failure, Failure::with_cause)
     }
 
     /// Nothing was sent: usually for a value in the address that is too long for one.

@@ -199,7 +199,7 @@ fn every_form_of_a_wish_to_wait_is_read() {
 #[test]
 fn a_service_that_forbids_to_ask_again_is_heard() {
     let forbidden = failure(500, &[("x-should-retry", "false")], "", "a.example");
-    assert_eq!(forbidden.recovery().max_retries, Some(0));
+    assert!(!forbidden.may_repeat());
     let silent = failure(500, &[], "", "a.example");
     assert_ne!(silent.recovery().max_retries, Some(0));
 }
@@ -210,10 +210,7 @@ fn what_a_body_says_stands_in_the_failure() {
         "errors": [{"detail": "at least 3 letters", "pointer": "#/name"}]}"##;
     let failure = failure(422, &[], body, "api.example.com");
     assert_eq!(failure.code().as_str(), "ERR_HTTP_422_UNPROCESSABLE");
-    assert_eq!(
-        failure.message(),
-        "api.example.com answered HTTP 422: The name is short"
-    );
+    assert_eq!(failure.message(), "The name is short");
     assert_eq!(
         failure.details().unwrap()["upstream_message"],
         "The name is short"

@@ -128,7 +128,7 @@ async fn redirects_have_a_limit_and_both_sides_of_it_are_known() {
                 assert!(!arrives);
                 assert_eq!(failure.code().as_str(), "ERR_REDIRECT_FAILED");
                 assert_eq!(reason(&failure), "redirects_limit");
-                assert!(failure.retryable());
+                assert!(!failure.retryable());
             }
         }
     }

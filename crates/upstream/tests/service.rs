@@ -6,6 +6,7 @@ mod support;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Effect, Redacted};
+use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
@@ -39,6 +40,7 @@ async fn call(
         credentials: Credentials::default(),
         headers: headers.iter().map(header).collect::<HeaderMap>(),
         passed: Vec::new(),
+        circuit: CircuitRule::default(),
     };
     let registrations = service.operations([spec(op_type)]).unwrap();
     let registry = registrations

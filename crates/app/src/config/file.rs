@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
+use super::calls;
 use super::given::{Given, Raw};
 use super::keys::{self, KEYS, Key};
 use super::problem::{Place, Problem, Wrong};
@@ -151,7 +152,12 @@ impl Walk<'_> {
         let mut read = Vec::new();
         for table in tables {
             let start = table.span().start;
-            let written = W::deserialize(table.clone().into_deserializer());
+            let (table, wrong) = calls::apart(table);
+            for (name, start, problem) in wrong {
+                let name = format!("{}.{name}", key.name);
+                self.wrong(&name, start, Wrong::Table(problem));
+            }
+            let written = W::deserialize(table.into_deserializer());
             let written = written.map_err(|error| {
                 let start = error.span().map_or(start, |span| span.start);
                 (start, error.message().to_owned())

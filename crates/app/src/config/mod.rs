@@ -3,6 +3,7 @@
 //! One table, in `keys`, says what can be told; the file, the environment and the command line are read
 //! by it. Everything that is wrong anywhere is told at once. Nothing is opened here but the file.
 
+mod calls;
 mod file;
 mod flags;
 mod given;
@@ -36,7 +37,7 @@ const USUAL_FILE: &str = "panpan.toml";
 const FILE_VARIABLE: &str = "PANPAN_CONFIG";
 
 /// How a server is to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Config {
     /// Where it listens.
     pub(crate) listen: SocketAddr,

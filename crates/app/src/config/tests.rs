@@ -349,3 +349,48 @@ fn every_key_is_in_the_guide() {
         assert!(guide.contains(row.trim_end()), "{row}");
     }
 }
+
+#[test]
+fn settings_of_calls_are_read_for_services_and_servers() {
+    use panpan_contract::circuit::CircuitRule;
+    use panpan_contract::operation::{CallSettings, Outputs};
+    use panpan_contract::retry::RetryRule;
+    let config = Setup::file(
+        r#"
+[[openapi]]
+file = "billing.yaml"
+timeout_ms = 120000
+retry = "off"
+patience_ms = 0
+circuit = "off"
+outputs = "strict"
+
+[openapi.operations."list*"]
+retry = { categories = ["NETWORK"] }
+
+[[mcp_servers]]
+namespace = "files"
+command = ["npx"]
+call_timeout_seconds = 20
+circuit = { row = 2 }
+
+[mcp_servers.operations.read_file]
+timeout_ms = 5
+"#,
+    )
+    .config();
+    let calls = &config.sources.services[0].calls;
+    let all = CallSettings {
+        timeout_ms: 120_000.try_into().ok(),
+        retry: Some(RetryRule::OFF),
+        patience_ms: Some(0),
+        circuit: Some(CircuitRule::Off),
+        outputs: Some(Outputs::Strict),
+    };
+    assert_eq!(calls.all, all);
+    assert_eq!(calls.by_name[0].0, "billing/list*");
+    let calls = &config.sources.servers[0].calls;
+    assert_eq!(calls.all.timeout_ms, 20_000.try_into().ok());
+    assert_eq!(calls.by_name[0].0, "files/read_file");
+    assert!(matches!(calls.all.circuit, Some(CircuitRule::On(it)) if it.row == 2));
+}

@@ -24,6 +24,8 @@ pub(crate) enum LoadError {
     Overlay(PathBuf, #[source] OverlayFileError),
     #[error("{0}: does not fit the operations it is for:{1}")]
     Misfit(PathBuf, Listed),
+    #[error("settings for operations that {0} does not have:{1}")]
+    NoOperation(String, Listed),
     #[error("{0}: cannot be served:{1}")]
     Unbound(PathBuf, Listed),
     #[error("the secret {name:?} of {namespace} is not there: {why}")]
@@ -62,6 +64,9 @@ impl LoadError {
             Self::Overlay(..) => {
                 "an overlay is a list \"operations\", each with \"match\" and what is to change; JSON, \
                  YAML, or TOML in a file whose name ends in .toml"
+            }
+            Self::NoOperation(..) => {
+                "`panpan import openapi FILE` shows which operations there are; * stands for any text"
             }
             Self::Misfit(..) => "`panpan import openapi FILE` shows which operations there are",
             Self::Unbound(..) => {

@@ -133,6 +133,9 @@ impl Sources {
 impl ServiceSource {
     fn load(&self, all: &Sources, loaded: &mut Loaded) -> Result<(), LoadError> {
         let mut contract = self.described(loaded)?;
+        for spec in &mut contract.operations {
+            self.calls.apply_to_all(spec);
+        }
         for path in &self.overlays {
             let applied = apply_overlay(&mut contract.operations, &overlay_of(path)?);
             applied.map_err(|problems| misfit(path, problems))?;
@@ -141,9 +144,15 @@ impl ServiceSource {
             let applied = apply_matching_lines(&mut contract.operations, overlay);
             applied.map_err(|problems| misfit(path, problems))?;
         }
-        let names = contract.operations.iter().map(|it| it.name.clone());
-        loaded.described.extend(names);
+        let names = contract.operations.iter().map(|it| &it.name);
+        let idle = self.calls.idle(names.clone());
+        if !idle.is_empty() {
+            let namespace = self.namespace.clone();
+            return Err(LoadError::NoOperation(namespace, Listed::of(idle)));
+        }
+        loaded.described.extend(names.cloned());
         for spec in &mut contract.operations {
+            self.calls.apply_by_name(spec);
             spec.access_control.require(&self.scopes);
         }
         let service = Service {
@@ -153,6 +162,7 @@ impl ServiceSource {
             credentials: self.secrets()?,
             headers: self.sent_headers()?,
             passed: self.passed(),
+            circuit: self.calls.circuit(),
         };
         self.open_long_outputs(&mut contract, loaded);
         let specs = contract.operations.iter();

@@ -4,6 +4,7 @@
 //! the file.
 
 mod bounded;
+mod calls;
 mod error;
 mod load;
 mod overlay;
@@ -22,6 +23,7 @@ use panpan_upstream::mcp::McpUpstream;
 
 use crate::builtin::BuiltIn;
 
+pub(crate) use calls::SourceCalls;
 pub(crate) use error::LoadError;
 pub(crate) use load::Loaded;
 pub(crate) use overlay::{OverlayFileError, read_overlay};
@@ -30,7 +32,7 @@ pub(crate) use short::{is_openapi, openapi};
 pub(crate) use written::{SECRET_VARIABLE_PREFIX, WrittenService};
 
 /// All sources.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sources {
     /// Services described by OpenAPI documents or contract files.
     pub(crate) services: Vec<ServiceSource>,
@@ -49,7 +51,7 @@ pub(crate) struct Sources {
 }
 
 /// A service and its description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServiceSource {
     /// The first step of its operations' names.
     pub(crate) namespace: String,
@@ -71,6 +73,8 @@ pub(crate) struct ServiceSource {
     pub(crate) headers: BTreeMap<String, SecretSource>,
     /// Headers of callers, and the headers their values are sent in.
     pub(crate) pass_headers: Vec<(HeaderName, HeaderName)>,
+    /// How calls to it are made.
+    pub(crate) calls: SourceCalls,
 }
 
 /// Where a secret is found.
@@ -108,6 +112,12 @@ impl Sources {
         servers.map(ServerSource::upstream).collect()
     }
 
+    /// How calls to each MCP server are made, in the same order.
+    pub(crate) fn server_calls(&self) -> Vec<SourceCalls> {
+        let servers = self.servers.iter().chain(&self.commands);
+        servers.map(|server| server.calls.clone()).collect()
+    }
+
     /// The headers of callers that hold secrets for a service.
     pub(crate) fn passed_headers(&self) -> Vec<HeaderName> {
         let passed = self.services.iter().flat_map(|it| &it.pass_headers);
@@ -137,6 +147,7 @@ impl ServiceSource {
             credentials: BTreeMap::new(),
             headers: BTreeMap::new(),
             pass_headers: Vec::new(),
+            calls: SourceCalls::default(),
         }
     }
 }

@@ -1,30 +1,35 @@
 //! MCP servers: what is said about one, in a flag or a table, and what it is started or asked with.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use panpan_contract::binding::SuccessBodies;
+use panpan_contract::circuit::CircuitRule;
+use panpan_contract::operation::{CallSettings, Outputs};
+use panpan_contract::retry::RetryRule;
+use panpan_runtime::Registration;
 use panpan_upstream::Url;
-use panpan_upstream::mcp::{
-    McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream,
-};
+use panpan_upstream::mcp::{McpAddress, McpCommand, McpPlace, McpSettings, McpUpstream};
 use serde::Deserialize;
 
 use super::error::LoadError;
 use super::short::{is_namespace, is_service, named_after};
 use super::written::{Scopes, WrittenSecret};
-use super::{SecretSource, secret};
+use super::{SecretSource, SourceCalls, secret};
 
 /// An MCP server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ServerSource {
     /// The first step of its operations' names.
     pub(crate) namespace: String,
     place: Place,
-    call_timeout: Option<Duration>,
+    /// How calls to it are made.
+    pub(crate) calls: SourceCalls,
     /// Scopes callers need for anything of it.
     scopes: Vec<String>,
     sessions: bool,
+    success_bodies: SuccessBodies,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +63,15 @@ pub(crate) struct WrittenServer {
     scopes: Scopes,
     #[serde(default)]
     sessions: bool,
+    #[serde(default)]
+    success_bodies: SuccessBodies,
+    timeout_ms: Option<NonZeroU64>,
+    retry: Option<RetryRule>,
+    patience_ms: Option<u64>,
+    circuit: Option<CircuitRule>,
+    outputs: Option<Outputs>,
+    #[serde(default)]
+    operations: BTreeMap<String, CallSettings>,
 }
 
 impl WrittenServer {
@@ -99,12 +113,31 @@ impl WrittenServer {
                 "{namespace:?} is no namespace: letters, digits, _ and -"
             ));
         }
+        let timeout_ms = match (self.timeout_ms, self.call_timeout_seconds) {
+            (Some(_), Some(_)) => {
+                let why = "timeout_ms and call_timeout_seconds are the same setting; keep one";
+                return Err(why.to_owned());
+            }
+            (None, Some(seconds)) => {
+                let milliseconds = NonZeroU64::new(seconds.saturating_mul(1000));
+                Some(milliseconds.ok_or("call_timeout_seconds: expected at least 1")?)
+            }
+            (stated, None) => stated,
+        };
+        let calls = CallSettings {
+            timeout_ms,
+            retry: self.retry,
+            patience_ms: self.patience_ms,
+            circuit: self.circuit,
+            outputs: self.outputs,
+        };
         Ok(ServerSource {
+            calls: SourceCalls::of(&namespace, calls, self.operations),
             namespace,
             place,
-            call_timeout: self.call_timeout_seconds.map(Duration::from_secs),
             scopes: self.scopes.0,
             sessions: self.sessions,
+            success_bodies: self.success_bodies,
         })
     }
 }
@@ -125,9 +158,10 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
             url,
             headers: BTreeMap::new(),
         },
-        call_timeout: None,
+        calls: SourceCalls::default(),
         scopes: Vec::new(),
         sessions: false,
+        success_bodies: SuccessBodies::default(),
     })
 }
 
@@ -148,9 +182,10 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
             environment: BTreeMap::new(),
             directory: None,
         },
-        call_timeout: None,
+        calls: SourceCalls::default(),
         scopes: Vec::new(),
         sessions: false,
+        success_bodies: SuccessBodies::default(),
     })
 }
 
@@ -192,6 +227,16 @@ fn words(command: &str) -> Option<Vec<String>> {
     (quote.is_none() && !words.is_empty()).then_some(words)
 }
 
+impl SourceCalls {
+    /// Has an operation called as is said here.
+    pub(crate) fn applied_to(&self, registration: Registration) -> Registration {
+        registration.with(|spec| {
+            self.apply_to_all(spec);
+            self.apply_by_name(spec);
+        })
+    }
+}
+
 impl ServerSource {
     /// Makes ready to ask it.
     pub(crate) fn upstream(&self) -> Result<McpUpstream, LoadError> {
@@ -218,12 +263,10 @@ impl ServerSource {
             }),
         };
         let settings = McpSettings {
-            patience: McpPatience {
-                call: self.call_timeout,
-                ..McpPatience::default()
-            },
+            circuit: self.calls.circuit(),
             scopes: self.scopes.clone(),
             sessions: self.sessions,
+            success_bodies: self.success_bodies,
             ..McpSettings::new(&self.namespace, place)
         };
         McpUpstream::new(settings).map_err(|error| LoadError::Server {

@@ -1,9 +1,13 @@
 //! The long form of a source, as a table in the file.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use panpan_contract::Secret;
+use panpan_contract::circuit::CircuitRule;
+use panpan_contract::operation::{CallSettings, Outputs};
+use panpan_contract::retry::RetryRule;
 use panpan_openapi::{Filters, Selection};
 use panpan_surfaces::identity::{NameError, check_scopes};
 use panpan_upstream::Url;
@@ -12,7 +16,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::short::{is_service, named_after};
-use super::{Hidden, SecretSource, ServiceSource};
+use super::{Hidden, SecretSource, ServiceSource, SourceCalls};
 
 /// How a variable begins that holds the secret of a source: `PANPAN_CREDENTIAL_` and the namespace.
 pub(crate) const SECRET_VARIABLE_PREFIX: &str = "PANPAN_CREDENTIAL_";
@@ -39,6 +43,13 @@ pub(crate) struct WrittenService {
     headers: BTreeMap<String, WrittenSecret>,
     #[serde(default)]
     pass_headers: Passed,
+    timeout_ms: Option<NonZeroU64>,
+    retry: Option<RetryRule>,
+    patience_ms: Option<u64>,
+    circuit: Option<CircuitRule>,
+    outputs: Option<Outputs>,
+    #[serde(default)]
+    operations: BTreeMap<String, CallSettings>,
 }
 
 /// Scopes callers need. One that no token can hold would keep everybody out.
@@ -132,8 +143,16 @@ impl WrittenService {
         };
         let is_named = self.namespace.is_some();
         let namespace = self.namespace.unwrap_or_else(|| named_after(&self.file));
+        let calls = CallSettings {
+            timeout_ms: self.timeout_ms,
+            retry: self.retry,
+            patience_ms: self.patience_ms,
+            circuit: self.circuit,
+            outputs: self.outputs,
+        };
         ServiceSource {
             is_named,
+            calls: SourceCalls::of(&namespace, calls, self.operations),
             overlays: overlays.iter().map(|it| folder.join(it)).collect(),
             filters: Filters {
                 include: self.include,

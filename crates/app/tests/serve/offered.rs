@@ -191,7 +191,7 @@ fn a_line_that_fits_nothing_or_says_too_much_is_refused() {
         ),
         (
             "{match: json/*, idempotency: {idempotent: true}}",
-            "only hide, title and description apply",
+            "only hide, title, description and settings of calls apply",
         ),
     ] {
         let overlay = folder.file("overlay.yaml", &format!("operations:\n- {line}\n"));

@@ -1,4 +1,4 @@
-//! HTTP statuses an upstream answered with, and the two rows that speak for statuses not listed.
+//! HTTP statuses an upstream answered with, and the rows that speak for statuses not listed.
 
 use crate::entry::{Entry, Mapping};
 use crate::facts::{Category, Effect, FlatCategory, Grpc, Remedy};
@@ -89,6 +89,13 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
         .actions(&["If it goes on, ask for less in one call"]);
+    ERR_TRY_LATER: 220, "Upstream refuses for now and says when to ask again", Transient =>
+        .http(503)
+        .grpc(Grpc::Unavailable)
+        .flat(FlatCategory::System)
+        .remedies(&[Remedy::Wait])
+        .retries(3, 1000)
+        .actions(&["If it goes on, see in the message or the meaning what the service is waiting for"]);
 }
 
 /// The rows that speak for statuses without one of their own; they are not codes themselves.
@@ -125,3 +132,21 @@ pub(crate) const UNLISTED_SERVER_STATUS: Entry = unlisted(
 .remedies(&[Remedy::Wait, Remedy::AskHuman])
 .retries(2, 500)
 .actions(&["If it goes on, report it to the person responsible for this tool"]);
+
+/// Statuses that HTTP itself calls permanent: the server lacks the function (501), the version (505) or
+/// the extension (510), is wrongly set up (506), or a person has to sign in to the network (511). The
+/// identical request gets the same answer. Not 508: shared hosts answer it for a limit that passes.
+pub(crate) const PERMANENT_STATUSES: [u16; 5] = [501, 505, 506, 510, 511];
+
+/// Speaks for the statuses that HTTP calls permanent.
+pub(crate) const PERMANENT_STATUS: Entry = unlisted(
+    2501,
+    "Upstream cannot serve such requests",
+    Category::Permanent,
+)
+.http(501)
+.grpc(Grpc::Unimplemented)
+.flat(FlatCategory::System)
+.remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
+.actions(&["Report the status to the operator of the service; repeating the call changes nothing"])
+.alternatives(&["Reach the goal with another operation"]);

@@ -29,7 +29,9 @@ pub(crate) mod tasks;
 
 use crate::entry::Entry;
 
-pub(crate) use http::{UNLISTED_CLIENT_STATUS, UNLISTED_SERVER_STATUS};
+pub(crate) use http::{
+    PERMANENT_STATUS, PERMANENT_STATUSES, UNLISTED_CLIENT_STATUS, UNLISTED_SERVER_STATUS,
+};
 
 /// Every group of rows, in the order they are listed to people.
 pub(crate) const GROUPS: &[&[&Entry]] = &[

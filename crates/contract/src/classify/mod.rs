@@ -6,12 +6,16 @@ mod io;
 mod json;
 mod llm;
 mod network;
+mod statements;
 mod words;
 
 pub use io::io_failure;
 pub use json::JsonFailure;
 pub use llm::{LlmFailure, ProviderAnswer};
 pub use network::NetworkFailure;
+pub use statements::{
+    Demand, Expectation, InputMembers, STATEMENTS_BYTES_LIMIT, Statements, expectation, statements,
+};
 pub use words::category_of_words;
 
 use crate::kind::Kind;

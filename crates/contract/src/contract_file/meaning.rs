@@ -11,9 +11,10 @@ use super::codes::Codes;
 use super::path::Path;
 use super::problem::Problems;
 use super::{OPERATIONS_LIMIT, rule, sentence, structure};
+use crate::circuit::CircuitSettings;
 use crate::operation::{OperationName, check_namespace};
 use crate::pointer::is_pointer;
-use crate::retry::{RetryPolicy, RetrySettings};
+use crate::retry::RetryRule;
 
 /// Notes everything in the operations that makes no sense.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
@@ -28,6 +29,7 @@ pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
         check_access(operation, &path, problems);
         check_idempotency(operation, &path, problems);
         check_retry(operation, &path, problems);
+        check_circuit(operation, &path, problems);
         codes.check(operation, &path, problems);
     }
 }
@@ -123,10 +125,22 @@ fn check_retry(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut P
     if !structure::part("retry").holds(retry) {
         return;
     }
-    let settings = serde_json::from_value::<RetrySettings>(retry.clone());
-    let policy = settings.map(RetryPolicy::try_from);
-    if let Ok(Err(error)) = policy {
+    if let Err(error) = serde_json::from_value::<RetryRule>(retry.clone()) {
         problems.note(&path.name("retry"), rule::RETRY_POLICY, error.to_string());
+    }
+}
+
+fn check_circuit(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) {
+    let Some(circuit) = operation.get("circuit").filter(|it| it.is_object()) else {
+        return;
+    };
+    // As above: here are only the rules between settings.
+    if !structure::part("circuit").holds(circuit) {
+        return;
+    }
+    let settings = serde_json::from_value::<CircuitSettings>(circuit.clone());
+    if let Ok(Err(error)) = settings.map(CircuitSettings::checked) {
+        problems.note(&path.name("circuit"), rule::CIRCUIT, error.to_string());
     }
 }
 

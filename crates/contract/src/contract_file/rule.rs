@@ -73,6 +73,8 @@ rules! {
     IDEMPOTENCY_KEY = "idempotency.key",
     /// A retry policy is sound as a whole.
     RETRY_POLICY = "retry.policy",
+    /// The settings of a circuit are sound as a whole.
+    CIRCUIT = "circuit.settings",
     /// A shared definition has a name that can be referred to.
     SCHEMA_NAME = "schema.name",
     /// A schema is of a known draft.

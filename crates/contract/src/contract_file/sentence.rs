@@ -40,6 +40,11 @@ pub(super) fn wrong_word(found: &Value, schema: &Value) -> String {
     )
 }
 
+/// A word where only one is known beside numbers. It is not repeated: it may be anything.
+pub(super) fn not_off() -> String {
+    "not a known word; write \"off\", or an object with numbers".to_owned()
+}
+
 /// A number out of its bounds.
 pub(super) fn out_of_range(found: &Value, schema: &Value) -> String {
     format!("is {found}; write {}", expected(schema))

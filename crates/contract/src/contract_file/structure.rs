@@ -14,6 +14,7 @@ use super::problem::Problems;
 use super::{ContractFile, rule, sentence};
 use crate::operation::EXTENSION_PREFIX;
 use crate::read::type_name;
+use crate::retry::OFF;
 
 /// The published schema.
 pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
@@ -119,6 +120,9 @@ impl Shape {
         if self.0["pattern"] == SAYS_SOMETHING && is_blank(text) {
             note(path, rule::MEMBER_EMPTY, sentence::blank());
         }
+        if self.0["pattern"] == ONLY_OFF && text != OFF {
+            note(path, rule::MEMBER_WORD, sentence::not_off());
+        }
     }
 
     fn check_list(self, items: &[Value], path: &Path<'_>, note: &mut Note<'_>) {
@@ -173,6 +177,9 @@ impl Shape {
 
 /// The pattern of texts that must not be blank.
 const SAYS_SOMETHING: &str = r"\S";
+
+/// The pattern of settings that can be switched off by a word.
+const ONLY_OFF: &str = "^off$";
 
 /// Whether a text has nothing but what `\s` is in the regular expressions of JSON Schema.
 fn is_blank(text: &str) -> bool {
@@ -287,6 +294,17 @@ mod tests {
         let defaults = serde_json::to_value(crate::retry::RetrySettings::default()).unwrap();
         for (name, value) in defaults.as_object().unwrap() {
             assert_eq!(&retry[name]["default"], value, "{name}");
+        }
+        assert_eq!(words(&retry["categories"]["items"]), categories);
+        let circuit = &SCHEMA["$defs"]["circuit"]["properties"];
+        let defaults = crate::circuit::CircuitSettings::default();
+        let defaults = serde_json::to_value(defaults).unwrap();
+        for (name, value) in defaults.as_object().unwrap() {
+            assert_eq!(&circuit[name]["default"], value, "{name}");
+        }
+        for name in ["window_ms", "row_ms", "open_ms", "open_ms_max"] {
+            let limit = &circuit[name]["maximum"];
+            assert_eq!(*limit, crate::circuit::CIRCUIT_MS_LIMIT, "{name}");
         }
     }
 }

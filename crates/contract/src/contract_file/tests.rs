@@ -46,7 +46,11 @@ pub(super) fn full() -> Value {
                 },
                 "idempotency": {"idempotent": true, "reconcilable": false, "key": "optional"},
                 "timeout_ms": 5000,
-                "retry": {"max_retries": 2, "initial_delay_ms": 10, "max_delay_ms": 100},
+                "retry": {"max_retries": 2, "initial_delay_ms": 10, "max_delay_ms": 100,
+                          "categories": ["NETWORK", "TIMEOUT"]},
+                "patience_ms": 0,
+                "circuit": {"row": 3, "open_ms": 100},
+                "outputs": "strict",
                 "deterministic": true,
                 "x-cost": 3
             },

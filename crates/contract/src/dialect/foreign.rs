@@ -49,6 +49,7 @@ pub fn read_foreign(document: Value, status: Option<u16>) -> Option<Failure> {
                 .find_map(|name| members.told(name, failing_status));
             draft.facts.http_status = status.or(said);
             read_words(&mut draft, &mut members);
+            draft.take_stated(&mut members);
             draft.keep_foreign(members.rest());
         }
         Value::String(text) => draft.message = Some(text),
@@ -66,6 +67,7 @@ pub fn read_foreign(document: Value, status: Option<u16>) -> Option<Failure> {
 fn read_words(draft: &mut Draft, members: &mut Members) {
     if let Some(mut inner) = members.told_members("error") {
         read_words(draft, &mut inner);
+        draft.take_stated(&mut inner);
         draft.keep_foreign(inner.rest());
     }
     if draft.code.is_none() {

@@ -9,6 +9,7 @@ mod agent;
 mod bot;
 mod call;
 mod detect;
+mod disguised;
 mod flat;
 mod foreign;
 mod grpc;
@@ -29,6 +30,7 @@ use crate::read::{self, ReadError};
 
 pub use agent::{AGENT_VIEW_BYTES_LIMIT, agent_value, agent_view};
 pub use detect::detect;
+pub use disguised::disguised_failure;
 pub use foreign::read_foreign;
 
 /// The name of the residual member.

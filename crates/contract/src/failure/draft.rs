@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
 use jiff::Timestamp;
-use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, row_for_status};
+use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, representative, row_for_status};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
@@ -65,11 +65,30 @@ impl Draft {
         carried: Fields,
     ) -> Result<Failure, ReadError> {
         let residual = native.told_members(RESIDUAL);
+        if residual.is_none() {
+            self.take_stated(&mut native);
+        }
         self.keep_foreign(native.rest());
         if let Some(residual) = residual {
             self.absorb(residual, carried)?;
         }
         Ok(self.finish())
+    }
+
+    /// Takes what a foreign error states in our words in a place its dialect has no member for: category,
+    /// effect, and whether to repeat it.
+    pub(crate) fn take_stated(&mut self, members: &mut Members) {
+        if self.facts.category.is_none() {
+            let category = |word: &Value| Category::from_word(&word.as_str()?.to_ascii_uppercase());
+            self.facts.category = members.told("category", category);
+        }
+        if self.effect.is_none() {
+            self.effect = members.told("effect", |word| Effect::from_word(word.as_str()?));
+        }
+        if self.facts.retryable.is_none() {
+            let stated = members.told_flag("retryable");
+            self.facts.retryable = stated.or_else(|| members.told_flag("retriable"));
+        }
     }
 
     /// Takes in a failure under its own field names, without the fields that were carried elsewhere.
@@ -231,7 +250,10 @@ impl Draft {
             .facts
             .http_status
             .and_then(panpan_catalogue::for_status);
-        let fallback = by_status.map_or_else(|| codes::TOOL_FAILED.into(), Kind::from);
+        let stated = self.facts.category;
+        let by_status = by_status.filter(|it| stated.is_none_or(|stated| it.category() == stated));
+        let by_category = || stated.map_or(codes::TOOL_FAILED, representative).into();
+        let fallback = by_status.map_or_else(by_category, Kind::from);
         meant.unwrap_or_else(|| fallback.code().clone())
     }
 

@@ -4,16 +4,19 @@
 mod definition;
 mod extensions;
 mod name;
+mod settings;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::retry::RetryPolicy;
+use crate::circuit::CircuitRule;
+use crate::retry::{Categories, RetryPolicy, RetryRule};
 
 pub use definition::{ErrorDefinition, StatusPattern};
 pub(crate) use extensions::EXTENSION_PREFIX;
 pub use extensions::{Extensions, UnknownMember};
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
+pub use settings::{CallSettings, Outputs};
 
 /// An operation's contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,6 +46,14 @@ pub struct OperationSpec {
     pub timeout_ms: Option<u64>,
     /// A retry policy in place of those of the categories.
     pub retry: Option<RetryPolicy>,
+    /// The categories of failures that are retried; all whose codes may pass if nothing is said.
+    pub retry_categories: Option<Categories>,
+    /// How long after a call began another attempt may start.
+    pub patience_ms: Option<u64>,
+    /// When calls are refused because earlier ones failed.
+    pub circuit: Option<CircuitRule>,
+    /// What becomes of an output that breaks its schema.
+    pub outputs: Option<Outputs>,
     /// Whether the same input and seed give the same course of events.
     pub deterministic: bool,
     /// Members of its author's own, kept and not read.
@@ -149,6 +160,10 @@ impl OperationSpec {
             idempotency: Idempotency::default(),
             timeout_ms: None,
             retry: None,
+            retry_categories: None,
+            patience_ms: None,
+            circuit: None,
+            outputs: None,
             deterministic: false,
             extensions: Extensions::default(),
         }
@@ -219,7 +234,13 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout_ms: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    retry: Option<RetryPolicy>,
+    retry: Option<RetryRule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    patience_ms: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    circuit: Option<CircuitRule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outputs: Option<Outputs>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deterministic: bool,
     #[serde(flatten)]
@@ -260,7 +281,11 @@ impl TryFrom<Written> for OperationSpec {
             access_control: written.access_control,
             idempotency: written.idempotency,
             timeout_ms: written.timeout_ms,
-            retry: written.retry,
+            retry: written.retry.and_then(|rule| rule.policy),
+            retry_categories: written.retry.and_then(|rule| rule.categories),
+            patience_ms: written.patience_ms,
+            circuit: written.circuit,
+            outputs: written.outputs,
             deterministic: written.deterministic,
             extensions: written.extensions,
         })
@@ -282,7 +307,10 @@ impl From<OperationSpec> for Written {
             access_control: spec.access_control,
             idempotency: spec.idempotency,
             timeout_ms: spec.timeout_ms,
-            retry: spec.retry,
+            retry: RetryRule::of(spec.retry, spec.retry_categories),
+            patience_ms: spec.patience_ms,
+            circuit: spec.circuit,
+            outputs: spec.outputs,
             deterministic: spec.deterministic,
             extensions: spec.extensions,
         }

@@ -5,6 +5,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::categories::Categories;
 use super::policy::RetryPolicy;
 use crate::code::Code;
 use crate::failure::{Failure, Repeat};
@@ -32,6 +33,9 @@ pub struct Attempt {
     /// Whether the other side said not to ask again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused_retry: bool,
+    /// Whether a circuit of this gateway kept it from taking place.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused_by_circuit: bool,
 }
 
 impl Attempt {
@@ -45,6 +49,7 @@ impl Attempt {
             hint_ms: failure.stated_retry_after_ms(),
             retried_inside: failure.attempts().is_some(),
             refused_retry: failure.repeat() == Some(Repeat::Refused),
+            refused_by_circuit: false,
         }
     }
 }
@@ -55,11 +60,17 @@ pub struct Terms {
     /// The policy in place of those of the categories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<RetryPolicy>,
+    /// The categories that are retried; all if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub categories: Option<Categories>,
     /// Whether repeating does no harm even if the effect happened.
     pub repeatable: bool,
     /// When the caller stops waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// Until when another attempt may start, where the call itself waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patient_until: Option<Timestamp>,
     /// Who waits.
     pub waiting: Waiting,
 }
@@ -68,8 +79,10 @@ impl Terms {
     /// Of a call that is never attempted again.
     pub const NONE: Self = Self {
         policy: None,
+        categories: None,
         repeatable: false,
         deadline: None,
+        patient_until: None,
         waiting: Waiting::Inline,
     };
 }
@@ -119,4 +132,10 @@ pub enum Why {
     HintTooLong,
     /// The caller would be gone before the next attempt.
     DeadlineTooNear,
+    /// The next attempt would start later than the gateway keeps a caller waiting for one.
+    PatienceSpent,
+    /// Failures of this category are not to be retried.
+    CategoryOff,
+    /// A circuit is open; calls that waited for it would take the room of others.
+    CircuitOpen,
 }

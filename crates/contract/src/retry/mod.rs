@@ -6,13 +6,18 @@
 //! and can be ([`Attempt`], [`Terms`], [`Decision`]). Nothing here sleeps, reads
 //! a clock, draws randomness or decides: the decision is the runtime's.
 
+mod categories;
 mod decision;
 mod delay;
 mod hint;
 mod policy;
 mod power;
+mod rule;
 
+pub use categories::Categories;
 pub use decision::{Attempt, Decision, Terms, Waiting, Why};
 pub use delay::delay_ms;
 pub use hint::{Hint, MAX_HINT_MS, forbids_retry, from_body, from_headers, parse_retry_after};
 pub use policy::{InvalidPolicy, MAX_DELAY_MS, RetryPolicy, RetrySettings};
+pub(crate) use rule::OFF;
+pub use rule::RetryRule;

@@ -1,7 +1,7 @@
 //! One operation as `POST /operations/{namespace}/{operation}`.
 
 use panpan_contract::operation::{
-    AccessControl, Idempotency, KeyRule, OperationSpec, OperationType,
+    AccessControl, Idempotency, KeyRule, OperationSpec, OperationType, Outputs,
 };
 use serde_json::{Map, Value, json};
 
@@ -29,7 +29,10 @@ pub(super) fn written(
     };
     let declared = Declared::all(spec, components);
     let mut responses = failures.responses(name, &declared, circumstances, components);
-    let output = or_undeclared(&spec.output_schema, output);
+    let output = match spec.outputs {
+        Some(Outputs::Strict) => output,
+        _ => or_undeclared(&spec.output_schema, output),
+    };
     responses.insert("200".to_owned(), success(spec.op_type, &output));
     let mut operation = json!({
         "operationId": name,

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{HttpBinding, Place as Where, SecurityScheme};
+use panpan_contract::binding::{HttpBinding, Place as Where, SecurityScheme, SuccessBodies};
 use panpan_contract::operation::{OperationSpec, OperationType};
 use serde_json::{Map, Value};
 
@@ -145,6 +145,7 @@ fn bound<'a>(
         accepts,
         idempotency_header,
         timeout_header: None,
+        success_bodies: SuccessBodies::default(),
         rules: Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use panpan_contract::binding::{BodyForm, HttpBinding, RequestBody};
+use panpan_contract::binding::{BodyForm, HttpBinding, RequestBody, SuccessBodies};
 use panpan_contract::contract_file::each_schema_mut;
 use panpan_contract::operation::{ErrorDefinition, Idempotency, OperationSpec, OperationType};
 use serde::Deserialize;
@@ -72,6 +72,8 @@ pub(super) fn bound(
         accepts: vec![media_type.clone(), FAILURES.to_owned()],
         idempotency_header: takes_key.then(|| KEY_HEADER.to_owned()),
         timeout_header: Some(TIMEOUT_HEADER.to_owned()),
+        // A panpan says by its status whether a call failed; its outputs may look like anything.
+        success_bodies: SuccessBodies::AsSent,
         rules: Vec::new(),
     })
 }

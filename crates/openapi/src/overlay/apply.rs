@@ -77,8 +77,8 @@ pub fn apply_matching_lines(
     Ok(())
 }
 
-/// Applies what an overlay says about how an operation is shown: `hide`, `title` and `description`. This is
-/// all that can be said about an operation that comes from no description of a service.
+/// Applies what an overlay says about how an operation is shown and called: `hide`, `title`, `description` and
+/// the settings of calls. This is all that can be said about an operation that comes from no description of a service.
 pub fn apply_to_shown(spec: &mut OperationSpec, overlay: &Overlay) {
     for line in overlay.operations.iter() {
         if fits(&line.pattern, spec.name.as_str()) {
@@ -99,6 +99,11 @@ pub fn lines_beyond_shown<'a>(
             hide: line.hide,
             title: line.title.clone(),
             description: line.description.clone(),
+            timeout_ms: line.timeout_ms,
+            retry: line.retry,
+            patience_ms: line.patience_ms,
+            circuit: line.circuit,
+            outputs: line.outputs,
             ..OverlayLine::default()
         };
         let mut names = names.clone();
@@ -106,7 +111,8 @@ pub fn lines_beyond_shown<'a>(
         (*line != shown).then(|| OverlayProblem {
             pointer: format!("/operations/{index}"),
             message: format!(
-                "{name} comes from no description of a service: only hide, title and description apply"
+                "{name} comes from no description of a service: only hide, title, description and \
+                 settings of calls apply"
             ),
         })
     });
@@ -131,6 +137,7 @@ pub fn unmatched_lines<'a>(
 }
 
 fn show(spec: &mut OperationSpec, line: &OverlayLine) {
+    line.calls().apply(spec);
     if line.hide {
         spec.visibility = Visibility::Internal;
     }
@@ -272,7 +279,10 @@ impl Work {
 
     /// Changes the request an operation becomes and what its answers mean.
     fn bind(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
-        if line.rules.is_empty() && line.idempotency_header.is_none() {
+        let says_nothing = line.rules.is_empty()
+            && line.idempotency_header.is_none()
+            && line.success_bodies.is_none();
+        if says_nothing {
             return;
         }
         let is_header = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_graphic());
@@ -295,6 +305,9 @@ impl Work {
                 binding
                     .idempotency_header
                     .clone_from(&line.idempotency_header);
+            }
+            if let Some(success_bodies) = line.success_bodies {
+                binding.success_bodies = success_bodies;
             }
             binding.bind(spec);
         }

@@ -7,9 +7,12 @@ mod apply;
 mod renamed;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
-use panpan_contract::binding::AnswerRule;
-use panpan_contract::operation::{ErrorDefinition, Idempotency};
+use panpan_contract::binding::{AnswerRule, SuccessBodies};
+use panpan_contract::circuit::CircuitRule;
+use panpan_contract::operation::{CallSettings, ErrorDefinition, Idempotency, Outputs};
+use panpan_contract::retry::RetryRule;
 use panpan_contract::{Code, Effect};
 use serde::{Deserialize, Serialize};
 
@@ -56,12 +59,43 @@ pub struct OverlayLine {
     /// What answers mean beyond their status, also those of a success.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<AnswerRule>,
+    /// What becomes of successful answers whose bodies are failures: `read` (the default) or `as_sent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_bodies: Option<SuccessBodies>,
     /// Whether calling twice does harm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,
     /// The header in which the service honours an idempotency key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_header: Option<String>,
+    /// How long one attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<NonZeroU64>,
+    /// Which failures are retried, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryRule>,
+    /// How long after a call began another attempt may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
+    /// When calls are refused because earlier ones failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuit: Option<CircuitRule>,
+    /// What becomes of an output that breaks its schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Outputs>,
+}
+
+impl OverlayLine {
+    /// What it sets about calls.
+    pub fn calls(&self) -> CallSettings {
+        CallSettings {
+            timeout_ms: self.timeout_ms,
+            retry: self.retry,
+            patience_ms: self.patience_ms,
+            circuit: self.circuit,
+            outputs: self.outputs,
+        }
+    }
 }
 
 /// What is assumed about side effects: `none`, `unknown` or `applied`.

@@ -3,6 +3,7 @@
 //!
 //! None of it is open to everyone: watching needs one scope, operating another.
 
+mod circuits;
 mod get;
 mod recent;
 mod reopen;
@@ -22,9 +23,11 @@ use serde_json::Value;
 /// The scope that lets a caller set keys free.
 pub const OPERATE_SCOPE: &str = "panpan:operate";
 
-/// Adds `calls/get`, `calls/recent`, `calls/statistics` and `calls/reopen` over a store.
+/// Adds `calls/get`, `calls/recent`, `calls/statistics` and `calls/reopen` over a store, and
+/// `calls/circuits`.
 pub fn calls(builder: Builder, outcomes: &Arc<dyn Outcomes>) -> Builder {
     builder
+        .register(circuits::spec(), circuits::run)
         .register(get::spec(), on_store(outcomes, get::run))
         .register(recent::spec(), on_store(outcomes, recent::run))
         .register(statistics::spec(), on_store(outcomes, statistics::run))

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use panpan_contract::Redacted;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_contract::{Failure, Redacted, codes};
 use panpan_runtime::ports::Outcomes;
+use panpan_runtime::retry::Upstream;
 use panpan_runtime::testing::{TestClock, TestWorld};
 use panpan_runtime::{
-    Answer, CallRequest, Dispatcher, IdempotencyKey, Identity, Record, Registry, Settings,
+    Answer, Builder, CallRequest, Context, Dispatcher, IdempotencyKey, Identity, Record,
+    Registration, Registry, Settings,
 };
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -14,10 +17,14 @@ use serde_json::{Value, json};
 use super::{OPERATE_SCOPE, WATCH_SCOPE};
 
 fn dispatcher() -> Dispatcher {
+    dispatcher_with(|builder| builder)
+}
+
+fn dispatcher_with(add: impl FnOnce(Builder) -> Builder) -> Dispatcher {
     let clock = Arc::new(TestClock::start());
     let store: Arc<dyn Outcomes> = Arc::new(MemoryStore::new(clock.clone()));
     let world = TestWorld::around(store.clone(), clock).world;
-    let builder = crate::demo(Registry::builder());
+    let builder = add(crate::demo(Registry::builder()));
     let registry = super::calls(builder, &store).build().unwrap();
     assert_eq!(registry.schema_problems(), []);
     let settings = Settings {
@@ -53,6 +60,7 @@ async fn nobody_watches_without_the_scope() {
             json!({"id": "00000000-0000-0000-0000-000000000001"}),
         ),
         ("calls/recent", json!({})),
+        ("calls/circuits", json!({})),
         ("calls/statistics", json!({})),
         (
             "calls/reopen",
@@ -114,6 +122,38 @@ async fn statistics_add_up_what_became_of_calls() {
     )
     .await;
     assert_eq!(one.unwrap()["operations"].as_object().unwrap().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_circuits_are_listed_with_what_failed_last() {
+    let upstream = Arc::new(Upstream::named("svc"));
+    let failing = |_: Context, _: Arc<Value>| async {
+        let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR);
+        Err::<Value, _>(failure.with_message("disk full"))
+    };
+    let spec = OperationSpec::new("svc/list".parse().unwrap(), OperationType::Query);
+    let registration = Registration::new(spec, failing).behind(upstream);
+    let dispatcher = dispatcher_with(|builder| builder.add(registration));
+    let circuits = || operate(&dispatcher, "calls/circuits", json!({}));
+    assert_eq!(circuits().await.unwrap(), json!({"circuits": []}));
+    for pause_ms in [3_000, 3_000, 3_000, 3_000, 500] {
+        call(&dispatcher, "svc/list", json!({})).await;
+        tokio::time::sleep(std::time::Duration::from_millis(pause_ms)).await;
+    }
+    let mut found = circuits().await.unwrap();
+    let last = found["circuits"][0]["last_failure"].take();
+    assert_eq!(last["code"], json!("ERR_HTTP_500_SERVER_ERROR"));
+    assert_eq!(last["message"], json!("disk full"));
+    assert_eq!(
+        found,
+        json!({"circuits": [{
+            "circuit": "operation", "upstream": "svc", "operation": "svc/list", "state": "open",
+            "retry_after_ms": 1500, "failed_calls": 5, "last_failure": null,
+        }]})
+    );
+    tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+    let found = circuits().await.unwrap();
+    assert_eq!(found["circuits"][0]["state"], json!("half_open"));
 }
 
 #[tokio::test(start_paused = true)]

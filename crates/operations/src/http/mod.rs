@@ -8,12 +8,15 @@ mod request;
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use panpan_contract::catalogue::{Entry, is_protocol_code};
 use panpan_contract::classify::http_status;
+use panpan_contract::failure::EXCERPT_CHARACTERS_LIMIT;
 use panpan_contract::operation::{
     ByInput, ErrorDefinition, Idempotency, KeyRule, OperationName, OperationSpec, OperationType,
 };
+use panpan_contract::redact::Redactor;
 use panpan_contract::{Code, Failure, Kind, codes};
 use panpan_runtime::{Builder, Context, Registration};
 use panpan_upstream::{Client, Incoming};
@@ -41,9 +44,13 @@ pub fn http_call(builder: Builder, client: Client) -> Builder {
 async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     let outgoing = request::outgoing(&input, context.downstream_key())?;
     let method = outgoing.method.clone();
+    let timeout = outgoing.timeout;
     let started_at = context.now();
     let incoming = client.send(outgoing).await;
-    let incoming = incoming.map_err(|failure| failure.with_detail("method", method.as_str()))?;
+    let incoming = incoming.map_err(|failure| {
+        let failure = failure.with_detail("method", method.as_str());
+        timed(failure, timeout)
+    })?;
     let ended_at = context.now();
     if let Some(failure) = incoming.failure(ended_at) {
         let failure = answerable(failure, &incoming);
@@ -54,12 +61,44 @@ async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Valu
     Ok(answer::output(&incoming, latency_ms, context.attempt() - 1))
 }
 
+/// A failure with the time that was waited, if that ran out.
+fn timed(failure: Failure, timeout: Duration) -> Failure {
+    let reason = failure.details().and_then(|it| it.get("reason")?.as_str());
+    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    match reason.is_some_and(|it| it.ends_with("_timeout")) {
+        true => failure.with_detail("timeout_ms", timeout_ms),
+        false => failure,
+    }
+}
+
+/// The beginning of a failing answer, without secrets. What a cut may have gone through is left out:
+/// half a key is no longer recognised as one.
+fn body_excerpt(incoming: &Incoming) -> Option<String> {
+    let text = String::from_utf8_lossy(&incoming.body);
+    let text = Redactor::new().text(&text).into_owned();
+    let excerpt = match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
+        None => text.as_str(),
+        Some((end, _)) => {
+            let joins = |it: char| it.is_alphanumeric() || "_-+/=.%~:@".contains(it);
+            text[..end].trim_end_matches(joins)
+        }
+    };
+    let excerpt = excerpt.trim();
+    (!excerpt.is_empty()).then(|| excerpt.to_owned())
+}
+
 /// A failure that may be answered: a panpan that was asked may have codes of its own, and those of the
 /// protocol, which say nothing true of this call.
 fn answerable(failure: Failure, incoming: &Incoming) -> Failure {
     let mut url = incoming.url.clone();
     url.set_query(None);
-    let failure = failure.with_detail("url", url.as_str());
+    let failure = failure
+        .with_detail("url", url.as_str())
+        .with_detail("upstream_status", incoming.status);
+    let failure = match body_excerpt(incoming) {
+        Some(body) => failure.with_detail("upstream_body", body),
+        None => failure,
+    };
     let code = failure.code().as_str();
     if Kind::of(code).is_some() && !is_protocol_code(code) {
         return failure;

@@ -162,12 +162,9 @@ async fn every_status_has_its_code() {
         (504, "ERR_HTTP_504_GATEWAY_TIMEOUT"),
         (599, "ERR_HTTP_599"),
     ] {
-        // A denial that says when to come back is a rate limit.
-        let headers = if status == 403 {
-            ""
-        } else {
-            "retry-after: 7\r\n"
-        };
+        // A refusal that says when to come back has another code.
+        let is_final = (400..429).contains(&status) && status != 408;
+        let headers = if is_final { "" } else { "retry-after: 7\r\n" };
         let (url, _) = server(vec![http(status, headers, "said")]).await;
         let failure = call(once("GET", &format!("{url}?token=hunter2"))).await;
         let failure = failure.unwrap_err();
@@ -175,7 +172,10 @@ async fn every_status_has_its_code() {
         let upstream = failure.upstream().unwrap();
         assert_eq!(upstream.status, Some(status));
         assert_eq!(upstream.excerpt.as_deref(), Some("said"));
-        assert_eq!(failure.details().unwrap()["url"], url);
+        let details = failure.details().unwrap();
+        assert_eq!(details["url"], url);
+        assert_eq!(details["upstream_status"], status);
+        assert_eq!(details["upstream_body"], "said");
         if failure.retryable() {
             assert_eq!(failure.recovery().retry_after_ms, Some(7000), "{status}");
         }
@@ -205,7 +205,42 @@ async fn every_way_the_network_fails_has_its_code() {
         let failure = call(input).await.unwrap_err();
         assert_eq!(failure.code().as_str(), code, "{failure:?}");
         assert_eq!(failure.effect(), Effect::None, "{code}");
+        let timeout_ms = failure.details().unwrap().get("timeout_ms");
+        assert_eq!(timeout_ms.is_some(), code == "ERR_TIMEOUT", "{code}");
+        for cause in failure.causes() {
+            let message = cause.message.to_lowercase();
+            let internals = [
+                "hyper",
+                "rustls",
+                "tokio",
+                "os error",
+                "client error (",
+                "tcp",
+                "error trying",
+            ];
+            assert!(
+                internals.iter().all(|it| !message.contains(it)),
+                "{code}: {message}"
+            );
+        }
     }
+}
+
+#[tokio::test]
+async fn a_body_is_quoted_up_to_its_limit_and_no_token_is_cut_in_two() {
+    let quoted = async |body: String| {
+        let (url, _) = server(vec![http(404, "", &body)]).await;
+        let failure = call(once("GET", &url)).await.unwrap_err();
+        failure.details().unwrap()["upstream_body"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(quoted("é ".repeat(500)).await.chars().count(), 999);
+    let cut = quoted(format!("{} sk-live-abcdefghijklmnop", "a ".repeat(495))).await;
+    assert!(!cut.contains("sk-live"), "{cut}");
+    let secret = quoted("password=hunter2secret".to_owned()).await;
+    assert!(!secret.contains("hunter2secret"), "{secret}");
 }
 
 #[tokio::test]
@@ -328,7 +363,7 @@ async fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
         .await
         .unwrap_err();
     assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
-    assert_eq!(failure.recovery().max_retries, Some(0));
+    assert!(failure.retryable() && !failure.may_repeat());
     assert_eq!(served.await.unwrap().len(), 1);
 }
 

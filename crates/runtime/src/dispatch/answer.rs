@@ -23,6 +23,9 @@ pub struct Answer {
     pub replayed: bool,
     /// Whether an output fits the schema that was declared for it, if one was.
     pub as_declared: bool,
+    /// What an output that was delivered all the same does wrong about its schema, and where: one line
+    /// without any value of the output.
+    pub broken_schema: Option<String>,
     /// How long asking again with the same key gives the same outcome.
     pub expires_at: Option<Timestamp>,
 }
@@ -46,6 +49,7 @@ impl Answer {
             attempts: 0,
             replayed: false,
             as_declared: true,
+            broken_schema: None,
             expires_at: None,
         }
     }

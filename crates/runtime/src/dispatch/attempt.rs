@@ -2,8 +2,7 @@
 //!
 //! The only place where a handler is called. A panic becomes INTERNAL, whatever it said goes to the
 //! private log. Running out of time becomes TIMEOUT, or ERR_OUTCOME_UNKNOWN when repeating the call
-//! might do it twice; an abort becomes ERR_CANCELLED. A circuit that is open refuses with
-//! ERR_CIRCUIT_OPEN. A dropped call drops the handler's future with it.
+//! might do it twice; an abort becomes ERR_CANCELLED. A dropped call drops the handler's future with it.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -25,7 +24,7 @@ use crate::context::Context;
 use crate::handler::BoxFuture;
 use crate::ports::{Clock, Scope};
 use crate::registry::Operation;
-use crate::retry::{OpenFor, Permitted, Upstream};
+use crate::retry::Verdict;
 
 /// How a handler's run ended.
 pub(super) enum Ended<T> {
@@ -38,10 +37,15 @@ pub(super) enum Ended<T> {
 }
 
 /// Leave to call the handler once.
-pub(super) struct Leave<'a> {
+pub(super) struct Leave {
     now: Timestamp,
     timeout_ms: u64,
-    permitted: Option<Permitted<'a>>,
+}
+
+/// An attempt that is over, and what it tells about the service behind the operation.
+pub(super) struct Attempted {
+    pub(super) result: Result<Arc<Value>, Raised>,
+    pub(super) verdict: Verdict,
 }
 
 /// Asks whether the handler may be called. What is refused here has not begun, and has no effect
@@ -50,7 +54,7 @@ pub(super) fn leave(
     claimed: &Claimed,
     effect_before: Effect,
     now: Timestamp,
-) -> Result<Leave<'_>, Raised> {
+) -> Result<Leave, Raised> {
     let Claimed {
         operation, call, ..
     } = claimed;
@@ -66,33 +70,20 @@ pub(super) fn leave(
     if timeout_ms == 0 {
         return Err(refused(out_of_time(operation)));
     }
-    // Asked last: a trial that is granted has to take place.
-    let permitted = operation.upstream().map(|upstream| {
-        let permitted = upstream.permit(now);
-        permitted.map_err(|open| refused(circuit_open(upstream, open)))
-    });
-    Ok(Leave {
-        now,
-        timeout_ms,
-        permitted: permitted.transpose()?,
-    })
+    Ok(Leave { now, timeout_ms })
 }
 
 pub(super) async fn attempt(
     dispatcher: &Dispatcher,
     claimed: &Claimed,
-    leave: Leave<'_>,
+    leave: Leave,
     number: u32,
     scope: Option<Scope>,
-) -> Result<Arc<Value>, Raised> {
+) -> Attempted {
     let Claimed {
         operation, call, ..
     } = claimed;
-    let Leave {
-        now,
-        timeout_ms,
-        permitted,
-    } = leave;
+    let Leave { now, timeout_ms } = leave;
     let clock = &*dispatcher.world().clock;
     let deadline = later(now, timeout_ms);
     let context = Context::new(dispatcher, operation, call, scope, number, deadline);
@@ -104,9 +95,7 @@ pub(super) async fn attempt(
         call.abort.as_ref(),
     )
     .await;
-    if let Some(permitted) = permitted {
-        judge(permitted, &ended, clock.now());
-    }
+    let verdict = verdict(operation, &ended);
     let ended = match ended {
         // What it called may have taken effect, whatever it says of itself.
         Ended::Returned(Err(failure)) => {
@@ -119,7 +108,7 @@ pub(super) async fn attempt(
         }
         ended => ended,
     };
-    match ended {
+    let result = match ended {
         Ended::Returned(Ok(output)) => Ok(output),
         Ended::Returned(Err(failure)) if operation.speaks_for_gateway() => {
             Err(Raised::by_gateway(failure, Some(operation.clone())))
@@ -139,17 +128,21 @@ pub(super) async fn attempt(
             let failure = cancelled(operation, effect_when_cut(operation));
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
-    }
+    };
+    Attempted { result, verdict }
 }
 
-/// What a run tells about the service behind the operation. One that was stopped on purpose, by a defect of
-/// the handler, or by a person who took their time, tells nothing.
-fn judge<T>(permitted: Permitted<'_>, ended: &Ended<T>, now: Timestamp) {
+/// What a run tells about the service behind the operation. One that was stopped on purpose, by a defect
+/// of the handler, or by a person who took their time, tells nothing.
+fn verdict<T>(operation: &Operation, ended: &Ended<T>) -> Verdict {
+    let Some(behind) = operation.behind() else {
+        return Verdict::NOTHING;
+    };
     match ended {
-        Ended::Returned(Ok(_)) => permitted.answered(),
-        Ended::Returned(Err(failure)) => permitted.ended_with(failure, now),
-        Ended::TimedOut => permitted.failed(now),
-        Ended::Unanswered | Ended::Panicked(_) | Ended::Aborted => drop(permitted),
+        Ended::Returned(Ok(_)) => Verdict::ANSWERED,
+        Ended::Returned(Err(failure)) => behind.verdict(failure),
+        Ended::TimedOut => Verdict::SILENT,
+        Ended::Unanswered | Ended::Panicked(_) | Ended::Aborted => Verdict::NOTHING,
     }
 }
 
@@ -236,16 +229,6 @@ pub(super) fn stopped_by_a_defect(operation: &Operation) -> String {
         "operation {} stopped by a defect of its own",
         operation.name()
     )
-}
-
-fn circuit_open(upstream: &Upstream, OpenFor { retry_after_ms }: OpenFor) -> Failure {
-    let name = upstream.name();
-    Failure::new(codes::ERR_CIRCUIT_OPEN)
-        .with_message(format!(
-            "{name} has failed repeatedly and is left alone for now"
-        ))
-        .with_detail("upstream", name)
-        .with_retry_after_ms(retry_after_ms)
 }
 
 /// The caller stopped waiting before the handler was called.

@@ -19,6 +19,7 @@ mod answer;
 mod ask;
 mod attempt;
 mod authorize;
+mod circuit;
 mod claim;
 mod keep;
 mod keyed;
@@ -53,6 +54,7 @@ use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, lacking};
 use crate::ports::{Fingerprint, Scope};
 use crate::registry::{Operation, Registry};
+use crate::retry::OpenCircuit;
 use crate::settings::Settings;
 use crate::tally::{Tally, Way};
 use crate::world::World;
@@ -69,7 +71,7 @@ pub use request::{CALL_DEPTH_LIMIT, CallRequest, Held, InFlight, Origin};
 pub use resolve::absent;
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
 pub use subscribe::Subscription;
-pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_TIMEOUT_MS};
+pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS, DEFAULT_TIMEOUT_MS};
 
 /// What calls of operations that do not exist are counted under.
 pub const UNKNOWN_OPERATION: &str = "(unknown)";
@@ -151,6 +153,19 @@ impl Dispatcher {
                 && lacking(&operation.spec().access_control, caller).is_none()
         });
         callable.cloned().collect()
+    }
+
+    /// The circuits that are not closed, of these operations and of the hosts behind them.
+    pub fn open_circuits(&self, of: impl Fn(&Operation) -> bool) -> Vec<OpenCircuit> {
+        let now = self.world().clock.now();
+        let registry = self.0.registry.load();
+        let operations = registry.operations().filter(|operation| of(operation));
+        let behind = operations.filter_map(|operation| operation.behind());
+        let mut open: Vec<_> = behind.flat_map(|it| it.open_circuits(now)).collect();
+        let place = |it: &OpenCircuit| (it.upstream.clone(), it.level, it.operation.clone());
+        open.sort_by_key(place);
+        open.dedup_by_key(|it| place(it));
+        open
     }
 
     /// Serves one call.

@@ -3,20 +3,25 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::operation::OperationType;
+use panpan_contract::failure::{Violation, ViolationKind};
+use panpan_contract::operation::{OperationType, Outputs};
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
 use panpan_contract::{Effect, Failure, Redacted, codes};
 use serde_json::Value;
 
 use super::Dispatcher;
-use super::attempt::{attempt, cancelled, effect_when_cut, leave, stopped_by_a_defect, worse};
+use super::attempt::{
+    Attempted, attempt, cancelled, effect_when_cut, leave, stopped_by_a_defect, worse,
+};
+use super::circuit::circuit_open;
 use super::claim::Claimed;
 use super::raised::Raised;
 use super::request::Held;
+use super::validate::patient_until;
 use crate::ports::{Fingerprint, Scope};
 use crate::registry::Operation;
-use crate::retry::decide;
+use crate::retry::{Behind, Pass, Verdict, decide};
 
 /// A call whose last attempt is over.
 pub(super) struct Performed {
@@ -33,6 +38,8 @@ pub(super) struct Performed {
     pub(super) as_declared: bool,
     /// Whether the handler was called.
     pub(super) began: bool,
+    /// How many attempts reached for the service.
+    pub(super) made: u32,
     _made_here: (),
 }
 
@@ -55,35 +62,18 @@ pub(super) async fn perform_once(
 }
 
 async fn run(dispatcher: &Dispatcher, claimed: Claimed, held: Held, waiting: Waiting) -> Performed {
-    let mut course = Course::new(dispatcher, &claimed, held, waiting);
-    let outcome = loop {
-        match course.step().await {
-            Turn::Ended(outcome) => break outcome,
-            Turn::Again => {}
-        }
-    };
-    let Course {
-        steps,
-        terms,
-        seed,
-        again_at,
-        as_declared,
-        began,
-        brought,
-        mut history,
-        ..
-    } = course;
-    history.truncate(brought);
+    let ran = Course::new(dispatcher, &claimed, held, waiting).run().await;
     Performed {
         claimed,
-        outcome,
-        earlier: history,
-        steps,
-        terms,
-        seed,
-        again_at,
-        as_declared,
-        began,
+        outcome: ran.outcome,
+        earlier: ran.earlier,
+        steps: ran.steps,
+        terms: ran.terms,
+        seed: ran.seed,
+        again_at: ran.again_at,
+        as_declared: ran.as_declared,
+        began: ran.began,
+        made: ran.made,
         _made_here: (),
     }
 }
@@ -106,6 +96,7 @@ impl Performed {
             seed: None,
             again_at: None,
             began: false,
+            made: 0,
             _made_here: (),
         }
     }
@@ -120,23 +111,40 @@ impl Performed {
 
     /// How many attempts were made, those of earlier calls with the same key included.
     pub(super) fn attempts(&self) -> u32 {
-        let now = u32::try_from(self.steps.len()).unwrap_or(u32::MAX);
-        self.claimed.attempts_before().saturating_add(now)
+        self.claimed.attempts_before().saturating_add(self.made)
     }
 }
 
 /// What was agreed about repeating this call.
 pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
+    let Claimed {
+        operation, call, ..
+    } = claimed;
+    let is_inline = waiting == Waiting::Inline;
+    // A caller that says itself how to retry has said how long it waits.
+    let stated = call.steering.policy;
+    let is_patient = is_inline && stated.is_none();
     Terms {
-        policy: claimed
-            .call
-            .steering
-            .policy
-            .or(claimed.operation.spec().retry),
+        policy: stated.or(operation.spec().retry),
+        categories: operation.spec().retry_categories,
         repeatable: claimed.is_repeatable(),
-        deadline: (waiting == Waiting::Inline).then_some(claimed.deadline),
+        deadline: is_inline.then_some(claimed.deadline),
+        patient_until: is_patient.then(|| patient_until(operation, call)),
         waiting,
     }
+}
+
+/// What came of a course.
+struct Ran {
+    outcome: Result<Arc<Value>, Redacted>,
+    earlier: Vec<Attempt>,
+    steps: Vec<Step>,
+    terms: Terms,
+    seed: Option<i64>,
+    again_at: Option<Timestamp>,
+    as_declared: bool,
+    began: bool,
+    made: u32,
 }
 
 enum Turn {
@@ -158,13 +166,15 @@ struct Course<'a> {
     again_at: Option<Timestamp>,
     as_declared: bool,
     began: bool,
+    made: u32,
+    /// The last failure that was more than the refusal of a circuit.
+    last: Option<Redacted>,
+    pass: Option<Pass<'a>>,
 }
 
 impl<'a> Course<'a> {
     fn new(dispatcher: &'a Dispatcher, claimed: &'a Claimed, held: Held, waiting: Waiting) -> Self {
-        if let Some(upstream) = claimed.operation.upstream() {
-            upstream.called(dispatcher.world().clock.now());
-        }
+        let begin = |behind: &'a Behind| behind.begin(dispatcher.world().clock.now());
         Self {
             dispatcher,
             claimed,
@@ -177,6 +187,31 @@ impl<'a> Course<'a> {
             again_at: None,
             as_declared: true,
             began: false,
+            made: 0,
+            last: None,
+            pass: claimed.operation.behind().map(begin),
+        }
+    }
+
+    /// Goes on until there is an outcome. The circuits learn about it when the course is dropped.
+    async fn run(mut self) -> Ran {
+        let outcome = loop {
+            match self.step().await {
+                Turn::Ended(outcome) => break outcome,
+                Turn::Again => {}
+            }
+        };
+        self.history.truncate(self.brought);
+        Ran {
+            outcome,
+            earlier: self.history,
+            steps: self.steps,
+            terms: self.terms,
+            seed: self.seed,
+            again_at: self.again_at,
+            as_declared: self.as_declared,
+            began: self.began,
+            made: self.made,
         }
     }
 
@@ -189,14 +224,23 @@ impl<'a> Course<'a> {
                 return self.failed(failure, started_at).await;
             }
         };
+        // Asked last: a trial that is granted has to take place.
+        if let Some(refusal) = self.refusal(started_at) {
+            let failure = self.finish(refusal);
+            return self.refused(failure, started_at).await;
+        }
         self.began = true;
-        let number = self.number();
-        let result = attempt(self.dispatcher, self.claimed, leave, number, self.scope).await;
+        self.made = self.made.saturating_add(1);
+        let number = self.number() - 1;
+        let Attempted { result, verdict } =
+            attempt(self.dispatcher, self.claimed, leave, number, self.scope).await;
         match result.and_then(|output| self.held_against_its_schema(output)) {
             Ok(output) => {
+                let ended_at = self.now();
+                self.saw(verdict, None, ended_at);
                 self.steps.push(Step {
                     started_at,
-                    ended_at: self.now(),
+                    ended_at,
                     failed: None,
                     decided: None,
                 });
@@ -204,8 +248,33 @@ impl<'a> Course<'a> {
             }
             Err(raised) => {
                 let failure = self.finish(raised);
+                self.saw(verdict, Some(&failure), self.now());
+                if was_not_sent(&failure) {
+                    self.made -= 1;
+                } else {
+                    self.last = Some(failure.clone());
+                }
                 self.failed(failure, started_at).await
             }
+        }
+    }
+
+    /// Whether a circuit keeps the attempt from taking place.
+    fn refusal(&mut self, now: Timestamp) -> Option<Raised> {
+        let refused = self.pass.as_mut()?.permit(now).err()?;
+        let Claimed {
+            operation, call, ..
+        } = self.claimed;
+        let failure = circuit_open(operation, operation.behind()?, call, refused)
+            .with_effect(self.effect_so_far());
+        Some(Raised::by_gateway(failure, Some(operation.clone())))
+    }
+
+    /// Tells the circuits what an attempt told.
+    fn saw(&mut self, verdict: Verdict, failure: Option<&Redacted>, at: Timestamp) {
+        let caller = self.claimed.call.caller.as_ref();
+        if let Some(pass) = &mut self.pass {
+            pass.saw(verdict, failure, caller.map(|it| it.id.as_str()), at);
         }
     }
 
@@ -217,7 +286,11 @@ impl<'a> Course<'a> {
         let Some(cause) = schema_broken_by(operation, &output) else {
             return Ok(output);
         };
-        if self.dispatcher.settings().strict {
+        let outputs = operation.spec().outputs;
+        let is_strict = outputs.map_or(self.dispatcher.settings().strict, |it| {
+            it == Outputs::Strict
+        });
+        if is_strict {
             let failure = Failure::new(codes::INTERNAL)
                 .with_message(stopped_by_a_defect(operation))
                 .with_effect(effect_when_cut(operation));
@@ -235,6 +308,18 @@ impl<'a> Course<'a> {
 
     async fn failed(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
         let failed = Attempt::of(&failure);
+        self.after(failed, failure, started_at).await
+    }
+
+    async fn refused(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
+        let refused = Attempt {
+            refused_by_circuit: true,
+            ..Attempt::of(&failure)
+        };
+        self.after(refused, failure, started_at).await
+    }
+
+    async fn after(&mut self, failed: Attempt, failure: Redacted, started_at: Timestamp) -> Turn {
         self.history.push(failed.clone());
         let decided = self.decide(&failed);
         self.steps.push(Step {
@@ -249,14 +334,23 @@ impl<'a> Course<'a> {
                 self.again_at = Some(at);
                 Turn::Ended(Err(failure))
             }
-            Decision::Again { delay_ms } => self.wait(delay_ms).await,
+            Decision::Again { delay_ms } => self.wait(delay_ms, &failure).await,
         }
     }
 
-    /// The last failure as the outcome of all attempts: what an earlier one may have left behind is
-    /// still there, and how often it was tried is told, whoever tried it: nobody in front of this has to
-    /// decide about that once more.
-    fn summed_up(&self, failure: Redacted) -> Redacted {
+    /// The last failure as the outcome of all attempts, with what an earlier one may have left behind and
+    /// how often it was tried, by this gateway or one behind it: a gateway in front does not decide about
+    /// that again. A circuit that opened meanwhile hides no failure of this call.
+    fn summed_up(&mut self, failure: Redacted) -> Redacted {
+        let last = self.last.take().filter(|_| was_not_sent(&failure));
+        let failure = match (last, failure.stated_retry_after_ms()) {
+            (Some(last), Some(open_ms)) => {
+                let hint_ms = last.stated_retry_after_ms().unwrap_or_default();
+                let last = last.into_failure();
+                last.with_retry_after_ms(open_ms.max(hint_ms)).redacted()
+            }
+            (last, _) => last.unwrap_or(failure),
+        };
         let failure = failure.with_effect(self.effect_so_far());
         match failure.attempts() {
             Some(_) => failure,
@@ -284,12 +378,16 @@ impl<'a> Course<'a> {
     /// An attempt that an open circuit kept from taking place costs nothing.
     fn budget_allows(&self, failed: &Attempt, now: Timestamp) -> bool {
         let free = failed.code.as_str() == codes::ERR_CIRCUIT_OPEN.code;
-        let upstream = self.claimed.operation.upstream().filter(|_| !free);
-        upstream.is_none_or(|upstream| upstream.take_retry(now))
+        let behind = self.claimed.operation.behind().filter(|_| !free);
+        behind.is_none_or(|behind| behind.take_retry(now))
     }
 
-    /// Waits; an abort in between is the end.
-    async fn wait(&self, delay_ms: u64) -> Turn {
+    /// Waits, and says so; an abort in between is the end.
+    async fn wait(&self, delay_ms: u64, after: &Redacted) -> Turn {
+        if let Some(progress) = &self.claimed.call.progress {
+            let (number, code) = (self.number(), after.code());
+            progress.note(format!("attempt {number} in {delay_ms} ms after {code}"));
+        }
         let sleep = self.dispatcher.world().clock.sleep(delay_ms);
         let Some(abort) = &self.claimed.call.abort else {
             sleep.await;
@@ -310,11 +408,14 @@ impl<'a> Course<'a> {
         effects.fold(Effect::None, worse)
     }
 
-    /// The number of the attempt that is about to be made.
+    /// The number of the next attempt. Those that a circuit refused are not counted: the service did not
+    /// see them.
     fn number(&self) -> u32 {
-        let made = u32::try_from(self.history.len()).unwrap_or(u32::MAX);
-        let earlier = self.claimed.attempts_before();
-        earlier.saturating_add(made).saturating_add(1)
+        let brought = self.history.iter().take(self.brought);
+        let brought = brought.filter(|attempt| !is_refusal(attempt)).count();
+        let brought = u32::try_from(brought).unwrap_or(u32::MAX);
+        let earlier = self.claimed.attempts_before().saturating_add(brought);
+        earlier.saturating_add(self.made).saturating_add(1)
     }
 
     /// Drawn when the first failure asks for it.
@@ -336,11 +437,39 @@ impl<'a> Course<'a> {
     }
 }
 
-/// What an output does wrong about the schema that was declared for it.
+/// Whether a failure says that nothing was sent, because a circuit is open here or in the connection.
+fn was_not_sent(failure: &Redacted) -> bool {
+    is_refusal(&Attempt::of(failure))
+}
+
+fn is_refusal(attempt: &Attempt) -> bool {
+    attempt.code.as_str() == codes::ERR_CIRCUIT_OPEN.code && !attempt.retried_inside
+}
+
+/// What an output does wrong about the schema that was declared for it, and where it does so first.
 pub(super) fn schema_broken_by(operation: &Operation, output: &Value) -> Option<String> {
     match operation.output_schema()? {
         Ok(schema) if schema.accepts(output) => None,
-        Ok(_) => Some("the output does not fit its declared schema".to_owned()),
+        Ok(schema) => {
+            let first = schema.check(output).violations.into_iter().next();
+            Some(first.map_or_else(|| UNFIT.to_owned(), |first| unfit_at(&first)))
+        }
         Err(broken) => Some(format!("the output schema does not compile: {broken}")),
     }
+}
+
+const UNFIT: &str = "the output does not fit its declared schema";
+
+/// Where an output does not fit and what would; never what is there, since outputs are private.
+fn unfit_at(violation: &Violation) -> String {
+    let place = match violation.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!(" at {pointer}"),
+    };
+    let expected = match (&violation.expected, violation.kind) {
+        (_, ViolationKind::Missing) => ": required value is missing".to_owned(),
+        (Some(expected), _) => format!(": expected {expected}"),
+        (None, _) => String::new(),
+    };
+    format!("{UNFIT}{place}{expected}")
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::Dispatcher;
 use super::answer::Answer;
-use super::perform::Performed;
+use super::perform::{Performed, schema_broken_by};
 use super::request::Call;
 use super::stamp::{PARAMETERS_BYTES_LIMIT, fits};
 use crate::output::Output;
@@ -42,7 +42,7 @@ impl Dispatcher {
 
     pub(super) fn count(&self, performed: &Performed) {
         let claimed = &performed.claimed;
-        let retried = performed.steps.len() > 1;
+        let retried = performed.made > 1;
         let code = performed
             .outcome
             .as_ref()
@@ -94,9 +94,13 @@ impl Dispatcher {
 }
 
 pub(super) fn answer(performed: Performed) -> Answer {
+    let delivered = performed.outcome.as_ref().ok();
+    let delivered = delivered.filter(|_| !performed.as_declared);
+    let operation = &performed.claimed.operation;
     Answer {
+        broken_schema: delivered.and_then(|output| schema_broken_by(operation, output)),
         call: performed.claimed.call.id,
-        attempts: u32::try_from(performed.steps.len()).unwrap_or(u32::MAX),
+        attempts: performed.made,
         outcome: performed.outcome.map(Output::from),
         replayed: false,
         as_declared: performed.as_declared,

@@ -35,7 +35,7 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
         .as_deref()
         .map_or_else(Marked::default, |operation| Marked {
             parameters: Some(operation.input_markers()),
-            details: operation.details_markers(failure.code()),
+            details: operation.details_markers(&failure),
         });
     let mut redactor = Redactor::new();
     // Parameters that are the input teach its secrets themselves.

@@ -57,10 +57,8 @@ impl Dispatcher {
                 Err(self.refusal_of(raised, call))
             }
         };
-        let as_declared = match &outcome {
-            Ok(output) => is_as_declared(operation, output),
-            Err(_) => true,
-        };
+        let broken_schema = outcome.as_ref().ok();
+        let broken_schema = broken_schema.and_then(|it| broken_schema_of(operation, it));
         let way = Way {
             replayed: true,
             ..Way::default()
@@ -73,7 +71,8 @@ impl Dispatcher {
             outcome,
             attempts: 0,
             replayed: true,
-            as_declared,
+            as_declared: broken_schema.is_none(),
+            broken_schema,
             expires_at: Some(kept.expires_at),
         }
     }
@@ -94,12 +93,12 @@ pub(super) fn key_of(call: &Call) -> &IdempotencyKey {
 }
 
 /// Looks into a recorded output only where a schema was declared.
-fn is_as_declared(operation: &Operation, output: &Output) -> bool {
-    operation.output_schema().is_none()
-        || output
-            .clone()
-            .into_value()
-            .is_ok_and(|output| schema_broken_by(operation, &output).is_none())
+fn broken_schema_of(operation: &Operation, output: &Output) -> Option<String> {
+    let _declared = operation.output_schema()?;
+    match output.clone().into_value() {
+        Ok(output) => schema_broken_by(operation, &output),
+        Err(_) => Some("the recorded output cannot be read".to_owned()),
+    }
 }
 
 fn not_kept(operation: &Operation, digest: &str, bytes: u64) -> Failure {

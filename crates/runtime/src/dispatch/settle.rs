@@ -55,7 +55,10 @@ fn meant(failure: &Failure, operation: &Operation) -> Option<Kind> {
         return None;
     }
     let declared = operation.declared(code).map(|it| it.kind.clone());
-    declared.or_else(|| Kind::of(code.as_str()))
+    // This code is for answers of any status, and keeps theirs.
+    let keeps_status = code.as_str() == codes::ERR_TRY_LATER.code;
+    let said = keeps_status.then(|| failure.kind().clone());
+    declared.or(said).or_else(|| Kind::of(code.as_str()))
 }
 
 /// Copies what the room `stamp` filled in.
@@ -82,7 +85,7 @@ fn checked(
     cause: Option<String>,
     strict: bool,
 ) -> Settled {
-    let Some(schema) = operation.details_schema(failure.code()) else {
+    let Some(schema) = operation.details_schema(&failure) else {
         return Settled::of(failure, cause);
     };
     let broken = match schema {

@@ -23,6 +23,10 @@ pub const DEFAULT_TIMEOUT_MS: u64 = 30_000;
 /// one attempt.
 pub const DEFAULT_CALL_TIMEOUT_MS: u64 = 60_000;
 
+/// How long after a call began another attempt may start, when its operation does not say. Clients that
+/// give up after five seconds are common: they get the failure and when to come back, not a time-out.
+pub const DEFAULT_PATIENCE_MS: u64 = 4_000;
+
 /// A call with input the handler can rely on.
 pub(super) struct Validated {
     pub(super) operation: Arc<Operation>,
@@ -83,6 +87,12 @@ fn deadline(operation: &Operation, call: &Call) -> Timestamp {
 /// How long one attempt may take.
 pub(super) fn attempt_timeout_ms(operation: &Operation) -> u64 {
     operation.spec().timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS)
+}
+
+/// Until when another attempt of a call may start.
+pub(super) fn patient_until(operation: &Operation, call: &Call) -> Timestamp {
+    let patience_ms = operation.spec().patience_ms;
+    later(call.at, patience_ms.unwrap_or(DEFAULT_PATIENCE_MS))
 }
 
 fn wrong_type(operation: &Operation, gives: Expected) -> Failure {

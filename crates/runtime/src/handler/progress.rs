@@ -17,4 +17,7 @@ pub struct Progress {
 pub trait ReportProgress: Send + Sync + fmt::Debug {
     /// Takes one over, without making the work wait.
     fn report(&self, progress: Progress);
+
+    /// Takes over a notice that says nothing about how far the work is, without making the work wait.
+    fn note(&self, message: String);
 }

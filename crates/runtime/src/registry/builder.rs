@@ -179,6 +179,7 @@ impl Builder {
 fn operation(given: Registration, declared: BTreeMap<Code, Declared>) -> Operation {
     Operation {
         input_markers: Markers::from_schema(&given.spec.input_schema),
+        behind: given.upstream.as_ref().map(|it| it.serve(&given.spec)),
         given,
         declared,
         input: Lazy::new(),

@@ -15,12 +15,12 @@ use std::sync::{Arc, OnceLock};
 use foldhash::HashMap;
 use panpan_contract::operation::{OperationName, OperationSpec, StatusPattern};
 use panpan_contract::redact::Markers;
-use panpan_contract::{Code, Kind};
+use panpan_contract::{Code, Failure, Kind, codes};
 use serde_json::Value;
 
 use crate::credentials::Credentials;
 use crate::handler::{Handler, Reconcile, StreamHandler};
-use crate::retry::Upstream;
+use crate::retry::Behind;
 use crate::schema::Schema;
 
 pub use builder::Builder;
@@ -40,6 +40,7 @@ pub struct Registry {
 #[derive(Debug)]
 pub struct Operation {
     given: Registration,
+    behind: Option<Behind>,
     declared: BTreeMap<Code, Declared>,
     input: Lazy,
     output: Lazy,
@@ -129,8 +130,9 @@ impl Operation {
         &self.given.credentials
     }
 
-    pub(crate) fn upstream(&self) -> Option<&Upstream> {
-        self.given.upstream.as_deref()
+    /// The service it shares circuits and a retry budget with.
+    pub(crate) fn behind(&self) -> Option<&Behind> {
+        self.behind.as_ref()
     }
 
     pub(crate) fn reconcile(&self) -> Option<&dyn Reconcile> {
@@ -182,35 +184,47 @@ impl Operation {
     }
 
     /// What the schema of a declared code's details marks as sensitive.
-    pub(crate) fn details_markers(&self, code: &Code) -> Option<&Markers> {
+    pub(crate) fn details_markers(&self, failure: &Failure) -> Option<&Markers> {
         self.declared
-            .get(self.described_by(code)?)
+            .get(self.described_by(failure)?)
             .map(|declared| &declared.details_markers)
     }
 
     /// The schema of a declared code's details; `None` when none was declared.
-    pub(crate) fn details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
-        let code = self.described_by(code)?;
+    pub(crate) fn details_schema(&self, failure: &Failure) -> Option<Result<&Schema, &str>> {
+        self.declared_details_schema(self.described_by(failure)?)
+    }
+
+    fn declared_details_schema(&self, code: &Code) -> Option<Result<&Schema, &str>> {
         let declared = self.declared.get(code)?;
         let schema = &self.given.spec.definition(code.as_str())?.schema;
         describes_something(schema).then(|| compiled(&declared.details, schema))
     }
 
-    /// The declared code whose definition speaks of this one: itself, or for a status that is not
+    /// The declared code whose definition speaks of this failure: its own, or for a status that is not
     /// declared its range, or what stands for all others.
-    fn described_by<'a>(&'a self, code: &'a Code) -> Option<&'a Code> {
-        if self.declared.contains_key(code) {
+    fn described_by(&self, failure: &Failure) -> Option<&Code> {
+        let code = failure.code();
+        if let Some((code, _)) = self.declared.get_key_value(code) {
             return Some(code);
         }
-        let status: u16 = code.as_str().strip_prefix(IMPORTED)?.parse().ok()?;
+        let status = match code.as_str().strip_prefix(IMPORTED) {
+            Some(status) => status.parse().ok()?,
+            // Whatever the status was, the body is what is declared for it.
+            None if code.as_str() == codes::ERR_TRY_LATER.code => failure.upstream()?.status?,
+            None => return None,
+        };
         let definitions = self.given.spec.error_schemas.iter();
         let covering = definitions.filter_map(|it| {
             let pattern = it.http_status.filter(|it| it.covers(status))?;
-            Some((pattern == StatusPattern::Default, &it.code))
+            Some((pattern, &it.code))
         });
-        covering
-            .min_by_key(|(is_default, _)| *is_default)
-            .map(|(_, code)| code)
+        let nearest = covering.min_by_key(|(pattern, _)| match pattern {
+            StatusPattern::Exact(_) => 0,
+            StatusPattern::Range(_) => 1,
+            StatusPattern::Default => 2,
+        });
+        nearest.map(|(_, code)| code)
     }
 
     fn schema_problems(&self) -> Vec<Problem> {
@@ -226,7 +240,7 @@ impl Operation {
         let output = self.output_schema().and_then(Result::err);
         let output = output.map(|broken| problem("the output".to_owned(), broken));
         let details = self.declared.keys().filter_map(|code| {
-            let broken = self.details_schema(code)?.err()?;
+            let broken = self.declared_details_schema(code)?.err()?;
             Some(problem(code.to_string(), broken))
         });
         input.into_iter().chain(output).chain(details).collect()

@@ -99,6 +99,11 @@ impl Registration {
         }
     }
 
+    /// The name.
+    pub fn name(&self) -> &OperationName {
+        &self.spec.name
+    }
+
     /// Changes what the contract says beyond its schemas.
     pub fn with(mut self, change: impl FnOnce(&mut OperationSpec)) -> Self {
         change(Arc::make_mut(&mut self.spec));
@@ -123,7 +128,7 @@ impl Registration {
         self
     }
 
-    /// The service behind it, whose circuit and retry budget it shares with others.
+    /// The service behind it: it shares the circuit of the host and the retry budget with others.
     pub fn behind(mut self, upstream: Arc<Upstream>) -> Self {
         self.upstream = Some(upstream);
         self

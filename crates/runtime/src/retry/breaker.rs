@@ -1,37 +1,19 @@
-//! A circuit breaker: an upstream that fails again and again is left alone for a while.
+//! A circuit breaker: what fails again and again is not asked for a while.
 //!
-//! Pure: time comes in, permits come out. An open circuit takes nothing from a retry budget, since no
-//! attempt takes place.
+//! Pure: time comes in, permits come out. It counts calls, not attempts: the retries of one call are
+//! one piece of bad luck. Whose fault a failure is, is decided in `blame`.
 
 use jiff::{SignedDuration, Timestamp};
+use panpan_contract::circuit::CircuitSettings;
 
-/// When a circuit opens and for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BreakerSettings {
-    /// Failures in a row that open it.
-    pub failures_to_open: u32,
-    /// How long it stays open the first time.
-    pub open_ms: u64,
-    /// How long it stays open at most; each failed trial doubles the time.
-    pub open_ms_max: u64,
-}
-
-impl Default for BreakerSettings {
-    fn default() -> Self {
-        Self {
-            failures_to_open: 5,
-            open_ms: 60_000,
-            open_ms_max: 120_000,
-        }
-    }
-}
+use super::window::{Calls, Window};
 
 /// Whether an attempt may take place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permit {
     /// It may.
     Granted,
-    /// It may, and decides whether the circuit closes again.
+    /// It may, and its call helps decide whether the circuit closes again.
     Trial,
     /// It may not before so many milliseconds have passed.
     Refused {
@@ -40,105 +22,191 @@ pub enum Permit {
     },
 }
 
-/// The state of one upstream.
+/// What a circuit lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CircuitState {
+    /// Everything.
+    Closed,
+    /// Nothing, for so much longer.
+    Open {
+        /// How much.
+        retry_after_ms: u64,
+    },
+    /// A few calls, which decide whether it closes.
+    HalfOpen,
+}
+
+impl CircuitState {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open { .. } => "open",
+            Self::HalfOpen => "half_open",
+        }
+    }
+}
+
+/// One circuit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    settings: BreakerSettings,
+    settings: CircuitSettings,
     state: State,
+    /// Failed calls that led to what it is now.
+    failed_calls: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    Closed {
-        failures: u32,
-    },
-    Open {
-        until: Timestamp,
-        open_ms: u64,
-    },
-    /// One attempt is under way; it was let through at this time.
-    Trying {
-        since: Timestamp,
-        open_ms: u64,
-    },
+    Closed { window: Window, row: Option<Row> },
+    Open { until: Timestamp, open_ms: u64 },
+    HalfOpen(Trials),
+}
+
+/// Calls that decide whether a circuit closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Trials {
+    /// How long it was open before.
+    open_ms: u64,
+    /// When the last of them was let through.
+    since: Timestamp,
+    under_way: u32,
+    failed: u32,
+}
+
+/// Calls that failed one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Row {
+    calls: u32,
+    since: Timestamp,
+    last: Timestamp,
 }
 
 impl Breaker {
     /// A closed circuit.
-    pub fn new(settings: BreakerSettings) -> Self {
+    pub fn new(settings: CircuitSettings) -> Self {
         Self {
+            state: State::closed(settings),
             settings,
-            state: State::Closed { failures: 0 },
+            failed_calls: 0,
         }
     }
 
-    /// Asks for an attempt.
+    /// Asks for a call that begins.
     pub fn permit(&mut self, now: Timestamp) -> Permit {
         match self.state {
             State::Closed { .. } => Permit::Granted,
-            State::Open { until, open_ms } if now >= until => {
-                self.state = State::Trying {
-                    since: now,
-                    open_ms,
-                };
-                Permit::Trial
-            }
             State::Open { until, open_ms } => {
                 // A clock that was set back must not keep the circuit open for longer than it was opened.
                 let until = until.min(later(now, open_ms));
-                self.state = State::Open { until, open_ms };
-                refused(now, until)
-            }
-            State::Trying { since, open_ms } => {
-                // A trial whose end nobody reported must not keep the circuit open for ever.
-                let since = since.min(now);
-                let lost_at = later(since, open_ms);
-                if now < lost_at {
-                    self.state = State::Trying { since, open_ms };
-                    return refused(now, lost_at);
+                if now < until {
+                    self.state = State::Open { until, open_ms };
+                    return refused(now, until);
                 }
-                self.state = State::Trying {
-                    since: now,
+                let first = Trials {
                     open_ms,
+                    since: now,
+                    under_way: 1,
+                    failed: 0,
                 };
+                self.state = State::HalfOpen(first);
                 Permit::Trial
             }
+            State::HalfOpen(trials) => self.try_again(trials, now),
         }
     }
 
-    /// Notes an attempt the upstream answered, whatever the answer was.
-    pub fn answered(&mut self) {
-        self.state = State::Closed { failures: 0 };
+    fn try_again(&mut self, mut trials: Trials, now: Timestamp) -> Permit {
+        trials.since = trials.since.min(now);
+        // A trial whose end is never reported must not keep the circuit open for ever.
+        let lost_at = later(trials.since, trials.open_ms);
+        let is_free = trials.under_way.saturating_add(trials.failed) < self.settings.trials;
+        let permit = if is_free || now >= lost_at {
+            trials.under_way = if is_free { trials.under_way + 1 } else { 1 };
+            trials.since = now;
+            Permit::Trial
+        } else {
+            refused(now, lost_at)
+        };
+        self.state = State::HalfOpen(trials);
+        permit
     }
 
-    /// Takes back a trial that told nothing; the next attempt may be one.
+    /// Notes a call that was answered, whatever the answer was.
+    pub fn answered(&mut self, trial: bool, now: Timestamp) {
+        match &mut self.state {
+            State::Closed { window, row } => {
+                window.count(false, now);
+                *row = None;
+            }
+            State::Open { .. } | State::HalfOpen(_) if trial => {
+                self.state = State::closed(self.settings);
+                self.failed_calls = 0;
+            }
+            // A call that was let through before the circuit opened tells nothing new.
+            State::Open { .. } | State::HalfOpen(_) => {}
+        }
+    }
+
+    /// Notes a call that failed.
+    pub fn failed(&mut self, trial: bool, now: Timestamp) {
+        match &mut self.state {
+            State::Closed { window, row } => {
+                let calls = window.count(true, now);
+                let row = Row::longer(row, now);
+                if by_share(self.settings, calls) || row.opens(self.settings, now) {
+                    self.failed_calls = calls.failed.max(row.calls);
+                    self.open(now, self.settings.open_ms);
+                }
+            }
+            State::HalfOpen(trials) if trial => {
+                trials.under_way = trials.under_way.saturating_sub(1);
+                trials.failed += 1;
+                self.failed_calls = self.failed_calls.saturating_add(1);
+                if trials.failed >= self.settings.trials {
+                    let doubled = trials.open_ms.saturating_mul(2);
+                    self.open(now, doubled.min(self.settings.open_ms_max));
+                }
+            }
+            State::Open { .. } | State::HalfOpen(_) => {}
+        }
+    }
+
+    /// Takes back a trial that told nothing; another call may be one.
     pub fn give_back(&mut self) {
-        if let State::Trying { since, open_ms } = self.state {
-            self.state = State::Open {
-                until: since,
-                open_ms,
-            };
+        if let State::HalfOpen(trials) = &mut self.state {
+            trials.under_way = trials.under_way.saturating_sub(1);
         }
     }
 
-    /// Notes an attempt that failed by the upstream's fault.
-    pub fn failed(&mut self, now: Timestamp) {
+    /// What it would let through now.
+    pub fn state(&self, now: Timestamp) -> CircuitState {
         match self.state {
-            State::Closed { failures } if failures + 1 < self.settings.failures_to_open => {
-                self.state = State::Closed {
-                    failures: failures + 1,
-                };
+            State::Closed { .. } => CircuitState::Closed,
+            State::Open { until, open_ms } => {
+                match milliseconds(now, until.min(later(now, open_ms))) {
+                    0 => CircuitState::HalfOpen,
+                    retry_after_ms => CircuitState::Open { retry_after_ms },
+                }
             }
-            State::Closed { .. } => self.open(now, self.settings.open_ms),
-            State::Trying { open_ms, .. } => {
-                self.open(
-                    now,
-                    open_ms.saturating_mul(2).min(self.settings.open_ms_max),
-                );
-            }
-            // An attempt that was let through before the circuit opened tells nothing new.
-            State::Open { .. } => {}
+            State::HalfOpen(_) => CircuitState::HalfOpen,
         }
+    }
+
+    /// Whether the calls before this one failed, the last of them not long ago. A call that begins then is
+    /// not repeated by the gateway: its caller hears sooner, and a service in trouble is not asked several
+    /// times by every call.
+    pub fn is_failing(&self, now: Timestamp) -> bool {
+        match &self.state {
+            State::Closed { row: None, .. } => false,
+            State::Closed { row: Some(row), .. } => now < later(row.last, self.settings.window_ms),
+            State::Open { .. } | State::HalfOpen(_) => true,
+        }
+    }
+
+    /// How many failed calls led to a circuit that is not closed.
+    pub fn failed_calls(&self) -> u32 {
+        self.failed_calls
     }
 
     fn open(&mut self, now: Timestamp, open_ms: u64) {
@@ -149,11 +217,51 @@ impl Breaker {
     }
 }
 
-fn refused(now: Timestamp, until: Timestamp) -> Permit {
-    let left = until.duration_since(now).as_millis();
-    Permit::Refused {
-        retry_after_ms: u64::try_from(left).unwrap_or_default(),
+impl State {
+    fn closed(settings: CircuitSettings) -> Self {
+        Self::Closed {
+            window: Window::new(settings.window_ms),
+            row: None,
+        }
     }
+}
+
+impl Row {
+    /// A row with one more call in it.
+    fn longer(row: &mut Option<Self>, now: Timestamp) -> Self {
+        let before = row.unwrap_or(Self {
+            calls: 0,
+            since: now,
+            last: now,
+        });
+        *row.insert(Self {
+            calls: before.calls.saturating_add(1),
+            since: before.since.min(now),
+            last: now,
+        })
+    }
+
+    fn opens(self, settings: CircuitSettings, now: Timestamp) -> bool {
+        let is_long = settings.row > 0 && self.calls >= settings.row;
+        is_long && now >= later(self.since, settings.row_ms)
+    }
+}
+
+fn by_share(settings: CircuitSettings, calls: Calls) -> bool {
+    let is_share = settings.failed_percent > 0 && calls.all >= settings.calls_min;
+    is_share && calls.failed_at_least(settings.failed_percent)
+}
+
+fn refused(now: Timestamp, until: Timestamp) -> Permit {
+    Permit::Refused {
+        retry_after_ms: milliseconds(now, until),
+    }
+}
+
+/// Rounded up, so that who waits so long does not come too early.
+fn milliseconds(now: Timestamp, until: Timestamp) -> u64 {
+    let left = until.duration_since(now).as_nanos();
+    u64::try_from(left).unwrap_or_default().div_ceil(1_000_000)
 }
 
 fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
@@ -162,95 +270,4 @@ fn later(now: Timestamp, delay_ms: u64) -> Timestamp {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(seconds).unwrap()
-    }
-
-    fn opened() -> Breaker {
-        let mut breaker = Breaker::new(BreakerSettings::default());
-        (0..5).for_each(|_| breaker.failed(at(0)));
-        breaker
-    }
-
-    #[test]
-    fn failures_in_a_row_open_the_circuit_and_an_answer_starts_the_count_again() {
-        let mut breaker = Breaker::new(BreakerSettings::default());
-        for _ in 0..3 {
-            (0..4).for_each(|_| breaker.failed(at(0)));
-            assert_eq!(breaker.permit(at(0)), Permit::Granted);
-            breaker.answered();
-        }
-        assert_eq!(
-            opened().permit(at(0)),
-            Permit::Refused {
-                retry_after_ms: 60_000
-            }
-        );
-        assert_eq!(
-            opened().permit(at(59)),
-            Permit::Refused {
-                retry_after_ms: 1000
-            }
-        );
-    }
-
-    #[test]
-    fn after_its_time_one_attempt_decides() {
-        let mut breaker = opened();
-        assert_eq!(breaker.permit(at(60)), Permit::Trial);
-        assert!(matches!(breaker.permit(at(60)), Permit::Refused { .. }));
-        breaker.answered();
-        assert_eq!(breaker.permit(at(60)), Permit::Granted);
-    }
-
-    #[test]
-    fn a_failed_trial_opens_it_for_longer_up_to_the_limit() {
-        let mut breaker = opened();
-        assert_eq!(breaker.permit(at(60)), Permit::Trial);
-        breaker.failed(at(60));
-        assert_eq!(
-            breaker.permit(at(60)),
-            Permit::Refused {
-                retry_after_ms: 120_000
-            }
-        );
-        assert_eq!(breaker.permit(at(180)), Permit::Trial);
-        breaker.failed(at(180));
-        assert_eq!(
-            breaker.permit(at(180)),
-            Permit::Refused {
-                retry_after_ms: 120_000
-            }
-        );
-    }
-
-    #[test]
-    fn a_trial_nobody_reports_back_from_does_not_block_for_ever() {
-        let mut breaker = opened();
-        assert_eq!(breaker.permit(at(60)), Permit::Trial);
-        assert_eq!(
-            breaker.permit(at(119)),
-            Permit::Refused {
-                retry_after_ms: 1000
-            }
-        );
-        assert_eq!(breaker.permit(at(120)), Permit::Trial);
-    }
-
-    #[test]
-    fn a_clock_set_back_does_not_keep_it_open_for_longer() {
-        const DAY: i64 = 86_400;
-        let whole = Permit::Refused {
-            retry_after_ms: 60_000,
-        };
-        let mut breaker = opened();
-        assert_eq!(breaker.permit(at(-DAY)), whole);
-        assert_eq!(breaker.permit(at(60 - DAY)), Permit::Trial);
-        // The same for a trial that nobody reports back from.
-        assert_eq!(breaker.permit(at(-2 * DAY)), whole);
-        assert_eq!(breaker.permit(at(60 - 2 * DAY)), Permit::Trial);
-    }
-}
+mod tests;

@@ -54,6 +54,15 @@ fn forbidden(last: &Attempt, terms: Terms) -> Option<Why> {
     if last.refused_retry {
         return Some(Why::RefusedRetry);
     }
+    if last.refused_by_circuit && terms.waiting == Waiting::Inline {
+        return Some(Why::CircuitOpen);
+    }
+    if terms
+        .categories
+        .is_some_and(|categories| !categories.contains(last.category))
+    {
+        return Some(Why::CategoryOff);
+    }
     last.retried_inside.then_some(Why::RetriedInside)
 }
 
@@ -76,10 +85,15 @@ fn too_long(
     if terms.waiting == Waiting::Inline && hint_ms > policy.max_delay_ms() {
         return Some(Why::HintTooLong);
     }
-    let beyond = terms
-        .deadline
-        .is_some_and(|deadline| after(now, delay_ms) >= deadline);
-    beyond.then_some(Why::DeadlineTooNear)
+    let next_at = after(now, delay_ms);
+    if terms.deadline.is_some_and(|deadline| next_at >= deadline) {
+        return Some(Why::DeadlineTooNear);
+    }
+    let patient_until = terms
+        .patient_until
+        .filter(|_| terms.waiting == Waiting::Inline);
+    let is_late = patient_until.is_some_and(|until| next_at > until);
+    is_late.then_some(Why::PatienceSpent)
 }
 
 /// A time so much later, or the last there is.
@@ -91,6 +105,7 @@ fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use panpan_contract::failure::Repeat;
+    use panpan_contract::retry::Categories;
     use panpan_contract::{Failure, codes};
 
     use super::*;
@@ -104,8 +119,10 @@ mod tests {
     fn terms() -> Terms {
         Terms {
             policy: None,
+            categories: None,
             repeatable: true,
             deadline: None,
+            patient_until: None,
             waiting: Waiting::Inline,
         }
     }
@@ -220,6 +237,73 @@ mod tests {
             decided(&history, until(96)),
             Decision::Answer(Why::DeadlineTooNear)
         );
+    }
+
+    #[test]
+    fn an_attempt_that_would_start_after_the_patience_is_not_waited_for() {
+        let until = |milliseconds| Terms {
+            patient_until: Timestamp::from_millisecond(milliseconds).ok(),
+            ..terms()
+        };
+        let history = [failed(codes::ERR_HTTP_503_UNAVAILABLE)];
+        let spent = Decision::Answer(Why::PatienceSpent);
+        let again = Decision::Again { delay_ms: 96 };
+        assert_eq!(decided(&history, until(96)), again);
+        assert_eq!(decided(&history, until(95)), spent);
+        let hinted = [Attempt {
+            hint_ms: Some(7000),
+            ..failed(codes::ERR_HTTP_429_RATE_LIMITED)
+        }];
+        assert_eq!(decided(&hinted, until(4000)), spent);
+        // What the attempts themselves took counts too.
+        let late = Timestamp::from_millisecond(4000).unwrap();
+        let decision = decide(&history, late, SEED, until(4000), || true);
+        assert_eq!(decision, spent);
+        let durable = Terms {
+            waiting: Waiting::Durable,
+            ..until(95)
+        };
+        assert!(matches!(decided(&history, durable), Decision::Later(_)));
+    }
+
+    #[test]
+    fn only_the_categories_that_were_chosen_are_retried() {
+        let only_network = Terms {
+            categories: Some(Categories::from_iter([Category::Network])),
+            ..terms()
+        };
+        for (entry, decision) in [
+            (codes::ERR_SOCKET_ERROR, Decision::Again { delay_ms: 96 }),
+            (
+                codes::ERR_HTTP_503_UNAVAILABLE,
+                Decision::Answer(Why::CategoryOff),
+            ),
+            (
+                codes::ERR_HTTP_404_NOT_FOUND,
+                Decision::Answer(Why::NotRetryable),
+            ),
+        ] {
+            let found = decided(&[failed(entry)], only_network);
+            assert_eq!(found, decision, "{}", entry.code);
+        }
+    }
+
+    #[test]
+    fn an_open_circuit_is_waited_for_only_by_a_store() {
+        let refused = [Attempt {
+            refused_by_circuit: true,
+            hint_ms: Some(1),
+            ..failed(codes::ERR_CIRCUIT_OPEN)
+        }];
+        assert_eq!(
+            decided(&refused, terms()),
+            Decision::Answer(Why::CircuitOpen)
+        );
+        let durable = Terms {
+            waiting: Waiting::Durable,
+            ..terms()
+        };
+        assert!(matches!(decided(&refused, durable), Decision::Later(_)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{KeyRule, OperationName, OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure};
-use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
 use panpan_runtime::{Context, Reconciled, Registration, Registry};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -66,18 +66,22 @@ impl Kind {
 
 /// The operations as one process serves them.
 pub(crate) fn registry(process: &Arc<Process>) -> Registry {
-    let breaker = BreakerSettings {
-        failures_to_open: 5,
+    let circuit = CircuitRule::On(CircuitSettings {
+        row: 5,
+        row_ms: 0,
         open_ms: 500,
         open_ms_max: 2000,
-    };
-    let upstream = Upstream::new("simulated", breaker, BudgetSettings::default());
+        ..CircuitSettings::default()
+    });
+    let upstream = Upstream::new("simulated", circuit, BudgetSettings::default());
     let upstream = Arc::new(upstream);
     let mut builder = Registry::builder();
     for kind in KINDS {
         let mut registration = Registration::new(kind.spec(), handler(process.clone(), kind));
         if kind == Kind::Put {
-            registration = registration.behind(upstream.clone());
+            registration = registration
+                .with(|spec| spec.circuit = Some(circuit))
+                .behind(upstream.clone());
         }
         if kind == Kind::Book {
             registration = registration.reconciled_by(reconciler(process.clone()));

@@ -24,11 +24,16 @@ pub(super) fn of(
     catalogue: Option<&Catalogue>,
 ) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
-    let as_declared = answer.as_declared;
+    let broken_schema = match answer.as_declared {
+        true => None,
+        false => Some(answer.broken_schema.clone().unwrap_or_default()),
+    };
     let mut result = match answer.into_value() {
-        Ok(output) if !as_declared => not_as_declared(output, entry),
-        Ok(output) if entry.is_some_and(|it| it.gives_blocks) => content::result(output),
-        Ok(output) => success(output),
+        Ok(output) => match &broken_schema {
+            Some(broken) => not_as_declared(output, broken, entry),
+            None if entry.is_some_and(|it| it.gives_blocks) => content::result(output),
+            None => success(output),
+        },
         Err(failure) => failed(&failure, catalogue),
     };
     if let Some(idempotency) = idempotency {
@@ -39,12 +44,18 @@ pub(super) fn of(
     result
 }
 
-/// The result for an output that breaks its schema: still the best there is.
-fn not_as_declared(output: Value, entry: Option<&Entry>) -> CallToolResult {
+/// The result for an output that breaks its schema: still the best there is, with a line after it that
+/// says where.
+fn not_as_declared(output: Value, broken: &str, entry: Option<&Entry>) -> CallToolResult {
     let is_expected = entry.is_some_and(|entry| entry.gives_structure);
     let structured = is_expected.then(|| undeclared::content(output.clone()));
     let mut result = success(output);
     result.structured_content = structured;
+    if !broken.is_empty() {
+        result
+            .content
+            .push(ContentBlock::text(format!("Note: {broken}")));
+    }
     result
 }
 

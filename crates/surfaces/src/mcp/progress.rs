@@ -29,6 +29,18 @@ impl ReportProgress for Teller {
             forward
         });
     }
+
+    /// A notice has to go forward too, but only so little that the work itself can go on from where it
+    /// was.
+    fn note(&self, message: String) {
+        self.0.send_modify(|newest| {
+            newest.done = match newest.done.is_finite() {
+                true => (newest.done + 0.001).max(newest.done.next_up()),
+                false => 0.0,
+            };
+            newest.message = Some(message);
+        });
+    }
 }
 
 /// Where the words come out.
@@ -135,6 +147,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_notice_is_kept_before_anything_else_was_said() {
+        let (teller, mut newest) = ends();
+        teller.note("attempt 2 in 96 ms".to_owned());
+        assert_eq!(newest.borrow_and_update().done, 0.0);
+        teller.note("attempt 3 in 180 ms".to_owned());
+        assert!(newest.has_changed().unwrap());
+        assert!(newest.borrow_and_update().done > 0.0);
+    }
+
+    #[test]
     fn only_what_goes_forward_is_kept_and_only_the_newest() {
         let (teller, mut newest) = ends();
         let report = |done: f64| {
@@ -157,6 +179,10 @@ mod tests {
             let heard = heard.then(|| newest.borrow_and_update().done);
             assert_eq!(heard, kept, "{reported}");
         }
+        teller.note("attempt 2 in 96 ms".to_owned());
+        let noted = newest.borrow_and_update().clone();
+        assert_eq!(noted.message.as_deref(), Some("attempt 2 in 96 ms"));
+        assert!(noted.done > 2.0 && noted.done < 2.01, "{}", noted.done);
         report(3.0);
         report(4.0);
         assert_eq!(newest.borrow_and_update().done, 4.0);

@@ -10,7 +10,8 @@ use panpan_contract::{Effect, Failure, codes};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::classify::{Answer, classify};
+use crate::asked::Asked;
+use crate::classify::{Answer, classify, classify_for};
 use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
 use crate::trouble::{Stake, Trouble, shown};
 use crate::wire::Reply;
@@ -40,6 +41,18 @@ pub struct Incoming {
 impl Incoming {
     /// The failure the answer stands for, told of the service by its host; `None` below 400.
     pub fn failure(&self, now: Timestamp) -> Option<Failure> {
+        self.read_as_failure(|answer| classify(answer, now))
+    }
+
+    /// The failure the answer to a question stands for; `None` below 400.
+    pub(crate) fn failure_for(&self, asked: Asked<'_>, now: Timestamp) -> Option<Failure> {
+        self.read_as_failure(|answer| classify_for(answer, asked, now))
+    }
+
+    fn read_as_failure(
+        &self,
+        read: impl FnOnce(&Answer<'_>) -> Option<Failure>,
+    ) -> Option<Failure> {
         if self.status < 400 {
             return None;
         }
@@ -54,7 +67,7 @@ impl Incoming {
             body: &String::from_utf8_lossy(&self.body),
             provider: self.url.host_str(),
         };
-        classify(&answer, now).map(|failure| self.after_all(failure))
+        read(&answer).map(|failure| self.after_all(failure))
     }
 
     /// What a failure says when a write before it may have been done: not that nothing was.

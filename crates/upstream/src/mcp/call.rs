@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use panpan_contract::binding::SuccessBodies;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::{BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS};
@@ -134,13 +135,15 @@ impl ToolCall {
     }
 
     fn outcome(&self, result: &Value, context: &Context) -> Result<Value, Failure> {
-        if result.get("isError") == Some(&Value::Bool(true)) {
-            let failing = Failing {
-                server: &self.link.namespace,
-                result,
-                stake: self.stake,
-                now: context.now(),
-            };
+        let failing = Failing {
+            server: &self.link.namespace,
+            result,
+            stake: self.stake,
+            now: context.now(),
+        };
+        let is_failing = result.get("isError") == Some(&Value::Bool(true))
+            || (self.link.success_bodies == SuccessBodies::Read && failing.is_disguised());
+        if is_failing {
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
         output::of(result, self.has_output_schema).ok_or_else(|| {

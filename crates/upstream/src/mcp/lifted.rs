@@ -4,17 +4,21 @@
 //! is the message of a TOOL_FAILED. What may be answered at all is decided in `answerable`.
 
 use jiff::Timestamp;
-use panpan_contract::dialect::{Dialect, MCP_META_KEY, RESIDUAL, detect, read_foreign};
-use panpan_contract::failure::Upstream;
+use panpan_contract::classify::{InputMembers, statements};
+use panpan_contract::dialect::{
+    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
+};
+use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, codes, read, retry};
 use serde_json::{Value, json};
 
-use super::answerable::answerable;
 use super::error::Refusal;
 use super::foreign::RECOVERY_META_KEY;
 use super::shapes;
 use super::trouble::Stake;
+use crate::answerable::answerable;
+use crate::heard::Heard;
 
 /// The longest text of a server that becomes a message, in characters.
 pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
@@ -32,16 +36,49 @@ pub(super) struct Failing<'a> {
 }
 
 impl Failing<'_> {
+    /// Whether a result that calls itself a success is exactly a failure: its structured content, or else
+    /// its only block.
+    pub(super) fn is_disguised(&self) -> bool {
+        let structured = self
+            .result
+            .get("structuredContent")
+            .filter(|it| !it.is_null());
+        if let Some(structured) = structured {
+            return disguised_failure(structured).is_some();
+        }
+        let blocks = self.result.get("content").and_then(Value::as_array);
+        blocks.is_some_and(|it| it.len() == 1)
+            && self
+                .json_text()
+                .is_some_and(|it| disguised_failure(&it).is_some())
+    }
+
     /// The failure it stands for; `declared` says which codes the tool publishes.
     pub(super) fn failure(&self, declared: impl Fn(&str) -> bool) -> Failure {
         if let Some(own) = self.own() {
             return answerable(own, true, self.server, declared);
         }
-        let failure = self.of_others();
+        let failure = self.listened(self.of_others());
         let effect = self.stake.left_behind(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
         answerable(failure, false, self.server, declared)
+    }
+
+    /// What the sentence of a failure states for certain. Of a tool that failed in no known way and says
+    /// when to come back, that is the best that is known.
+    fn listened(&self, failure: Failure) -> Failure {
+        let heard = Heard {
+            received: statements(failure.message(), &InputMembers::default()),
+            declared: None,
+        };
+        let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
+        let is_refused = failure.repeat() == Some(Repeat::Refused);
+        let failure = match heard.delay_ms().filter(|_| !is_known && !is_refused) {
+            Some(_) => failure.restated(codes::ERR_TRY_LATER.into()),
+            None => failure,
+        };
+        heard.told(failure, &Value::Null)
     }
 
     /// A failure written by a panpan: whole in `_meta`, or in the first text block in any dialect.

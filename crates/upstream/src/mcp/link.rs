@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use panpan_contract::binding::SuccessBodies;
 use panpan_runtime::Credentials;
 use rmcp::model::{ClientRequest, RequestMetaObject};
 use serde_json::Value;
@@ -31,6 +32,7 @@ pub const LONGEST_REST: Duration = Duration::from_secs(30);
 pub(super) struct Link {
     pub(super) namespace: String,
     pub(super) patience: McpPatience,
+    pub(super) success_bodies: SuccessBodies,
     /// What the server may repeat and nobody else is to see.
     pub(super) secrets: Credentials,
     reach: Reach,
@@ -94,6 +96,7 @@ impl Link {
             reach,
             children: Children::default(),
             sessions: settings.sessions,
+            success_bodies: settings.success_bodies,
             ear,
             changes,
             making: tokio::sync::Mutex::default(),

@@ -4,7 +4,6 @@
 //! A server is connected to when it is first needed and again when a connection has ended; everything
 //! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
 
-mod answerable;
 mod asking;
 mod call;
 mod child;
@@ -34,7 +33,7 @@ use jiff::Timestamp;
 use panpan_contract::Failure;
 use panpan_contract::failure::Marked;
 use panpan_contract::redact::Redactor;
-use panpan_runtime::retry::Upstream;
+use panpan_runtime::retry::{BudgetSettings, Upstream};
 use panpan_runtime::{Identity, Registration};
 use tokio::sync::watch;
 
@@ -79,7 +78,9 @@ pub struct McpOperations {
 impl McpUpstream {
     /// Makes ready to connect; nothing is started or sent yet.
     pub fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
-        let upstream = Arc::new(Upstream::named(&settings.namespace));
+        let budget = BudgetSettings::default();
+        let upstream = Upstream::new(&settings.namespace, settings.circuit, budget);
+        let upstream = Arc::new(upstream);
         let scopes = settings.scopes.clone().into();
         let link = Arc::new(Link::new(settings)?);
         Ok(Self {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::Secret;
+use panpan_contract::binding::SuccessBodies;
 use panpan_runtime::Credentials;
+use panpan_runtime::retry::CircuitRule;
 use url::Url;
 
 /// Headers the protocol sets itself.
@@ -32,6 +34,10 @@ pub struct McpSettings {
     /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
     /// people only there.
     pub sessions: bool,
+    /// What becomes of results that are failures by their content, though the server calls them successes.
+    pub success_bodies: SuccessBodies,
+    /// When all its operations are refused because it cannot be connected to.
+    pub circuit: CircuitRule,
 }
 
 /// Where an MCP server is.
@@ -128,6 +134,8 @@ impl McpSettings {
             patience: McpPatience::default(),
             scopes: Vec::new(),
             sessions: false,
+            success_bodies: SuccessBodies::default(),
+            circuit: CircuitRule::default(),
         }
     }
 

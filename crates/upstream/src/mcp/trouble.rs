@@ -38,7 +38,12 @@ pub(super) fn failure(server: &str, lost: &Unanswered, stake: Stake, now: Timest
     let told = if lost.sent {
         after(server, &lost.error, stake, now)
     } else {
-        before(server, &lost.error, now).with_effect(Effect::None)
+        let failure = before(server, &lost.error, now).with_effect(Effect::None);
+        match failure.code().as_str() == codes::ERR_TIMEOUT.code {
+            // No tool of the server is to blame.
+            true => failure.with_detail("reason", "connect_timeout"),
+            false => failure,
+        }
     };
     told.with_detail("server", server)
 }
@@ -148,7 +153,7 @@ fn of_status(server: &str, answer: &HttpAnswer, now: Timestamp) -> Failure {
         .with_message(message)
 }
 
-/// Left alone for now. What can never be mended by waiting is told as it was.
+/// Not connected to again for a while. What can never be mended by waiting is told as it was.
 fn resting(server: &str, wait_ms: u64, last: &McpError, now: Timestamp) -> Failure {
     let before = before(server, last, now);
     if !before.retryable() {
@@ -160,8 +165,10 @@ fn resting(server: &str, wait_ms: u64, last: &McpError, now: Timestamp) -> Failu
     };
     Failure::new(codes::ERR_CIRCUIT_OPEN)
         .with_message(format!(
-            "the MCP server {server} has failed repeatedly and is left alone for now"
+            "the MCP server {server} could not be connected to; next attempt in {wait_ms} ms"
         ))
+        .with_detail("circuit", "host")
+        .with_detail("upstream", server)
         .with_retry_after_ms(wait_ms)
         .with_cause(cause)
 }

@@ -1,50 +1,162 @@
 //! From an answer to an output or a failure.
 //!
 //! In this order: what the contract's rules say, whatever the status; what another panpan said, recovered
-//! whole; what the status says, with what its body tells people and programs.
+//! whole; what the status says, with what its body tells people and programs; what a successful answer is
+//! that is exactly a failure.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::header::CONTENT_ENCODING;
 use jiff::Timestamp;
 use panpan_contract::binding::{
-    AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding,
+    AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding, SuccessBodies,
 };
-use panpan_contract::failure::Upstream;
+use panpan_contract::classify::statements;
+use panpan_contract::dialect::disguised_failure;
+use panpan_contract::failure::{Inferred, Upstream};
 use panpan_contract::operation::{OperationSpec, StatusPattern};
 use panpan_contract::retry::{self, parse_retry_after};
 use panpan_contract::{Failure, Kind, codes, read};
 use serde_json::{Map, Value};
 
+use crate::answerable::answerable;
+use crate::asked::{Asked, Declarations, Declared};
 use crate::client::Incoming;
 use crate::events::Event;
+use crate::heard::Heard;
 use crate::lift;
 
-/// What an answer means for the operation that asked.
-pub(super) fn read(
-    binding: &HttpBinding,
-    spec: &OperationSpec,
-    incoming: &Incoming,
-    now: Timestamp,
-) -> Result<Value, Failure> {
-    let body = Body::of(incoming);
-    let rule = binding
-        .rules
-        .iter()
-        .find(|it| fits(&it.fits, incoming, &body));
-    if let Some(rule) = rule {
-        return Err(ruled(rule, spec, incoming, &body, now));
+/// The operation that asked, and what it asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Question<'a> {
+    pub(super) binding: &'a HttpBinding,
+    pub(super) spec: &'a OperationSpec,
+    pub(super) declarations: &'a Declarations,
+    pub(super) input: &'a Value,
+}
+
+impl<'a> Question<'a> {
+    /// What an answer means for it.
+    pub(super) fn read(&self, incoming: &Incoming, now: Timestamp) -> Result<Value, Failure> {
+        let body = Body::of(incoming);
+        let mut rules = self.binding.rules.iter();
+        if let Some(rule) = rules.find(|it| fits(&it.fits, incoming, &body)) {
+            return Err(self.ruled(rule, incoming, &body, now));
+        }
+        let told = told_by_a_panpan(incoming, &body);
+        if let Some(failure) = told.filter(|it| is_answerable(it, self.spec)) {
+            return Err(relayed(failure, self.spec));
+        }
+        let declared = self.declarations.of_status(incoming.status);
+        match incoming.failure_for(self.asked(declared), now) {
+            Some(failure) if !is_answerable(&failure, self.spec) => {
+                Err(unknown(failure, incoming.status))
+            }
+            Some(failure) => Err(of_import(failure, incoming.status, &body, declared)),
+            None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
+            None if is_encoded(incoming) => Err(encoded(incoming)),
+            None => match self.disguised(incoming, &body, now) {
+                Some(failure) => Err(failure),
+                None => Ok(body.output(incoming)),
+            },
+        }
     }
-    let told = told_by_a_panpan(incoming, &body);
-    if let Some(failure) = told.filter(|it| is_answerable(it, spec)) {
-        return Err(relayed(failure, spec));
+
+    fn asked(&self, declared: Option<&'a Declared>) -> Asked<'a> {
+        Asked {
+            members: &self.declarations.members,
+            declared,
+            input: self.input,
+        }
     }
-    match incoming.failure(now) {
-        Some(failure) if !is_answerable(&failure, spec) => Err(unknown(failure, incoming.status)),
-        Some(failure) => Err(of_import(failure, incoming.status, &body)),
-        None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
-        None if is_encoded(incoming) => Err(encoded(incoming)),
-        None => Ok(body.output(incoming)),
+
+    /// The failure a successful answer is, if it is exactly one and the contract does not say otherwise.
+    fn disguised(&self, incoming: &Incoming, body: &Body, now: Timestamp) -> Option<Failure> {
+        let document = body
+            .json()
+            .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
+        let failure = disguised_failure(document)?;
+        let code = failure.code().as_str().to_owned();
+        let is_declared = |code: &str| self.spec.definition(code).is_some();
+        let provider = incoming.url.host_str().unwrap_or_default();
+        let mut failure = answerable(failure, false, provider, is_declared);
+        let heard = Heard {
+            received: statements(failure.message(), &self.declarations.members),
+            declared: self.declarations.of_code(&code).map(|it| &it.statements),
+        };
+        let hint = retry::from_body(document, now).map(|hint| hint.delay_ms);
+        let wait = hint.or(heard.delay_ms());
+        if wait.is_some() && failure.code().as_str() == codes::TOOL_FAILED.code {
+            failure = failure.restated(Kind::from(codes::ERR_TRY_LATER));
+        }
+        if let Some(delay_ms) = hint.filter(|_| failure.stated_retry_after_ms().is_none()) {
+            failure = failure.with_retry_after_ms(delay_ms);
+        }
+        let failure = heard.told(failure, self.input);
+        let said = failure.upstream().and_then(|it| it.code.clone());
+        let upstream = upstream(incoming).code(said.unwrap_or_else(|| code.clone()));
+        Some(failure.with_detail("code", code).with_upstream(upstream))
+    }
+
+    /// The failure a rule of the contract makes of an answer. The rule has the last word on code and
+    /// effect.
+    fn ruled(
+        &self,
+        rule: &AnswerRule,
+        incoming: &Incoming,
+        body: &Body,
+        now: Timestamp,
+    ) -> Failure {
+        let declared = self.spec.definition(rule.code.as_str());
+        let kind = declared.and_then(|it| it.kind().ok());
+        let kind = kind.or_else(|| Kind::of(rule.code.as_str()));
+        let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
+        let assumed = declared.and_then(|it| it.effect);
+        let usual = Failure::new(kind.clone());
+        let described = self.declarations.of_code(rule.code.as_str());
+        let read = incoming.failure_for(self.asked(described), now);
+        // Nothing happened where the service says so, unless the contract knows better.
+        let said = read
+            .as_ref()
+            .filter(|it| it.inferred().contains(&Inferred::Effect));
+        let said = said.map(Failure::effect);
+        let effect = rule.effect.or(assumed).or(said).unwrap_or(usual.effect());
+        let mut failure = match read {
+            Some(failure) => failure.restated(kind),
+            None => usual.with_message(format!(
+                "the service answered HTTP {} with a failure",
+                incoming.status
+            )),
+        };
+        let at = |pointer: &Option<String>| body.json()?.pointer(pointer.as_deref()?);
+        if let Some(message) = at(&rule.message_pointer).and_then(Value::as_str) {
+            failure = failure.with_message(message);
+        }
+        if let Some(Value::Object(members)) = body.json() {
+            failure = failure.with_details(members.clone());
+        }
+        let headers = incoming.headers.iter();
+        let headers =
+            headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
+        let stated = at(&rule.retry_after_pointer).map(|it| match it {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
+        let wait = stated.and_then(|text| parse_retry_after(&text, now));
+        let wait = wait.or_else(|| retry::from_headers(headers, now).map(|hint| hint.delay_ms));
+        if let Some(delay_ms) = wait.filter(|_| failure.retryable()) {
+            failure = failure.with_retry_after_ms(delay_ms);
+        }
+        let failure = failure.with_effect(effect);
+        let meaning = described.and_then(|it| it.meaning.as_deref());
+        let failure = match meaning {
+            Some(meaning) => failure.with_meaning(meaning),
+            None => failure,
+        };
+        match failure.upstream() {
+            Some(_) => failure,
+            None => failure.with_upstream(upstream(incoming)),
+        }
     }
 }
 
@@ -192,15 +304,24 @@ fn no_answer(incoming: &Incoming) -> Failure {
     garbled(incoming, message)
 }
 
-/// A failure of an imported operation: its code is that of the status, and its details are the body.
-fn of_import(failure: Failure, status: u16, body: &Body) -> Failure {
-    let Some(kind) = import_kind(&failure, status) else {
-        return failure;
+/// A failure of an imported operation: its code is that of the status, and its details are the body, with
+/// the service's own code where it can be found at once.
+fn of_import(failure: Failure, status: u16, body: &Body, declared: Option<&Declared>) -> Failure {
+    let failure = match import_kind(&failure, status) {
+        Some(kind) => failure.restated(kind),
+        None if failure.code().as_str() == codes::ERR_TRY_LATER.code => failure,
+        None => return failure,
     };
-    let failure = failure.restated(kind);
-    match body.json() {
+    let code = failure.upstream().and_then(|it| it.code.clone());
+    let failure = match body.json() {
         Some(Value::Object(members)) => failure.with_details(members.clone()),
         Some(other) => failure.with_details(Map::from_iter([("body".to_owned(), other.clone())])),
+        None => return failure,
+    };
+    let is_there = failure.details().is_some_and(|it| it.contains_key("code"));
+    let takes_more = declared.is_none_or(|it| it.takes_more);
+    match code.filter(|_| !is_there && takes_more) {
+        Some(code) => failure.with_detail("code", code),
         None => failure,
     }
 }
@@ -219,52 +340,6 @@ fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
         _ => 502,
     };
     Kind::of(&format!("HTTP_{status}"))
-}
-
-fn ruled(
-    rule: &AnswerRule,
-    spec: &OperationSpec,
-    incoming: &Incoming,
-    body: &Body,
-    now: Timestamp,
-) -> Failure {
-    let declared = spec.definition(rule.code.as_str());
-    let kind = declared.and_then(|it| it.kind().ok());
-    let kind = kind.or_else(|| Kind::of(rule.code.as_str()));
-    let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
-    let assumed = declared.and_then(|it| it.effect);
-    let usual = Failure::new(kind.clone());
-    let effect = rule.effect.or(assumed).unwrap_or(usual.effect());
-    let mut failure = match incoming.failure(now) {
-        Some(failure) => failure.restated(kind),
-        None => usual.with_message(format!(
-            "the service answered HTTP {} with a failure",
-            incoming.status
-        )),
-    };
-    let at = |pointer: &Option<String>| body.json()?.pointer(pointer.as_deref()?);
-    if let Some(message) = at(&rule.message_pointer).and_then(Value::as_str) {
-        failure = failure.with_message(message);
-    }
-    if let Some(Value::Object(members)) = body.json() {
-        failure = failure.with_details(members.clone());
-    }
-    let headers = incoming.headers.iter();
-    let headers = headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
-    let stated = at(&rule.retry_after_pointer).map(|it| match it {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    });
-    let wait = stated.and_then(|text| parse_retry_after(&text, now));
-    let wait = wait.or_else(|| retry::from_headers(headers, now).map(|hint| hint.delay_ms));
-    if let Some(delay_ms) = wait.filter(|_| failure.retryable()) {
-        failure = failure.with_retry_after_ms(delay_ms);
-    }
-    let failure = failure.with_effect(effect);
-    match failure.upstream() {
-        Some(_) => failure,
-        None => failure.with_upstream(upstream(incoming)),
-    }
 }
 
 fn fits(pattern: &AnswerPattern, incoming: &Incoming, body: &Body) -> bool {

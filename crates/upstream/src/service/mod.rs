@@ -9,6 +9,7 @@ mod proof;
 mod related;
 mod request;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +18,14 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::binding::{HttpBinding, Place};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure, Secret};
-use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, Upstream};
 use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Registration};
 use serde_json::Value;
 use url::Url;
 
 use related::Readers;
 
+use crate::asked::Declarations;
 use crate::client::{Client, Incoming, IncomingStream, Outgoing};
 use crate::trouble::Stake;
 
@@ -50,6 +52,8 @@ pub struct Service {
     pub headers: HeaderMap,
     /// Secrets that callers bring along, by their names, and the headers they are sent in.
     pub passed: Vec<(String, HeaderName)>,
+    /// When all its operations are refused because it cannot be connected to.
+    pub circuit: CircuitRule,
 }
 
 /// Why an operation cannot be carried out by a service.
@@ -77,17 +81,21 @@ impl Service {
         &self,
         specs: impl IntoIterator<Item = OperationSpec>,
     ) -> Result<Vec<Registration>, Vec<BindingError>> {
-        let upstream = Arc::new(Upstream::new(
-            &self.name,
-            BreakerSettings::default(),
-            BudgetSettings::default(),
-        ));
+        // A description may name a server of its own for an operation, which may be up when others are
+        // down.
+        let mut upstreams = BTreeMap::new();
         let specs: Vec<OperationSpec> = specs.into_iter().collect();
         let readers = Readers::among(&specs);
         let (mut registrations, mut errors) = (Vec::new(), Vec::new());
         for spec in specs {
             match self.operation(spec, &readers) {
-                Ok(it) => registrations.push(it.behind(upstream.clone())),
+                Ok((it, base)) => {
+                    let origin = base.origin().ascii_serialization();
+                    let upstream = upstreams
+                        .entry(origin)
+                        .or_insert_with(|| Arc::new(self.upstream(&base)));
+                    registrations.push(it.behind(upstream.clone()));
+                }
                 Err(error) => errors.push(error),
             }
         }
@@ -98,12 +106,22 @@ impl Service {
         }
     }
 
+    /// What its operations at one place share.
+    fn upstream(&self, base: &Url) -> Upstream {
+        let upstream = Upstream::new(&self.name, self.circuit, BudgetSettings::default());
+        match base.host_str() {
+            Some(host) => upstream.at_host(host),
+            None => upstream,
+        }
+    }
+
     fn operation(
         &self,
         mut spec: OperationSpec,
         readers: &Readers,
-    ) -> Result<Registration, BindingError> {
+    ) -> Result<(Registration, Url), BindingError> {
         let bound = Arc::new(Bound::new(self, &mut spec)?);
+        let base = bound.base.clone();
         let related = readers.related_to(&spec, &bound.binding);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
@@ -115,7 +133,7 @@ impl Service {
             _ => Registration::new(spec, Once(bound)),
         };
         let registration = registration.with_credentials(credentials);
-        Ok(registration.relaying().related_to(related))
+        Ok((registration.relaying().related_to(related), base))
     }
 
     /// The headers nobody is to see, under names no security scheme has.
@@ -138,6 +156,7 @@ struct Bound {
     base: Url,
     /// What every request carries.
     headers: HeaderMap,
+    declarations: Declarations,
 }
 
 impl Bound {
@@ -159,6 +178,7 @@ impl Bound {
         Ok(Self {
             base: base.ok_or_else(|| BindingError::Nowhere(name()))?,
             service: service.clone(),
+            declarations: Declarations::of(spec, &binding),
             spec: without_schemas(spec),
             binding,
             method,
@@ -235,8 +255,19 @@ impl Bound {
         }
     }
 
-    fn read(&self, incoming: &Incoming, context: &Context) -> Result<Value, Failure> {
-        let read = answer::read(&self.binding, &self.spec, incoming, context.now());
+    fn read(
+        &self,
+        incoming: &Incoming,
+        context: &Context,
+        input: &Value,
+    ) -> Result<Value, Failure> {
+        let question = answer::Question {
+            binding: &self.binding,
+            spec: &self.spec,
+            declarations: &self.declarations,
+            input,
+        };
+        let read = question.read(incoming, context.now());
         // Whatever became of it, what only reads changes nothing.
         let reads = self.spec.op_type != OperationType::Mutation;
         read.map_err(|failure| match reads {
@@ -279,7 +310,7 @@ impl Handler for Once {
             let outgoing = self.0.outgoing(&context, &input)?;
             let sent = self.0.service.client.send(outgoing).await;
             let incoming = sent.map_err(answer::lost)?;
-            self.0.read(&incoming, &context).map(Arc::new)
+            self.0.read(&incoming, &context, &input).map(Arc::new)
         })
     }
 }
@@ -298,7 +329,7 @@ fn items(
             return Ok(Source::Events(Box::new(opened), bound));
         }
         // A failure, or an answer that is no stream and so the only item.
-        let item = bound.read(&opened.read().await?, &context)?;
+        let item = bound.read(&opened.read().await?, &context, &input)?;
         Ok(Source::Item(item))
     };
     let opened = stream::once(opened).map(|opened| match opened {

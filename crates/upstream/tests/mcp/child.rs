@@ -55,7 +55,7 @@ pub(crate) fn every_known_shape_of_a_failure_is_typed() {
             ),
             (
                 text(r#"{"error": {"code": "no_such_user", "message": "no"}}"#),
-                "TOOL_FAILED",
+                "ARTIFACT_NOT_FOUND",
             ),
             (
                 text(r#"{"code": "ALREADY_EXISTS", "message": "no"}"#),

@@ -79,4 +79,6 @@ impl ReportProgress for Words {
     fn report(&self, progress: Progress) {
         self.0.lock().unwrap().push(progress);
     }
+
+    fn note(&self, _: String) {}
 }

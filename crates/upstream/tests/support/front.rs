@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use panpan_contract::Failure;
 use panpan_faulty::{Row, Seen};
+use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher};
 use panpan_store::MemoryStore;
@@ -148,6 +149,7 @@ pub(crate) fn service(
         credentials,
         headers: HeaderMap::new(),
         passed: Vec::new(),
+        circuit: CircuitRule::default(),
     }
 }
 

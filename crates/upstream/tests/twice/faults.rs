@@ -137,7 +137,8 @@ fn input(row: &Row) -> Value {
     }
 }
 
-/// Every row as an operation, each with a circuit of its own: the first few would open that of the others.
+/// Every row as an operation, each with a host of its own: those that cannot be connected to would open
+/// the circuit of the others.
 fn before(faulty: &panpan_faulty::Service, attempt_ms: u64) -> Vec<Registration> {
     let mut operations = Vec::new();
     for place in Place::ALL {
@@ -157,8 +158,11 @@ fn before(faulty: &panpan_faulty::Service, attempt_ms: u64) -> Vec<Registration>
         for spec in imported(&faulty.document(*place)) {
             let slug = spec.name.as_str().strip_prefix("faulty/").unwrap();
             if Row::of_slug(slug).is_some() {
-                let timeout_ms = Some(attempt_ms);
-                let spec = OperationSpec { timeout_ms, ..spec };
+                let spec = OperationSpec {
+                    timeout_ms: Some(attempt_ms),
+                    patience_ms: Some(ATTEMPT_MS),
+                    ..spec
+                };
                 operations.extend(service.operations([spec]).unwrap());
             }
         }

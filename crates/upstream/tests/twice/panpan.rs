@@ -96,6 +96,8 @@ impl Panpan {
         let operations = contract.operations.iter();
         let operations = operations.map(|spec| OperationSpec {
             timeout_ms: Some(ATTEMPT_MS),
+            // What is tried again must not depend on how busy this machine is.
+            patience_ms: Some(ATTEMPT_MS),
             ..contract.self_contained_operation(spec)
         });
         operations.collect()

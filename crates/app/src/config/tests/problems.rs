@@ -5,6 +5,45 @@ use std::fs;
 use super::*;
 
 #[test]
+fn every_setting_of_calls_is_told_with_its_own_line() {
+    let text = r#"
+[[openapi]]
+file = "a.yaml"
+timeout_ms = 0
+retry = "sometimes"
+patience_ms = -1
+circuit = { row = 3, opens = 1 }
+outputs = "loose"
+
+[openapi.operations."list*"]
+retry = { initial_delay_ms = 9000 }
+circuit = { open_ms = 0 }
+
+[[mcp_servers]]
+namespace = "files"
+command = ["npx"]
+timeout_ms = 1000
+call_timeout_seconds = 1
+"#;
+    let problems = Setup::file(text).problems();
+    let expected = [
+        "4:14: openapi.timeout_ms: invalid value: integer `0`, expected a nonzero u64",
+        "5:9: openapi.retry: invalid value: string \"sometimes\", expected \"off\", or settings such as max_retries or categories",
+        "6:15: openapi.patience_ms: invalid value: integer `-1`, expected u64",
+        "7:22: openapi.circuit: unknown field `opens`",
+        "8:11: openapi.outputs: unknown variant `loose`, expected `deliver` or `strict`",
+        "11:9: openapi.operations.list*.retry: initial_delay_ms is 9000, above max_delay_ms 5000",
+        "12:11: openapi.operations.list*.circuit: open_ms is 0: write at least 1",
+        "14:1: mcp_servers: timeout_ms and call_timeout_seconds are the same setting; keep one",
+    ];
+    assert_eq!(problems.len(), expected.len(), "{problems:#?}");
+    for (found, expected) in problems.iter().zip(expected) {
+        let start = format!("panpan.toml:{expected}");
+        assert!(found.starts_with(&start), "{found}");
+    }
+}
+
+#[test]
 fn every_problem_of_a_file_is_told_with_its_place_and_what_was_expected() {
     let number = "expected a whole number from 1 to 1000000, found";
     for (text, expected) in [

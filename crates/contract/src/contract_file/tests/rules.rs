@@ -69,6 +69,15 @@ fn a_wrong_value_is_told_at_its_place() {
             json!(1.5),
             rule::MEMBER_RANGE,
         ),
+        ("/operations/0/retry", json!("on"), rule::MEMBER_WORD),
+        ("/operations/0/circuit", json!("on"), rule::MEMBER_WORD),
+        ("/operations/0/circuit", json!(3), rule::MEMBER_TYPE),
+        ("/operations/0/outputs", json!("loose"), rule::MEMBER_WORD),
+        (
+            "/operations/0/circuit",
+            json!({"open_ms": 5, "open_ms_max": 4}),
+            rule::CIRCUIT,
+        ),
         (
             "/operations/1/error_schemas/0/category",
             json!("VALIDATION"),
@@ -101,6 +110,12 @@ fn a_value_that_makes_another_wrong_is_told_there() {
             json!(9),
             "/operations/0/retry",
             rule::RETRY_POLICY,
+        ),
+        (
+            "/operations/0/retry/categories",
+            json!(["SLOW"]),
+            "/operations/0/retry/categories/0",
+            rule::MEMBER_WORD,
         ),
         (
             "/operations/1/error_schemas/0/remedy",

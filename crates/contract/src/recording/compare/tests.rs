@@ -42,8 +42,10 @@ fn recording() -> Recording {
         retry_seed: 42,
         terms: Terms {
             policy: None,
+            categories: None,
             repeatable: true,
             deadline: None,
+            patient_until: None,
             waiting: Waiting::Inline,
         },
         earlier: Vec::new(),

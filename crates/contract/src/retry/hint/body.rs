@@ -25,6 +25,11 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retry_delay", Unit::Seconds),
     ("resets_in_seconds", Unit::Seconds),
     ("resets_at", Unit::Seconds),
+    ("resetsAt", Unit::Seconds),
+    ("reset_at", Unit::Seconds),
+    ("resetAt", Unit::Seconds),
+    ("retry_at", Unit::Seconds),
+    ("retryAt", Unit::Seconds),
 ];
 
 /// Reads the hint out of a failure's JSON body.

@@ -4,13 +4,16 @@
 use std::sync::Mutex;
 
 use jiff::Timestamp;
+use panpan_contract::failure::Upstream;
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType, Visibility};
-use panpan_contract::{Category, Code, Effect, Failure, codes};
+use panpan_contract::{Category, Code, Effect, Facts, Failure, Kind, codes};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 mod asking;
+mod circuits;
 mod compose;
+mod patience;
 mod retry;
 mod secrets;
 mod services;
@@ -226,10 +229,10 @@ async fn running_out_of_time_is_typed_by_whether_repeating_does_harm() {
         spec
     };
     let harmful = spec(OperationType::Mutation);
-    // What may be repeated is tried again for as long as the caller waits.
+    // Nothing is tried again so long after the call began.
     for (spec, code, effect, attempts) in [
-        (query(), "TIMEOUT", Effect::None, 2),
-        (idempotent, "TIMEOUT", Effect::Unknown, 2),
+        (query(), "TIMEOUT", Effect::None, 1),
+        (idempotent, "TIMEOUT", Effect::Unknown, 1),
         (harmful, "ERR_OUTCOME_UNKNOWN", Effect::Unknown, 1),
     ] {
         let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
@@ -310,6 +313,29 @@ async fn a_catalogue_code_counts_as_declared_and_its_details_as_unchecked() {
     assert_eq!(answered.code().as_str(), "ERR_TIMEOUT");
     assert!(!answered.is_defined());
     assert_eq!(answered.source(), Some("test/run"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_passes_keeps_its_status_and_what_was_declared_for_it() {
+    let mut declaring = query();
+    let status = json!({"code": "HTTP_409", "description": "an export is running", "http_status": 409,
+        "schema": {"required": ["since"], "properties": {"pin": {"x-sensitive": true}}}});
+    declaring.error_schemas = vec![serde_json::from_value(status).unwrap()];
+    let facts = Facts {
+        http_status: Some(409),
+        ..Facts::default()
+    };
+    let code = Kind::from(codes::ERR_TRY_LATER).code().clone();
+    let failure = Failure::new(Kind::declared(code, facts).unwrap())
+        .with_upstream(Upstream::status(409))
+        .with_detail("since", 3)
+        .with_detail("pin", "4711-zx");
+    let house = House::of(declaring, failing(failure));
+    let answered = house.fails(json!({})).await;
+    assert_eq!(answered.code().as_str(), "ERR_TRY_LATER");
+    assert_eq!(answered.kind().http_status(), 409);
+    assert!(answered.is_defined());
+    assert_eq!(answered.details().unwrap()["pin"], "[REDACTED]");
 }
 
 #[tokio::test(start_paused = true)]

@@ -74,6 +74,10 @@ impl ReportProgress for Messages {
     fn report(&self, progress: Progress) {
         self.0.lock().unwrap().extend(progress.message);
     }
+
+    fn note(&self, message: String) {
+        self.0.lock().unwrap().push(message);
+    }
 }
 
 #[tokio::test(start_paused = true)]

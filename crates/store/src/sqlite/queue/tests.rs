@@ -17,8 +17,10 @@ fn note() -> Recording {
         retry_seed: 0,
         terms: Terms {
             policy: None,
+            categories: None,
             repeatable: false,
             deadline: None,
+            patient_until: None,
             waiting: WhoWaits::Inline,
         },
         earlier: Vec::new(),

@@ -82,7 +82,10 @@ pub(crate) async fn signs_of_life_go_on_while_a_retry_is_waited_for(bench: Bench
     const DELAY_MS: u64 = 3 * LEASE_MS + 500;
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_retry_after_ms(DELAY_MS);
     let work = Work::of([Act::Fail(busy)]);
-    let house = bench.house(harmful(work.clone()).with(|spec| spec.retry = None));
+    let house = bench.house(harmful(work.clone()).with(|spec| {
+        spec.retry = None;
+        spec.patience_ms = Some(DELAY_MS);
+    }));
     let call = house.begin(order("k"));
     house.clock.asleep(DELAY_MS).await;
     for _ in 0..9 {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::{Effect, Failure, codes};
-use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
+use panpan_runtime::retry::{CircuitSettings, Upstream};
 use panpan_runtime::{CallRequest, Freeze, Identity, Registration, Settings};
 use serde_json::json;
 
 use crate::support::{
-    Act, Bench, Work, asked, failure, harmful, harmless, key, kinds, order, retried, settings, told,
+    Act, Bench, Work, asked, failure, harmful, harmless, key, kinds, opening_after, order, retried,
+    settings, told,
 };
 
 fn busy(effect: Effect) -> Failure {
@@ -111,15 +112,6 @@ pub(crate) async fn nothing_is_kept_of_a_call_that_was_refused(bench: Bench) {
     assert_eq!(work.attempts(), [1]);
 }
 
-/// An upstream whose circuit opens at the first failure.
-fn fragile() -> Arc<Upstream> {
-    let breaker = BreakerSettings {
-        failures_to_open: 1,
-        ..BreakerSettings::default()
-    };
-    Arc::new(Upstream::new("api", breaker, BudgetSettings::default()))
-}
-
 pub(crate) async fn a_call_whose_work_never_began_is_not_kept_even_where_all_is(bench: Bench) {
     let cut = || Act::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::None));
     let settings = Settings {
@@ -127,7 +119,8 @@ pub(crate) async fn a_call_whose_work_never_began_is_not_kept_even_where_all_is(
         ..settings()
     };
     let work = Work::of([cut()]);
-    let behind: Registration = harmful(work.clone()).behind(fragile());
+    let behind: Registration = opening_after(1, harmful(work.clone()));
+    let behind = behind.behind(Arc::new(Upstream::named("api")));
     let house = bench.house_with([behind], settings);
     house.call("opens-the-circuit").await;
     let refused = house.call("k").await;
@@ -137,7 +130,7 @@ pub(crate) async fn a_call_whose_work_never_began_is_not_kept_even_where_all_is(
         timeout_ms: Some(0),
         ..order("l")
     };
-    house.clock.pass(BreakerSettings::default().open_ms);
+    house.clock.pass(CircuitSettings::default().open_ms);
     let late = house.ask(late).await;
     assert_eq!((told(&late).as_str(), late.expires_at), ("TIMEOUT", None));
     // It did not use up the trial that would close the circuit.

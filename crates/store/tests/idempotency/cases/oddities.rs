@@ -5,7 +5,6 @@ use std::sync::Arc;
 use panpan_contract::operation::OperationName;
 use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::ports::{Completion, End, KeptOutcome, Outcomes as _};
-use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
 use panpan_runtime::{CallRequest, Context, Identity, Registration};
 use serde_json::{Value, json};
 
@@ -82,16 +81,14 @@ pub(crate) async fn an_unknown_outcome_names_the_key_of_its_own_call(bench: Benc
 
 pub(crate) async fn a_refusal_after_an_attempt_does_not_deny_its_effect(bench: Bench) {
     let cut = Act::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::Unknown));
-    let breaker = BreakerSettings {
-        failures_to_open: 1,
-        ..BreakerSettings::default()
-    };
-    let upstream = Upstream::new("api", breaker, BudgetSettings::default());
-    let work = Work::of([cut]);
-    let operation = retried(harmless(work.clone()), 3).behind(Arc::new(upstream));
-    let refused = failure(bench.house(operation).call("k").await);
-    assert_eq!(refused.code().as_str(), "ERR_CIRCUIT_OPEN");
-    assert_eq!((refused.effect(), work.runs()), (Effect::Unknown, 1));
+    let open = || Act::Fail(Failure::new(codes::ERR_CIRCUIT_OPEN));
+    let work = Work::of([cut, open(), open(), open()]);
+    let operation = retried(harmless(work.clone()), 3);
+    let last = failure(bench.house(operation).call("k").await);
+    // What happened before the circuit opened is not hidden by it.
+    assert_eq!(last.code().as_str(), "NETWORK_ERROR");
+    assert_eq!(last.effect(), Effect::Unknown);
+    assert_eq!((last.attempts(), work.runs()), (Some(1), 4));
 }
 
 pub(crate) async fn an_outcome_that_cannot_be_read_is_no_reason_to_run(bench: Bench) {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use panpan_contract::{Effect, Failure, codes};
-use panpan_runtime::retry::{BreakerSettings, BudgetSettings, Upstream};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, Upstream};
 use panpan_runtime::{CallRequest, Registration};
 use serde_json::json;
 
 use crate::support::failures::{SECRETS, declares, failures, out_of_tea};
-use crate::support::{Act, Bench, Work, failure, harmful, harmless, order, retried, text, told};
+use crate::support::{
+    Act, Bench, Work, failure, harmful, harmless, opening_after, order, retried, text, told,
+};
 
 pub(crate) async fn an_output_is_replayed_byte_by_byte(bench: Bench) {
     for (index, output) in [
@@ -75,17 +77,14 @@ pub(crate) async fn an_answer_after_retries_is_replayed_with_their_number(bench:
 }
 
 fn behind(work: &Work, failures_to_open: u32, per_thousand_calls: u64) -> Registration {
-    let breaker = BreakerSettings {
-        failures_to_open,
-        ..BreakerSettings::default()
-    };
     let budget = BudgetSettings {
         per_thousand_calls,
         per_second: 0,
         saved_max: 1000,
     };
-    let upstream = Arc::new(Upstream::new("api", breaker, budget));
-    retried(harmless(work.clone()), 5).behind(upstream)
+    let upstream = Arc::new(Upstream::new("api", CircuitRule::default(), budget));
+    let operation = retried(harmless(work.clone()), 5);
+    opening_after(failures_to_open, operation).behind(upstream)
 }
 
 pub(crate) async fn a_replay_is_given_while_the_circuit_is_open(bench: Bench) {
@@ -117,12 +116,8 @@ pub(crate) async fn a_replay_earns_no_retries(bench: Bench) {
 pub(crate) async fn a_replayed_failure_does_not_count_against_its_upstream(bench: Bench) {
     let cut = Act::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::Unknown));
     let work = Work::of([cut]);
-    let breaker = BreakerSettings {
-        failures_to_open: 2,
-        ..BreakerSettings::default()
-    };
-    let upstream = Arc::new(Upstream::new("api", breaker, BudgetSettings::default()));
-    let house = bench.house(harmful(work.clone()).behind(upstream));
+    let operation = opening_after(2, harmful(work.clone()));
+    let house = bench.house(operation.behind(Arc::new(Upstream::named("api"))));
     for _ in 0..5 {
         assert_eq!(told(&house.call("k").await), "NETWORK_ERROR");
     }

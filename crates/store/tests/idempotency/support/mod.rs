@@ -21,7 +21,9 @@ use uuid::Uuid;
 use crate::shared::{Folder, HandClock, Open, Store};
 
 pub(crate) use faults::{Fault, Faulty};
-pub(crate) use operations::{OTHER, PLACE, harmful, harmless, kinds, query, reconciled, retried};
+pub(crate) use operations::{
+    OTHER, PLACE, harmful, harmless, kinds, opening_after, query, reconciled, retried,
+};
 pub(crate) use work::{Act, Work};
 
 /// How long keys are held in these tests.

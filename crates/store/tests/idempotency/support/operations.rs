@@ -2,6 +2,7 @@
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
+use panpan_runtime::retry::{CircuitRule, CircuitSettings};
 use panpan_runtime::{Handler, Reconcile, Registration};
 
 /// The operation most tests call.
@@ -49,6 +50,17 @@ pub(crate) fn retried(operation: Registration, max_retries: u32) -> Registration
         ..RetrySettings::default()
     };
     operation.with(|spec| spec.retry = Some(RetryPolicy::try_from(at_once).unwrap()))
+}
+
+/// Refused after so many failed calls in a row, and tried again by one.
+pub(crate) fn opening_after(failed_calls: u32, operation: Registration) -> Registration {
+    let settings = CircuitSettings {
+        row: failed_calls,
+        row_ms: 0,
+        trials: 1,
+        ..CircuitSettings::default()
+    };
+    operation.with(|spec| spec.circuit = Some(CircuitRule::On(settings)))
 }
 
 fn of(op_type: OperationType, handler: impl Handler) -> Registration {

@@ -1,4 +1,4 @@
-//! Which codes of a server a caller may be answered with.
+//! Which codes of a service or server a caller may be answered with.
 //!
 //! A code means the same everywhere: those of the catalogue do, and those a tool publishes were checked
 //! when it was imported. Any other is told by the nearest one of the catalogue, and its own is kept
@@ -18,7 +18,7 @@ const RELATIVES: [(&str, &Entry); 5] = [
 ];
 
 /// The failure under a code that may be answered.
-pub(super) fn answerable(
+pub(crate) fn answerable(
     failure: Failure,
     is_own: bool,
     server: &str,
@@ -47,11 +47,11 @@ fn nearest(failure: &Failure, code: &str, status: Option<u16>) -> Kind {
     }
     status
         .and_then(http_status)
-        .filter(|kind| kind.retryable() == failure.retryable())
-        .unwrap_or_else(|| of_category(failure.category()).into())
+        .filter(|kind| kind.category() == failure.category())
+        .unwrap_or_else(|| of_category(failure.category(), code).into())
 }
 
-fn of_category(category: Category) -> &'static Entry {
+fn of_category(category: Category, code: &str) -> &'static Entry {
     match category {
         Category::RateLimit => codes::RATE_LIMIT_ERROR,
         Category::Timeout => codes::ERR_TIMEOUT,
@@ -61,7 +61,12 @@ fn of_category(category: Category) -> &'static Entry {
         Category::AuthFail => codes::NOT_AUTHORIZED,
         Category::Validation => codes::INVALID_INPUT_ERROR,
         Category::Resource => codes::ERR_RESOURCE_EXHAUSTED,
-        Category::ClientError | Category::Permanent => codes::TOOL_FAILED,
+        Category::ClientError if code.contains("NOT_FOUND") || code.contains("NO_SUCH") => {
+            codes::ARTIFACT_NOT_FOUND
+        }
+        Category::ClientError if code.contains("ALREADY_EXISTS") => codes::ALREADY_EXISTS,
+        Category::ClientError => codes::ERR_HTTP_400_BAD_REQUEST,
+        Category::Permanent => codes::TOOL_FAILED,
     }
 }
 
@@ -72,13 +77,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_code_of_a_class_is_retryable_where_the_class_is() {
+    fn the_nearest_code_of_a_category_is_of_that_category() {
         for entry in entries() {
             let category = Kind::from(entry).category();
-            let nearest = Kind::from(of_category(category));
-            assert_eq!(nearest.retryable(), category.retryable(), "{category:?}");
+            let nearest = Kind::from(of_category(category, entry.code));
+            assert_eq!(nearest.category(), category, "{category:?}");
             assert!(!is_protocol_code(nearest.code().as_str()));
         }
+    }
+
+    #[test]
+    fn a_stated_category_counts_for_more_than_the_status() {
+        let stated = |category| {
+            let document = serde_json::json!({
+                "ok": false,
+                "error": {"code": "QUEUE_BUSY", "category": category, "upstream_status": 409},
+            });
+            let read = panpan_contract::dialect::Dialect::Outcome.read(document);
+            let failure = answerable(read.unwrap().outcome.unwrap_err(), false, "files", |_| {
+                false
+            });
+            (failure.category(), failure.code().as_str().to_owned())
+        };
+        assert_eq!(stated("RATE_LIMIT").0, Category::RateLimit);
+        assert_eq!(stated("CLIENT_ERROR").1, "ERR_HTTP_409_CONFLICT");
     }
 
     #[test]

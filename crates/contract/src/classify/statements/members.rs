@@ -1,0 +1,234 @@
+//! The members an input can have, by the names prose calls them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::pointer::{joined, steps};
+
+/// How many names are kept of one input.
+const NAMES_LIMIT: usize = 500;
+/// How many schemas are looked at for one input.
+const SCHEMAS_LIMIT: usize = 2_000;
+/// How deep schemas are followed into each other.
+const NESTED_LIMIT: usize = 16;
+/// What services call the parts of a request.
+const PARTS: [&str; 6] = ["body", "query", "path", "header", "params", "data"];
+/// How deep members are known by their own names.
+const DEPTH_LIMIT: usize = 2;
+
+/// Names of members and where they are in the input.
+///
+/// A name that two members of one depth have leads nowhere; of two depths, the outer one counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputMembers {
+    /// The pointer and its depth by name; no pointer where the name is ambiguous.
+    names: BTreeMap<String, (usize, Option<String>)>,
+}
+
+/// How far a schema was walked.
+struct Walk<'a> {
+    root: &'a Value,
+    left: usize,
+    nested: usize,
+}
+
+impl Walk<'_> {
+    fn may_go_on(&mut self) -> bool {
+        if self.left == 0 || self.nested == NESTED_LIMIT {
+            return false;
+        }
+        self.left -= 1;
+        self.nested += 1;
+        true
+    }
+}
+
+impl InputMembers {
+    /// The members of inputs that fit a schema: its properties, and theirs.
+    pub fn of_schema(schema: &Value) -> Self {
+        let mut members = Self::default();
+        let mut walk = Walk {
+            root: schema,
+            left: SCHEMAS_LIMIT,
+            nested: 0,
+        };
+        members.add_properties(&mut walk, schema, "", 1);
+        members
+    }
+
+    /// Adds another name by which prose may call a member, such as the one it is sent under.
+    pub fn add(&mut self, name: &str, pointer: &str) {
+        self.insert(name, pointer.to_owned(), 1);
+    }
+
+    /// Where the member of a name is. Letter case counts only where two names differ in nothing else.
+    pub fn pointer(&self, name: &str) -> Option<&str> {
+        if let Some((_, pointer)) = self.names.get(name) {
+            return pointer.as_deref();
+        }
+        let mut alike = self
+            .names
+            .iter()
+            .filter(|(it, _)| it.eq_ignore_ascii_case(name));
+        match (alike.next(), alike.next()) {
+            (Some((_, (_, pointer))), None) => pointer.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Where in the input a pointer of the service leads. Services count from the body, or name the part
+    /// of the request first; a pointer that leads nowhere known is kept.
+    pub fn located(&self, pointer: &str) -> String {
+        let mut steps = pointer.split('/').skip(1);
+        let Some(first) = steps.next() else {
+            return pointer.to_owned();
+        };
+        let own = format!("/{first}");
+        let is_own = |(_, at): &(usize, Option<String>)| at.as_deref() == Some(own.as_str());
+        if self.names.values().any(is_own) {
+            return pointer.to_owned();
+        }
+        let rest = &pointer[own.len()..];
+        if PARTS.contains(&first) && !rest.is_empty() {
+            let inner = self.located(rest);
+            return match inner == rest && self.pointer_of_first(rest).is_none() {
+                true => pointer.to_owned(),
+                false => inner,
+            };
+        }
+        match self.pointer_of_first(pointer) {
+            Some(known) => format!("{known}{rest}"),
+            None => pointer.to_owned(),
+        }
+    }
+
+    fn pointer_of_first(&self, pointer: &str) -> Option<&str> {
+        let first = steps(pointer).next()?;
+        self.pointer(&first)
+    }
+
+    fn add_properties(&mut self, walk: &mut Walk<'_>, schema: &Value, at: &str, depth: usize) {
+        if depth > DEPTH_LIMIT || !walk.may_go_on() {
+            return;
+        }
+        let referred = schema.get("$ref").and_then(Value::as_str);
+        let referred = referred.and_then(|it| walk.root.pointer(it.strip_prefix('#')?));
+        if let Some(referred) = referred {
+            self.add_properties(walk, referred, at, depth);
+        }
+        let parts = schema.get("allOf").and_then(Value::as_array);
+        for part in parts.into_iter().flatten() {
+            self.add_properties(walk, part, at, depth);
+        }
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            if self.names.len() >= NAMES_LIMIT {
+                break;
+            }
+            let pointer = joined(at, name);
+            self.insert(name, pointer.clone(), depth);
+            self.add_properties(walk, property, &pointer, depth + 1);
+        }
+        walk.nested -= 1;
+    }
+
+    fn insert(&mut self, name: &str, pointer: String, depth: usize) {
+        let found = self.names.get_mut(name);
+        match found {
+            Some((known, _)) if *known < depth => {}
+            Some((known, at)) if *known == depth => {
+                if at.as_ref().is_some_and(|it| *it != pointer) {
+                    *at = None;
+                }
+            }
+            _ => {
+                self.names.insert(name.to_owned(), (depth, Some(pointer)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_lead_to_members_and_ambiguous_ones_nowhere() {
+        let members = InputMembers::of_schema(&json!({
+            "properties": {
+                "limit": {},
+                "Name": {},
+                "name": {},
+                "a/b": {},
+                "body": {"$ref": "#/$defs/Order"},
+                "buyer": {"properties": {"email": {}}},
+            },
+            "$defs": {
+                "Order": {"allOf": [{"properties": {"sku": {}, "limit": {}, "email": {}}}, {"properties": {"note": {"properties": {"deep": {}}}}}]},
+            },
+        }));
+        for (name, pointer) in [
+            ("limit", Some("/limit")),
+            ("LIMIT", Some("/limit")),
+            ("name", Some("/name")),
+            ("NAME", None),
+            ("a/b", Some("/a~1b")),
+            ("sku", Some("/body/sku")),
+            ("note", Some("/body/note")),
+            ("email", None),
+            ("deep", None),
+            ("other", None),
+        ] {
+            assert_eq!(members.pointer(name), pointer, "{name}");
+        }
+    }
+
+    #[test]
+    fn pointers_of_a_service_lead_into_the_input() {
+        let members = InputMembers::of_schema(&json!({
+            "properties": {"limit": {}, "body": {"properties": {"sku": {}, "items": {}}}},
+        }));
+        for (pointer, located) in [
+            ("/limit", "/limit"),
+            ("/query/limit", "/limit"),
+            ("/sku", "/body/sku"),
+            ("/body/sku", "/body/sku"),
+            ("/items/0/a~1b", "/body/items/0/a~1b"),
+            ("/data/items/0", "/body/items/0"),
+            ("/data/other", "/data/other"),
+            ("/query", "/query"),
+            ("/other", "/other"),
+            ("", ""),
+        ] {
+            assert_eq!(members.located(pointer), located, "{pointer}");
+        }
+        let nothing = InputMembers::default();
+        assert_eq!(nothing.located("/body/items/0"), "/body/items/0");
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_is_walked_to_the_limit() {
+        let branches = vec![json!({"$ref": "#"}); 50];
+        for endless in [
+            json!({"$ref": "#", "properties": {"a": {"$ref": "#"}}}),
+            json!({"allOf": branches, "properties": {"a": {"allOf": branches}}}),
+        ] {
+            let members = InputMembers::of_schema(&endless);
+            assert_eq!(members.pointer("a"), Some("/a"));
+        }
+    }
+
+    #[test]
+    fn names_are_kept_up_to_the_limit() {
+        let with = |count: usize| {
+            let names = (0..count).map(|it| (format!("m{it:04}"), json!({})));
+            let schema = json!({"properties": names.collect::<serde_json::Map<_, _>>()});
+            InputMembers::of_schema(&schema).names.len()
+        };
+        assert_eq!(with(NAMES_LIMIT), NAMES_LIMIT);
+        assert_eq!(with(NAMES_LIMIT + 1), NAMES_LIMIT);
+    }
+}

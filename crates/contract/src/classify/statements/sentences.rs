@@ -1,0 +1,80 @@
+//! A text as sentences: whitespace in one form, lists refused, hedges known.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// One sentence, and what takes its certainty away.
+pub(super) struct Sentence {
+    pub(super) text: String,
+    /// The same in small letters.
+    pub(super) lower: String,
+    /// Whether it holds under a condition only.
+    pub(super) is_conditional: bool,
+    /// Whether it takes back, limits or doubts what it says.
+    pub(super) is_hedged: bool,
+}
+
+static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "if|unless|whether|when|whenever|until|once|in case|depending|otherwise";
+    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+});
+
+static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "might|may have|maybe|perhaps|possibly|probably|likely|either|but|however|although|though|\
+                 except|partially|partly|some|unclear|unsure|cannot tell|assume[ds]?|assuming|should have|yet";
+    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+});
+
+/// Short forms whose full stop ends no sentence.
+const SHORT_FORMS: [&str; 8] = ["e.g", "i.e", "etc", "max", "min", "approx", "incl", "no"];
+
+/// The sentences of a text; none of one that is a list, since a list names several cases and only one
+/// of them is the case at hand.
+pub(super) fn of(text: &str) -> Vec<Sentence> {
+    if text.lines().any(is_list_item) {
+        return Vec::new();
+    }
+    let mut sentences = Vec::new();
+    for paragraph in text.split("\n\n") {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        let mut from = 0;
+        for at in 0..words.len() {
+            if ends_sentence(words[at]) || at + 1 == words.len() {
+                sentences.push(sentence(&words[from..=at]));
+                from = at + 1;
+            }
+        }
+    }
+    sentences
+}
+
+fn sentence(words: &[&str]) -> Sentence {
+    let text = words.join(" ");
+    Sentence {
+        is_conditional: CONDITION.is_match(&text),
+        is_hedged: HEDGE.is_match(&text),
+        lower: text.to_ascii_lowercase(),
+        text,
+    }
+}
+
+fn ends_sentence(word: &str) -> bool {
+    let bare = word.trim_end_matches(['"', '\'', ')']);
+    let Some(before) = bare.strip_suffix(['.', '!', '?', ';']) else {
+        return false;
+    };
+    let before = before.trim_start_matches('(').to_ascii_lowercase();
+    !(bare.ends_with('.') && SHORT_FORMS.contains(&before.as_str()))
+}
+
+fn is_list_item(line: &str) -> bool {
+    let line = line.trim_start();
+    let after_number = line.trim_start_matches(|it: char| it.is_ascii_digit());
+    let is_numbered = after_number.len() < line.len()
+        && (after_number.starts_with(". ") || after_number.starts_with(") "));
+    ["- ", "* ", "+ ", "• "]
+        .iter()
+        .any(|it| line.starts_with(it))
+        || is_numbered
+}

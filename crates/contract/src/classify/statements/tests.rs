@@ -1,0 +1,147 @@
+//! Every form reads its samples and spares its innocents.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::form::Says;
+use super::forms::FORMS;
+use super::*;
+
+fn members() -> InputMembers {
+    let names = ["limit", "age", "name", "status", "email", "page"];
+    let properties = names.map(|name| (name.to_owned(), json!({})));
+    InputMembers::of_schema(&json!({"properties": serde_json::Map::from_iter(properties)}))
+}
+
+/// What was read, as the samples write it.
+fn summary(statements: &Statements) -> String {
+    let delay = statements.delay_ms.map(|it| format!("{it} ms"));
+    let nothing = statements.nothing_happened.then(|| "nothing".to_owned());
+    let demands = statements.demands.iter();
+    let demands = demands.map(|it| format!("{}: {}", it.pointer, it.expectation));
+    let all: Vec<String> = delay.into_iter().chain(nothing).chain(demands).collect();
+    all.join("; ")
+}
+
+#[test]
+fn every_form_reads_its_samples() {
+    for form in &FORMS {
+        for (sample, expected) in form.proof.samples {
+            let mut alone = Statements::default();
+            for sentence in sentences::of(sample) {
+                form.read(&sentence, &members(), &mut alone);
+            }
+            assert_eq!(summary(&alone), *expected, "{}: {sample}", form.name);
+            let all = statements(sample, &members());
+            assert_eq!(summary(&all), *expected, "all forms: {sample}");
+        }
+    }
+}
+
+#[test]
+fn no_form_reads_an_innocent() {
+    for form in &FORMS {
+        for innocent in form.proof.innocents {
+            let read = statements(innocent, &members());
+            assert_eq!(summary(&read), "", "{}: {innocent}", form.name);
+        }
+    }
+}
+
+#[test]
+fn forms_have_names_of_their_own() {
+    for (at, form) in FORMS.iter().enumerate() {
+        let is_other = FORMS[..at].iter().all(|it| it.name != form.name);
+        assert!(is_other, "{}", form.name);
+    }
+    let demands = FORMS.iter().filter(|it| matches!(it.says, Says::Demand(_)));
+    assert!(demands.count() > 0);
+}
+
+#[test]
+fn several_statements_of_one_text_are_read_together() {
+    for (text, expected) in [
+        (
+            "An export is already running, nothing was changed, retry in 5 seconds.",
+            "5000 ms; nothing",
+        ),
+        (
+            "Nothing was written.\nPlease wait 30s; then try again.",
+            "30000 ms; nothing",
+        ),
+        (
+            "limit must be at most 100; status must be one of open, closed. Name is required.",
+            "/limit: at most 100; /status: one of open, closed; /name: a value",
+        ),
+        ("Retry\n  in 5\n  seconds", "5000 ms"),
+        (
+            "Use a page size, e.g. 10, if nothing was changed, retry in 5 seconds",
+            "",
+        ),
+    ] {
+        assert_eq!(summary(&statements(text, &members())), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_demand_names_what_was_sent_and_the_clause_that_says_so() {
+    let read = statements("Invalid request: `limit` may not exceed 100.", &members());
+    let input = json!({"limit": 500});
+    let violation = &read.violations(&input)[0];
+    assert_eq!(violation.pointer, "/limit");
+    assert_eq!(violation.expected.as_deref(), Some("at most 100"));
+    assert_eq!(violation.actual, Some(json!(500)));
+    assert_eq!(violation.reason, "`limit` may not exceed 100");
+}
+
+#[test]
+fn only_what_an_input_breaks_is_taken_from_a_description() {
+    let text = "`limit` must be between 1 and 100; `name` is required; `status` must be one of open, closed; \
+                `age` must be an integer; `email` must be at most 5 characters.";
+    let read = statements(text, &members());
+    let broken = |input| {
+        let broken = read.broken_by(&input).into_iter();
+        broken.map(|it| it.pointer).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(broken(json!({"name": "a"})), "");
+    assert_eq!(
+        broken(json!({"limit": 100, "name": "a", "status": "open", "age": 3, "email": "a@b.c"})),
+        ""
+    );
+    assert_eq!(
+        broken(json!({"limit": 101, "status": "shut", "age": "3", "email": "a@b.cd"})),
+        "/limit /name /status /age /email"
+    );
+    assert_eq!(
+        broken(json!({"limit": 0, "name": null, "age": 1.5})),
+        "/limit /name /age"
+    );
+}
+
+#[test]
+fn what_is_said_of_one_member_needs_no_name() {
+    let read = |said| expectation(said).map(|it| it.to_string());
+    assert_eq!(read("must be an integer"), Some("integer".to_owned()));
+    assert_eq!(read("Must be at most 3"), Some("at most 3".to_owned()));
+    assert_eq!(read("is required"), Some("a value".to_owned()));
+    assert_eq!(read("is not an allowed value"), None);
+    assert_eq!(read(""), None);
+}
+
+#[test]
+fn a_text_is_read_up_to_the_limit() {
+    let padded = |length: usize| {
+        let said = " retry in 5 seconds";
+        let text = format!("{}.{said}", "x".repeat(length - said.len() - 1));
+        statements(&text, &members()).delay_ms
+    };
+    assert_eq!(padded(STATEMENTS_BYTES_LIMIT), Some(5_000));
+    assert_eq!(padded(STATEMENTS_BYTES_LIMIT + 1), None);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "[a-z0-9`', .:;()\n-]{0,200}|(retry|wait|in|5|s|nothing|was|changed|limit|must|be|at most|,| |\\.){0,30}|\\PC{0,100}") {
+        let _ = statements(&text, &members());
+    }
+}

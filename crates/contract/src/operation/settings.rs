@@ -1,0 +1,109 @@
+//! What an operator may set about the calls of an operation, in the configuration of a source or in an
+//! overlay.
+
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+
+use super::OperationSpec;
+use crate::circuit::CircuitRule;
+use crate::retry::RetryRule;
+
+/// Settings of calls; what is left out stays as it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallSettings {
+    /// How long one attempt may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<NonZeroU64>,
+    /// Which failures are retried, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryRule>,
+    /// How long after a call began another attempt may start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience_ms: Option<u64>,
+    /// When calls are refused because earlier ones failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuit: Option<CircuitRule>,
+    /// What becomes of an output that breaks its schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Outputs>,
+}
+
+/// What becomes of an output that breaks the schema declared for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outputs {
+    /// It is delivered, and said to break its schema.
+    Deliver,
+    /// The call has failed.
+    Strict,
+}
+
+impl CallSettings {
+    /// Whether anything is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Puts what is set into the contract of an operation.
+    pub fn apply(&self, spec: &mut OperationSpec) {
+        if let Some(timeout_ms) = self.timeout_ms {
+            spec.timeout_ms = Some(timeout_ms.get());
+        }
+        if let Some(RetryRule { policy, categories }) = self.retry {
+            spec.retry = policy;
+            spec.retry_categories = categories;
+        }
+        spec.patience_ms = self.patience_ms.or(spec.patience_ms);
+        spec.circuit = self.circuit.or(spec.circuit);
+        spec.outputs = self.outputs.or(spec.outputs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::operation::OperationType;
+
+    fn settings(written: serde_json::Value) -> CallSettings {
+        serde_json::from_value(written).unwrap()
+    }
+
+    #[test]
+    fn what_is_set_later_replaces_what_was_set_and_nothing_else() {
+        let mut spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Query);
+        let first = settings(json!({
+            "timeout_ms": 120_000, "retry": "off", "patience_ms": 0, "circuit": "off",
+            "outputs": "strict",
+        }));
+        first.apply(&mut spec);
+        settings(json!({})).apply(&mut spec);
+        assert_eq!(spec.timeout_ms, Some(120_000));
+        assert_eq!(spec.retry, Some(crate::retry::RetryPolicy::NEVER));
+        assert_eq!(spec.patience_ms, Some(0));
+        assert_eq!(spec.circuit, Some(CircuitRule::Off));
+        assert_eq!(spec.outputs, Some(Outputs::Strict));
+        // Categories in place of "off": nothing of the older rule is left.
+        settings(json!({"retry": {"categories": ["NETWORK"]}})).apply(&mut spec);
+        assert_eq!(spec.retry, None);
+        assert!(spec.retry_categories.is_some());
+        let text = serde_json::to_string(&spec).unwrap();
+        assert_eq!(serde_json::from_str::<OperationSpec>(&text).unwrap(), spec);
+    }
+
+    #[test]
+    fn settings_that_do_not_exist_are_refused() {
+        for written in [
+            json!({"timeout_ms": 0}),
+            json!({"timeouts": 1}),
+            json!({"outputs": "lenient"}),
+        ] {
+            assert!(serde_json::from_value::<CallSettings>(written).is_err());
+        }
+        assert!(settings(json!({})).is_empty());
+        assert!(!settings(json!({"patience_ms": 0})).is_empty());
+    }
+}

@@ -1,0 +1,170 @@
+//! What people write about the retries of an operation: `"off"`, numbers, or which categories.
+
+use std::fmt;
+
+use serde::de::{Error, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::categories::Categories;
+use super::policy::{RetryPolicy, RetrySettings};
+
+/// The word for "never".
+pub(crate) const OFF: &str = "off";
+
+/// Which failures are retried, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RetryRule {
+    /// One policy for every failure; without it each category has its own.
+    pub policy: Option<RetryPolicy>,
+    /// The categories that are retried; without it, all whose codes may pass.
+    pub categories: Option<Categories>,
+}
+
+impl RetryRule {
+    /// Nothing is retried.
+    pub const OFF: Self = Self {
+        policy: Some(RetryPolicy::NEVER),
+        categories: None,
+    };
+
+    /// The rule that says no more than a policy and a set of categories, if they say anything.
+    pub fn of(policy: Option<RetryPolicy>, categories: Option<Categories>) -> Option<Self> {
+        (policy.is_some() || categories.is_some()).then_some(Self { policy, categories })
+    }
+}
+
+/// The numbers and categories, before the numbers are checked.
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Written {
+    max_retries: Option<u32>,
+    initial_delay_ms: Option<u64>,
+    max_delay_ms: Option<u64>,
+    backoff_multiplier: Option<f64>,
+    jitter_enabled: Option<bool>,
+    jitter_range: Option<f64>,
+    categories: Option<Categories>,
+}
+
+impl Written {
+    fn rule<E: Error>(self) -> Result<RetryRule, E> {
+        let has_number = self.max_retries.is_some()
+            || self.initial_delay_ms.is_some()
+            || self.max_delay_ms.is_some()
+            || self.backoff_multiplier.is_some()
+            || self.jitter_enabled.is_some()
+            || self.jitter_range.is_some();
+        let usual = RetrySettings::default();
+        let settings = RetrySettings {
+            max_retries: self.max_retries.unwrap_or(usual.max_retries),
+            initial_delay_ms: self.initial_delay_ms.unwrap_or(usual.initial_delay_ms),
+            max_delay_ms: self.max_delay_ms.unwrap_or(usual.max_delay_ms),
+            backoff_multiplier: self.backoff_multiplier.unwrap_or(usual.backoff_multiplier),
+            jitter_enabled: self.jitter_enabled.unwrap_or(usual.jitter_enabled),
+            jitter_range: self.jitter_range.unwrap_or(usual.jitter_range),
+        };
+        let policy = RetryPolicy::try_from(settings).map_err(E::custom)?;
+        // Categories alone leave each its own numbers; nothing at all is the default policy.
+        let is_own = has_number || self.categories.is_none();
+        Ok(RetryRule {
+            policy: is_own.then_some(policy),
+            categories: self.categories,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for RetryRule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OffOrNumbers;
+
+        impl<'de> Visitor<'de> for OffOrNumbers {
+            type Value = RetryRule;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("\"off\", or settings such as max_retries or categories")
+            }
+
+            fn visit_str<E: Error>(self, word: &str) -> Result<RetryRule, E> {
+                match word {
+                    OFF => Ok(RetryRule::OFF),
+                    _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RetryRule, A::Error> {
+                Written::deserialize(MapAccessDeserializer::new(map))?.rule()
+            }
+        }
+
+        deserializer.deserialize_any(OffOrNumbers)
+    }
+}
+
+impl Serialize for RetryRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Numbers {
+            #[serde(flatten)]
+            policy: Option<RetryPolicy>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            categories: Option<Categories>,
+        }
+        if *self == Self::OFF {
+            return serializer.serialize_str(OFF);
+        }
+        let (policy, categories) = (self.policy, self.categories);
+        Numbers { policy, categories }.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::Category;
+
+    fn read(value: Value) -> RetryRule {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_rule_is_off_or_numbers_or_categories_and_is_read_back_as_written() {
+        let network = Categories::from_iter([Category::Network]);
+        let once = RetryPolicy::try_from(RetrySettings {
+            max_retries: 1,
+            ..RetrySettings::default()
+        })
+        .unwrap();
+        for (written, policy, categories) in [
+            (json!("off"), Some(RetryPolicy::NEVER), None),
+            (json!({}), Some(RetryPolicy::DEFAULT), None),
+            (json!({"max_retries": 1}), Some(once), None),
+            (json!({"categories": ["NETWORK"]}), None, Some(network)),
+            (
+                json!({"categories": ["NETWORK"], "max_retries": 1}),
+                Some(once),
+                Some(network),
+            ),
+        ] {
+            let rule = read(written.clone());
+            assert_eq!(rule, RetryRule { policy, categories }, "{written}");
+            assert_eq!(read(json!(rule)), rule, "{written}");
+        }
+        assert_eq!(json!(RetryRule::OFF), json!("off"));
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused_with_what_would_be_one() {
+        for (written, said) in [
+            (json!("on"), "expected \"off\", or settings"),
+            (json!(3), "expected \"off\", or settings"),
+            (json!({"retries": 3}), "unknown field `retries`"),
+            (json!({"categories": ["SLOW"]}), "one of TRANSIENT"),
+            (json!({"initial_delay_ms": 9000}), "above max_delay_ms 5000"),
+        ] {
+            let refused = serde_json::from_value::<RetryRule>(written).unwrap_err();
+            assert!(refused.to_string().contains(said), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! Which calls an open circuit refuses, and what they are told.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use panpan_contract::failure::Upstream as Answered;
+use panpan_contract::retry::RetryPolicy;
+
+use super::*;
+use crate::retry::{CircuitLevel, CircuitRule, CircuitState, Upstream};
+
+/// So long after a failed call that the next one has its retries again.
+const PAUSE_MS: u64 = 31_000;
+
+/// What an operation does when it fails.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    ServerError,
+    Hangs,
+    CutWhileReading,
+    CutWhileWriting,
+}
+
+impl Fault {
+    const ALL: [Self; 4] = [
+        Self::ServerError,
+        Self::Hangs,
+        Self::CutWhileReading,
+        Self::CutWhileWriting,
+    ];
+
+    fn op_type(self) -> OperationType {
+        match self {
+            Self::CutWhileWriting => OperationType::Mutation,
+            _ => OperationType::Query,
+        }
+    }
+
+    /// What a caller sees of it.
+    fn code(self) -> &'static str {
+        match self {
+            Self::ServerError => "HTTP_500",
+            Self::Hangs => "TIMEOUT",
+            Self::CutWhileReading => "ERR_SOCKET_ERROR",
+            Self::CutWhileWriting => "ERR_OUTCOME_UNKNOWN",
+        }
+    }
+
+    async fn happen(self) -> Failure {
+        match self {
+            Self::ServerError => {
+                let kind = panpan_contract::Kind::of("HTTP_500").unwrap();
+                Failure::new(kind).with_upstream(Answered::status(500))
+            }
+            Self::Hangs => std::future::pending().await,
+            Self::CutWhileReading => {
+                Failure::new(codes::ERR_SOCKET_ERROR).with_detail("reason", "cut")
+            }
+            Self::CutWhileWriting => {
+                Failure::new(codes::ERR_OUTCOME_UNKNOWN).with_detail("reason", "cut")
+            }
+        }
+    }
+}
+
+fn operation(name: &str, op_type: OperationType) -> OperationSpec {
+    OperationSpec::new(name.parse().unwrap(), op_type)
+}
+
+/// Fifty operations of one service, of which the seventh fails.
+fn fifty(fault: Fault) -> House {
+    let upstream = Arc::new(Upstream::named("svc").at_host("svc.example"));
+    let mut builder = Registry::builder();
+    for number in 0..50 {
+        let name = format!("svc/op{number}");
+        let registration = match number {
+            7 => Registration::new(
+                operation(&name, fault.op_type()),
+                move |_: Context, _: Arc<Value>| async move { Err::<Value, _>(fault.happen().await) },
+            ),
+            _ => Registration::new(operation(&name, OperationType::Query), echo),
+        };
+        builder = builder.add(registration.behind(upstream.clone()));
+    }
+    House::over(builder, Settings::default())
+}
+
+/// Numbers that look random and are the same every time.
+fn numbers() -> impl FnMut(u64) -> u64 {
+    let mut state: u64 = 42;
+    move |below| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005);
+        state = state.wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
+    for fault in Fault::ALL {
+        let house = fifty(fault);
+        let mut number = numbers();
+        let (mut refused, mut failed) = (0, 0);
+        for _ in 0..3000 {
+            // Every third call is of the failing one; bursts and pauses of all lengths in between.
+            let name = match number(3) {
+                0 => "svc/op7".to_owned(),
+                _ => format!("svc/op{}", number(50)),
+            };
+            match house.call(&name, json!({})).await {
+                Ok(_) => assert_ne!(name, "svc/op7"),
+                Err(failure) => {
+                    assert_eq!(name, "svc/op7", "{fault:?}: {}", failure.message());
+                    match failure.code().as_str() {
+                        "ERR_CIRCUIT_OPEN" => refused += 1,
+                        code => {
+                            assert_eq!(code, fault.code());
+                            failed += 1;
+                        }
+                    }
+                }
+            }
+            if number(4) == 0 {
+                let pause_ms = number(2000);
+                house.dispatcher.world().clock.sleep(pause_ms).await;
+            }
+        }
+        assert!(refused > 20, "{fault:?}: {refused} refused");
+        assert!(failed > 20, "{fault:?}: {failed} failed");
+        // Who asks once, after a pause, sees what is wrong.
+        for _ in 0..20 {
+            house.dispatcher.world().clock.sleep(30_000).await;
+            let failure = house.call("svc/op7", json!({})).await.unwrap_err();
+            assert_eq!(failure.code().as_str(), fault.code());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() {
+    let upstream = Arc::new(Upstream::named("svc"));
+    let mut builder = Registry::builder();
+    for name in ["svc/a", "svc/b"] {
+        let handler = failing(Failure::new(codes::ERR_CONNECTION_REFUSED));
+        let registration = Registration::new(operation(name, OperationType::Query), handler);
+        builder = builder.add(registration.behind(upstream.clone()));
+    }
+    let house = House::over(builder, Settings::default());
+    for (name, pause_ms) in [
+        ("svc/a", 3_000),
+        ("svc/b", 3_000),
+        ("svc/a", 3_000),
+        ("svc/b", 3_000),
+        ("svc/a", 0),
+    ] {
+        house.call(name, json!({})).await.unwrap_err();
+        house.dispatcher.world().clock.sleep(pause_ms).await;
+    }
+    let failure = house.call("svc/b", json!({})).await.unwrap_err();
+    assert_eq!(failure.code().as_str(), "ERR_CIRCUIT_OPEN");
+    let details = failure.details().unwrap();
+    assert_eq!(details["circuit"], json!("host"));
+    assert_eq!(details["upstream"], json!("svc"));
+    assert!(details.get("operation").is_none());
+    assert_eq!(
+        failure.message(),
+        "circuit open for svc after 5 calls that could not connect; next attempt in 2 s"
+    );
+}
+
+/// An operation that fails as its handler says, behind a service.
+fn behind(handler: impl Handler) -> House {
+    let upstream = Arc::new(Upstream::named("svc"));
+    let registration = Registration::new(query(), handler).behind(upstream);
+    House::over(Registry::builder().add(registration), Settings::default())
+}
+
+/// Calls five times, three seconds apart.
+async fn open(house: &House) {
+    for _ in 0..5 {
+        house.fails(json!({})).await;
+        house.dispatcher.world().clock.sleep(3_000).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
+    let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_message("disk full");
+    let house = behind(failing(failure));
+    for _ in 0..4 {
+        house.fails(json!({})).await;
+        house.dispatcher.world().clock.sleep(3_000).await;
+    }
+    let real = house.fails(json!({})).await;
+    assert_eq!(real.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
+    house.dispatcher.world().clock.sleep(500).await;
+    let before = house.dispatcher.world().clock.now();
+    let refused = house.fails(json!({})).await;
+    assert_eq!(house.dispatcher.world().clock.now(), before);
+    assert_eq!(refused.code().as_str(), "ERR_CIRCUIT_OPEN");
+    assert_eq!(refused.effect(), Effect::None);
+    assert_eq!(refused.attempts(), None);
+    assert_eq!(refused.recovery().retry_after_ms, Some(1500));
+    assert_eq!(
+        refused.message(),
+        "circuit open for test/run after 5 failed calls; next attempt in 2 s"
+    );
+    let details = Value::Object(refused.details().unwrap().clone());
+    assert_eq!(
+        details,
+        json!({"circuit": "operation", "upstream": "svc", "operation": "test/run"})
+    );
+    let cause = &refused.causes()[0];
+    assert_eq!(
+        (
+            cause.code.as_ref().unwrap().as_str(),
+            cause.message.as_str()
+        ),
+        ("ERR_HTTP_500_SERVER_ERROR", "disk full")
+    );
+    let open = house.dispatcher.open_circuits(|_| true);
+    assert_eq!(open.len(), 1);
+    assert_eq!(open[0].level, CircuitLevel::Operation);
+    let retry_after_ms = 1500;
+    assert_eq!(open[0].state, CircuitState::Open { retry_after_ms });
+    assert_eq!(house.dispatcher.open_circuits(|_| false), []);
+    // The time that was told is the true one.
+    house.dispatcher.world().clock.sleep(1500).await;
+    let real = house.fails(json!({})).await;
+    assert_eq!(real.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_caller_learns_the_code_of_what_failed_and_not_its_words() {
+    let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR);
+    let house = behind(failing(failure.with_message("no ledger for account 17")));
+    let call = |caller: &str| CallRequest {
+        caller: Some(Arc::new(Identity::new(caller))),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    for pause_ms in [3_000, 3_000, 3_000, 3_000, 0] {
+        house.dispatcher.dispatch(call("ann")).await;
+        house.dispatcher.world().clock.sleep(pause_ms).await;
+    }
+    for (caller, words) in [("ann", true), ("bob", false)] {
+        let answer = house.dispatcher.dispatch(call(caller)).await;
+        let failure = answer.into_value().unwrap_err();
+        let cause = &failure.causes()[0];
+        let code = cause.code.as_ref().unwrap().as_str();
+        assert_eq!(code, "ERR_HTTP_500_SERVER_ERROR", "{caller}");
+        assert_eq!(cause.message.contains("17"), words, "{caller}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_retries_of_a_call_count_once() {
+    let house = behind(failing(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)));
+    // Four calls, sixteen attempts.
+    for _ in 0..4 {
+        assert_eq!(house.fails(json!({})).await.attempts(), Some(4));
+        house.dispatcher.world().clock.sleep(PAUSE_MS).await;
+    }
+    assert_eq!(house.dispatcher.open_circuits(|_| true), []);
+    house.fails(json!({})).await;
+    assert_eq!(house.dispatcher.open_circuits(|_| true).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circuit_that_opens_between_two_attempts_hides_no_failure() {
+    let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_message("disk full");
+    let house = behind(failing(failure));
+    for _ in 0..4 {
+        house.fails(json!({})).await;
+        house.dispatcher.world().clock.sleep(PAUSE_MS).await;
+    }
+    // Both fail; the first to end opens the circuit while the other waits for its next attempt.
+    let late = async {
+        house.dispatcher.world().clock.sleep(400).await;
+        house.fails(json!({})).await
+    };
+    let (first, second) = tokio::join!(house.fails(json!({})), late);
+    assert_eq!(first.attempts(), Some(3));
+    assert_eq!(second.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
+    assert_eq!(second.message(), "disk full");
+    assert_eq!(second.attempts(), Some(2), "the third was refused");
+    let left_ms = second.recovery().retry_after_ms.unwrap();
+    assert!((1_000..=2_000).contains(&left_ms), "{left_ms}");
+    let recording = house.store.recordings().pop().unwrap();
+    assert!(crate::replay::redecide(&recording).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_well_again_is_noticed_by_the_first_trial() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = calls.clone();
+    let handler = move |_: Context, _: Arc<Value>| {
+        let is_well = counted.fetch_add(1, Ordering::Relaxed) >= 5;
+        std::future::ready(match is_well {
+            true => Ok(json!("well")),
+            false => Err(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)),
+        })
+    };
+    let upstream = Arc::new(Upstream::named("svc"));
+    let mut once = query();
+    once.retry = Some(RetryPolicy::NEVER);
+    let registration = Registration::new(once, handler).behind(upstream);
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    open(&house).await;
+    assert_eq!(
+        house.call("test/run", json!({})).await.unwrap(),
+        json!("well")
+    );
+    assert_eq!(house.dispatcher.open_circuits(|_| true), []);
+    assert_eq!(calls.load(Ordering::Relaxed), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circuit_that_is_off_never_refuses() {
+    let upstream = Arc::new(Upstream::named("svc"));
+    let mut off = query();
+    off.circuit = Some(CircuitRule::Off);
+    let handler = failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR));
+    let registration = Registration::new(off, handler).behind(upstream);
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    for _ in 0..100 {
+        let failure = house.fails(json!({})).await;
+        assert_eq!(failure.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_has_its_failed_attempts_counted() {
+    let house = behind(failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR)));
+    for _ in 0..5 {
+        let clock = &house.dispatcher.world().clock;
+        let leaving = clock.sleep(100);
+        tokio::select! {
+            () = leaving => {}
+            failure = house.fails(json!({})) => panic!("{failure:?}"),
+        }
+        clock.sleep(PAUSE_MS).await;
+    }
+    assert_eq!(house.dispatcher.open_circuits(|_| true).len(), 1);
+}
+
+/// Retries multiply what a service in trouble is asked, so only the first of several failing calls has them.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
+    let attempts = Arc::new(AtomicU32::new(0));
+    let seen = attempts.clone();
+    let run = move |_: Context, input: Arc<Value>| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        let kind = panpan_contract::Kind::of("HTTP_503").unwrap();
+        let works = input["works"] == true;
+        async move {
+            match works {
+                true => Ok(Value::Null),
+                false => Err(Failure::new(kind).with_upstream(Answered::status(503))),
+            }
+        }
+    };
+    let registration = Registration::new(operation("svc/read", OperationType::Query), run);
+    let registration = registration.behind(Arc::new(Upstream::named("svc")));
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let made = async |works: bool| {
+        let _ = house.call("svc/read", json!({"works": works})).await;
+        attempts.swap(0, Ordering::Relaxed)
+    };
+    assert_eq!(made(false).await, 4);
+    assert_eq!(made(false).await, 1);
+    assert_eq!(made(true).await, 1);
+    assert_eq!(made(false).await, 4);
+}

@@ -1,0 +1,161 @@
+//! How long the gateway keeps a caller waiting for its own retries, and what it says meanwhile.
+
+use panpan_contract::retry::{Decision, RetryPolicy, RetrySettings, Why};
+
+use super::*;
+use crate::handler::{Progress, ReportProgress};
+
+/// How long a call took, what it answered, and what was said meanwhile.
+struct Ended {
+    failure: Redacted,
+    took_ms: i64,
+    why: Why,
+    notices: Vec<String>,
+}
+
+#[derive(Debug, Default)]
+struct Notices(Mutex<Vec<String>>);
+
+impl ReportProgress for Notices {
+    fn report(&self, _: Progress) {}
+
+    fn note(&self, message: String) {
+        self.0.lock().unwrap().push(message);
+    }
+}
+
+async fn ended(spec: OperationSpec, handler: impl Handler) -> Ended {
+    let house = House::of(spec, handler);
+    let notices = Arc::new(Notices::default());
+    let request = CallRequest {
+        progress: Some(notices.clone()),
+        ..CallRequest::from_wire("test/run", json!({}))
+    };
+    let failure = house.dispatcher.dispatch(request).await;
+    let failure = failure.into_value().unwrap_err();
+    let recordings = house.store.recordings();
+    let decided = recordings[0].steps.last().unwrap().decided.unwrap();
+    let Decision::Answer(why) = decided.decision else {
+        panic!("{decided:?}")
+    };
+    crate::replay::redecide(&recordings[0]).unwrap();
+    Ended {
+        failure,
+        took_ms: house.dispatcher.world().clock.now().as_millisecond(),
+        why,
+        notices: notices.0.lock().unwrap().clone(),
+    }
+}
+
+fn limited(seconds: u64) -> impl Handler {
+    let failure = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
+    failing(failure.with_retry_after_ms(seconds * 1000))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_beyond_the_patience_is_answered_at_once_with_how_long_it_is() {
+    for (seconds, took_ms, attempts) in [(2, 4000, 3), (3, 3000, 2), (7, 0, 1), (25, 0, 1)] {
+        let ended = ended(query(), limited(seconds)).await;
+        assert_eq!(ended.took_ms, took_ms, "{seconds}");
+        assert_eq!(ended.why, Why::PatienceSpent, "{seconds}");
+        let failure = ended.failure;
+        assert_eq!(failure.recovery().retry_after_ms, Some(seconds * 1000));
+        assert_eq!(failure.attempts(), Some(attempts), "{seconds}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_may_ask_for_more_or_less_patience() {
+    for (patience_ms, took_ms) in [(0, 0), (6_999, 0), (7_000, 7_000), (30_000, 21_000)] {
+        let mut spec = query();
+        spec.patience_ms = Some(patience_ms);
+        let ended = ended(spec, limited(7)).await;
+        assert_eq!(ended.took_ms, took_ms, "{patience_ms}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_attempts_take_counts_too() {
+    let slow = |context: Context, _: Arc<Value>| async move {
+        context.sleep(3_950).await;
+        Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE))
+    };
+    let ended = ended(query(), slow).await;
+    assert_eq!((ended.took_ms, ended.why), (3_950, Why::PatienceSpent));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_hangs_is_not_tried_again_after_its_time() {
+    let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
+    let mut quick = query();
+    quick.timeout_ms = Some(1_000);
+    for (spec, took_ms, attempts) in [(query(), 30_000, 1), (quick, 3_000, 3)] {
+        let ended = ended(spec, never).await;
+        assert_eq!(ended.failure.code().as_str(), "TIMEOUT");
+        assert_eq!(ended.failure.attempts(), Some(attempts));
+        assert!(ended.took_ms >= took_ms && ended.took_ms < took_ms + 600);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_are_told_to_a_client_that_listens() {
+    let ended = ended(
+        query(),
+        failing(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)),
+    )
+    .await;
+    let expected = [
+        "attempt 2 in 96 ms after ERR_HTTP_503_UNAVAILABLE",
+        "attempt 3 in 180 ms after ERR_HTTP_503_UNAVAILABLE",
+        "attempt 4 in 424 ms after ERR_HTTP_503_UNAVAILABLE",
+    ];
+    assert_eq!(ended.notices, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_says_how_to_retry_has_said_how_long_it_waits() {
+    let slowly = RetryPolicy::try_from(RetrySettings {
+        max_retries: 2,
+        initial_delay_ms: 5_000,
+        ..RetrySettings::default()
+    });
+    let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
+    let registration = Registration::new(query(), failing(failure)).steered_by_input();
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let retry = json!({"retry": RetrySettings::from(slowly.unwrap())});
+    assert_eq!(house.fails(retry).await.attempts(), Some(3));
+    assert!(house.dispatcher.world().clock.now().as_millisecond() > 8_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_is_as_patient_as_its_store() {
+    let house = House::of(query(), limited(25));
+    let request = CallRequest::from_wire("test/run", json!({}));
+    let turn = house
+        .dispatcher
+        .dispatch_task(request, Held::default())
+        .await;
+    assert_eq!(turn.again_at, Timestamp::from_second(25).ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn retries_can_be_switched_off_or_kept_for_some_categories() {
+    use panpan_contract::operation::CallSettings;
+    for (written, network, unavailable) in [
+        (json!({}), 4, 4),
+        (json!({"retry": "off"}), 1, 1),
+        (json!({"retry": {"max_retries": 1}}), 2, 2),
+        (json!({"retry": {"categories": ["NETWORK"]}}), 4, 1),
+    ] {
+        let settings: CallSettings = serde_json::from_value(written.clone()).unwrap();
+        for (entry, attempts) in [
+            (codes::ERR_SOCKET_ERROR, network),
+            (codes::ERR_HTTP_503_UNAVAILABLE, unavailable),
+        ] {
+            let mut spec = query();
+            settings.apply(&mut spec);
+            let ended = ended(spec, failing(Failure::new(entry))).await;
+            assert_eq!(ended.failure.attempts(), Some(attempts), "{written}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What follows from the sentences of an answer and of the contract.
+//!
+//! What was received comes before what was declared; what a header or a member of its own states comes
+//! before both.
+
+use panpan_contract::classify::Statements;
+use panpan_contract::failure::{Inferred, Violation};
+use panpan_contract::{Effect, Facts, Failure, Kind, codes};
+use serde_json::Value;
+
+/// What sentences state.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard<'a> {
+    /// Those of the answer.
+    pub(crate) received: Statements,
+    /// Those of the contract's description of such answers.
+    pub(crate) declared: Option<&'a Statements>,
+}
+
+impl Heard<'_> {
+    /// How long they ask to wait.
+    pub(crate) fn delay_ms(&self) -> Option<u64> {
+        let declared = self.declared.and_then(|it| it.delay_ms);
+        self.received.delay_ms.or(declared)
+    }
+
+    /// Adds what they state to a failure that does not state it otherwise, and marks it.
+    pub(crate) fn told(&self, failure: Failure, input: &Value) -> Failure {
+        let failure = self.timed(failure);
+        let failure = self.unharmed(failure);
+        self.corrected(failure, input)
+    }
+
+    fn timed(&self, failure: Failure) -> Failure {
+        let is_open = failure.retryable() && failure.stated_retry_after_ms().is_none();
+        match self.delay_ms().filter(|_| is_open) {
+            Some(delay_ms) => failure
+                .with_retry_after_ms(delay_ms)
+                .mark_inferred(Inferred::Delay),
+            None => failure,
+        }
+    }
+
+    fn unharmed(&self, failure: Failure) -> Failure {
+        let is_declared = self.declared.is_some_and(|it| it.nothing_happened);
+        let is_said = self.received.nothing_happened || is_declared;
+        match failure.effect() {
+            Effect::Unknown if is_said => failure
+                .with_effect(Effect::None)
+                .mark_inferred(Inferred::Effect),
+            _ => failure,
+        }
+    }
+
+    /// What is wrong with the input is told only of failures that waiting does not cure. Of what is
+    /// declared, only what this input breaks can be what happened.
+    fn corrected(&self, failure: Failure, input: &Value) -> Failure {
+        if failure.retryable() {
+            return failure;
+        }
+        let received = self.received.violations(input);
+        let declared = self.declared.map(|it| it.broken_by(input));
+        let mut added: Vec<Violation> = Vec::new();
+        for violation in received.into_iter().chain(declared.unwrap_or_default()) {
+            let mut known = failure.violations().iter().chain(&added);
+            if known.all(|it| it.pointer != violation.pointer) {
+                added.push(violation);
+            }
+        }
+        if added.is_empty() {
+            return failure;
+        }
+        failure
+            .with_violations(added)
+            .mark_inferred(Inferred::Violations)
+    }
+}
+
+/// The code for an answer that is final by its status and says that it is not.
+pub(crate) fn try_later(status: u16) -> Kind {
+    let entry = codes::ERR_TRY_LATER;
+    let kind = Kind::from(entry);
+    let facts = Facts {
+        http_status: Some(status),
+        ..Facts::default()
+    };
+    Kind::declared(kind.code().clone(), facts).unwrap_or(kind)
+}
