@@ -8,6 +8,11 @@ mod shared;
 use std::sync::Arc;
 
 use panpan_contract::dialect::Dialect;
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_contract::retry::RetryPolicy;
+use panpan_contract::{Failure, codes};
+use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
+use panpan_runtime::{Context, Registration, Registry};
 use serde_json::{Value, json};
 use shared::library::Shelf;
 use shared::{Response, Server, Socket};
@@ -397,6 +402,81 @@ async fn counts_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
         assert!(metrics.contains("operation=\"test/echo\""), "{metrics}");
         let found = metrics.contains("test/scoped");
         assert_eq!(found, is_told, "{}: {metrics}", presented.name);
+        assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    }
+}
+
+/// Operations of two services that are refused after their first failure.
+fn failing_operations() -> Registry {
+    let eager = CircuitRule::On(CircuitSettings {
+        row: 1,
+        row_ms: 0,
+        ..CircuitSettings::default()
+    });
+    let mut builder = Registry::builder();
+    for (name, upstream, entry, scope) in [
+        ("test/broken", "svc", codes::ERR_HTTP_500_SERVER_ERROR, None),
+        (
+            "test/guarded",
+            "svc",
+            codes::ERR_HTTP_500_SERVER_ERROR,
+            Some("tests:run"),
+        ),
+        (
+            "test/away",
+            "away",
+            codes::ERR_CONNECTION_REFUSED,
+            Some("tests:run"),
+        ),
+    ] {
+        let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+        spec.circuit = Some(eager);
+        spec.retry = Some(RetryPolicy::NEVER);
+        spec.access_control.required_scopes = scope.into_iter().map(str::to_owned).collect();
+        let fail = move |_: Context, _: Arc<Value>| {
+            std::future::ready(Err::<Value, _>(Failure::new(entry)))
+        };
+        let upstream = Arc::new(Upstream::new(upstream, eager, BudgetSettings::default()));
+        builder = builder.add(Registration::new(spec, fail).behind(upstream));
+    }
+    builder.build().unwrap()
+}
+
+#[tokio::test]
+async fn open_circuits_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
+    let server = Server::start().await;
+    server.desk.dispatcher().replace(failing_operations());
+    let with = |name: &'static str, token| Presented {
+        name,
+        token,
+        valid: true,
+    };
+    let scoped = Some(server.token("ann", &["tests:run"], &[]).await);
+    let watching = Some(server.token("bob", &["panpan:watch"], &[]).await);
+    let (nobody, scoped) = (with("no token", None), with("scope", scoped));
+    let watching = with("watching", watching);
+    let open = |circuit: &str, upstream: &str, operation: &str| {
+        format!(
+            "panpan_circuit_open{{circuit=\"{circuit}\",upstream=\"{upstream}\",\
+             operation=\"{operation}\",state=\"open\"}} 1\n"
+        )
+    };
+    let broken = open("operation", "svc", "test/broken");
+    let guarded = open("operation", "svc", "test/guarded");
+    let away = open("host", "away", "");
+    let before = get(&server, &watching, "/metrics").await.text();
+    assert!(!before.contains("panpan_circuit_open{"), "{before}");
+    for operation in ["test/broken", "test/guarded", "test/away"] {
+        let body = json!({"operation": operation, "input": {}});
+        post(&server, &scoped, "/call", &[], &body).await;
+    }
+    for (presented, sees_all) in [(&nobody, false), (&scoped, true), (&watching, true)] {
+        let metrics = get(&server, presented, "/metrics").await.text();
+        for (line, is_told) in [(&broken, true), (&guarded, sees_all), (&away, sees_all)] {
+            let name = presented.name;
+            assert_eq!(metrics.contains(line), is_told, "{name}: {metrics}");
+        }
+        assert_eq!(metrics.matches("# EOF\n").count(), 1, "{metrics}");
         assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     }
 }

@@ -117,6 +117,99 @@ fn secrets_come_from_the_environment_or_from_the_caller_and_stand_in_no_failure(
     assert!(!failure.to_string().contains(panpan_faulty::CREDENTIAL));
 }
 
+/// How often the service was asked for this row.
+fn asked(faulty: &Faulty, slug: &str) -> u64 {
+    faulty
+        .service
+        .calls(panpan_faulty::Row::of_slug(slug).unwrap())
+}
+
+#[test]
+fn calls_to_a_source_are_made_as_its_settings_say() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let url = faulty.service.url(Place::Plain);
+    let config = format!(
+        "store = \"sqlite:panpan.db\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n\
+         retry = \"off\"\ncircuit = {{ row = 2, row_ms = 0, open_ms = 30000 }}\n\
+         overlay = \"faulty.overlay.yaml\"\n\
+         [openapi.operations.unavailable-read]\nretry = {{ max_retries = 1 }}\n\
+         [openapi.operations.\"silence*\"]\ntimeout_ms = 200\ncircuit = \"off\"\n"
+    );
+    folder.file("panpan.toml", &config);
+    folder.file(
+        "faulty.overlay.yaml",
+        "operations:\n- match: faulty/bad-gateway-read\n  retry: {max_retries: 2}\n",
+    );
+    let watcher = folder.ran(&[
+        "token",
+        "new",
+        "olga",
+        "--scope",
+        "panpan:watch",
+        "--store",
+        "sqlite:panpan.db",
+    ]);
+    let watcher = String::from_utf8(watcher.stdout).unwrap();
+    let bearer = format!("Authorization: Bearer {}\r\n", watcher.trim());
+    let server = Server::start(&folder, &[]);
+    for (slug, times) in [
+        ("server-error-read", 1),
+        ("unavailable-read", 2),
+        ("bad-gateway-read", 3),
+    ] {
+        call(&server, "", &format!("faulty/{slug}"), json!({}));
+        assert_eq!(asked(&faulty, slug), times, "{slug}");
+    }
+    let silent = call(&server, "", "faulty/silence-read", json!({}));
+    assert_eq!(silent["code"], "ERR_TIMEOUT", "{silent}");
+    // One that fails twice is refused; its neighbours are not.
+    let failure = call(&server, "", "faulty/server-error-read", json!({}));
+    assert_eq!(failure["code"], "HTTP_500");
+    let refused = call(&server, "", "faulty/server-error-read", json!({}));
+    assert_eq!(refused["code"], "ERR_CIRCUIT_OPEN", "{refused}");
+    assert_eq!(refused["details"]["circuit"], "operation");
+    assert_eq!(refused["details"]["operation"], "faulty/server-error-read");
+    assert_eq!(refused["panpan"]["causes"][0]["code"], "HTTP_500");
+    assert_eq!(asked(&faulty, "server-error-read"), 2);
+    let neighbour = call(&server, "", "faulty/not-found", json!({}));
+    assert_eq!(neighbour["code"], "HTTP_404");
+    let line = "panpan_circuit_open{circuit=\"operation\",upstream=\"faulty\",\
+                operation=\"faulty/server-error-read\",state=\"open\"} 1";
+    let metrics = server.get("/metrics").body;
+    assert!(metrics.contains(line), "{metrics}");
+    let listed = call(&server, &bearer, "calls/circuits", json!({}));
+    let listed = listed["output"]["circuits"].as_array().unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["last_failure"]["code"], "HTTP_500");
+    let denied = call(&server, "", "calls/circuits", json!({}));
+    assert_eq!(denied["code"], "FORBIDDEN");
+}
+
+#[test]
+fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_panpan");
+    let config = format!(
+        "store = \"memory:\"\n[[mcp_servers]]\nnamespace = \"inner\"\n\
+         command = [\"{program}\", \"mcp\", \"--store\", \"memory:\"]\n\
+         [mcp_servers.operations.\"demo*wait\"]\ntimeout_ms = 100\nretry = \"off\"\n\
+         [mcp_servers.operations.missing]\ntimeout_ms = 1\n"
+    );
+    folder.file("panpan.toml", &config);
+    let server = Server::start(&folder, &[]).after_warnings();
+    server.hear("stop with Ctrl-C");
+    let said = server.said().join("\n");
+    assert!(said.contains("does not offer: inner/missing"), "{said}");
+    let found = server.get("/search?query=wait&limit=20").body;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    let names = found["operations"].as_array().unwrap().iter();
+    let mut names = names.filter_map(|it| it["name"].as_str());
+    let wait = names.find(|it| it.starts_with("inner/") && it.ends_with("wait"));
+    let late = call(&server, "", wait.unwrap(), json!({"ms": 10_000}));
+    assert_eq!(late["details"]["timeout_ms"], 100, "{late}");
+}
+
 #[test]
 fn sources_that_cannot_be_used_are_refused_with_a_sentence() {
     let folder = Folder::new();
@@ -126,6 +219,10 @@ fn sources_that_cannot_be_used_are_refused_with_a_sentence() {
     write(
         "overlay.json",
         r#"{"operations": [{"match": "nobody/*", "hide": true}]}"#,
+    );
+    write(
+        "idle.toml",
+        "[[openapi]]\nfile = \"faulty.json\"\n[openapi.operations.nothing]\nretry = \"off\"\n",
     );
     for (flags, said) in [
         (&["--openapi=none.json"][..], "none.json: cannot be read"),
@@ -142,6 +239,7 @@ fn sources_that_cannot_be_used_are_refused_with_a_sentence() {
             &["--openapi=faulty.json", "--overlay=overlay.json"],
             "nobody/*",
         ),
+        (&["--config=idle.toml"], "faulty/nothing"),
         (&["--enable=http/cal"], "http/cal"),
         (&["--allow-host=10.0.0.0/99"], "expected hosts"),
         (&["--mcp=ftp://a"], "expected addresses"),
@@ -164,7 +262,7 @@ fn the_tools_of_an_mcp_server_are_operations_and_fail_as_they_do_there() {
         "--mcp-stdio=inner='{}' mcp --store memory:",
         env!("CARGO_BIN_EXE_panpan")
     );
-    let server = Server::start(&folder, &[&inner]);
+    let server = Server::start(&folder, &[&inner, "--demo"]);
     server.hear("stop with Ctrl-C");
     let said = server.said().join("\n");
     assert!(said.contains("inner: "), "{said}");
@@ -346,7 +444,7 @@ fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
-        "[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
+        "demo = true\n[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
     );
     fs::write(folder.0.join("panpan.toml"), config).unwrap();
     let server = Server::start(&folder, &[]).after_warnings();

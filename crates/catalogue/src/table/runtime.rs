@@ -55,6 +55,14 @@ rows! {
         .remedies(&[Remedy::UseAlternative])
         .actions(&["Do not run it again: it took effect the first time"])
         .alternatives(&["Read the result with another operation", "Ask for a smaller part of it under a new key"]);
+    ERR_OUTPUT_INVALID: 416, "The answer does not fit its declared schema", Permanent =>
+        .http(502)
+        .grpc(Grpc::DataLoss)
+        .flat(FlatCategory::Execution)
+        .effect(Effect::Unknown)
+        .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
+        .actions(&["Report the place the message names to the people who run the service"])
+        .alternatives(&["Reach the goal with another operation"]);
     ERR_CIRCUIT_OPEN: 107, "Calls to this upstream are paused", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)

@@ -11,9 +11,7 @@ use panpan_contract::{Effect, Failure, Redacted, codes};
 use serde_json::Value;
 
 use super::Dispatcher;
-use super::attempt::{
-    Attempted, attempt, cancelled, effect_when_cut, leave, stopped_by_a_defect, worse,
-};
+use super::attempt::{Attempted, attempt, cancelled, effect_when_cut, leave, worse};
 use super::circuit::circuit_open;
 use super::claim::Claimed;
 use super::raised::Raised;
@@ -278,7 +276,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// An output that breaks its schema is still the best there is, unless somebody wants it strict.
+    /// An output that breaks its schema is delivered all the same, unless its operation is strict.
     fn held_against_its_schema(&mut self, output: Arc<Value>) -> Result<Arc<Value>, Raised> {
         let Claimed {
             operation, call, ..
@@ -291,8 +289,8 @@ impl<'a> Course<'a> {
             it == Outputs::Strict
         });
         if is_strict {
-            let failure = Failure::new(codes::INTERNAL)
-                .with_message(stopped_by_a_defect(operation))
+            let failure = Failure::new(codes::ERR_OUTPUT_INVALID)
+                .with_message(cause.clone())
                 .with_effect(effect_when_cut(operation));
             return Err(Raised::by_gateway(failure, Some(operation.clone())).privately(cause));
         }

@@ -25,13 +25,22 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retry_delay", Unit::Seconds),
     ("resets_in_seconds", Unit::Seconds),
     ("resets_at", Unit::Seconds),
+    ("resetsAt", Unit::Seconds),
     ("reset_at", Unit::Seconds),
     ("resetAt", Unit::Seconds),
+    ("retry_at", Unit::Seconds),
+    ("retryAt", Unit::Seconds),
 ];
 
 /// The fields that name the end of a quota's window; other things are reset too, so that they explain
 /// nothing but a rate limit.
-const QUOTA_RESETS: [&str; 4] = ["resets_in_seconds", "resets_at", "reset_at", "resetAt"];
+const QUOTA_RESETS: [&str; 5] = [
+    "resets_in_seconds",
+    "resets_at",
+    "resetsAt",
+    "reset_at",
+    "resetAt",
+];
 
 /// Whether the field at a path names the end of a quota's window.
 pub(super) fn is_quota_reset(path: &str) -> bool {

@@ -315,3 +315,39 @@ async fn strict_houses_take_no_output_and_no_details_that_break_their_schema() {
         assert_eq!(failure.code().as_str(), code);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_says_itself_whether_its_outputs_are_strict() {
+    use panpan_contract::operation::Outputs;
+    for (strict, outputs, fails) in [
+        (false, None, false),
+        (false, Some(Outputs::Strict), true),
+        (true, None, true),
+        (true, Some(Outputs::Deliver), false),
+    ] {
+        for op_type in [OperationType::Query, OperationType::Mutation] {
+            let mut declaring = spec(op_type);
+            declaring.output_schema = json!({"type": "object", "required": ["a"]});
+            declaring.outputs = outputs;
+            let settings = Settings {
+                strict,
+                ..Settings::default()
+            };
+            let house = House::over(Registry::builder().register(declaring, echo), settings);
+            let answer = house.call("test/run", json!({"b": "private"})).await;
+            let Err(failure) = answer else {
+                assert!(!fails, "{strict} {outputs:?}");
+                continue;
+            };
+            assert!(fails, "{strict} {outputs:?}");
+            assert_eq!(failure.code().as_str(), "ERR_OUTPUT_INVALID");
+            assert_eq!(
+                failure.message(),
+                "the output does not fit its declared schema at /a: required value is missing"
+            );
+            assert_eq!(failure.attempts(), Some(1));
+            let reads = op_type == OperationType::Query;
+            assert_eq!(failure.effect() == Effect::None, reads);
+        }
+    }
+}
