@@ -7,11 +7,11 @@ use anyhow::Context;
 use futures_util::future::join_all;
 use panpan_contract::redact::Redactor;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Builder, Dispatcher, Registry, World};
+use panpan_runtime::{Builder, Dispatcher, Registration, Registry, World};
 use panpan_surfaces::identity::Tokens;
 use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
-use crate::sources::{Loaded, SourceCalls, Sources};
+use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
 use crate::world::warn;
 
@@ -76,6 +76,7 @@ impl House {
             served: servers.iter().map(|_| None).collect(),
             described,
         };
+        given.misfits(&store)?;
         let registry = given.registry(&store)?;
         let dispatcher = Dispatcher::new(registry, World::system(store.outcomes.clone()));
         Ok(Self {
@@ -92,7 +93,11 @@ impl House {
         let described = sources.load()?;
         let mut given = self.given();
         let before = std::mem::replace(&mut given.described, described);
-        match given.registry(&self.store) {
+        let fitting = given.misfits(&self.store);
+        match fitting
+            .map_err(Into::into)
+            .and_then(|()| given.registry(&self.store))
+        {
             Ok(registry) => self.dispatcher.replace(registry),
             Err(error) => {
                 given.described = before;
@@ -119,6 +124,10 @@ impl House {
             if let Some(answer) = answer {
                 self.take_up(&mut given, at, answer);
             }
+        }
+        // A server that changed its tools must not end the service of what is still there.
+        if let Err(misfits) = given.misfits(&self.store) {
+            warn(&misfits.to_string());
         }
         self.dispatcher.replace(given.registry(&self.store)?);
         Ok(())
@@ -171,6 +180,11 @@ impl House {
     /// Whether an MCP server has not answered yet.
     pub(crate) fn misses_servers(&self) -> bool {
         self.given().served.iter().any(Option::is_none)
+    }
+
+    /// Whether the demonstration is served.
+    pub(crate) fn has_demo(&self) -> bool {
+        self.given().described.built_in.has_demo()
     }
 
     /// A line for people about each source.
@@ -242,14 +256,29 @@ impl House {
 impl Given {
     /// All operations there are now.
     fn registry(&self, store: &Store) -> anyhow::Result<Registry> {
-        let own = panpan_operations::demo(Registry::builder()).with_services();
-        let own = panpan_operations::json(own);
-        let own = panpan_operations::calls(own, &store.outcomes);
-        let described = self.described.register(own);
-        let served = self.served.iter().flatten();
-        let served = served.flat_map(|it| it.registrations.iter().cloned());
-        let all = served.fold(described, Builder::add);
+        let mut others = self.others(store);
+        self.described.show(&mut others);
+        let described = self.described.registrations().iter().cloned();
+        let all = others.into_iter().chain(described);
+        let all = all.fold(Registry::builder(), Builder::add);
         all.build().context("the operations contradict each other")
+    }
+
+    /// The operations that come from no description of a service.
+    fn others(&self, store: &Store) -> Vec<Registration> {
+        let mut others = self.described.built_in.registrations(&store.outcomes);
+        others.extend(self.described.reaching_out.iter().cloned());
+        let served = self.served.iter().flatten();
+        others.extend(served.flat_map(|it| it.registrations.iter().cloned()));
+        others
+    }
+
+    /// What is wrong with overlays for everything, once everything is known.
+    fn misfits(&self, store: &Store) -> Result<(), LoadError> {
+        match self.served.iter().all(Option::is_some) {
+            true => self.described.misfits(&self.others(store)),
+            false => Ok(()),
+        }
     }
 }
 

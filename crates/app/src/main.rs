@@ -1,5 +1,6 @@
 //! The program `panpan`: hands over to the command line and ends with its exit code.
 
+mod builtin;
 mod cli;
 mod config;
 mod house;

@@ -328,3 +328,82 @@ fn a_reader_that_has_seen_enough_is_nothing_wrong() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(output.stderr.is_empty());
 }
+
+/// The operations of the program, what it serves by paths, and its commands, as far as pages may name them.
+fn is_known(quoted: &str, operations: &str) -> Result<(), String> {
+    let unknown = |what: &str| Err(format!("{what} in `{quoted}`"));
+    if let Some(command) = quoted.strip_prefix("panpan ") {
+        let words = command.split_whitespace();
+        let words = words.take_while(|it| it.bytes().all(|byte| byte.is_ascii_lowercase()));
+        let words: Vec<&str> = words.chain(["--help"]).collect();
+        let output = panpan(&words, b"");
+        return match output.status.success() {
+            true => Ok(()),
+            false => unknown("no such command"),
+        };
+    }
+    let path = quoted
+        .strip_prefix("GET ")
+        .or_else(|| quoted.strip_prefix("POST "));
+    let is_path = quoted.starts_with('/') && !FOREIGN_PATHS.contains(&quoted);
+    if let Some(path) = path.or(is_path.then_some(quoted)) {
+        let path = path.split('?').next().unwrap_or_default();
+        return match PATHS.contains(&path) {
+            true => Ok(()),
+            false => unknown("no such path"),
+        };
+    }
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_operation = quoted.split('/').count() == 2 && quoted.split('/').all(is_part);
+    let is_there = quoted == "http/call" || operations.contains(&format!("\"name\": \"{quoted}\""));
+    match !is_operation || is_there || INVENTED.contains(&quoted) {
+        true => Ok(()),
+        false => unknown("no such operation"),
+    }
+}
+
+/// What the greeting of a server and its router name.
+const PATHS: [&str; 14] = [
+    "/batch",
+    "/call",
+    "/contract.json",
+    "/errors",
+    "/healthz",
+    "/mcp",
+    "/metrics",
+    "/openapi.json",
+    "/readyz",
+    "/rpc",
+    "/schema",
+    "/search",
+    "/subscribe",
+    "/ws",
+];
+/// Paths of somebody else, or pointers, that pages show as examples.
+const FOREIGN_PATHS: [&str; 3] = ["/api", "/v2", "/items/0"];
+/// Operations that pages make up to show how a name is written.
+const INVENTED: [&str; 1] = ["files/read"];
+
+#[test]
+fn pages_name_only_commands_paths_and_operations_that_exist() {
+    let output = panpan(&["export", "contract"], b"");
+    let operations = stdout(&output);
+    assert!(operations.contains("\"name\": \"services/list\""));
+    let mut problems = Vec::new();
+    let families = [catalogue::Family::ErrHttp, catalogue::Family::Http];
+    let families = families.map(|family| ("a family", family.page()));
+    let rows = catalogue::entries().map(|row| (row.code, row.page));
+    for (code, page) in rows.chain(families) {
+        for quoted in page.split('`').skip(1).step_by(2) {
+            if let Err(problem) = is_known(quoted, &operations) {
+                problems.push(format!("{code}: {problem}"));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    // A command that does not exist is noticed.
+    assert!(is_known("panpan doctor", &operations).is_err());
+    assert!(is_known("GET /tasks/{id}/events", &operations).is_err());
+    assert!(is_known("tasks/get", &operations).is_err());
+}

@@ -27,6 +27,42 @@ pub struct Facts {
     pub jsonrpc_code: Option<i64>,
 }
 
+/// Names of codes that say what HTTP has a status for, by how they end: a declaration that is silent about
+/// category and status means that status. None of them is one that may pass: a name is no promise.
+const STATUS_BY_ENDING: &[(&str, u16)] = &[
+    ("NOT_FOUND", 404),
+    ("NO_LONGER_EXISTS", 410),
+    ("ALREADY_EXISTS", 409),
+    ("CONFLICT", 409),
+    ("PERMISSION_DENIED", 403),
+    ("ACCESS_DENIED", 403),
+    ("FORBIDDEN", 403),
+    ("UNAUTHORIZED", 401),
+    ("UNAUTHENTICATED", 401),
+    ("TOO_LARGE", 413),
+    ("UNSUPPORTED", 422),
+    ("INVALID", 422),
+];
+
+/// The same by how they begin.
+const STATUS_BY_BEGINNING: &[(&str, u16)] =
+    &[("INVALID", 422), ("UNSUPPORTED", 422), ("UNKNOWN", 404)];
+
+/// The status that the name of a code says, if it says one.
+fn status_in_name(code: &str) -> Option<u16> {
+    // Whole words only.
+    let ends = |(words, status): &(&str, u16)| {
+        let before = code.strip_suffix(words)?;
+        (before.is_empty() || before.ends_with('_')).then_some(*status)
+    };
+    let begins = |(words, status): &(&str, u16)| {
+        let after = code.strip_prefix(words)?;
+        after.starts_with('_').then_some(*status)
+    };
+    let by_ending = STATUS_BY_ENDING.iter().find_map(ends);
+    by_ending.or_else(|| STATUS_BY_BEGINNING.iter().find_map(begins))
+}
+
 /// A fact the catalogue fixes for each of its codes. The status is not among them: a declared one
 /// wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +148,18 @@ pub enum Objection {
 }
 
 impl Facts {
+    /// What is said about a code of this name: where neither a category nor a status is stated, the name may
+    /// say the status.
+    pub fn named(self, code: &str) -> Self {
+        let is_silent = self.category.is_none() && self.http_status.is_none();
+        Self {
+            http_status: self
+                .http_status
+                .or_else(|| status_in_name(code).filter(|_| is_silent)),
+            ..self
+        }
+    }
+
     /// The category a declaration means: the stated one, that of the status, else the cautious one.
     pub fn implied_category(self) -> Category {
         self.category.unwrap_or_else(|| match self.http_status {
@@ -146,7 +194,8 @@ impl Facts {
         } else if let Some(known) = known {
             objections.extend(self.contradictions(known));
         } else {
-            objections.extend(self.vain_claim().or_else(|| self.remedy_objection()));
+            let named = self.named(code);
+            objections.extend(named.vain_claim().or_else(|| named.remedy_objection()));
         }
         objections.extend(self.status_objection(known));
         if known.is_none() {
@@ -243,6 +292,38 @@ mod tests {
         http_status: None,
         jsonrpc_code: None,
     };
+
+    #[test]
+    fn a_name_says_its_status_where_nothing_else_does() {
+        for (code, status, category) in [
+            ("FILE_NOT_FOUND", Some(404), Category::ClientError),
+            ("UNKNOWN_ARTICLE", Some(404), Category::ClientError),
+            ("PERMISSION_DENIED", Some(403), Category::AuthFail),
+            ("INVALID_PATH", Some(422), Category::Validation),
+            ("PATH_INVALID", Some(422), Category::Validation),
+            ("CONTEXT_OVERFLOW", None, Category::Permanent),
+            ("FILENOT_FOUND", None, Category::Permanent),
+            ("NOT_FOUNDED", None, Category::Permanent),
+            ("NOT_FOUND_HANDLER_MISSING", None, Category::Permanent),
+        ] {
+            let named = SILENT.named(code);
+            assert_eq!(named.http_status, status, "{code}");
+            assert_eq!(named.implied_category(), category, "{code}");
+            assert!(!named.implied_retryable(), "{code}");
+        }
+        let stated = Facts {
+            category: Some(Category::Resource),
+            ..SILENT
+        };
+        assert_eq!(stated.named("FILE_NOT_FOUND"), stated);
+    }
+
+    #[test]
+    fn no_name_promises_that_a_failure_passes() {
+        for (words, status) in STATUS_BY_ENDING.iter().chain(STATUS_BY_BEGINNING) {
+            assert!(!row_for_status(*status).retryable, "{words}");
+        }
+    }
 
     fn check(code: &str, facts: Facts, expected: &[Objection]) {
         assert_eq!(facts.objections(code), expected, "{code} {facts:?}");

@@ -172,7 +172,7 @@ fn a_value_becomes_a_failure() {
             missing,
             json!({
                 "code": "FILE_NOT_FOUND",
-                "category": "PERMANENT",
+                "category": "CLIENT_ERROR",
                 "retryable": false,
                 "message": "file not found: /etc/none",
                 "details": {"path": "/etc/none"},

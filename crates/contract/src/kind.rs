@@ -68,6 +68,7 @@ impl Kind {
                 ..kind
             };
         }
+        let facts = facts.named(code.as_str());
         let category = facts.implied_category();
         let retryable = facts.implied_retryable();
         let like = like(category, facts.http_status);

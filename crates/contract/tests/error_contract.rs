@@ -65,7 +65,7 @@ fn http_statuses_become_the_codes_of_the_table() {
         (402, "ERR_HTTP_402", "CLIENT_ERROR", false),
         (418, "ERR_HTTP_418", "CLIENT_ERROR", false),
         (499, "ERR_HTTP_499", "CLIENT_ERROR", false),
-        (501, "ERR_HTTP_501", "SERVER_ERROR", true),
+        (501, "ERR_HTTP_501", "PERMANENT", false),
         (599, "ERR_HTTP_599", "SERVER_ERROR", true),
     ] {
         check(

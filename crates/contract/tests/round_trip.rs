@@ -153,6 +153,7 @@ const CARRY_THE_CODE: &[Dialect] = &[
     Dialect::Problem,
     Dialect::Bot,
     Dialect::Grpc,
+    Dialect::JsonRpc,
 ];
 const CARRY_RETRYABILITY: &[Dialect] = &[
     Dialect::Flat,
@@ -169,7 +170,8 @@ const CARRY_THE_DELAY: &[Dialect] = &[
 ];
 
 /// Members the dialects write themselves beside the details; details of these names are in the residual.
-const OWN_NAMES: [&str; 8] = [
+const OWN_NAMES: [&str; 9] = [
+    "code",
     "required",
     "field",
     "reason",

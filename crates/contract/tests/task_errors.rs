@@ -84,15 +84,19 @@ fn codes_that_share_a_number_are_told_apart_by_the_residual() {
     }
 }
 
-/// One example of the protocol: the failure, and what it has to look like on the wire.
+/// One example of the protocol: the failure, and what it has to look like on the wire. The protocol allows
+/// further members in `data`, and the code by its name is always one.
 fn check(id: &str, failure: Failure, error: Value) {
     let id = json!(id);
     let envelope = Envelope {
         request_id: Some(&id),
         ..Envelope::default()
     };
+    let code = json!(failure.code().as_str());
     let mut document = Dialect::JsonRpc.render_failure(&failure.redacted(), envelope);
     common::delete_residual(Dialect::JsonRpc, &mut document);
+    let data = document["error"]["data"].as_object_mut().unwrap();
+    assert_eq!(data.remove("code"), Some(code));
     assert_eq!(
         document,
         json!({"jsonrpc": "2.0", "error": error, "id": id})

@@ -20,7 +20,8 @@ pub use import::{
     WARNINGS_LIMIT, Warning, import,
 };
 pub use overlay::{
-    AssumedEffect, Overlay, OverlayError, OverlayLine, OverlayProblem, apply_overlay,
+    AssumedEffect, Overlay, OverlayError, OverlayLine, OverlayProblem, apply_matching_lines,
+    apply_overlay, apply_to_shown, lines_beyond_shown, unmatched_lines,
 };
 pub use parse::{
     DOCUMENT_BYTES_LIMIT, ParseError, YAML_ALIASED_LIMIT, YAML_DEPTH_LIMIT, YAML_VALUES_LIMIT,

@@ -98,11 +98,11 @@ fn answer<'a>(document: &'a Value, name: &str, status: &str) -> &'a Value {
     }
 }
 
-/// The codes an answer may carry.
+/// The codes an answer is declared to carry; the last choice is for those that are not.
 fn codes(document: &Value, name: &str, status: &str) -> Vec<String> {
     let schema = &answer(document, name, status)["content"]["application/json"]["schema"];
-    let one_of = schema["oneOf"].as_array().cloned();
-    let choices = one_of.unwrap_or_else(|| vec![schema.clone()]);
+    let mut choices = schema["oneOf"].as_array().unwrap().clone();
+    assert!(choices.pop().unwrap()["not"].is_object());
     let code = |choice: &Value| {
         let body = document
             .pointer(&choice["$ref"].as_str().unwrap()[1..])
@@ -250,8 +250,13 @@ fn every_failure_stands_under_its_status() {
         ("fs/read", "4XX", &["ODD"]),
         ("fs/read", "default", &["OTHER"]),
         ("fs/read", "401", &["FORBIDDEN"]),
-        ("fs/read", "403", &["FORBIDDEN"]),
-        ("fs/read", "422", &["INVALID_INPUT"]),
+        ("fs/read", "403", &["FORBIDDEN", "INVALID_REQUEST"]),
+        ("fs/read", "413", &["ERR_JSON_SIZE_EXCEEDED"]),
+        (
+            "fs/read",
+            "422",
+            &["INVALID_INPUT", "ERR_JSON_DEPTH_EXCEEDED"],
+        ),
         ("fs/read", "500", &["INTERNAL"]),
         ("fs/read", "503", &["ERR_OVERLOADED", "ERR_CIRCUIT_OPEN"]),
         ("fs/read", "504", &["TIMEOUT"]),
@@ -264,17 +269,98 @@ fn every_failure_stands_under_its_status() {
         (
             "fs/write",
             "422",
-            &["INVALID_INPUT", "ERR_IDEMPOTENCY_KEY_REUSED"],
+            &[
+                "INVALID_INPUT",
+                "ERR_JSON_DEPTH_EXCEEDED",
+                "ERR_IDEMPOTENCY_KEY_REUSED",
+            ],
         ),
         ("fs/watch", "404", &["NOT_FOUND"]),
         ("fs/watch", "401", &["FORBIDDEN"]),
+        ("fs/watch", "403", &["INVALID_REQUEST"]),
     ] {
         assert_eq!(codes(&document, name, status), expected, "{name} {status}");
     }
-    let open = operation(&document, "fs/write")["responses"]
-        .as_object()
-        .unwrap();
-    assert!(open.contains_key("401") && !open.contains_key("403"));
+}
+
+/// Checks which bodies an answer of a status leaves room for.
+fn check_room(name: &str, status: &str, bodies: &[(&str, Value, bool, bool)]) {
+    let document = document();
+    let schema = &answer(&document, name, status)["content"]["application/json"]["schema"];
+    let text = schema.to_string();
+    let text = text.replace("#/components/schemas/", "#/$defs/");
+    let mut schema: Value = serde_json::from_str(&text).unwrap();
+    let reference = document["components"]["schemas"].to_string();
+    let reference = reference.replace("#/components/schemas/", "#/$defs/");
+    schema["$defs"] = serde_json::from_str(&reference).unwrap();
+    for (code, details, is_defined, fits) in bodies {
+        let body = json!({
+            "code": code, "message": "m", "retryable": false, "details": details,
+            "panpan": {"defined": is_defined},
+        });
+        let found = jsonschema::is_valid(&schema, &body);
+        assert_eq!(found, *fits, "{name} {status}: {body}");
+    }
+}
+
+#[test]
+fn an_answer_has_room_for_what_is_not_declared() {
+    let fitting = json!({"at": "a/b"});
+    let other = json!({"at": "a/b/c"});
+    check_room(
+        "fs/read",
+        "404",
+        &[
+            ("NO_FILE", fitting.clone(), true, true),
+            // Details that do not fit are delivered, and not called defined.
+            ("NO_FILE", other.clone(), false, true),
+            ("NO_FILE", other.clone(), true, false),
+            ("HTTP_404", other.clone(), false, true),
+            ("NOT_FOUND", other, false, true),
+        ],
+    );
+    let undeclared = json!({"$ref": "#/components/responses/Undeclared"});
+    let document = document();
+    assert_eq!(
+        operation(&document, "fs/write")["responses"]["default"],
+        undeclared
+    );
+    assert_eq!(
+        document["paths"]["/call"]["post"]["responses"]["default"],
+        undeclared
+    );
+}
+
+#[test]
+fn a_range_is_answered_with_the_code_of_the_status() {
+    let ranged: OperationSpec = serde_json::from_value(json!({
+        "name": "a/b", "op_type": "query",
+        "error_schemas": [
+            {"code": "HTTP_4XX", "description": "d", "http_status": "4XX", "schema": {"required": ["a"]}},
+            {"code": "HTTP_DEFAULT", "description": "d", "http_status": "default"},
+        ],
+    }))
+    .unwrap();
+    let document = export([&ranged].into_iter(), &ABOUT);
+    for (component, member, code, fits) in [
+        ("a.b.HTTP_4XX", "code", "HTTP_418", true),
+        ("a.b.HTTP_4XX", "code", "HTTP_503", false),
+        ("a.b.HTTP_4XX.problem", "type", "/errors/HTTP_418", true),
+        ("a.b.HTTP_DEFAULT", "code", "HTTP_503", true),
+        ("a.b.HTTP_DEFAULT", "code", "NOT_FOUND", false),
+    ] {
+        let schema = extracted(&document, &format!("#/components/schemas/{component}"));
+        let mut body = json!({
+            "message": "m", "retryable": false, "details": {"a": 1}, "panpan": {"defined": true},
+            "title": "t", "status": 418, "detail": "d",
+        });
+        body[member] = code.into();
+        assert_eq!(
+            jsonschema::is_valid(&schema, &body),
+            fits,
+            "{component} {code}"
+        );
+    }
 }
 
 #[test]
@@ -292,7 +378,7 @@ fn failures_of_one_status_are_told_apart_by_their_mark() {
         let body = |at: &str, mark: &str| {
             let mut body = json!({
                 "code": "", "message": "m", "retryable": false, "details": {"at": at},
-                "type": "", "title": "t", "status": 404, "detail": "d",
+                "type": "", "title": "t", "status": 404, "detail": "d", "panpan": {"defined": true},
             });
             body[member] = mark.into();
             body
@@ -323,7 +409,8 @@ fn keys_tokens_and_streams_are_told() {
     let watch = operation(&document, "fs/watch");
     assert_eq!(watch["x-panpan-op-type"], "subscription");
     let items = &watch["responses"]["200"]["content"]["text/event-stream"]["schema"];
-    let schema = extracted(&document, items["$ref"].as_str().unwrap());
+    let items = items["anyOf"][0]["$ref"].as_str().unwrap();
+    let schema = extracted(&document, items);
     assert!(jsonschema::is_valid(&schema, &json!(1)) && !jsonschema::is_valid(&schema, &json!("")));
 }
 

@@ -1,7 +1,7 @@
 //! What an overlay does to imported operations, and what it refuses.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-use panpan_contract::binding::HttpBinding;
+use panpan_contract::binding::{HttpBinding, SuccessBodies};
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::{KeyRule, OperationSpec, Visibility};
 use panpan_contract::{Category, Effect};
@@ -63,6 +63,7 @@ operations:
       - {code: PET_REFUSED, description: The shop refuses., category: CLIENT_ERROR}
     idempotency: {idempotent: false, key: required}
     idempotency_header: X-Idempotency
+    success_bodies: as_sent
     rules:
       - when: {status: 200, body: {pointer: /ok, equals: false}}
         code: PET_REFUSED
@@ -87,6 +88,7 @@ operations:
     assert!(create.definition("PET_REFUSED").is_some());
     let binding = HttpBinding::of(create).unwrap().unwrap();
     assert_eq!(binding.idempotency_header.as_deref(), Some("X-Idempotency"));
+    assert_eq!(binding.success_bodies, SuccessBodies::AsSent);
     assert_eq!(
         rules(create),
         [

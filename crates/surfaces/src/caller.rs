@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use panpan_runtime::{Credentials, Identity, Trace};
 
+use crate::meta::Terms;
+
 /// Who calls, as far as that is known.
 #[derive(Clone, Debug)]
 pub struct Caller {
@@ -21,6 +23,8 @@ pub struct Caller {
     pub brought: Option<Credentials>,
     /// The id of the token that proved the identity, which is no secret.
     pub token: Option<Arc<str>>,
+    /// What the headers of its request say about the one call in it.
+    pub(crate) terms: Option<Arc<Terms>>,
 }
 
 /// Whose share of the limits a call takes.
@@ -68,6 +72,7 @@ impl Caller {
             request_id: None,
             brought: None,
             token: None,
+            terms: None,
         }
     }
 
@@ -80,6 +85,7 @@ impl Caller {
             request_id: None,
             brought: None,
             token: None,
+            terms: None,
         }
     }
 
@@ -101,6 +107,12 @@ impl Caller {
     /// The same caller with secrets for the services behind.
     pub fn bringing(mut self, brought: Option<Credentials>) -> Self {
         self.brought = brought;
+        self
+    }
+
+    /// The same caller, whose headers say this about the one call in its request.
+    pub(crate) fn stating(mut self, terms: Terms) -> Self {
+        self.terms = Some(Arc::new(terms));
         self
     }
 }

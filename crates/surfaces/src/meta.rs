@@ -15,6 +15,62 @@ pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
 /// The key in a request's `_meta` that says how long the caller waits, in milliseconds.
 pub(crate) const TIMEOUT_META_KEY: &str = "dev.panpan/timeout-ms";
 
+/// What the headers of a request say about its call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Terms {
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) retry_seed: Option<i64>,
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+impl Terms {
+    /// Puts them into a request that may say the same in its body.
+    ///
+    /// Fails with INVALID_INPUT where the body says something else.
+    pub(crate) fn apply(&self, names: &Names, request: &mut CallRequest) -> Result<(), Failure> {
+        let differs = |name| {
+            let reason = format!("{name} differs from what the headers of the request say");
+            Failure::new(codes::INVALID_INPUT)
+                .with_message(&*reason)
+                .with_violation(Violation::value(joined(names.within, name), reason))
+        };
+        agree(&self.key, &mut request.key).ok_or_else(|| differs(names.key))?;
+        agree(&self.retry_seed, &mut request.retry_seed).ok_or_else(|| differs(names.seed))?;
+        agree(&self.timeout_ms, &mut request.timeout_ms).ok_or_else(|| differs(names.timeout))
+    }
+
+    /// Refuses them where a request holds several calls: one key cannot be that of each.
+    pub(crate) fn refuse_for_several(&self) -> Result<(), Failure> {
+        let header = match self {
+            Self { key: Some(_), .. } => "Idempotency-Key",
+            Self {
+                retry_seed: Some(_),
+                ..
+            } => "Panpan-Retry-Seed",
+            Self {
+                timeout_ms: Some(_),
+                ..
+            } => "Panpan-Timeout-Ms",
+            _ => return Ok(()),
+        };
+        Err(Failure::new(codes::INVALID_REQUEST)
+            .with_message(format!(
+                "the header {header} applies to one call, and this request holds several; none was executed"
+            ))
+            .with_detail("header", header)
+            .with_actions(["Leave the header out and state it in the body of each call, or send the calls one by one"]))
+    }
+}
+
+/// Takes over what was stated, unless something else is there.
+fn agree<T: Clone + PartialEq>(stated: &Option<T>, place: &mut Option<T>) -> Option<()> {
+    let Some(stated) = stated else {
+        return Some(());
+    };
+    let is_same = *place.get_or_insert_with(|| stated.clone()) == *stated;
+    is_same.then_some(())
+}
+
 /// Under which names a protocol keeps them, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names {

@@ -259,7 +259,7 @@ fn takes_more(schema: &Value) -> bool {
             return true;
         };
         let forbids = |name: &&str| next.get(name).is_some_and(|it| *it != Value::Bool(true));
-        if next.pointer("/properties/code").is_some() || FORBIDS.iter().any(|it| forbids(it)) {
+        if next.pointer("/properties/code").is_some() || FORBIDS.iter().any(forbids) {
             return false;
         }
         let referred = next.get("$ref").and_then(Value::as_str);

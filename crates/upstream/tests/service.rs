@@ -5,7 +5,7 @@
 mod support;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{Effect, Redacted};
+use panpan_contract::{Category, Effect, Redacted};
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;
@@ -19,6 +19,16 @@ async fn call(
     url: &str,
     headers: &[(&'static str, &'static str)],
     op_type: OperationType,
+    input: Value,
+) -> Result<Value, Redacted> {
+    call_spec(url, headers, spec(op_type), input).await
+}
+
+/// Calls an operation of a service that is given headers.
+async fn call_spec(
+    url: &str,
+    headers: &[(&'static str, &'static str)],
+    spec: OperationSpec,
     input: Value,
 ) -> Result<Value, Redacted> {
     let url = Url::parse(url).unwrap();
@@ -42,7 +52,7 @@ async fn call(
         passed: Vec::new(),
         circuit: CircuitRule::default(),
     };
-    let registrations = service.operations([spec(op_type)]).unwrap();
+    let registrations = service.operations([spec]).unwrap();
     let registry = registrations
         .into_iter()
         .fold(Registry::builder(), |builder, it| builder.add(it));
@@ -125,4 +135,104 @@ async fn a_failure_with_a_code_nobody_declared_is_known_by_its_status() {
     assert_eq!(failure.code().as_str(), "HTTP_500");
     assert_eq!(failure.effect(), Effect::Unknown);
     assert_eq!(failure.details().unwrap()["code"], "MADE_UP");
+}
+
+/// An operation that declares failures by status, and takes a body and a parameter.
+fn declaring(op_type: OperationType, failures: &[(Value, &str)]) -> OperationSpec {
+    let mut spec = spec(op_type);
+    spec.input_schema = json!({"properties": {
+        "tenant": {},
+        "limit": {},
+        "body": {"properties": {"percent": {}}},
+    }});
+    for (status, description) in failures {
+        let code = format!(
+            "HTTP_{}",
+            status.to_string().trim_matches('"').to_uppercase()
+        );
+        let definition = json!({"code": code, "http_status": status, "description": description});
+        spec.error_schemas
+            .push(serde_json::from_value(definition).unwrap());
+    }
+    spec
+}
+
+async fn failing(spec: OperationSpec, status: &str, body: &str, input: Value) -> Redacted {
+    let (url, _) = one(http(status, "content-type: application/json\r\n", body)).await;
+    let called = call_spec(&url, &[], spec, input).await;
+    called.unwrap_err()
+}
+
+#[tokio::test]
+async fn what_the_contract_says_about_a_status_reaches_the_caller() {
+    let running = "An export is already running, nothing was changed, retry in 90 seconds.";
+    let declared = [(json!(409), running), (json!("4XX"), "Bad request")];
+    let spec = declaring(OperationType::Mutation, &declared);
+    let failure = failing(spec.clone(), "409 No", r#"{"code": "E-9"}"#, json!({})).await;
+    assert_eq!(failure.code().as_str(), "ERR_TRY_LATER");
+    assert_eq!(failure.kind().http_status(), 409);
+    assert_eq!(failure.meaning(), Some(running));
+    assert_eq!(failure.effect(), Effect::None);
+    assert_eq!(failure.recovery().retry_after_ms, Some(90_000));
+    assert_eq!(failure.details().unwrap()["code"], "E-9");
+    let inferred: Vec<_> = failure.inferred().iter().map(|it| it.word()).collect();
+    assert_eq!(inferred, ["delay"]);
+    // What was received wins over what was declared.
+    let sooner = r#"{"message": "try again in 80 seconds"}"#;
+    let failure = failing(spec.clone(), "409 No", sooner, json!({})).await;
+    assert_eq!(failure.recovery().retry_after_ms, Some(80_000));
+    // A range that says nothing has no meaning.
+    let failure = failing(spec, "410 No", "{}", json!({})).await;
+    assert_eq!(
+        (failure.code().as_str(), failure.meaning()),
+        ("HTTP_410", None)
+    );
+}
+
+#[tokio::test]
+async fn a_declared_limit_counts_only_where_the_input_breaks_it() {
+    let declared = [(json!(400), "`limit` may not exceed 100.")];
+    let spec = declaring(OperationType::Query, &declared);
+    for (limit, violates) in [(500, true), (50, false)] {
+        let input = json!({"limit": limit});
+        let failure = failing(spec.clone(), "400 No", r#"{"code": "L-2"}"#, input).await;
+        assert_eq!(failure.code().as_str(), "HTTP_400");
+        assert_eq!(failure.violations().len(), usize::from(violates), "{limit}");
+    }
+    let failure = failing(spec, "400 No", r#"{"code": "L-2"}"#, json!({"limit": 500})).await;
+    let violation = &failure.violations()[0];
+    assert_eq!(violation.pointer, "/limit");
+    assert_eq!(violation.expected.as_deref(), Some("at most 100"));
+    assert_eq!(violation.actual, Some(json!(500)));
+}
+
+#[tokio::test]
+async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_otherwise() {
+    let sold_out = r#"{"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}"#;
+    let spec = declaring(OperationType::Mutation, &[]);
+    let failure = failing(spec.clone(), "200 OK", sold_out, json!({})).await;
+    assert_eq!(failure.code().as_str(), "TOOL_FAILED");
+    assert_eq!(failure.message(), "sold out");
+    assert_eq!(failure.details().unwrap()["code"], "OUT_OF_STOCK");
+    assert_eq!(failure.effect(), Effect::Unknown);
+    assert!(!failure.may_repeat());
+    let refused = r#"{"success": false, "error": {"code": "invalid_input", "message": "percent may not exceed 50"}}"#;
+    let input = json!({"body": {"percent": 80}});
+    let failure = failing(spec.clone(), "200 OK", refused, input).await;
+    assert_eq!(failure.effect(), Effect::None);
+    assert_eq!(failure.violations()[0].pointer, "/body/percent");
+    let limited = r#"{"ok": false, "error": {"code": "rate_limited", "message": "slow down", "retry_after": 70}}"#;
+    let failure = failing(spec.clone(), "200 OK", limited, json!({})).await;
+    assert_eq!(failure.category(), Category::RateLimit);
+    let mut as_sent = serde_json::to_value(&spec).unwrap();
+    as_sent["x-panpan-http"]["success_bodies"] = json!("as_sent");
+    let as_sent: OperationSpec = serde_json::from_value(as_sent).unwrap();
+    for (spec, body) in [
+        (as_sent, sold_out),
+        (spec, r#"{"success": false, "results": [1, 2]}"#),
+    ] {
+        let (url, _) = one(http("200 OK", "content-type: application/json\r\n", body)).await;
+        let output = call_spec(&url, &[], spec, json!({})).await.unwrap();
+        assert_eq!(output, serde_json::from_str::<Value>(body).unwrap());
+    }
 }

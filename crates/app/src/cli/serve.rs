@@ -84,6 +84,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         address,
         anonymous,
         operations: house.dispatcher().registry().operations().count(),
+        has_demo: house.has_demo(),
         about_sources: &house.about_sources(),
     }
     .say();

@@ -10,6 +10,7 @@ use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
 use panpan_upstream::Allowed;
 
 use super::{Draft, LogFormat, ToolForm};
+use crate::builtin;
 use crate::sources;
 use crate::store::StoreAddress;
 
@@ -84,7 +85,7 @@ pub(super) enum Kind {
 
 /// Everything that can be told.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 29] = [
+pub(super) static KEYS: [Key; 31] = [
     text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, text| {
         put(&mut draft.config.listen, text.parse().ok())
     }).flag("listen", "ADDRESS:PORT", "Where to listen [default: 127.0.0.1:7077]"),
@@ -132,6 +133,15 @@ pub(super) static KEYS: [Key; 29] = [
         put(&mut draft.config.sources.enabled, Some(names))
     }).flag("enable", "OPERATION", "A built-in operation that reaches out and is off otherwise: http/call; may be given several times")
       .of_pipes(),
+    list("builtin", "calls, json and services, those to be served, or none", is_built_in, |draft, names| {
+        let named = names.into_iter().filter(|it| it != builtin::NONE).collect();
+        put(&mut draft.config.sources.built_in.namespaces, Some(Some(named)))
+    }).flag("builtin", "NAMESPACE", "Serves these built-in operations and no others: calls, json, services, or none; may be given \
+                                     several times [default: all; as tools only without a service or server]")
+      .of_pipes(),
+    boolean("demo", |draft, is_served| put(&mut draft.config.sources.built_in.demo, Some(Some(is_served))))
+        .flag("demo", "true|false", "Whether to serve the operations for trying panpan out [default: only without a service or server]")
+        .of_pipes(),
     path("tls.certificate", "the path of a file with certificates", |draft, folder, text| {
         put(&mut draft.certificate, Some(Some(folder.join(text))))
     }).flag("tls-certificate", "FILE", "The certificates to prove this server with, its own first"),
@@ -352,6 +362,10 @@ fn is_host(text: &str) -> bool {
         byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':' | b'[' | b']')
     };
     !text.is_empty() && text.bytes().all(is_part)
+}
+
+fn is_built_in(text: &str) -> bool {
+    text == builtin::NONE || builtin::NAMESPACES.contains(&text)
 }
 
 fn is_allowed(text: &str) -> bool {

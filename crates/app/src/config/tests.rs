@@ -186,6 +186,7 @@ fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)
         ("allowed_hosts", _) => ["a.internal", "10.0.0.0/8", "b:80"],
         ("mcp_servers", _) => ["https://a", "b=https://a", "c=https://a"],
         ("mcp_commands", _) => ["a", "b c", "d=a"],
+        ("builtin", _) => ["none", "json", "services"],
         ("enable", _) => ["http/call", "a/b", "c/d"],
         (name, _) => panic!("{name} has no samples"),
     };

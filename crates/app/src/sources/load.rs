@@ -1,14 +1,17 @@
 //! From sources to operations: files are read, imported, overlaid and bound to where their services are.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use panpan_contract::Secret;
 use panpan_contract::contract_file::{self, ContractFile};
-use panpan_contract::operation::OperationSpec;
-use panpan_openapi::{ImportOptions, OverlayProblem, Summary};
-use panpan_runtime::{Builder, Credentials, Registration};
+use panpan_contract::operation::OperationName;
+use panpan_openapi::{
+    ImportOptions, Overlay, OverlayProblem, Summary, apply_matching_lines, apply_overlay,
+    apply_to_shown, lines_beyond_shown, unmatched_lines,
+};
+use panpan_runtime::{Builder, Credentials, Registration, Registry};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::{Allowed, BindingError, Client, ClientSettings, Service, Url};
 use serde_json::{Map, Value};
@@ -17,6 +20,7 @@ use super::bounded::Lengths;
 use super::error::{Listed, LoadError};
 use super::written::SECRET_VARIABLE_PREFIX;
 use super::{ServiceSource, Sources, read_overlay, secret};
+use crate::builtin::Served;
 
 /// The name of the secret that stands for every security scheme without one.
 const ANY: &str = "*";
@@ -30,8 +34,14 @@ pub(crate) struct Loaded {
     pub(crate) lines: Vec<String>,
     /// What was not understood, or is not used.
     pub(crate) warnings: Vec<String>,
-    /// Built-in operations that were switched on, and what they reach out with.
-    reaching_out: Vec<(Register, Client)>,
+    /// Built-in operations that reach out and were switched on.
+    pub(crate) reaching_out: Vec<Registration>,
+    /// Which other built-in operations are served.
+    pub(crate) built_in: Served,
+    /// Overlays for every operation.
+    overlays: Vec<(PathBuf, Overlay)>,
+    /// The names of the operations of the descriptions.
+    described: Vec<OperationName>,
 }
 
 type Register = fn(Builder, Client) -> Builder;
@@ -40,21 +50,59 @@ type Register = fn(Builder, Client) -> Builder;
 const BUILT_IN: [(&str, Register); 1] = [("http/call", panpan_operations::http_call)];
 
 impl Loaded {
-    /// Adds the operations to those there are.
-    pub(crate) fn register(&self, builder: Builder) -> Builder {
-        let described = self.registrations.iter().cloned();
-        let builder = described.fold(builder, Builder::add);
-        let reaching_out = self.reaching_out.iter();
-        reaching_out.fold(builder, |builder, (register, client)| {
-            register(builder, client.clone())
-        })
+    /// The operations.
+    pub(crate) fn registrations(&self) -> &[Registration] {
+        &self.registrations
     }
+
+    /// Applies the overlays for every operation to those that come from no description: what is hidden is
+    /// hidden whatever its origin.
+    pub(crate) fn show(&self, others: &mut Vec<Registration>) {
+        for (_, overlay) in &self.overlays {
+            let shown = std::mem::take(others).into_iter();
+            let shown = shown.map(|it| it.with(|spec| apply_to_shown(spec, overlay)));
+            *others = shown.collect();
+        }
+    }
+
+    /// What is wrong with the overlays for every operation, when these are all the others there are.
+    pub(crate) fn misfits(&self, others: &[Registration]) -> Result<(), LoadError> {
+        let others = others.iter().map(|it| &it.spec().name);
+        for (path, overlay) in &self.overlays {
+            let described = self.described.iter();
+            let mut problems = unmatched_lines(overlay, described.clone().chain(others.clone()));
+            // A line that says more is meant for a service: it has to match something of one.
+            let of_services = unmatched_lines(overlay, described);
+            let of_services: Vec<&str> =
+                of_services.iter().map(|it| line_of(&it.pointer)).collect();
+            let beyond = lines_beyond_shown(overlay, others.clone());
+            problems.extend(
+                beyond
+                    .into_iter()
+                    .filter(|it| of_services.contains(&&*it.pointer)),
+            );
+            if !problems.is_empty() {
+                return Err(LoadError::Misfit(path.clone(), Listed::of(problems)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn line_of(pointer: &str) -> &str {
+    pointer.strip_suffix("/match").unwrap_or(pointer)
 }
 
 impl Sources {
     /// The operations of all sources, or the first reason why there are none.
     pub(crate) fn load(&self) -> Result<Loaded, LoadError> {
-        let mut loaded = Loaded::default();
+        let mut loaded = Loaded {
+            built_in: self.built_in.served(self.has_any()),
+            ..Loaded::default()
+        };
+        for path in &self.overlays {
+            loaded.overlays.push((path.clone(), overlay_of(path)?));
+        }
         for source in &self.services {
             source.load(self, &mut loaded)?;
         }
@@ -62,7 +110,8 @@ impl Sources {
             let built_in = BUILT_IN.iter().find(|(known, _)| known == name);
             let (_, register) = built_in.ok_or_else(|| LoadError::Enabled(name.clone()))?;
             let client = self.client(None)?;
-            loaded.reaching_out.push((*register, client));
+            let registered = register(Registry::builder(), client);
+            loaded.reaching_out.extend(registered.into_registrations());
         }
         Ok(loaded)
     }
@@ -87,16 +136,21 @@ impl ServiceSource {
         for spec in &mut contract.operations {
             self.calls.apply_to_all(spec);
         }
-        for path in self.overlays.iter().chain(&all.overlays) {
-            overlay(path, &mut contract.operations)?;
+        for path in &self.overlays {
+            let applied = apply_overlay(&mut contract.operations, &overlay_of(path)?);
+            applied.map_err(|problems| misfit(path, problems))?;
         }
-        let idle = self
-            .calls
-            .idle(contract.operations.iter().map(|it| &it.name));
+        for (path, overlay) in &loaded.overlays {
+            let applied = apply_matching_lines(&mut contract.operations, overlay);
+            applied.map_err(|problems| misfit(path, problems))?;
+        }
+        let names = contract.operations.iter().map(|it| &it.name);
+        let idle = self.calls.idle(names.clone());
         if !idle.is_empty() {
             let namespace = self.namespace.clone();
             return Err(LoadError::NoOperation(namespace, Listed::of(idle)));
         }
+        loaded.described.extend(names.cloned());
         for spec in &mut contract.operations {
             self.calls.apply_by_name(spec);
             spec.access_control.require(&self.scopes);
@@ -128,8 +182,11 @@ impl ServiceSource {
         if is_contract(&document) {
             let contract = contract_file::check(&bytes);
             let listed = |problems| LoadError::Contract(self.file.clone(), Listed::of(problems));
-            let contract =
+            let mut contract =
                 contract.map_err(|problems: Vec<contract_file::Problem>| listed(problems))?;
+            if self.is_named {
+                self.rename(&mut contract)?;
+            }
             loaded
                 .lines
                 .push(self.line(contract.operations.len(), None));
@@ -150,6 +207,26 @@ impl ServiceSource {
             .lines
             .push(self.line(import.operations.len(), Some(import.summary)));
         Ok(import.into_contract())
+    }
+
+    /// Puts the operations of a contract under the name the operator chose: in place of their namespace, or
+    /// before it where they have several.
+    fn rename(&self, contract: &mut ContractFile) -> Result<(), LoadError> {
+        let operations = &contract.operations;
+        let namespaces: BTreeSet<&str> = operations.iter().map(|it| it.name.namespace()).collect();
+        let is_one = namespaces.len() == 1;
+        for spec in &mut contract.operations {
+            let name = spec.name.as_str();
+            let rest = match name.split_once('/') {
+                Some((_, rest)) if is_one => rest,
+                _ => name,
+            };
+            let renamed = OperationName::new(&format!("{}/{rest}", self.namespace));
+            spec.name = renamed.map_err(|error| {
+                LoadError::Contract(self.file.clone(), Listed::of([error.to_string()]))
+            })?;
+        }
+        Ok(())
     }
 
     /// Has outputs of which there would be too much to say be anything.
@@ -223,11 +300,11 @@ fn is_contract(document: &Value) -> bool {
     document.get("openapi").is_none() && document.get("operations").is_some()
 }
 
-fn overlay(path: &Path, operations: &mut Vec<OperationSpec>) -> Result<(), LoadError> {
+fn overlay_of(path: &Path) -> Result<Overlay, LoadError> {
     let bytes = bytes_of(path)?;
-    let overlay =
-        read_overlay(path, &bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))?;
-    panpan_openapi::apply_overlay(operations, &overlay).map_err(|problems: Vec<OverlayProblem>| {
-        LoadError::Misfit(path.to_owned(), Listed::of(problems))
-    })
+    read_overlay(path, &bytes).map_err(|error| LoadError::Overlay(path.to_owned(), error))
+}
+
+fn misfit(path: &Path, problems: Vec<OverlayProblem>) -> LoadError {
+    LoadError::Misfit(path.to_owned(), Listed::of(problems))
 }

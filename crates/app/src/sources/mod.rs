@@ -21,6 +21,8 @@ use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;
 
+use crate::builtin::BuiltIn;
+
 pub(crate) use calls::SourceCalls;
 pub(crate) use error::LoadError;
 pub(crate) use load::Loaded;
@@ -44,6 +46,8 @@ pub(crate) struct Sources {
     pub(crate) allowed_hosts: Vec<String>,
     /// Built-in operations that reach out, switched on by name.
     pub(crate) enabled: Vec<String>,
+    /// Which other built-in operations are served.
+    pub(crate) built_in: BuiltIn,
 }
 
 /// A service and its description.
@@ -51,6 +55,8 @@ pub(crate) struct Sources {
 pub(crate) struct ServiceSource {
     /// The first step of its operations' names.
     pub(crate) namespace: String,
+    /// Whether the operator chose that name: the operations of a contract keep theirs otherwise.
+    pub(crate) is_named: bool,
     /// Its description: an OpenAPI document, or a contract file.
     pub(crate) file: PathBuf,
     /// Where it is, if not where the description says.
@@ -95,6 +101,11 @@ impl PartialEq for Hidden {
 impl Eq for Hidden {}
 
 impl Sources {
+    /// Whether an operator named a service or a server.
+    pub(crate) fn has_any(&self) -> bool {
+        !(self.services.is_empty() && self.servers.is_empty() && self.commands.is_empty())
+    }
+
     /// The MCP servers, made ready to be asked.
     pub(crate) fn upstreams(&self) -> Result<Vec<McpUpstream>, LoadError> {
         let servers = self.servers.iter().chain(&self.commands);
@@ -127,6 +138,7 @@ impl ServiceSource {
     fn at(namespace: String, file: PathBuf, url: Option<Url>) -> Self {
         Self {
             namespace,
+            is_named: false,
             file,
             url,
             overlays: Vec::new(),

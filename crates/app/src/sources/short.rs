@@ -24,8 +24,12 @@ pub(crate) fn openapi(folder: &Path, text: &str) -> Option<ServiceSource> {
     if file.is_empty() {
         return None;
     }
+    let is_named = namespace.is_some();
     let namespace = namespace.map_or_else(|| named_after(Path::new(file)), str::to_owned);
-    Some(ServiceSource::at(namespace, folder.join(file), url))
+    Some(ServiceSource {
+        is_named,
+        ..ServiceSource::at(namespace, folder.join(file), url)
+    })
 }
 
 /// The file before an address and the address; a file may have an at sign in its name.

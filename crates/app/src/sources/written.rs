@@ -141,6 +141,7 @@ impl WrittenService {
                 .map(|(name, it)| (name, it.seen_from(folder)))
                 .collect()
         };
+        let is_named = self.namespace.is_some();
         let namespace = self.namespace.unwrap_or_else(|| named_after(&self.file));
         let calls = CallSettings {
             timeout_ms: self.timeout_ms,
@@ -150,6 +151,7 @@ impl WrittenService {
             outputs: self.outputs,
         };
         ServiceSource {
+            is_named,
             calls: SourceCalls::of(&namespace, calls, self.operations),
             overlays: overlays.iter().map(|it| folder.join(it)).collect(),
             filters: Filters {

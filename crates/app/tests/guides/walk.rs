@@ -165,7 +165,7 @@ impl Walk {
 
     fn reload(&self, arguments: &[String]) {
         // One that has answered hears signals.
-        let words = ["call", "demo/echo", "a=1"].map(str::to_owned);
+        let words = ["call", "services/list"].map(str::to_owned);
         let answered = process::ended(&words, &self.folder, &self.variables);
         assert!(answered.status.success(), "{answered:?}");
         // The shell's own: a bare machine has no program of that name.

@@ -11,6 +11,7 @@ mod clients;
 mod first;
 mod http;
 mod logs;
+mod offered;
 mod refusals;
 mod server;
 mod settings;

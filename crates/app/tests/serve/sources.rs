@@ -262,7 +262,7 @@ fn the_tools_of_an_mcp_server_are_operations_and_fail_as_they_do_there() {
         "--mcp-stdio=inner='{}' mcp --store memory:",
         env!("CARGO_BIN_EXE_panpan")
     );
-    let server = Server::start(&folder, &[&inner]);
+    let server = Server::start(&folder, &[&inner, "--demo"]);
     server.hear("stop with Ctrl-C");
     let said = server.said().join("\n");
     assert!(said.contains("inner: "), "{said}");
@@ -444,7 +444,7 @@ fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
     let folder = Folder::new();
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
-        "[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
+        "demo = true\n[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
     );
     fs::write(folder.0.join("panpan.toml"), config).unwrap();
     let server = Server::start(&folder, &[]).after_warnings();

@@ -89,7 +89,7 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
         .actions(&["If it goes on, ask for less in one call"]);
-    ERR_TRY_LATER: 220, "Upstream refuses for now and says when to ask again", Transient =>
+    ERR_TRY_LATER: 221, "Upstream refuses for now and says when to ask again", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)
         .flat(FlatCategory::System)

@@ -1,20 +1,21 @@
 //! `jsonrpc`: a JSON-RPC 2.0 response.
 //!
-//! The error's `data` holds the details, the first violation flat, all violations in `errors`, and
+//! The error's `data` holds the code by its name, the details, the first violation flat, all violations in `errors`, and
 //! the residual. The message starts with the name of the number, as the tables of the protocols do.
 
 use std::borrow::Cow;
 
-use panpan_catalogue::{for_jsonrpc, jsonrpc_name};
+use panpan_catalogue::{for_jsonrpc, is_protocol_code, jsonrpc_name, lookup};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Envelope, RESIDUAL, Reply, leads_back};
+use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, ViolationKind};
 use crate::pointer::joined;
 use crate::read::{Members, ReadError};
 
-const CARRIED: Fields = Fields::of(&[Field::Message, Field::Violations]);
+const CARRIED: Fields = Fields::of(&[Field::Code, Field::Message, Field::Violations]);
+const CODE: &str = "code";
 const ALL_VIOLATIONS: &str = "errors";
 /// The members of the first violation.
 const FIRST_VIOLATION: [&str; 4] = ["field", "reason", "expected", "actual"];
@@ -50,7 +51,7 @@ impl Data<'_> {
     fn is_reserved(&self, name: &str) -> bool {
         let flat = FIRST_VIOLATION.contains(&name);
         let taken = flat && (name == FIRST_VIOLATION[0] || !self.0.violations().is_empty());
-        taken || name == ALL_VIOLATIONS || name == RESIDUAL
+        taken || [CODE, ALL_VIOLATIONS, RESIDUAL].contains(&name)
     }
 }
 
@@ -58,6 +59,7 @@ impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let failure = self.0;
         let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry(CODE, failure.code().as_str())?;
         if let Some(first) = failure.violations().first() {
             write_first(first, &mut map)?;
         }
@@ -69,8 +71,7 @@ impl Serialize for Data<'_> {
         if !failure.violations().is_empty() {
             map.serialize_entry(ALL_VIOLATIONS, failure.violations())?;
         }
-        let code_is_told = leads_back(for_jsonrpc(failure.kind().jsonrpc_code()), failure);
-        let left = Canonical::without(failure, CARRIED.and(Field::Code, code_is_told));
+        let left = Canonical::without(failure, CARRIED);
         let kept = |name: &str, _: &Value| self.is_reserved(name);
         map.serialize_entry(RESIDUAL, &left.keeping_details(&kept))?;
         map.end()
@@ -187,14 +188,25 @@ fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> 
     } else if let Some(field) = data.told_text("field") {
         draft.violations = vec![read_first(&field, &mut data)];
     }
-    if data
-        .peek(RESIDUAL)
-        .is_some_and(|residual| residual.get("code").is_some())
-    {
+    let is_ours = data.peek(RESIDUAL).is_some_and(Value::is_object);
+    let stated = data.peek(CODE).and_then(Value::as_str);
+    let is_code = stated.is_some_and(|code| is_ours || is_known(code, draft.code.is_some()));
+    if is_code {
+        draft.code = data.told_text(CODE);
+    }
+    if is_ours {
         draft.facts.http_status = None;
         draft.upstream.code = None;
     }
-    draft.finish_with(data, CARRIED)
+    // Earlier versions wrote the code into the residual, where the number did not lead to it.
+    let carried = Fields::of(&[Field::Message, Field::Violations]);
+    draft.finish_with(data, carried.and(Field::Code, is_code))
+}
+
+/// Whether a name that somebody else states is a code we know. The protocol's own are believed only where
+/// the number is one of the protocol's too.
+fn is_known(code: &str, number_is_known: bool) -> bool {
+    lookup(code).is_some() && (number_is_known || !is_protocol_code(code))
 }
 
 /// A violation as we write it; lists of another shape are somebody else's.

@@ -46,6 +46,6 @@ impl Hint {
             .name
             .strip_prefix(body::HEADERS_IN_BODY)
             .unwrap_or(&self.name);
-        headers::is_quota_reset(name)
+        headers::is_quota_reset(name) || body::is_quota_reset(name)
     }
 }

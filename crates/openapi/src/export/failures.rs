@@ -3,13 +3,17 @@
 //!
 //! Every failure is told in two shapes, by what the caller accepts: the `call` dialect, told apart
 //! by `code`, and problem details, told apart by `type`.
+//!
+//! The document may not contradict an answer. So beside the failures that are listed, every status has room
+//! for another: every operation may give every code of the catalogue, and a service behind one may give
+//! details that do not fit. Statuses that are not listed are those of `default`.
 
 use std::collections::BTreeMap;
 
 use panpan_contract::catalogue::Entry;
 use panpan_contract::codes;
 use panpan_contract::dialect::{Envelope, RESIDUAL};
-use panpan_contract::operation::{ErrorDefinition, OperationSpec};
+use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
 use serde_json::{Map, Value, json};
 
 use super::components::Components;
@@ -28,12 +32,23 @@ pub(super) struct Circumstances {
 /// whatever they ask for; the catalogue has the status for all others.
 const UNKNOWN_CALLER_STATUS: u16 = 401;
 
+/// The status of INVALID_REQUEST for what comes from a page, or under a name, that may not call.
+const FOREIGN_STATUS: u16 = 403;
+
+/// The key of an answer with any other status.
+const DEFAULT: &str = "default";
+
+/// The member of the residual that says that details fit their declaration.
+const DEFINED: &str = "defined";
+
 const ALWAYS: &[&Entry] = &[
     codes::PARSE_ERROR,
     codes::INVALID_REQUEST,
     codes::INVALID_OPERATION_TYPE,
     codes::NOT_FOUND,
     codes::INVALID_INPUT,
+    codes::ERR_JSON_SIZE_EXCEEDED,
+    codes::ERR_JSON_DEPTH_EXCEEDED,
     codes::ERR_RATE_LIMITED,
     codes::INTERNAL,
     codes::ERR_OVERLOADED,
@@ -79,9 +94,41 @@ const SHAPES: [Shape; 2] = [
 impl Shape {
     /// What stands in the member that tells failures apart.
     fn mark(&self, code: &str) -> String {
+        format!("{}{code}", self.before_code())
+    }
+
+    fn before_code(&self) -> &'static str {
         match self.member {
-            "type" => format!("{}{code}", Envelope::default().errors_base),
-            _ => code.to_owned(),
+            "type" => Envelope::default().errors_base,
+            _ => "",
+        }
+    }
+
+    /// The schema of the member that tells failures apart, for a failure of this name.
+    fn marked(&self, name: &Name) -> Value {
+        match name {
+            Name::Code(code) => json!({"const": self.mark(code)}),
+            Name::Statuses(pattern) => {
+                json!({"type": "string", "pattern": format!("^{}{pattern}$", self.before_code())})
+            }
+        }
+    }
+}
+
+/// By what the failures of a definition are known.
+enum Name {
+    Code(String),
+    /// Every code of an imported status, where the definition is that of a range or of all others.
+    Statuses(&'static str),
+}
+
+impl Name {
+    fn of(definition: &ErrorDefinition) -> Self {
+        match (definition.code.as_str(), definition.http_status) {
+            ("HTTP_4XX", Some(StatusPattern::Range(4))) => Self::Statuses("HTTP_4[0-9][0-9]"),
+            ("HTTP_5XX", Some(StatusPattern::Range(5))) => Self::Statuses("HTTP_5[0-9][0-9]"),
+            ("HTTP_DEFAULT", Some(StatusPattern::Default)) => Self::Statuses("HTTP_[45][0-9][0-9]"),
+            (code, _) => Self::Code(code.to_owned()),
         }
     }
 }
@@ -125,7 +172,10 @@ impl<'a> Declared<'a> {
 /// A failure among the answers of one operation.
 struct Told {
     code: String,
+    name: Name,
     description: String,
+    /// Whether its details are described: then it is told apart by their fitting too.
+    has_details: bool,
     bodies: Bodies,
 }
 
@@ -177,17 +227,41 @@ impl Failures {
         for (status, own) in own(circumstances) {
             let name = status.to_string();
             let response = match by_status.remove(&name) {
-                Some(declared) => response(&name, &self.joined(declared, &own, components)),
+                Some(declared) => {
+                    let told = self.joined(declared, &own, components);
+                    self.response(&name, &told)
+                }
                 None => self.shared(&name, &own, components),
             };
             responses.insert(name, response);
         }
-        let others = by_status.into_iter();
-        responses.extend(others.map(|(status, told)| {
-            let written = response(&status, &told);
-            (status, written)
-        }));
+        for (status, told) in by_status {
+            let written = self.response(&status, &told);
+            responses.insert(status, written);
+        }
+        if !responses.contains_key(DEFAULT) {
+            responses.insert(DEFAULT.to_owned(), self.any_other());
+        }
         responses
+    }
+
+    /// A reference to an answer with a failure of which only the shape is known.
+    fn any_other(&mut self) -> Value {
+        const NAME: &str = "Undeclared";
+        if !self.responses.contains_key(NAME) {
+            let content = SHAPES.iter().zip(&self.bases);
+            let content = content.map(|(shape, base)| {
+                let media = json!({"schema": base});
+                (shape.media_type.to_owned(), media)
+            });
+            let response = json!({
+                "description": "A failure that is not declared; `GET /errors` has every code.",
+                "headers": header_references(&[ERROR_ID]),
+                "content": content.collect::<Map<_, _>>(),
+            });
+            self.responses.insert(NAME.to_owned(), response);
+        }
+        json!({"$ref": format!("#/components/responses/{NAME}")})
     }
 
     /// Declared failures with those of the server that have the same status.
@@ -213,13 +287,20 @@ impl Failures {
         components: &mut Components,
     ) -> Value {
         let is_keyed = own.iter().any(|entry| WITH_KEY.contains(entry));
-        let name = format!("Status{status}{}", if is_keyed { "Keyed" } else { "" });
+        let is_guarded = own.contains(&codes::FORBIDDEN) && own.len() > 1;
+        let circumstance = match (is_keyed, is_guarded) {
+            (true, _) => "Keyed",
+            (false, true) => "Guarded",
+            (false, false) => "",
+        };
+        let name = format!("Status{status}{circumstance}");
         if !self.responses.contains_key(&name) {
             let told: Vec<_> = own
                 .iter()
                 .map(|entry| self.own(entry, components))
                 .collect();
-            self.responses.insert(name.clone(), response(status, &told));
+            let response = self.response(status, &told);
+            self.responses.insert(name.clone(), response);
         }
         json!({"$ref": format!("#/components/responses/{name}")})
     }
@@ -227,7 +308,9 @@ impl Failures {
     fn own(&mut self, entry: &Entry, components: &mut Components) -> Told {
         Told {
             code: entry.code.to_owned(),
+            name: Name::Code(entry.code.to_owned()),
             description: format!("{}.", entry.title),
+            has_details: false,
             bodies: self.plain_bodies(entry.code, components),
         }
     }
@@ -239,16 +322,19 @@ impl Failures {
         components: &mut Components,
     ) -> Told {
         let code = failure.definition.code.as_str();
-        let bodies = match &failure.details {
-            None => self.plain_bodies(code, components),
-            details => {
-                let name = format!("{owner}.{code}");
-                self.bodies(&name, code, details.as_ref(), components)
+        let name = Name::of(failure.definition);
+        let bodies = match (&failure.details, &name) {
+            (None, Name::Code(_)) => self.plain_bodies(code, components),
+            (details, name) => {
+                let component = format!("{owner}.{code}");
+                self.bodies(&component, name, details.as_ref(), components)
             }
         };
         Told {
             code: code.to_owned(),
+            name,
             description: failure.definition.description.clone(),
+            has_details: failure.details.is_some(),
             bodies,
         }
     }
@@ -257,15 +343,16 @@ impl Failures {
         if let Some(bodies) = self.plain.get(code) {
             return bodies.clone();
         }
-        let bodies = self.bodies(code, code, None, components);
+        let name = Name::Code(code.to_owned());
+        let bodies = self.bodies(code, &name, None, components);
         self.plain.insert(code.to_owned(), bodies.clone());
         bodies
     }
 
     fn bodies(
         &self,
-        name: &str,
-        code: &str,
+        component: &str,
+        name: &Name,
         details: Option<&Value>,
         components: &mut Components,
     ) -> Bodies {
@@ -273,15 +360,78 @@ impl Failures {
             let (shape, base) = (&SHAPES[index], &self.bases[index]);
             let mut schema = json!({
                 "allOf": [base],
-                "properties": {shape.member: {"const": shape.mark(code)}},
+                "properties": {shape.member: shape.marked(name)},
                 "required": [shape.member],
             });
             if let Some(details) = details {
                 schema["properties"]["details"] = details.clone();
+                schema["properties"][RESIDUAL] = fitting();
+                schema["required"] = json!([shape.member, RESIDUAL]);
             }
-            components.add(&format!("{name}{}", shape.suffix), schema)
+            components.add(&format!("{component}{}", shape.suffix), schema)
         })
     }
+
+    fn response(&self, status: &str, told: &[Told]) -> Value {
+        let lines = told
+            .iter()
+            .map(|it| format!("`{}`: {}", it.code, it.description));
+        let content = SHAPES.iter().enumerate().map(|(index, shape)| {
+            let media = json!({"schema": self.choice(index, told)});
+            (shape.media_type.to_owned(), media)
+        });
+        let headers: &[&str] = match status {
+            "401" => &[ERROR_ID, "WWW-Authenticate"],
+            "429" | "503" => &[ERROR_ID, "Retry-After"],
+            _ => &[ERROR_ID],
+        };
+        json!({
+            "description": lines.collect::<Vec<_>>().join("\n\n"),
+            "headers": header_references(headers),
+            "content": content.collect::<Map<_, _>>(),
+        })
+    }
+
+    /// One of several failures, told apart by their mark, or one that is not among them.
+    fn choice(&self, index: usize, told: &[Told]) -> Value {
+        let shape = &SHAPES[index];
+        let exact = told.iter().filter(|it| matches!(it.name, Name::Code(_)));
+        let mapping = exact.map(|it| {
+            let reference = it.bodies[index]["$ref"].clone();
+            (shape.mark(&it.code), reference)
+        });
+        let mapping: Map<_, _> = mapping.collect();
+        let listed = told.iter().map(|it| it.bodies[index].clone());
+        let listed = listed.chain([self.unlisted(index, told)]);
+        let mut choice = json!({"oneOf": listed.collect::<Vec<_>>()});
+        if !mapping.is_empty() {
+            choice["discriminator"] = json!({"propertyName": shape.member, "mapping": mapping});
+        }
+        choice
+    }
+
+    /// A failure that is none of these.
+    fn unlisted(&self, index: usize, told: &[Told]) -> Value {
+        let shape = &SHAPES[index];
+        let these = told.iter().map(|it| {
+            let mut one = json!({"properties": {shape.member: shape.marked(&it.name)}});
+            if it.has_details {
+                one["properties"][RESIDUAL] = fitting();
+                one["required"] = json!([RESIDUAL]);
+            }
+            one
+        });
+        json!({
+            "description": "A failure that is not declared, or whose details do not fit.",
+            "allOf": [self.bases[index]],
+            "not": {"anyOf": these.collect::<Vec<_>>()},
+        })
+    }
+}
+
+/// The residual of a failure whose details fit their declaration.
+fn fitting() -> Value {
+    json!({"type": "object", "required": [DEFINED], "properties": {DEFINED: {"const": true}}})
 }
 
 /// The status a declared failure is answered with, or the statuses it was imported from.
@@ -304,45 +454,9 @@ fn own(circumstances: Circumstances) -> BTreeMap<u16, Vec<&'static Entry>> {
     for status in [UNKNOWN_CALLER_STATUS].into_iter().chain(forbidden) {
         by_status.entry(status).or_default().push(codes::FORBIDDEN);
     }
+    let foreign = by_status.entry(FOREIGN_STATUS).or_default();
+    foreign.push(codes::INVALID_REQUEST);
     by_status
-}
-
-fn response(status: &str, told: &[Told]) -> Value {
-    let lines = told
-        .iter()
-        .map(|it| format!("`{}`: {}", it.code, it.description));
-    let content = SHAPES.iter().enumerate().map(|(index, shape)| {
-        let media = json!({"schema": choice(shape, index, told)});
-        (shape.media_type.to_owned(), media)
-    });
-    let headers: &[&str] = match status {
-        "401" => &[ERROR_ID, "WWW-Authenticate"],
-        "429" | "503" => &[ERROR_ID, "Retry-After"],
-        _ => &[ERROR_ID],
-    };
-    json!({
-        "description": lines.collect::<Vec<_>>().join("\n\n"),
-        "headers": header_references(headers),
-        "content": content.collect::<Map<_, _>>(),
-    })
-}
-
-/// One of several failures, told apart by their mark; or the only one.
-fn choice(shape: &Shape, index: usize, told: &[Told]) -> Value {
-    if let [only] = told {
-        return only.bodies[index].clone();
-    }
-    let mapping = told.iter().map(|it| {
-        let reference = it.bodies[index]["$ref"].clone();
-        (shape.mark(&it.code), reference)
-    });
-    json!({
-        "oneOf": told.iter().map(|it| &it.bodies[index]).collect::<Vec<_>>(),
-        "discriminator": {
-            "propertyName": shape.member,
-            "mapping": mapping.collect::<Map<_, _>>(),
-        },
-    })
 }
 
 fn call_schema() -> Value {

@@ -58,7 +58,12 @@ fn routes(components: &mut Components) -> [Route; 5] {
     [
         Route {
             parameters: vec![key_header(false)],
-            ..calling("/call", "Call an operation", call.clone(), whole(&done))
+            ..calling(
+                "/call",
+                "Call an operation",
+                call.clone(),
+                whole(&or_bare(&done)),
+            )
         },
         {
             let calls = json!({"type": "array", "items": call});
@@ -140,6 +145,13 @@ fn done_schema() -> Value {
         "required": ["request_id", "result", "output"],
         "properties": {"request_id": {}, "result": {"const": "ok"}, "output": {}},
     })
+}
+
+/// The output with its envelope, or alone: as problem details have no envelope, neither has what succeeds
+/// for a caller who asked for them.
+fn or_bare(done: &Value) -> Value {
+    let bare = "The output alone, for callers that accept application/problem+json.";
+    json!({"anyOf": [done, {"description": bare}]})
 }
 
 fn batch_schema(done: &Value) -> Value {

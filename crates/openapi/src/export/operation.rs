@@ -1,7 +1,7 @@
 //! One operation as `POST /operations/{namespace}/{operation}`.
 
 use panpan_contract::operation::{
-    AccessControl, Idempotency, KeyRule, OperationSpec, OperationType,
+    AccessControl, Idempotency, KeyRule, OperationSpec, OperationType, Outputs,
 };
 use serde_json::{Map, Value, json};
 
@@ -29,6 +29,10 @@ pub(super) fn written(
     };
     let declared = Declared::all(spec, components);
     let mut responses = failures.responses(name, &declared, circumstances, components);
+    let output = match spec.outputs {
+        Some(Outputs::Strict) => output,
+        _ => or_undeclared(&spec.output_schema, output),
+    };
     responses.insert("200".to_owned(), success(spec.op_type, &output));
     let mut operation = json!({
         "operationId": name,
@@ -109,6 +113,17 @@ fn security(access: &AccessControl) -> Value {
         _ => vec![json!({BEARER: all})],
     };
     ways.into()
+}
+
+/// The output, or what came instead: an output that does not fit its schema is delivered all the same. The
+/// choice is read back by an import.
+fn or_undeclared(schema: &Value, output: Value) -> Value {
+    let says_nothing = schema.as_object().is_some_and(Map::is_empty) || *schema == true;
+    if says_nothing {
+        return output;
+    }
+    let undeclared = "An output that does not fit its schema, delivered as it came.";
+    json!({"anyOf": [output, {"description": undeclared}]})
 }
 
 fn success(op_type: OperationType, output: &Value) -> Value {

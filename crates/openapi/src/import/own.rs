@@ -44,6 +44,8 @@ pub(super) fn bound(
     let content = operation.pointer("/responses/200/content")?.as_object()?;
     let (media_type, output) = content.iter().next()?;
     let output = output.get("schema")?;
+    // Beside the output there is room for one that does not fit.
+    let output = output.pointer("/anyOf/0").unwrap_or(output);
     spec.input_schema = standing_alone(reader, input)?;
     spec.output_schema = standing_alone(reader, output)?;
     let idempotency = operation

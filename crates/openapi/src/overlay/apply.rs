@@ -25,8 +25,35 @@ pub struct OverlayProblem {
     pub message: String,
 }
 
+impl OverlayProblem {
+    /// The number of the line.
+    fn line(&self) -> usize {
+        let line = self.pointer.split('/').nth(2);
+        line.and_then(|it| it.parse().ok()).unwrap_or_default()
+    }
+}
+
 /// Applies an overlay, or gives everything that is wrong with it and leaves the operations as they are.
 pub fn apply_overlay(
+    operations: &mut Vec<OperationSpec>,
+    overlay: &Overlay,
+) -> Result<(), Vec<OverlayProblem>> {
+    let mut problems = unmatched_lines(overlay, operations.iter().map(|it| &it.name));
+    let mut changed = operations.clone();
+    let applied = apply_matching_lines(&mut changed, overlay);
+    problems.extend(applied.err().unwrap_or_default());
+    problems.sort_by_key(OverlayProblem::line);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    *operations = changed;
+    Ok(())
+}
+
+/// Applies the lines of an overlay that match some of these operations, or gives everything that is wrong
+/// with those lines and leaves the operations as they are. For an overlay that is meant for several
+/// services: see [`unmatched_lines`] for the lines that match none of them.
+pub fn apply_matching_lines(
     operations: &mut Vec<OperationSpec>,
     overlay: &Overlay,
 ) -> Result<(), Vec<OverlayProblem>> {
@@ -50,6 +77,78 @@ pub fn apply_overlay(
     Ok(())
 }
 
+/// Applies what an overlay says about how an operation is shown and called: `hide`, `title`, `description` and
+/// the settings of calls. This is all that can be said about an operation that comes from no description of a service.
+pub fn apply_to_shown(spec: &mut OperationSpec, overlay: &Overlay) {
+    for line in overlay.operations.iter() {
+        if fits(&line.pattern, spec.name.as_str()) {
+            show(spec, line);
+        }
+    }
+}
+
+/// The lines of an overlay that match one of these names and say more than how an operation is shown.
+pub fn lines_beyond_shown<'a>(
+    overlay: &Overlay,
+    names: impl Iterator<Item = &'a OperationName> + Clone,
+) -> Vec<OverlayProblem> {
+    let lines = overlay.operations.iter().enumerate();
+    let beyond = lines.filter_map(|(index, line)| {
+        let shown = OverlayLine {
+            pattern: line.pattern.clone(),
+            hide: line.hide,
+            title: line.title.clone(),
+            description: line.description.clone(),
+            timeout_ms: line.timeout_ms,
+            retry: line.retry,
+            patience_ms: line.patience_ms,
+            circuit: line.circuit,
+            outputs: line.outputs,
+            ..OverlayLine::default()
+        };
+        let mut names = names.clone();
+        let name = names.find(|name| fits(&line.pattern, name.as_str()))?;
+        (*line != shown).then(|| OverlayProblem {
+            pointer: format!("/operations/{index}"),
+            message: format!(
+                "{name} comes from no description of a service: only hide, title, description and \
+                 settings of calls apply"
+            ),
+        })
+    });
+    beyond.collect()
+}
+
+/// The lines of an overlay that match no operation of these names.
+pub fn unmatched_lines<'a>(
+    overlay: &Overlay,
+    names: impl Iterator<Item = &'a OperationName> + Clone,
+) -> Vec<OverlayProblem> {
+    let lines = overlay.operations.iter().enumerate();
+    let unmatched = lines.filter(|(_, line)| {
+        let mut names = names.clone();
+        !names.any(|name| fits(&line.pattern, name.as_str()))
+    });
+    let problem = |(index, line): (usize, &OverlayLine)| OverlayProblem {
+        pointer: format!("/operations/{index}/match"),
+        message: format!("no operation is called {:?}", line.pattern),
+    };
+    unmatched.map(problem).collect()
+}
+
+fn show(spec: &mut OperationSpec, line: &OverlayLine) {
+    line.calls().apply(spec);
+    if line.hide {
+        spec.visibility = Visibility::Internal;
+    }
+    if line.title.is_some() {
+        spec.title.clone_from(&line.title);
+    }
+    if line.description.is_some() {
+        spec.description.clone_from(&line.description);
+    }
+}
+
 struct Work {
     operations: Vec<OperationSpec>,
     /// What codes of statuses are called now, by operation.
@@ -68,27 +167,15 @@ impl Work {
     fn apply(&mut self, line: &OverlayLine, place: &Place<'_>) {
         let chosen = self.chosen(line);
         if chosen.is_empty() {
-            let message = format!("no operation is called {:?}", line.pattern);
-            return self.note(&place.name("match"), message);
+            return;
         }
         for (member, text) in [("title", &line.title), ("description", &line.description)] {
             if text.as_deref().is_some_and(|it| it.trim().is_empty()) {
                 self.note(&place.name(member), "says nothing; leave it out");
             }
         }
-        let calls = line.calls();
         for index in &chosen {
-            let spec = &mut self.operations[*index];
-            calls.apply(spec);
-            if line.hide {
-                spec.visibility = Visibility::Internal;
-            }
-            if line.title.is_some() {
-                spec.title.clone_from(&line.title);
-            }
-            if line.description.is_some() {
-                spec.description.clone_from(&line.description);
-            }
+            show(&mut self.operations[*index], line);
         }
         self.rename(line, &chosen, place);
         self.declare(line, &chosen, place);

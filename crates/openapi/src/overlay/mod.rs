@@ -17,7 +17,10 @@ use panpan_contract::{Code, Effect};
 use serde::{Deserialize, Serialize};
 
 use crate::parse::{ParseError, parse};
-pub use apply::{OverlayProblem, apply_overlay};
+pub use apply::{
+    OverlayProblem, apply_matching_lines, apply_overlay, apply_to_shown, lines_beyond_shown,
+    unmatched_lines,
+};
 
 /// Changes to the operations of an import.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -18,6 +18,11 @@ use crate::registry::{Operation, Registry};
 /// The operation an operator frees a key with.
 const REOPEN: &str = "calls/reopen";
 
+/// How many members an action names that have to be corrected.
+const CORRECTIONS_LIMIT: usize = 5;
+/// The longest rule for a member that an action repeats, in bytes.
+const EXPECTED_BYTES_LIMIT: usize = 120;
+
 /// What is known about a call beyond its failure.
 #[derive(Clone, Copy, Debug)]
 struct Situation<'a> {
@@ -220,17 +225,35 @@ fn change(failure: &Failure, situation: Situation<'_>, usual: &Recovery) -> Stri
     if let Some(lists) = situation.lists.filter(|_| is_missing(failure)) {
         return format!("List what exists with {lists}, then ask for one of those");
     }
-    let mut pointers: Vec<&str> = Vec::new();
-    for violation in failure.violations() {
-        let pointer = violation.pointer.trim_start_matches('/');
-        if !pointer.is_empty() && !pointers.contains(&pointer) {
-            pointers.push(pointer);
-        }
-    }
-    if input_is_wrong && !pointers.is_empty() && pointers.len() <= 5 {
-        return format!("Correct {}, then call again", pointers.join(", "));
+    if let Some(correction) = correction(failure).filter(|_| input_is_wrong) {
+        return correction;
     }
     usual.required_actions.join("; ")
+}
+
+/// Which members to correct, and what they must be, where a few are named.
+fn correction(failure: &Failure) -> Option<String> {
+    let mut wrong: Vec<(&str, Option<&str>)> = Vec::new();
+    for violation in failure.violations() {
+        let pointer = violation.pointer.trim_start_matches('/');
+        let is_new = wrong.iter().all(|(known, _)| *known != pointer);
+        if !pointer.is_empty() && is_new {
+            wrong.push((pointer, violation.expected.as_deref()));
+        }
+    }
+    if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
+        return None;
+    }
+    let rules = wrong.iter().filter_map(|(pointer, expected)| {
+        let expected = expected.filter(|it| it.len() <= EXPECTED_BYTES_LIMIT)?;
+        Some(format!("{pointer} must be {expected}. "))
+    });
+    let names: Vec<&str> = wrong.iter().map(|(pointer, _)| *pointer).collect();
+    let rules: String = rules.collect();
+    Some(format!(
+        "{rules}Correct {}, then call again",
+        names.join(", ")
+    ))
 }
 
 /// Whether what was asked for does not exist.

@@ -45,6 +45,12 @@ impl Builder {
         self
     }
 
+    /// What was added, in the order of the names, to be changed and added again.
+    pub fn into_registrations(self) -> Vec<Registration> {
+        let operations = self.operations.into_values();
+        operations.map(|it| it.given.clone()).collect()
+    }
+
     /// The operations, or everything that is wrong with them.
     pub fn build(mut self) -> Result<Registry, Problems> {
         self.check_callees();

@@ -149,6 +149,11 @@ impl Operation {
         self.given.relays
     }
 
+    /// Whether models read about it and may call it.
+    pub fn is_offered_to_models(&self) -> bool {
+        self.given.offered_to_models
+    }
+
     /// Whether it may answer codes of the protocol.
     pub(crate) fn speaks_for_gateway(&self) -> bool {
         self.given.speaks_for_gateway

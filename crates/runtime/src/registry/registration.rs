@@ -27,6 +27,7 @@ pub struct Registration {
     pub(super) speaks_for_gateway: bool,
     pub(super) relays: bool,
     pub(super) steered_by_input: bool,
+    pub(super) offered_to_models: bool,
     pub(super) related: Related,
 }
 
@@ -93,6 +94,7 @@ impl Registration {
             speaks_for_gateway: false,
             relays: false,
             steered_by_input: false,
+            offered_to_models: true,
             related: Related::default(),
         }
     }
@@ -151,16 +153,23 @@ impl Registration {
         self
     }
 
-    /// The contract.
-    pub fn spec(&self) -> &OperationSpec {
-        &self.spec
-    }
-
     /// Lets the input steer the call: its member `idempotency_key` is the call's key and is taken out,
     /// its member `retry` holds retry settings and perhaps a `seed`.
     pub fn steered_by_input(mut self) -> Self {
         self.steered_by_input = true;
         self
+    }
+
+    /// Keeps it out of lists of tools, for what serves programs and operators: it can be called over the
+    /// other protocols, and a model neither reads about it nor calls it.
+    pub fn not_offered_to_models(mut self) -> Self {
+        self.offered_to_models = false;
+        self
+    }
+
+    /// The contract.
+    pub fn spec(&self) -> &OperationSpec {
+        &self.spec
     }
 
     /// Lets it answer codes of the protocol, for what is a part of the gateway itself.

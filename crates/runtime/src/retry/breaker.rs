@@ -79,6 +79,7 @@ struct Trials {
 struct Row {
     calls: u32,
     since: Timestamp,
+    last: Timestamp,
 }
 
 impl Breaker {
@@ -192,6 +193,17 @@ impl Breaker {
         }
     }
 
+    /// Whether the calls before this one failed, the last of them not long ago. A call that begins then is
+    /// not repeated by the gateway: its caller hears sooner, and a service in trouble is not asked several
+    /// times by every call.
+    pub fn is_failing(&self, now: Timestamp) -> bool {
+        match &self.state {
+            State::Closed { row: None, .. } => false,
+            State::Closed { row: Some(row), .. } => now < later(row.last, self.settings.window_ms),
+            State::Open { .. } | State::HalfOpen(_) => true,
+        }
+    }
+
     /// How many failed calls led to a circuit that is not closed.
     pub fn failed_calls(&self) -> u32 {
         self.failed_calls
@@ -220,10 +232,12 @@ impl Row {
         let before = row.unwrap_or(Self {
             calls: 0,
             since: now,
+            last: now,
         });
         *row.insert(Self {
             calls: before.calls.saturating_add(1),
             since: before.since.min(now),
+            last: now,
         })
     }
 

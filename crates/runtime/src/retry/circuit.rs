@@ -147,6 +147,12 @@ impl Circuit {
         }
     }
 
+    /// Whether the calls before this one failed, the last of them not long ago.
+    pub(super) fn is_failing(&self, now: Timestamp) -> bool {
+        self.shared()
+            .is_some_and(|shared| shared.breaker.is_failing(now))
+    }
+
     /// What it is like now, unless it is closed.
     pub(super) fn unless_closed(
         &self,

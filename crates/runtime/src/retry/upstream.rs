@@ -109,9 +109,10 @@ impl Behind {
         Verdict::of(failure, self.upstream.host.as_deref())
     }
 
-    /// Takes one retry from the budget, if there is one.
+    /// Takes one retry from the budget, if there is one. There is none for an operation whose last call
+    /// failed too: one attempt a call shows whether it is back.
     pub(crate) fn take_retry(&self, now: Timestamp) -> bool {
-        lock(&self.upstream.budget).take(now)
+        !self.circuit.is_failing(now) && lock(&self.upstream.budget).take(now)
     }
 
     /// Its circuits that are not closed: that of its host, and its own.

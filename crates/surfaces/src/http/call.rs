@@ -176,7 +176,8 @@ pub(super) async fn batch(State(house): State<House>, request: Request) -> Respo
         Ok(received) => received,
         Err(response) => return response,
     };
-    let items = match items(&house, &received.body) {
+    let terms = Stated::alone_in(&received.headers).and_then(|it| it.refuse_for_several());
+    let items = match terms.and_then(|()| items(&house, &received.body)) {
         Ok(items) => items,
         Err(failure) => return answer::refused(&house, received.dialect, "", failure),
     };

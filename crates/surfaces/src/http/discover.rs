@@ -6,13 +6,12 @@ use panpan_contract::dialect::Dialect;
 use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
 use panpan_contract::{Failure, codes};
-use panpan_runtime::{CallRequest, SHOWN_CHARACTERS_LIMIT};
-use serde_json::{Value, json};
+use panpan_runtime::{SHOWN_CHARACTERS_LIMIT, absent, untyped};
+use serde_json::Value;
 
 use super::door::visitor;
 use super::{House, answer, dialect};
 use crate::caller::Caller;
-use crate::desk::Surface;
 use crate::search::{self, Cursor, RESULTS_LIMIT, Words};
 
 /// `GET /search?query=&limit=&after=`.
@@ -79,16 +78,28 @@ pub(super) async fn schema(State(house): State<House>, request: Request) -> Resp
         Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
     };
     let query = request.uri().query().unwrap_or_default();
-    let input = match dialect::parameter(query, "name") {
-        Some(name) => json!({"name": decoded(name)}),
-        None => json!({}),
-    };
-    let request = CallRequest::from_wire("services/schema", input);
-    let answer = house.0.desk.call(Surface::Http, &caller, request).await;
-    match &answer.outcome {
-        Ok(contract) => answer::json(contract),
-        Err(_) => answer::of(&answer, Dialect::Call),
+    match described(&house, &caller, dialect::parameter(query, "name")) {
+        Ok(contract) => answer::json(&contract),
+        Err(failure) => answer::refused(&house, Dialect::Call, "", failure),
     }
+}
+
+/// The contract of an operation. One that may not be called looks like one that does not exist.
+fn described(house: &House, caller: &Caller, name: Option<&str>) -> Result<Value, Failure> {
+    house.0.desk.take_share(caller)?;
+    let missing = || {
+        let violation = Violation::missing("/name").expected("the name of an operation");
+        Failure::new(codes::INVALID_INPUT).with_violation(violation)
+    };
+    let name = decoded(name.ok_or_else(missing)?);
+    let asked = name.strip_prefix('/').unwrap_or(&name);
+    let callable = house.0.desk.callable(caller);
+    let found = callable.iter().find(|it| it.name().as_str() == asked);
+    let operation = found.ok_or_else(|| {
+        let names = callable.iter().map(|it| it.name().as_str());
+        absent(asked, names, "ask for")
+    })?;
+    serde_json::to_value(operation.spec()).map_err(|error| untyped(&error))
 }
 
 /// A parameter with its percent signs and pluses undone.

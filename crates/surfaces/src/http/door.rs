@@ -136,7 +136,7 @@ impl Door {
         match path {
             "/call" if is_post => return call::one(house, visitor, request).await,
             "/rpc" | "/tasks" | "/" if is_post => {
-                return protocols::jsonrpc(house, visitor, request.into_body()).await;
+                return protocols::jsonrpc(house, visitor, request).await;
             }
             "/mcp" => return protocols::mcp(house, visitor, request).await,
             _ => {}

@@ -5,22 +5,23 @@ use panpan_contract::failure::Violation;
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT};
 
+use crate::meta::Terms;
+
 pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) const SEED: HeaderName = HeaderName::from_static("panpan-retry-seed");
 pub(super) const TIMEOUT: HeaderName = HeaderName::from_static("panpan-timeout-ms");
+
+/// A header among these that says something about a call.
+pub(super) fn stated_in(headers: &HeaderMap) -> Option<&'static HeaderName> {
+    const STATED: [HeaderName; 3] = [KEY, SEED, TIMEOUT];
+    static NAMES: [HeaderName; 3] = STATED;
+    NAMES.iter().find(|name| headers.contains_key(*name))
+}
 
 /// What headers and body say together.
 #[derive(Debug, Default)]
 pub(super) struct Stated {
     pub(super) key: Option<String>,
-    pub(super) retry_seed: Option<i64>,
-    pub(super) timeout_ms: Option<u64>,
-}
-
-/// What is known of a call besides its input.
-#[derive(Debug)]
-pub(super) struct Terms {
-    pub(super) key: Option<IdempotencyKey>,
     pub(super) retry_seed: Option<i64>,
     pub(super) timeout_ms: Option<u64>,
 }
@@ -33,6 +34,11 @@ impl Stated {
             retry_seed: number(headers, &SEED)?,
             timeout_ms: number(headers, &TIMEOUT)?,
         })
+    }
+
+    /// What the headers of a request say whose body is read elsewhere.
+    pub(super) fn alone_in(headers: &HeaderMap) -> Result<Terms, Failure> {
+        Self::in_headers(headers)?.and(Self::default())
     }
 
     /// Both together; the same thing said twice has to be the same.

@@ -4,20 +4,25 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
-use hyper::body::Incoming;
+use http::{HeaderName, StatusCode};
 use panpan_contract::dialect::Dialect;
 use panpan_contract::{Failure, codes};
 
 use super::door::{self, Arrived, Peer, Visitor, visitor};
+use super::key::{self, Stated};
 use super::{House, answer, body};
 use crate::desk::Surface;
 use crate::{jsonrpc, ws};
 
 /// `POST /rpc`: JSON-RPC 2.0, whose errors are answers like any other.
-pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Incoming) -> Response {
-    let body = match body::read(body, house).await {
-        Ok(body) => body,
+pub(super) async fn jsonrpc(house: &House, visitor: Visitor, request: Arrived) -> Response {
+    let (parts, body) = request.into_parts();
+    let read = match Stated::alone_in(&parts.headers) {
+        Ok(terms) => body::read(body, house).await.map(|body| (terms, body)),
+        Err(failure) => Err(failure),
+    };
+    let (terms, body) = match read {
+        Ok(read) => read,
         Err(failure) => {
             let mut response =
                 answer::turned_away_from(house, Surface::JsonRpc, Dialect::JsonRpc, failure);
@@ -25,7 +30,7 @@ pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Incoming) -> 
             return response;
         }
     };
-    match jsonrpc::serve(&house.0.desk, &visitor, &body).await {
+    match jsonrpc::serve(&house.0.desk, &visitor, &terms, &body).await {
         Some(answers) => answer::json_of(answers),
         None => StatusCode::NO_CONTENT.into_response(),
     }
@@ -35,7 +40,8 @@ pub(super) async fn jsonrpc(house: &House, visitor: Visitor, body: Incoming) -> 
 /// library waits for one as long as it takes.
 pub(super) async fn mcp(house: &House, visitor: Visitor, request: Arrived) -> Response {
     let (parts, body) = request.into_parts();
-    let read = match visitor {
+    let caller = visitor.and_then(|caller| Ok(caller.stating(Stated::alone_in(&parts.headers)?)));
+    let read = match caller {
         Ok(caller) => body::read(body, house).await.map(|body| (caller, body)),
         Err(failure) => Err(failure),
     };
@@ -63,6 +69,9 @@ pub(super) async fn websocket(
             return answer::plain(&house, &failure, rejection.status());
         }
     };
+    if let Some(header) = key::stated_in(request.headers()) {
+        return answer::plain(&house, &of_no_call(header), StatusCode::BAD_REQUEST);
+    }
     let peer = request.extensions().get::<Peer>().cloned();
     let token = door::token(request.headers())
         .ok()
@@ -76,4 +85,14 @@ pub(super) async fn websocket(
         ws::serve(desk, token, address, socket, stopping).await;
         drop(task);
     })
+}
+
+/// A WebSocket carries many calls, each with a key of its own.
+fn of_no_call(header: &HeaderName) -> Failure {
+    Failure::new(codes::INVALID_REQUEST)
+        .with_message(format!(
+            "the header {header} applies to one call, and a WebSocket carries many"
+        ))
+        .with_detail("header", header.as_str())
+        .with_actions(["Leave the header out and state it in the message of each call"])
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use crate::caller::Caller;
 use crate::desk::{Desk, Surface};
 use crate::json;
-use crate::meta::IN_META;
+use crate::meta::{IN_META, Terms};
 use request::{Body, Invalid, Item};
 
 pub(crate) use request::{Params, Request};
@@ -32,21 +32,24 @@ const BATCH_AT_A_TIME: usize = 16;
 
 /// The answer to a body, or `None` when nothing in it wants one.
 ///
-/// Where it is not known who calls, every request is answered with the reason.
+/// Where it is not known who calls, every request is answered with the reason. What the headers say is
+/// about one call: a batch is refused with them.
 pub(crate) async fn serve(
     desk: &Desk,
     caller: &Result<Caller, Failure>,
+    terms: &Terms,
     body: &[u8],
 ) -> Option<Vec<u8>> {
     let limits = desk.limits();
     let refused = match request::read(body, limits.body_bytes, limits.batch) {
         Ok(Body::One(item)) => {
-            let answered = one(desk, caller, item).await?;
+            let answered = one(desk, caller, terms, item).await?;
             return Some(answer::alone(&answered, body.len()));
         }
-        Ok(Body::Batch(items)) if !items.is_empty() => {
-            return batch(desk, caller, items, body.len()).await;
-        }
+        Ok(Body::Batch(items)) if !items.is_empty() => match terms.refuse_for_several() {
+            Ok(()) => return batch(desk, caller, items, body.len()).await,
+            Err(failure) => failure,
+        },
         Ok(Body::Batch(_)) => Failure::new(codes::INVALID_REQUEST)
             .with_message("a batch holds at least one request, and this one is empty"),
         Ok(Body::TooMany(count)) => too_many(count, limits.batch),
@@ -78,10 +81,11 @@ async fn batch(
 ) -> Option<Vec<u8>> {
     // A batch alone is not to meet the limit of its caller.
     let room = desk.limits().calls_in_flight_per_caller.max(1);
+    let terms = Terms::default();
     // Not by a closure, of which the compiler cannot see that it may be sent to another thread.
     let mut calls = Vec::with_capacity(items.len());
     for item in items {
-        calls.push(one(desk, caller, item));
+        calls.push(one(desk, caller, &terms, item));
     }
     let mut answers = pin!(stream::iter(calls).buffered(BATCH_AT_A_TIME.min(room)));
     let mut list = answer::List::new(body_bytes);
@@ -96,6 +100,7 @@ async fn batch(
 async fn one<'a>(
     desk: &Desk,
     caller: &Result<Caller, Failure>,
+    terms: &Terms,
     item: Item<'a>,
 ) -> Option<Answered<'a>> {
     let Request { id, method, params } = match item {
@@ -106,7 +111,7 @@ async fn one<'a>(
     let name = registry.and_then(|registry| alias(&registry, &method));
     let name = name.unwrap_or_else(|| method.into_owned());
     let answer = match caller {
-        Ok(caller) => call(desk, caller, name, params).await,
+        Ok(caller) => call(desk, caller, terms, name, params).await,
         Err(unknown) => {
             let request = CallRequest::from_wire(name, Value::Null);
             desk.refuse(Surface::JsonRpc, request, unknown.clone())
@@ -118,7 +123,7 @@ async fn one<'a>(
     })
 }
 
-async fn call(desk: &Desk, caller: &Caller, name: String, params: Params) -> Answer {
+async fn call(desk: &Desk, caller: &Caller, terms: &Terms, name: String, params: Params) -> Answer {
     let (mut members, mut problem) = match params {
         Params::Named(members) => (members, None),
         Params::Listed => (Map::new(), Some(by_position())),
@@ -128,6 +133,9 @@ async fn call(desk: &Desk, caller: &Caller, name: String, params: Params) -> Ans
     let mut request = CallRequest::from_wire(name, Value::Object(members));
     if let (None, Some(meta)) = (&problem, meta) {
         problem = IN_META.apply(&meta, &mut request).err();
+    }
+    if problem.is_none() {
+        problem = terms.apply(&IN_META, &mut request).err();
     }
     match problem {
         // What does not exist has no parameters that could be wrong.

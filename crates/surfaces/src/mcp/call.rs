@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use panpan_contract::Failure;
 use panpan_runtime::{
-    Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress,
+    Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress, absent,
 };
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
@@ -120,9 +120,19 @@ impl<'a> Errand<'a> {
             person,
             ..CallRequest::from_wire(asked.operation, asked.input)
         };
+        if let Some(failure) = self.not_offered(&call.operation) {
+            return self.refused(call, failure, asked.names);
+        }
         let told = IN_META.apply(self.meta, &mut call);
         call.timeout_ms = asked.timeout_ms.or(call.timeout_ms);
-        let stated = match asked.key.and_then(|stated| told.map(|()| stated)) {
+        let stated = asked.key.and_then(|stated| {
+            told?;
+            call.key = stated;
+            let terms = self.caller.terms.as_deref();
+            terms.map_or(Ok(()), |terms| terms.apply(&IN_META, &mut call))?;
+            Ok(call.key.take())
+        });
+        let stated = match stated {
             Ok(stated) => stated,
             Err(failure) => return self.refused(call, failure, asked.names),
         };
@@ -140,6 +150,16 @@ impl<'a> Errand<'a> {
             key,
             names: asked.names,
         }
+    }
+
+    /// The refusal of an operation that is not offered to models: it looks like one that does not exist.
+    fn not_offered(&self, name: &str) -> Option<Failure> {
+        let registry = self.desk.dispatcher().registry();
+        registry.get(name).filter(|it| !it.is_offered_to_models())?;
+        let callable = self.desk.callable(self.caller);
+        let offered = callable.iter().filter(|it| it.is_offered_to_models());
+        let name = name.strip_prefix('/').unwrap_or(name);
+        Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
     }
 
     /// Answers what cannot become a call.

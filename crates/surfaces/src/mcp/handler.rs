@@ -2,7 +2,7 @@
 
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
-    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult, ErrorCode,
+    CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
     InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::back::Return;
 use super::library::{lent, listed, whole};
+use super::refusal;
 use super::server::{Server, shown};
 use super::turn::is_stateless;
 
@@ -97,7 +98,7 @@ impl ServerHandler for Server {
         if cursor.is_some_and(|cursor| !cursor.is_empty()) {
             // Given to nobody: the list is always whole.
             let message = "no list of tools has given this cursor";
-            return Err(ErrorData::invalid_params(message, None));
+            return Err(refusal::invalid_params(message));
         }
         let tools = self.listed(&self.catalogue(), self.caller(&context));
         Ok(ListToolsResult::with_all_items(tools))
@@ -202,12 +203,12 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         if request.method != CallToolRequestMethod::VALUE {
             let message = format!("there is no method {}", shown(&request.method));
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None));
+            return Err(refusal::no_such_method(message));
         }
         let mut params = request.params.unwrap_or_default();
         let Some(Value::String(name)) = params.get_mut("name").map(Value::take) else {
             let message = "tools/call needs the name of a tool, as a string";
-            return Err(ErrorData::invalid_params(message, None));
+            return Err(refusal::invalid_params(message));
         };
         let mut stated = |name: &str| params.get_mut(name).map(Value::take);
         let input = stated("arguments").unwrap_or_else(|| json!({}));
@@ -220,6 +221,6 @@ impl ServerHandler for Server {
             result.result_type = None;
         }
         let written = serde_json::to_value(ServerResult::from(result)).map(CustomResult);
-        written.map_err(|_| ErrorData::internal_error("the answer could not be written", None))
+        written.map_err(|_| refusal::internal("the answer could not be written"))
     }
 }

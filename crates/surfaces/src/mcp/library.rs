@@ -6,10 +6,11 @@
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::{Failure, Redacted, codes};
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, PaginatedRequestParams};
+use rmcp::model::PaginatedRequestParams;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::refusal;
 use super::server::Server;
 use crate::caller::Caller;
 use crate::library::{Library, Offer};
@@ -23,8 +24,7 @@ impl Server {
 
     /// The library, for a caller who has a share left.
     pub(super) fn library(&self, caller: &Caller) -> Result<&dyn Library, ErrorData> {
-        let absent =
-            || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there is no such method", None);
+        let absent = || refusal::no_such_method("there is no such method");
         let library = self.desk().library().ok_or_else(absent)?;
         self.desk().take_share(caller).map_err(refused)?;
         Ok(library)
@@ -36,10 +36,7 @@ pub(super) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorDat
     let cursor = page.and_then(|page| page.cursor);
     match cursor.is_some_and(|cursor| !cursor.is_empty()) {
         // Given to nobody.
-        true => Err(ErrorData::invalid_params(
-            "no list has given this cursor",
-            None,
-        )),
+        true => Err(refusal::invalid_params("no list has given this cursor")),
         false => Ok(()),
     }
 }
@@ -77,5 +74,5 @@ pub(super) fn error(failure: &Redacted) -> ErrorData {
     let document = Dialect::JsonRpc.render_failure(failure, Envelope::default());
     let error = document.get("error").cloned().unwrap_or_default();
     serde_json::from_value(error)
-        .unwrap_or_else(|_| ErrorData::internal_error("the failure could not be written", None))
+        .unwrap_or_else(|_| refusal::internal("the failure could not be written"))
 }

@@ -21,6 +21,8 @@ mod parked;
 mod plain;
 mod progress;
 mod questions;
+mod refusal;
+mod root;
 mod running;
 mod served;
 mod server;

@@ -70,6 +70,10 @@ impl Served {
         telling: Option<Telling>,
     ) -> Self {
         let catalogue = shared.catalogue();
+        let in_headers = caller.terms.as_ref().and_then(|terms| terms.key.clone());
+        if let Ok(key @ None) = &mut asked.key {
+            key.clone_from(&in_headers);
+        }
         if let Ok(key @ None) = &mut asked.key {
             *key = made_key(&shared.desk, catalogue.by_operation(&asked.operation));
             asked.key_is_made = true;

@@ -9,7 +9,7 @@ use panpan_runtime::CancellationToken;
 use rmcp::model::{CallToolResponse, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::ToolForm;
 use super::back::Return;
@@ -17,6 +17,7 @@ use super::changes::Changes;
 use super::general::{General, TOOLS_LIMIT};
 use super::name::TOOL_NAME_LENGTH_LIMIT;
 use super::parked::ParkedCalls;
+use super::refusal;
 use super::running::Running;
 use super::tools::{Catalogue, Tools};
 use super::turn::Turn;
@@ -158,9 +159,7 @@ impl Server {
 /// Only what the caller can see is near to anything.
 fn unknown(name: &str, listed: &[Tool]) -> ErrorData {
     let near = nearest(name, listed.iter().map(|tool| &*tool.name));
-    let shown = shown(name);
-    let data = json!({"tool": shown, "nearest": near});
-    ErrorData::invalid_params(format!("there is no tool {shown}"), Some(data))
+    refusal::no_such_tool(&shown(name), &near)
 }
 
 /// A word of the caller's, no longer than a name.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::general::General;
 use super::name::{is_free_name, tool_name};
-use super::{content, key};
+use super::{content, key, root};
 
 /// The key in a tool's `_meta` that holds the declared failures.
 pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
@@ -50,9 +50,9 @@ fn output_schema(schema: &Value) -> Option<Arc<Map<String, Value>>> {
     if content::is_declared(schema) {
         return content::structured_schema(schema);
     }
-    let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
-    let members = schema.as_object().filter(|_| is_object)?;
-    Some(Arc::new(members.clone()))
+    let members = root::inlined(schema.as_object()?);
+    let is_object = members.get("type").and_then(Value::as_str) == Some("object");
+    is_object.then(|| Arc::new(members.into_owned()))
 }
 
 /// The name an operation asks for, if it may have it. Those of the tools that stand for all operations
@@ -66,7 +66,7 @@ fn given_name(spec: &OperationSpec) -> Option<String> {
 /// The schema as one of an object, which is what clients insist on; `None` when it is of something else.
 fn object_schema(schema: &Value) -> Option<Map<String, Value>> {
     let mut members = match schema {
-        Value::Object(members) => members.clone(),
+        Value::Object(members) => root::inlined(members).into_owned(),
         Value::Bool(true) => Map::new(),
         _ => return None,
     };
@@ -198,6 +198,34 @@ mod tests {
                 output,
                 "{schema}"
             );
+        }
+    }
+
+    #[test]
+    fn a_schema_behind_a_reference_is_shown_from_its_root() {
+        let person = json!({
+            "type": "object",
+            "required": ["name"],
+            "properties": {"name": {"type": "string"}, "boss": {"$ref": "#/$defs/Person"}},
+        });
+        let definitions = json!({"Person": person, "Alias": {"$ref": "#/$defs/Person"}});
+        let behind = json!({"$ref": "#/$defs/Alias", "$defs": definitions});
+        let mut spec = spec();
+        spec.input_schema = behind.clone();
+        spec.output_schema = behind;
+        let tool = serde_json::to_value(of(&spec).unwrap()).unwrap();
+        let (input, output) = (&tool["inputSchema"], &tool["outputSchema"]);
+        assert_eq!(input["type"], "object");
+        assert_eq!(input["required"], json!(["name"]));
+        assert_eq!(output["type"], "object");
+        assert!(output.get("$ref").is_none(), "{output}");
+        for (content, fits) in [
+            (json!({"name": "ann", "boss": {"name": "bob"}}), true),
+            (json!({"name": "ann", "boss": {"name": 7}}), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(jsonschema::is_valid(output, &content), fits, "{content}");
+            assert_eq!(jsonschema::is_valid(input, &content), fits, "{content}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! The operations of a registry as tools, made once for each registry and kept until there is another.
 //!
-//! Everything callable from outside is in here, whoever may call it; what one caller sees of it is asked
+//! Every operation that is offered to models is in here, whoever may call it; what one caller sees of it is asked
 //! each time. No operation is held on to: a registry that was replaced ends with its calls.
 
 use std::collections::{HashMap, HashSet};
@@ -83,7 +83,8 @@ impl Tools {
 
 impl Catalogue {
     fn of(registry: &Arc<Registry>) -> Self {
-        let specs = registry.operations().map(|operation| operation.spec());
+        let offered = registry.operations().filter(|it| it.is_offered_to_models());
+        let specs = offered.map(|operation| operation.spec());
         let outside = specs.filter(|spec| answers_outside(spec));
         let mut entries: Vec<Entry> = outside.map(Entry::of).collect();
         tell_apart(&mut entries);

@@ -18,6 +18,7 @@ use super::call::{Asked, Errand, Names};
 use super::library;
 use super::progress::{self, Words};
 use super::questions::Kinds;
+use super::refusal::cancelled;
 use super::served::{Made, Served};
 use super::server::Server;
 use super::tools::Entry;
@@ -214,9 +215,4 @@ impl<'a> Turn<'a> {
 pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|it| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
-}
-
-/// It is not sent.
-fn cancelled() -> ErrorData {
-    ErrorData::internal_error("the call was cancelled", None)
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test uses the part it needs")]
 
 mod client;
+pub(crate) mod documented;
 pub(crate) mod library;
 pub(crate) mod operations;
 mod socket;
@@ -21,6 +22,7 @@ use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
 use tokio::task::JoinHandle;
 
 pub(crate) use client::{Response, exchanged, request};
+use documented::{Answered, Documented};
 pub(crate) use operations::Probe;
 pub(crate) use socket::Socket;
 
@@ -35,6 +37,7 @@ pub(crate) struct Server {
     pub(crate) probe: Probe,
     pub(crate) stopping: CancellationToken,
     pub(crate) served: JoinHandle<usize>,
+    documented: Documented,
 }
 
 /// How a server differs from the usual one.
@@ -82,6 +85,7 @@ impl Server {
             let (desk, stopping) = (desk.clone(), stopping.clone());
             async move { listen::serve(listener, None, router, &desk, stopping, setting.drain).await }
         });
+        let documented = documented(address, &tokens).await;
         Self {
             address,
             desk,
@@ -89,6 +93,23 @@ impl Server {
             probe,
             stopping,
             served,
+            documented,
+        }
+    }
+
+    /// Holds an answer against what this server says of itself.
+    pub(crate) fn check(&self, method: &str, path: &str, response: &Response) {
+        let answered = Answered {
+            method,
+            path,
+            status: response.status,
+            media_type: response.header("content-type"),
+            body: &response.body,
+        };
+        // Other dialects are not told of.
+        if !path.contains("dialect=") {
+            let contradiction = self.documented.contradiction(&answered);
+            assert_eq!(contradiction, None);
         }
     }
 
@@ -116,11 +137,36 @@ impl Server {
     /// Sends a POST with a JSON body.
     pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let headers = [&[("content-type", "application/json")], headers].concat();
-        request(self.address, "POST", path, &headers, body.as_bytes()).await
+        let response = request(self.address, "POST", path, &headers, body.as_bytes()).await;
+        let is_usual =
+            |(name, value): &(&str, &str)| *name != "accept" || !value.contains("dialect");
+        if headers.iter().all(is_usual) {
+            self.check("POST", path, &response);
+        }
+        response
     }
 
     /// Sends a GET.
     pub(crate) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> Response {
-        request(self.address, "GET", path, headers, b"").await
+        let response = request(self.address, "GET", path, headers, b"").await;
+        self.check("GET", path, &response);
+        response
     }
+}
+
+/// What a server says of itself to a caller who may call everything.
+async fn documented(address: SocketAddr, tokens: &Tokens) -> Documented {
+    let resources = [("file".to_owned(), ["read".to_owned()].into())];
+    let new = NewToken {
+        principal: "documents-reader".to_owned(),
+        scopes: ["tests:run".to_owned()].into(),
+        resources: resources.into(),
+        expires_at: None,
+    };
+    let (token, _) = tokens.create(new).await.unwrap();
+    let bearer = format!("Bearer {}", token.expose());
+    let headers = [("authorization", bearer.as_str()), ("host", "localhost")];
+    let document = request(address, "GET", "/openapi.json", &headers, b"").await;
+    assert_eq!(document.status, 200, "{}", document.text());
+    Documented::read(&document.text())
 }

@@ -95,7 +95,7 @@ fn spec(name: &str, op_type: OperationType) -> OperationSpec {
     OperationSpec::new(name.parse().unwrap(), op_type)
 }
 
-/// `test/echo`, `test/typed` (takes a number), `test/fail` (by code), `test/see` (remembers), `test/hold`
+/// `test/echo`, `test/typed` (takes a number), `test/fail` (by code), `test/see` and `test/note` (remember), `test/hold`
 /// and `test/change` (wait at the gate), `test/endless` (a stream), `test/scoped`, `test/granted`,
 /// `test/hidden`, `test/hushed` (a hidden stream).
 pub(crate) fn registry(probe: &Probe) -> Registry {
@@ -124,6 +124,7 @@ pub(crate) fn registry(probe: &Probe) -> Registry {
         .register(hidden, echo)
         .register(spec("test/fail", OperationType::Query), fail)
         .register(spec("test/see", OperationType::Query), see(probe))
+        .register(spec("test/note", OperationType::Mutation), see(probe))
         .register(spec("test/hold", OperationType::Query), hold(probe))
         .register(spec("test/change", OperationType::Mutation), hold(probe))
         .add(endless(probe))

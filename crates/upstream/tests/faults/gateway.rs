@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use jiff::Timestamp;
 use panpan_contract::Secret;
 use panpan_contract::operation::OperationSpec;
@@ -19,6 +20,7 @@ use panpan_surfaces::limits::Limits;
 use panpan_upstream::{ClientSettings, Service, Url};
 use serde_json::{Value, json};
 
+use crate::documented::{Answered, Documented};
 use crate::front::{self, Front};
 
 /// How long a service is waited for that says nothing.
@@ -35,6 +37,7 @@ pub(crate) struct Gateway {
     store: Arc<MemoryStore>,
     dispatcher: Dispatcher,
     log: Log,
+    documented: Documented,
     _service: panpan_faulty::Service,
 }
 
@@ -79,8 +82,10 @@ impl Gateway {
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let outcomes: Arc<dyn Outcomes> = store.clone();
         let dispatcher = Dispatcher::new(builder.build().unwrap(), World::system(outcomes));
+        let front = Front::of(&dispatcher, &store, Limits::default()).await;
         Self {
-            front: Front::of(&dispatcher, &store, Limits::default()).await,
+            documented: Documented::read(&front.get("/openapi.json").await),
+            front,
             operations,
             store,
             dispatcher,
@@ -96,6 +101,44 @@ impl Gateway {
         self.front
             .call(operation, &input(row), key.as_deref())
             .await
+    }
+
+    /// In what the answers to a fault contradict what the gateway says of itself, by `/call` and by the
+    /// path of the operation, in both shapes a failure has there.
+    pub(crate) async fn contradictions(&self, row: &Row) -> Vec<String> {
+        let (operation, input) = (self.operation(row), input(row));
+        let call = json!({"operation": operation, "input": input});
+        let named = format!("/operations/{operation}");
+        let asked = [("/call", &call), (&named, &input)];
+        let accepted = ["application/json", "application/problem+json"];
+        let each = asked
+            .iter()
+            .flat_map(|it| accepted.map(|accept| (*it, accept)));
+        let each = each.map(|((path, body), accept)| self.contradiction(row, path, body, accept));
+        let found = join_all(each).await;
+        found.into_iter().flatten().collect()
+    }
+
+    async fn contradiction(
+        &self,
+        row: &Row,
+        path: &str,
+        body: &Value,
+        accept: &str,
+    ) -> Option<String> {
+        let key = format!("{path}-{accept}-{}", row.slug());
+        let key = row.keyed.then_some(("idempotency-key", key.as_str()));
+        let headers: Vec<_> = [("accept", accept)].into_iter().chain(key).collect();
+        let answer = self.front.answer(path, &headers, body).await;
+        let answered = Answered {
+            method: "POST",
+            path,
+            status: answer.status,
+            media_type: answer.media_type.as_deref(),
+            body: answer.body.as_bytes(),
+        };
+        assert!(self.documented.knows(&answered), "{path}");
+        self.documented.contradiction(&answered)
     }
 
     /// The same as a tool.

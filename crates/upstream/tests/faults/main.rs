@@ -5,6 +5,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
+#[path = "../../../surfaces/tests/shared/documented.rs"]
+mod documented;
 #[path = "../support/front.rs"]
 mod front;
 mod gateway;
@@ -63,6 +65,12 @@ async fn meet(gateway: &Gateway, row: &Row) -> Vec<String> {
         let found = found.iter().map(|it| format!("{} by {by}: {it}", row.name));
         differences.extend(found);
     }
+    let contradictions = gateway.contradictions(row).await;
+    differences.extend(
+        contradictions
+            .iter()
+            .map(|it| format!("{}: {it}", row.name)),
+    );
     differences
 }
 

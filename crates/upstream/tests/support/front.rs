@@ -31,6 +31,14 @@ pub(crate) struct Front {
     client: reqwest::Client,
 }
 
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) media_type: Option<String>,
+    pub(crate) body: String,
+}
+
 impl Front {
     /// Serves the operations of a dispatcher.
     pub(crate) async fn of(
@@ -88,13 +96,30 @@ impl Front {
     }
 
     pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
+        self.answer(path, headers, body).await.body
+    }
+
+    /// Sends a POST; gives the answer with its status and media type.
+    pub(crate) async fn answer(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &Value,
+    ) -> Answer {
         let url = format!("http://{}{path}", self.address);
         let mut request = self.client.post(url).body(body.to_string());
         request = request.header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        request.send().await.unwrap().text().await.unwrap()
+        let response = request.send().await.unwrap();
+        let media_type = response.headers().get("content-type");
+        let media_type = media_type.map(|it| it.to_str().unwrap().to_owned());
+        Answer {
+            status: response.status().as_u16(),
+            media_type,
+            body: response.text().await.unwrap(),
+        }
     }
 
     pub(crate) async fn get(&self, path: &str) -> String {

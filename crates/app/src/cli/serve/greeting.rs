@@ -15,6 +15,8 @@ pub(super) struct Greeting<'a> {
     pub(super) address: SocketAddr,
     pub(super) anonymous: Anonymous,
     pub(super) operations: usize,
+    /// Whether the demonstration is among them.
+    pub(super) has_demo: bool,
     /// What is said about the sources of the operations.
     pub(super) about_sources: &'a [String],
 }
@@ -94,6 +96,9 @@ impl Greeting<'_> {
             Anonymous::Served => "",
             Anonymous::Refused => " -H \"authorization: Bearer $PANPAN_TOKEN\"",
         };
+        if !self.has_demo {
+            return format!("curl{unproved} {url}/search{token}");
+        }
         let body = r#"{"operation": "demo/divide", "input": {"dividend": 1, "divisor": 0}}"#;
         format!("curl{unproved} {url}/call{token} -H 'content-type: application/json' -d '{body}'")
     }

@@ -25,7 +25,28 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retry_delay", Unit::Seconds),
     ("resets_in_seconds", Unit::Seconds),
     ("resets_at", Unit::Seconds),
+    ("resetsAt", Unit::Seconds),
+    ("reset_at", Unit::Seconds),
+    ("resetAt", Unit::Seconds),
+    ("retry_at", Unit::Seconds),
+    ("retryAt", Unit::Seconds),
 ];
+
+/// The fields that name the end of a quota's window; other things are reset too, so that they explain
+/// nothing but a rate limit.
+const QUOTA_RESETS: [&str; 5] = [
+    "resets_in_seconds",
+    "resets_at",
+    "resetsAt",
+    "reset_at",
+    "resetAt",
+];
+
+/// Whether the field at a path names the end of a quota's window.
+pub(super) fn is_quota_reset(path: &str) -> bool {
+    let field = path.rsplit('.').next().unwrap_or_default();
+    QUOTA_RESETS.contains(&field)
+}
 
 /// Reads the hint out of a failure's JSON body.
 ///
@@ -129,6 +150,10 @@ mod tests {
             json!({"resets_at": 1_700_000_060}),
             Some(("resets_at", "1700000060", 60_000)),
         );
+        check(
+            json!({"reset_at": "2023-11-14T22:14:20Z"}),
+            Some(("reset_at", "2023-11-14T22:14:20Z", 60_000)),
+        );
         check(json!({"retryAfter": 2}), Some(("retryAfter", "2", 2_000)));
         check(
             json!({"retryAfter": "2023-11-14T22:13:30Z"}),
@@ -173,6 +198,14 @@ mod tests {
         assert_eq!(hint.name, "error.metadata.headers.x-ratelimit-reset");
         assert_eq!(hint.delay_ms, 42_000);
         assert!(hint.is_quota_reset());
+    }
+
+    #[test]
+    fn the_end_of_a_quota_is_told_from_a_wish_to_be_left_alone() {
+        let is_quota = |body: Value| from_body(&body, now()).unwrap().is_quota_reset();
+        assert!(is_quota(json!({"error": {"resets_in_seconds": 5}})));
+        assert!(is_quota(json!({"reset_at": 1_700_000_060})));
+        assert!(!is_quota(json!({"retry_after": 5})));
     }
 
     #[test]

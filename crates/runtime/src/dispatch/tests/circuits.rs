@@ -8,6 +8,9 @@ use panpan_contract::retry::RetryPolicy;
 use super::*;
 use crate::retry::{CircuitLevel, CircuitRule, CircuitState, Upstream};
 
+/// So long after a failed call that the next one has its retries again.
+const PAUSE_MS: u64 = 31_000;
+
 /// What an operation does when it fails.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
@@ -254,7 +257,7 @@ async fn the_retries_of_a_call_count_once() {
     // Four calls, sixteen attempts.
     for _ in 0..4 {
         assert_eq!(house.fails(json!({})).await.attempts(), Some(4));
-        house.dispatcher.world().clock.sleep(4_000).await;
+        house.dispatcher.world().clock.sleep(PAUSE_MS).await;
     }
     assert_eq!(house.dispatcher.open_circuits(|_| true), []);
     house.fails(json!({})).await;
@@ -267,7 +270,7 @@ async fn a_circuit_that_opens_between_two_attempts_hides_no_failure() {
     let house = behind(failing(failure));
     for _ in 0..4 {
         house.fails(json!({})).await;
-        house.dispatcher.world().clock.sleep(3_000).await;
+        house.dispatcher.world().clock.sleep(PAUSE_MS).await;
     }
     // Both fail; the first to end opens the circuit while the other waits for its next attempt.
     let late = async {
@@ -334,7 +337,36 @@ async fn a_caller_that_leaves_has_its_failed_attempts_counted() {
             () = leaving => {}
             failure = house.fails(json!({})) => panic!("{failure:?}"),
         }
-        clock.sleep(3_000).await;
+        clock.sleep(PAUSE_MS).await;
     }
     assert_eq!(house.dispatcher.open_circuits(|_| true).len(), 1);
+}
+
+/// Retries multiply what a service in trouble is asked, so only the first of several failing calls has them.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
+    let attempts = Arc::new(AtomicU32::new(0));
+    let seen = attempts.clone();
+    let run = move |_: Context, input: Arc<Value>| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        let kind = panpan_contract::Kind::of("HTTP_503").unwrap();
+        let works = input["works"] == true;
+        async move {
+            match works {
+                true => Ok(Value::Null),
+                false => Err(Failure::new(kind).with_upstream(Answered::status(503))),
+            }
+        }
+    };
+    let registration = Registration::new(operation("svc/read", OperationType::Query), run);
+    let registration = registration.behind(Arc::new(Upstream::named("svc")));
+    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let made = async |works: bool| {
+        let _ = house.call("svc/read", json!({"works": works})).await;
+        attempts.swap(0, Ordering::Relaxed)
+    };
+    assert_eq!(made(false).await, 4);
+    assert_eq!(made(false).await, 1);
+    assert_eq!(made(true).await, 1);
+    assert_eq!(made(false).await, 4);
 }

@@ -189,3 +189,15 @@ fn a_clock_set_back_does_not_keep_it_open_for_longer() {
     breaker.failed(false, at(10));
     assert_eq!(breaker.permit(at(10)), refused_for(2000));
 }
+
+#[test]
+fn an_operation_is_failing_for_a_while_after_a_failed_call_and_until_one_succeeds() {
+    let mut breaker = usual();
+    assert!(!breaker.is_failing(at(0)));
+    breaker.failed(false, at(0));
+    assert!(breaker.is_failing(at(29)));
+    assert!(!breaker.is_failing(at(30)));
+    breaker.answered(false, at(1));
+    assert!(!breaker.is_failing(at(1)));
+    assert!(opened().is_failing(at(1000)));
+}

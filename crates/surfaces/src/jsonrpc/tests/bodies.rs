@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::serve;
 use super::desk::{TestDesk, desk};
+use crate::meta::Terms;
 
 #[tokio::test]
 async fn ids_are_repeated_as_they_were_written() {
@@ -201,9 +202,14 @@ async fn a_caller_nobody_knows_gets_the_reason_for_each_request_and_nothing_runs
     let TestDesk { desk, notes } = desk();
     let unknown = Err(Failure::new(codes::FORBIDDEN).with_message("the token is not valid"));
     let note = r#"{"jsonrpc":"2.0","method":"test/note"}"#;
-    assert_eq!(serve(&desk, &unknown, note.as_bytes()).await, None);
+    assert_eq!(
+        serve(&desk, &unknown, &Terms::default(), note.as_bytes()).await,
+        None
+    );
     let body = format!(r#"[{note},{{"jsonrpc":"2.0","method":"test/note","id":7}},1]"#);
-    let answer = serve(&desk, &unknown, body.as_bytes()).await.unwrap();
+    let answer = serve(&desk, &unknown, &Terms::default(), body.as_bytes())
+        .await
+        .unwrap();
     let answers: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answers[0]["error"]["code"], json!(-32004));
     assert_eq!(

@@ -17,6 +17,7 @@ use crate::caller::Caller;
 use crate::desk::{Anonymous, Desk};
 use crate::identity::Tokens;
 use crate::limits::Limits;
+use crate::meta::Terms;
 
 /// A desk, and how often `test/note` was called.
 pub(super) struct TestDesk {
@@ -41,7 +42,13 @@ pub(super) fn desk_within(limits: Limits) -> TestDesk {
 
 impl TestDesk {
     pub(super) async fn answer(&self, body: &[u8]) -> Option<Vec<u8>> {
-        serve(&self.desk, &Ok(Caller::anonymous(None)), body).await
+        serve(
+            &self.desk,
+            &Ok(Caller::anonymous(None)),
+            &Terms::default(),
+            body,
+        )
+        .await
     }
 
     pub(super) async fn text(&self, body: &str) -> Option<String> {

@@ -43,7 +43,8 @@ pub(super) fn describe(turn: &Turn<'_>, mut arguments: Arguments<'_>) -> Result<
     let name = arguments.required_text("name");
     arguments.finish();
     let asked = name.strip_prefix('/').unwrap_or(&name);
-    let callable = turn.server.desk().callable(turn.caller());
+    let mut callable = turn.server.desk().callable(turn.caller());
+    callable.retain(|it| it.is_offered_to_models());
     let found = callable.iter().find(|it| it.name().as_str() == asked);
     let operation = found.ok_or_else(|| {
         let names = callable.iter().map(|it| it.name().as_str());

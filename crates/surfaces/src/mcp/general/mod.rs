@@ -19,6 +19,7 @@ use super::tools::Catalogue;
 use super::turn::Turn;
 use super::{KEY_ARGUMENT, answer, key};
 use crate::desk::Surface;
+use crate::meta::Terms;
 use crate::search::{RESULTS, RESULTS_LIMIT};
 use calls::{asked, batch, calls};
 use look::{describe, find};
@@ -130,6 +131,10 @@ impl General {
                 return turn.one(entry, asked).await;
             }
             Self::Batch => {
+                let terms = turn.caller().terms.as_deref();
+                if let Some(Err(failure)) = terms.map(Terms::refuse_for_several) {
+                    return Ok(self.refused(turn, failure).into());
+                }
                 let calls = calls(turn, arguments);
                 if let Some(failure) = problems.failure() {
                     return Ok(self.refused(turn, failure).into());

@@ -289,3 +289,47 @@ fn a_document_beyond_the_limit_is_not_read_as_a_failure() {
         }
     }
 }
+
+#[test]
+fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
+    let disguised = |result: Value| {
+        let failing = Failing {
+            server: "files",
+            result: &result,
+            stake: Stake::Change,
+            now: Timestamp::UNIX_EPOCH,
+        };
+        failing.is_disguised()
+    };
+    let block = |text: &str| json!({"type": "text", "text": text});
+    let lie = r#"{"success": false, "error": "no such file"}"#;
+    assert!(disguised(json!({"content": [block(lie)]})));
+    let structured = json!({"ok": false, "error": {"code": "A"}});
+    assert!(disguised(
+        json!({"content": [], "structuredContent": structured})
+    ));
+    for result in [
+        json!({"content": [block(lie), block("and more")]}),
+        json!({"content": [block("success: false")]}),
+        json!({"content": [block(lie)], "structuredContent": {"success": false, "results": []}}),
+        json!({"content": [block(r#"{"ok": false}"#)]}),
+        json!({"content": []}),
+    ] {
+        assert!(!disguised(result.clone()), "{result}");
+    }
+}
+
+#[test]
+fn what_a_tool_states_for_certain_counts() {
+    let busy = lifted(&text("The index is being built, try again in 5 seconds."));
+    assert_eq!(busy.code().as_str(), "ERR_TRY_LATER");
+    assert_eq!(busy.recovery().retry_after_ms, Some(5_000));
+    assert_eq!(busy.effect(), Effect::Unknown);
+    let harmless = lifted(&text("Nothing was written. Please wait 30s."));
+    assert_eq!(harmless.effect(), Effect::None);
+    assert_eq!(harmless.recovery().retry_after_ms, Some(30_000));
+    let limited = lifted(&text("Rate limited, please retry after 7 seconds"));
+    assert_eq!(limited.recovery().retry_after_ms, Some(7_000));
+    let other = lifted(&text("retry policy was updated 5 seconds ago"));
+    assert_eq!(other.code().as_str(), "TOOL_FAILED");
+}

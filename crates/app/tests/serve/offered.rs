@@ -1,0 +1,260 @@
+//! What is offered: the operations of the sources, and of the program's own those that were asked for.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::Folder;
+use crate::http;
+use crate::server::Server;
+
+/// A description of a service that is never asked.
+fn shop(folder: &Folder) -> String {
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {"title": "shop", "version": "1"},
+        "servers": [{"url": "http://127.0.0.1:9"}],
+        "paths": {"/articles": {
+            "get": {"operationId": "listArticles", "responses": {"200": {"description": "all"}}},
+            "post": {"operationId": "addArticle", "responses": {"201": {"description": "added"}}},
+        }},
+    });
+    let file = folder.file("shop.json", &document.to_string());
+    format!("--openapi=shop={file}")
+}
+
+/// A panpan behind this one, with nothing but its own operations.
+fn inner() -> String {
+    let program = env!("CARGO_BIN_EXE_panpan");
+    format!("--mcp-stdio=inner='{program}' mcp --store memory:")
+}
+
+fn rpc(server: &Server, path: &str, method: &str, params: &Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let accept = "accept: application/json, text/event-stream\r\n";
+    http::request(&server.address, "POST", path, accept, &body).json()
+}
+
+/// The namespaces of the tools a model reads about.
+fn read_by_models(server: &Server) -> BTreeSet<String> {
+    let listed = mcp(server, "tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let namespace = |tool: &Value| {
+        let name = tool["name"].as_str().unwrap();
+        name.split("__").next().unwrap().to_owned()
+    };
+    tools.iter().map(namespace).collect()
+}
+
+fn mcp(server: &Server, method: &str, mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+    let name = params["name"].as_str();
+    let name = name.map_or_else(String::new, |it| format!("mcp-name: {it}\r\n"));
+    let headers = format!(
+        "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\n\
+         mcp-method: {method}\r\n{name}"
+    );
+    http::request(&server.address, "POST", "/mcp", &headers, &body).json()
+}
+
+/// The namespaces of what programs find.
+fn found_by_programs(server: &Server) -> BTreeSet<String> {
+    let found = server.get("/search?limit=200").json();
+    let operations = found["operations"].as_array().unwrap().iter();
+    let namespace = |it: &Value| it["name"].as_str()?.split('/').next().map(str::to_owned);
+    operations.filter_map(namespace).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|it| (*it).to_owned()).collect()
+}
+
+#[test]
+fn beside_a_source_only_what_the_operator_asked_for_is_offered_to_models() {
+    let folder = Folder::new();
+    let (shop, inner) = (shop(&folder), inner());
+    let (shop, inner) = (shop.as_str(), inner.as_str());
+    for (flags, programs, models) in [
+        (
+            &[][..],
+            &["demo", "json", "services"][..],
+            &["demo", "json", "services"][..],
+        ),
+        (&[shop], &["json", "services", "shop"], &["shop"]),
+        (
+            &[shop, "--demo"],
+            &["demo", "json", "services", "shop"],
+            &["demo", "shop"],
+        ),
+        (
+            &[shop, "--builtin=json"],
+            &["json", "shop"],
+            &["json", "shop"],
+        ),
+        (&[shop, "--builtin=none"], &["shop"], &["shop"]),
+        (&["--demo=false", "--builtin=json"], &["json"], &["json"]),
+        (&[inner], &["inner", "json", "services"], &["inner"]),
+    ] {
+        let server = Server::start(&folder, flags);
+        server.hear("stop with Ctrl-C");
+        assert_eq!(found_by_programs(&server), set(programs), "{flags:?}");
+        assert_eq!(read_by_models(&server), set(models), "{flags:?}");
+    }
+}
+
+#[test]
+fn the_setting_and_the_variable_say_the_same_as_the_flag() {
+    let folder = Folder::new();
+    let shop = shop(&folder);
+    let config = folder.file("builtin.toml", "builtin = [\"services\"]\ndemo = true\n");
+    let config = format!("--config={config}");
+    let server = Server::start(&folder, &[&shop, &config]);
+    assert_eq!(read_by_models(&server), set(&["demo", "services", "shop"]));
+    let mut command = folder.panpan(&["serve", "--listen", "127.0.0.1:0", &shop]);
+    let command = command.env("PANPAN_BUILTIN", "json,services");
+    let server = Server::run(command.env("PANPAN_DEMO", "true"));
+    let expected = set(&["demo", "json", "services", "shop"]);
+    assert_eq!(read_by_models(&server), expected);
+    let output = folder.ran(&["serve", "--builtin=jsn"]);
+    let said = crate::talk(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said.contains("calls, json and services"), "{said}");
+}
+
+#[test]
+fn what_is_not_offered_to_models_does_not_exist_for_them() {
+    let folder = Folder::new();
+    let server = Server::start(&folder, &[&shop(&folder)]);
+    let listed = rpc(&server, "/rpc", "services/list", &json!({}));
+    assert!(listed["result"]["operations"].is_array(), "{listed}");
+    let params = json!({"name": "services__list", "arguments": {}});
+    let called = mcp(&server, "tools/call", params);
+    assert_eq!(called["error"]["code"], -32602, "{called}");
+}
+
+#[test]
+fn what_is_hidden_is_hidden_whatever_its_origin() {
+    let folder = Folder::new();
+    let overlay = folder.file(
+        "hidden.yaml",
+        "operations:\n- {match: shop/addArticle, hide: true}\n- {match: demo/*, hide: true}\n\
+         - {match: json/transform, description: Reshapes JSON.}\n- {match: inner/demo__fail, hide: true}\n",
+    );
+    let overlay = format!("--overlay={overlay}");
+    let flags = [
+        &shop(&folder),
+        &inner(),
+        &overlay,
+        "--demo",
+        "--builtin=json",
+    ];
+    let server = Server::start(&folder, &flags);
+    server.hear("stop with Ctrl-C");
+    let found = server.get("/search?limit=200").body;
+    for (name, is_found) in [
+        ("shop/listArticles", true),
+        ("shop/addArticle", false),
+        ("demo/echo", false),
+        ("inner/demo__echo", true),
+        ("inner/demo__fail", false),
+        ("Reshapes JSON.", true),
+    ] {
+        assert_eq!(
+            found.contains(&format!("\"{name}\"")),
+            is_found,
+            "{name}: {found}"
+        );
+    }
+    for hidden in ["shop/addArticle", "demo/echo", "inner/demo__fail"] {
+        let body = json!({"operation": hidden, "input": {}}).to_string();
+        assert_eq!(
+            server.call("", &body).json()["code"],
+            "NOT_FOUND",
+            "{hidden}"
+        );
+    }
+}
+
+#[test]
+fn a_line_that_fits_nothing_or_says_too_much_is_refused() {
+    let folder = Folder::new();
+    let shop = shop(&folder);
+    for (line, said) in [
+        (
+            "{match: nowhere/*, hide: true}",
+            "no operation is called \"nowhere/*\"",
+        ),
+        (
+            "{match: json/*, idempotency: {idempotent: true}}",
+            "only hide, title, description and settings of calls apply",
+        ),
+    ] {
+        let overlay = folder.file("overlay.yaml", &format!("operations:\n- {line}\n"));
+        let output = folder.ran(&["serve", &shop, &format!("--overlay={overlay}")]);
+        let told = crate::talk(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains(said), "{told}");
+    }
+}
+
+#[test]
+fn an_overlay_for_all_services_need_not_fit_each() {
+    let folder = Folder::new();
+    let shop = shop(&folder);
+    let file = shop.trim_start_matches("--openapi=shop=");
+    let other = format!("--openapi=other={file}");
+    let overlay = folder.file(
+        "one.yaml",
+        "operations:\n- match: shop/addArticle\n  hide: true\n  idempotency_header: Idempotency-Key\n",
+    );
+    let server = Server::start(&folder, &[&shop, &other, &format!("--overlay={overlay}")]);
+    let found = server.get("/search?limit=200").body;
+    assert!(found.contains("other/addArticle") && !found.contains("shop/addArticle"));
+}
+
+#[test]
+fn a_contract_is_served_under_the_name_the_operator_chose() {
+    let folder = Folder::new();
+    let contract = |names: &[&str]| {
+        let operation = |name: &&str| {
+            json!({
+                "name": name, "op_type": "query",
+                "x-panpan-http": {"method": "GET", "path": "/a", "servers": ["http://127.0.0.1:9"]},
+            })
+        };
+        let operations: Vec<Value> = names.iter().map(operation).collect();
+        json!({"panpan": "1", "service": {"name": "fs"}, "operations": operations}).to_string()
+    };
+    for (named, names, expected) in [
+        (
+            "shop=",
+            &["fs/read", "fs/list"][..],
+            &["shop/read", "shop/list"][..],
+        ),
+        (
+            "shop=",
+            &["fs/read", "os/read"],
+            &["shop/fs/read", "shop/os/read"],
+        ),
+        ("", &["fs/read"], &["fs/read"]),
+    ] {
+        let file = folder.file("fs.contract.json", &contract(names));
+        let flag = format!("--openapi={named}{file}@http://127.0.0.1:9");
+        let server = Server::start(&folder, &[&flag, "--builtin=none"]);
+        let found = server.get("/search?limit=200").json();
+        let found = found["operations"].as_array().unwrap().iter();
+        let found: BTreeSet<String> = found
+            .filter_map(|it| it["name"].as_str().map(str::to_owned))
+            .collect();
+        assert_eq!(found, set(expected), "{named}");
+    }
+    let config = "[[openapi]]\nfile = \"fs.contract.json\"\nnamespace = \"mine\"\nurl = \"http://127.0.0.1:9\"\n";
+    let config = format!("--config={}", folder.file("named.toml", config));
+    let server = Server::start(&folder, &[&config]);
+    assert!(server.get("/search?limit=200").body.contains("mine/read"));
+}

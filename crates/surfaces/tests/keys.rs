@@ -1,0 +1,273 @@
+//! An idempotency key in the header of a request is honoured for the one call in it, and refused where
+//! there are several: it is ignored nowhere. And an error of JSON-RPC has its code by name, whoever wrote it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+
+mod shared;
+
+use panpan_surfaces::limits::Limits;
+use serde_json::{Value, json};
+use shared::{Response, Server, Setting};
+
+const KEY: (&str, &str) = ("idempotency-key", "\"order-7\"");
+
+fn rpc(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// What serves a call of a tool: our short way for plain calls, the library for those that want word of their
+/// progress, and a task of its own for those whose client can be asked.
+#[derive(Clone, Copy)]
+enum By {
+    Us,
+    Library,
+    WhoAsks,
+}
+
+const EVERY_WAY: [By; 3] = [By::Us, By::Library, By::WhoAsks];
+
+/// A message of MCP in the version without sessions.
+async fn mcp(
+    server: &Server,
+    headers: &[(&str, &str)],
+    method: &str,
+    mut params: Value,
+    by: By,
+) -> Response {
+    let name = params["name"].as_str().unwrap_or("none").to_owned();
+    let mut meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "0"},
+        CAPABILITIES: {},
+    });
+    match by {
+        By::Us => {}
+        By::Library => meta["progressToken"] = json!("p"),
+        By::WhoAsks => meta[CAPABILITIES] = json!({"elicitation": {"form": {}}}),
+    }
+    if let Some(more) = params["_meta"].as_object() {
+        meta.as_object_mut().unwrap().extend(more.clone());
+    }
+    params["_meta"] = meta;
+    let own = [
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", method),
+        ("mcp-name", &name),
+    ];
+    let headers = [&own[..], headers].concat();
+    let body = rpc(method, &params).to_string();
+    server.post("/mcp", &headers, &body).await
+}
+
+/// The message in a response, which may be an event.
+fn message(response: &Response) -> Value {
+    let text = response.text();
+    let data = text
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("data: "));
+    serde_json::from_str(data.unwrap_or(&text)).unwrap_or_else(|_| panic!("{text}"))
+}
+
+#[tokio::test]
+async fn a_key_in_the_header_is_that_of_the_one_call_in_the_request() {
+    let server = Server::start().await;
+    let body = rpc("test/note", &json!({"a": 1})).to_string();
+    let first = server.post("/rpc", &[KEY], &body).await.json();
+    assert_eq!(first["result"]["input"], json!({"a": 1}), "{first}");
+    assert_eq!(server.post("/rpc", &[KEY], &body).await.json(), first);
+    assert_eq!(server.probe.seen().len(), 1);
+    for by in EVERY_WAY {
+        let params = json!({"name": "test__note", "arguments": {"a": 1}});
+        let answer = mcp(&server, &[KEY], "tools/call", params, by).await;
+        let answer = message(&answer);
+        let key = &answer["result"]["_meta"]["dev.panpan/idempotency"]["key"];
+        assert_eq!(*key, json!("order-7"), "{answer}");
+        // The same principal, operation and key: what JSON-RPC did is not done again.
+        assert_eq!(server.probe.seen().len(), 1, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_differs_from_the_one_in_the_body_is_refused() {
+    let server = Server::start().await;
+    let meta = json!({"dev.panpan/idempotency-key": "another"});
+    let body = rpc("test/note", &json!({"_meta": meta})).to_string();
+    let answer = server.post("/rpc", &[KEY], &body).await.json();
+    assert_eq!(answer["error"]["data"]["code"], "INVALID_INPUT", "{answer}");
+    for by in EVERY_WAY {
+        for params in [
+            json!({"name": "test__note", "arguments": {"idempotency_key": "another"}}),
+            json!({"name": "test__note", "arguments": {}, "_meta": meta}),
+        ] {
+            let answer = mcp(&server, &[KEY], "tools/call", params, by).await;
+            let answer = message(&answer);
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            assert!(answer.to_string().contains("INVALID_INPUT"), "{answer}");
+        }
+    }
+    assert!(server.probe.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_key_no_call_can_have_is_refused() {
+    let server = Server::start().await;
+    let unusable = ("idempotency-key", "a b");
+    let body = rpc("test/note", &json!({})).to_string();
+    let answer = server.post("/rpc", &[unusable], &body).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["error"]["data"]["code"], "INVALID_INPUT");
+    let params = json!({"name": "test__note", "arguments": {}});
+    let answer = mcp(&server, &[unusable], "tools/call", params, By::Us).await;
+    assert_eq!(answer.json()["error"]["data"]["code"], "INVALID_INPUT");
+    assert!(server.probe.seen().is_empty());
+}
+
+#[tokio::test]
+async fn several_calls_with_one_key_are_refused_and_none_is_executed() {
+    let server = Server::with(Setting {
+        http: panpan_surfaces::http::HttpSettings {
+            tools: panpan_surfaces::mcp::ToolForm::Search,
+            ..Default::default()
+        },
+        ..Setting::default()
+    })
+    .await;
+    let calls = json!([rpc("test/note", &json!({})), rpc("test/note", &json!({}))]);
+    for header in [
+        KEY,
+        ("panpan-timeout-ms", "100"),
+        ("panpan-retry-seed", "7"),
+    ] {
+        let answer = server
+            .post("/rpc", &[header], &calls.to_string())
+            .await
+            .json();
+        assert_eq!(
+            answer["error"]["data"]["code"], "INVALID_REQUEST",
+            "{answer}"
+        );
+        assert_eq!(answer["error"]["code"], -32600);
+        let items = json!([{"operation": "test/note"}, {"operation": "test/note"}]);
+        let answer = server.post("/batch", &[header], &items.to_string()).await;
+        assert_eq!((answer.status, &*answer.code()), (400, "INVALID_REQUEST"));
+        for by in EVERY_WAY {
+            let arguments = json!({"calls": items});
+            let params = json!({"name": "batch", "arguments": arguments});
+            let answer = mcp(&server, &[header], "tools/call", params, by).await;
+            let answer = message(&answer);
+            assert_eq!(answer["result"]["isError"], true, "{answer}");
+            assert!(answer.to_string().contains("INVALID_REQUEST"), "{answer}");
+        }
+        let answer = server.post("/mcp", &[header], &calls.to_string()).await;
+        assert!(answer.status >= 400, "{answer:?}");
+        let opening = [
+            ("connection", "upgrade"),
+            ("upgrade", "websocket"),
+            ("sec-websocket-version", "13"),
+            ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+            header,
+        ];
+        let answer = server.get("/ws", &opening).await;
+        assert_eq!((answer.status, &*answer.code()), (400, "INVALID_REQUEST"));
+    }
+    assert!(server.probe.seen().is_empty());
+    // Without the header both are made.
+    server.post("/rpc", &[], &calls.to_string()).await;
+    assert_eq!(server.probe.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn every_error_of_json_rpc_has_its_code_by_name() {
+    let server = Server::with(Setting {
+        limits: Limits {
+            body_bytes: 2000,
+            batch: 2,
+            ..Limits::default()
+        },
+        ..Setting::default()
+    })
+    .await;
+    let echo = rpc("test/echo", &json!({}));
+    let wrong = ("authorization", "Bearer wrong");
+    for (headers, body, code) in [
+        (&[][..], "{".to_owned(), "PARSE_ERROR"),
+        (&[], "3".to_owned(), "INVALID_REQUEST"),
+        (&[], "[]".to_owned(), "INVALID_REQUEST"),
+        (
+            &[],
+            json!([echo, echo, echo]).to_string(),
+            "INVALID_REQUEST",
+        ),
+        (
+            &[],
+            json!({"jsonrpc": "2.0", "id": 1}).to_string(),
+            "INVALID_REQUEST",
+        ),
+        (&[], rpc("no/such", &json!({})).to_string(), "NOT_FOUND"),
+        (&[], rpc("test/hidden", &json!({})).to_string(), "NOT_FOUND"),
+        (
+            &[],
+            rpc("test/echo", &json!([1])).to_string(),
+            "INVALID_INPUT",
+        ),
+        (
+            &[],
+            rpc("test/typed", &json!({"n": "x"})).to_string(),
+            "INVALID_INPUT",
+        ),
+        (&[], rpc("test/scoped", &json!({})).to_string(), "FORBIDDEN"),
+        (
+            &[],
+            rpc("test/endless", &json!({})).to_string(),
+            "INVALID_OPERATION_TYPE",
+        ),
+        (
+            &[],
+            rpc("test/fail", &json!({"code": "ERR_HTTP_404_NOT_FOUND"})).to_string(),
+            "ERR_HTTP_404_NOT_FOUND",
+        ),
+        (
+            &[],
+            rpc("test/fail", &json!({"code": "panic"})).to_string(),
+            "INTERNAL",
+        ),
+        (
+            &[],
+            format!("\"{}\"", "x".repeat(3000)),
+            "ERR_JSON_SIZE_EXCEEDED",
+        ),
+        (&[wrong], echo.to_string(), "FORBIDDEN"),
+    ] {
+        let answer = server.post("/rpc", headers, &body).await.json();
+        let told = &answer["error"]["data"]["code"];
+        assert_eq!(*told, json!(code), "{body}: {answer}");
+    }
+    let note = json!({"name": "test__note", "arguments": {}});
+    for (headers, method, params, code) in [
+        (
+            &[][..],
+            "tools/call",
+            json!({"name": "nope", "arguments": {}}),
+            "NOT_FOUND",
+        ),
+        (&[], "tools/call", json!({"name": 7}), "INVALID_INPUT"),
+        (&[], "no/such", json!({}), "NOT_FOUND"),
+        (&[], "resources/list", json!({}), "NOT_FOUND"),
+        (&[], "tools/list", json!({"cursor": "x"}), "INVALID_INPUT"),
+        (&[wrong], "tools/call", note, "FORBIDDEN"),
+    ] {
+        let answer = mcp(&server, headers, method, params.clone(), By::Us).await;
+        let answer = message(&answer);
+        let told = &answer["error"]["data"]["code"];
+        assert_eq!(*told, json!(code), "{method} {params}: {answer}");
+    }
+    for (body, code) in [("{", "PARSE_ERROR"), ("{\"id\": 1}", "INVALID_REQUEST")] {
+        let accept = ("accept", "application/json, text/event-stream");
+        let answer = server.post("/mcp", &[accept], body).await.json();
+        assert_eq!(answer["error"]["data"]["code"], json!(code), "{answer}");
+    }
+}
