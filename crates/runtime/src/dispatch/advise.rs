@@ -56,7 +56,9 @@ impl Dispatcher {
         call: &Call,
     ) -> Redacted {
         let Some(operation) = operation else {
-            return failure;
+            let mut recovery = failure.recovery().clone();
+            leave_out_general(&mut recovery, &failure.kind().default_recovery());
+            return failure.with_recovery(recovery);
         };
         // An earlier attempt may have had an effect that the last one did not have.
         let failure = match failure.repeat() {
@@ -112,10 +114,7 @@ fn is_callable(name: &str, call: &Call, registry: &Registry) -> bool {
 fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
     let usual = failure.kind().default_recovery();
     let mut recovery = failure.recovery().clone();
-    // What the code suggests in general names no operation that could be called.
-    if recovery.alternatives == usual.alternatives {
-        recovery.alternatives.clear();
-    }
+    leave_out_general(&mut recovery, &usual);
     let is_authored = recovery.required_actions != usual.required_actions;
     let mut authored = std::mem::take(&mut recovery.required_actions);
     // What another panpan advised was for its own caller, whose key is not that of ours.
@@ -138,6 +137,13 @@ fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
     actions.extend(authored.into_iter().flatten());
     recovery.required_actions = actions;
     recovery
+}
+
+/// What a code suggests in general names no operation that could be called.
+fn leave_out_general(recovery: &mut Recovery, usual: &Recovery) {
+    if recovery.alternatives == usual.alternatives {
+        recovery.alternatives.clear();
+    }
 }
 
 /// Whether a sentence is one of those below.
