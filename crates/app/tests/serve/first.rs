@@ -34,7 +34,7 @@ fn a_server_starts_without_any_configuration_and_says_where_everything_is() {
     let said = server.said().join("\n");
     let url = format!("http://{}", server.address);
     for part in [
-        format!(" serves 14 operations at {url}\n"),
+        format!(" serves 15 operations at {url}\n"),
         format!("{url}/mcp\n"),
         format!("{url}/call, /batch, /subscribe, /operations/NAME"),
         format!("{url}/rpc\n"),
