@@ -311,7 +311,7 @@ fn an_answer_has_room_for_what_is_not_declared() {
         "fs/read",
         "404",
         &[
-            ("NO_FILE", fitting.clone(), true, true),
+            ("NO_FILE", fitting, true, true),
             // Details that do not fit are delivered, and not called defined.
             ("NO_FILE", other.clone(), false, true),
             ("NO_FILE", other.clone(), true, false),

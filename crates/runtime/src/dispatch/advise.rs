@@ -56,13 +56,10 @@ impl Dispatcher {
         call: &Call,
     ) -> Redacted {
         let Some(operation) = operation else {
-            return failure;
+            let mut recovery = failure.recovery().clone();
+            leave_out_general(&mut recovery, &failure.kind().default_recovery());
+            return failure.with_recovery(recovery);
         };
-        // What another panpan said was chosen there, where more is known.
-        if failure.attempts().is_some() && operation.relays() && is_from_behind(&failure, operation)
-        {
-            return failure;
-        }
         // An earlier attempt may have had an effect that the last one did not have.
         let failure = match failure.repeat() {
             None if failure.effect() != Effect::None => {
@@ -75,15 +72,6 @@ impl Dispatcher {
         let recovery = recovery(&failure, situation(&failure, operation, call, &registry));
         failure.with_recovery(recovery)
     }
-}
-
-/// Whether another gateway wrote it: its source is behind the namespace of the operation.
-fn is_from_behind(failure: &Failure, operation: &Operation) -> bool {
-    let namespace = operation.name().namespace();
-    let behind = failure.source().and_then(|it| it.strip_prefix(namespace));
-    behind.is_some_and(|rest| {
-        rest.starts_with('/') && failure.source() != Some(operation.name().as_str())
-    })
 }
 
 fn situation<'a>(
@@ -126,12 +114,12 @@ fn is_callable(name: &str, call: &Call, registry: &Registry) -> bool {
 fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
     let usual = failure.kind().default_recovery();
     let mut recovery = failure.recovery().clone();
-    // What the code suggests in general names no operation that could be called.
-    if recovery.alternatives == usual.alternatives {
-        recovery.alternatives.clear();
-    }
+    leave_out_general(&mut recovery, &usual);
     let is_authored = recovery.required_actions != usual.required_actions;
-    let authored = is_authored.then(|| std::mem::take(&mut recovery.required_actions));
+    let mut authored = std::mem::take(&mut recovery.required_actions);
+    // What another panpan advised was for its own caller, whose key is not that of ours.
+    authored.retain(|action| is_authored && !is_advice(action));
+    let authored = Some(authored).filter(|it| !it.is_empty());
     let mut actions = Vec::new();
     if failure.may_repeat() {
         let delay_ms = recovery.retry_after_ms.or(usual.retry_after_ms);
@@ -149,6 +137,26 @@ fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
     actions.extend(authored.into_iter().flatten());
     recovery.required_actions = actions;
     recovery
+}
+
+/// What a code suggests in general names no operation that could be called.
+fn leave_out_general(recovery: &mut Recovery, usual: &Recovery) {
+    if recovery.alternatives == usual.alternatives {
+        recovery.alternatives.clear();
+    }
+}
+
+/// Whether a sentence is one of those below.
+fn is_advice(action: &str) -> bool {
+    const BEGINNINGS: [&str; 4] = [
+        "Repeat the ",
+        "Find out whether this call took effect",
+        "If it did not, ",
+        "Call again with a new idempotency_key",
+    ];
+    let repeats = action.starts_with("Wait ") && action.contains(" ms, then repeat the ");
+    let looks = action.starts_with("Call ") && action.contains("whether this call took effect");
+    repeats || looks || BEGINNINGS.iter().any(|it| action.starts_with(it))
 }
 
 /// How to repeat a call that may be repeated.
@@ -390,6 +398,27 @@ mod tests {
                             check(&failure, situation);
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// A panpan behind this one advised its caller, which is this panpan.
+    #[test]
+    fn advice_is_recognised_and_given_anew() {
+        for kind in kinds() {
+            for situation in situations() {
+                for repeat in repeats(situation) {
+                    let failure = Failure::new(kind.clone())
+                        .with_effect(Effect::Unknown)
+                        .with_repeat(repeat);
+                    let uncertain = !situation.is_harmless && !failure.may_repeat();
+                    if !uncertain && !failure.may_repeat() {
+                        continue;
+                    }
+                    let once = recovery(&failure, situation);
+                    let twice = recovery(&failure.with_recovery(once.clone()), situation);
+                    assert_eq!(twice.required_actions, once.required_actions);
                 }
             }
         }

@@ -81,18 +81,20 @@ pub(super) fn stamp(mut raised: Raised, call: &Call, ids: &dyn Ids, clock: &dyn 
 }
 
 /// Whether the caller may repeat the call. What a service or a handler says about repeating counts only
-/// where it forbids it, or where it is a panpan that knows the operation.
+/// where it forbids it. Another panpan knows the operation, and the key it was given is the caller's.
 pub(super) fn repeat(
     failure: &Failure,
     by_gateway: bool,
     operation: &Operation,
     call: &Call,
 ) -> Repeat {
-    let is_known_there = by_gateway || failure.attempts().is_some();
+    let is_relayed = failure.attempts().is_some();
     match failure.repeat() {
         Some(refused @ (Repeat::Refused | Repeat::Frozen)) => refused,
+        Some(known @ Repeat::OnlyWithoutEffect) if is_relayed => known,
         _ if may_be_repeated_by_caller(operation, call) => Repeat::Allowed,
-        Some(Repeat::Allowed) if is_known_there => Repeat::Allowed,
+        Some(Repeat::Allowed) if by_gateway => Repeat::Allowed,
+        Some(Repeat::Allowed) if is_relayed && call.stated_key().is_some() => Repeat::Allowed,
         _ => Repeat::OnlyWithoutEffect,
     }
 }

@@ -84,7 +84,7 @@ mod tests {
             ),
             (json!({"$ref": "https://example.com/schema"}), None),
             (json!({"$ref": "#"}), None),
-            (object.clone(), None),
+            (object, None),
         ] {
             let expected = expected.unwrap_or_else(|| schema.clone());
             let found = inlined(schema.as_object().unwrap());

@@ -138,7 +138,7 @@ pub(crate) fn what_could_not_be_asked_stands_in_the_failure() {
                 let said = json!({"message": "Who are you?", "unanswered": why.to_string()});
                 assert_eq!(failure.details().unwrap()["question"], said, "{way}");
                 assert!(failure.message().contains("Who are you?"), "{way}");
-                let action = &failure.recovery().required_actions[0];
+                let action = failure.recovery().required_actions.last().unwrap();
                 assert_eq!(
                     action.contains("elicitation"),
                     why != Unasked::Silence,
@@ -217,7 +217,7 @@ pub(crate) fn nobody_is_asked_a_question_of_another_call() {
         assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
         let why = told["unanswered"].as_str().unwrap();
         assert!(why.contains("nothing tells which"), "{told}");
-        let action = &failure.recovery().required_actions[0];
+        let action = failure.recovery().required_actions.last().unwrap();
         assert!(action.contains("no other call"), "{action}");
         thinks.notify_one();
         let said = calling.await.unwrap().unwrap();
@@ -252,7 +252,7 @@ pub(crate) fn one_that_was_given_up_may_still_ask_its_own_caller() {
             assert_eq!(person.asked.lock().unwrap().len(), usize::from(is_asked));
             if let Err(failure) = answered {
                 assert!(failure.message().contains("given up"), "{failure:?}");
-                let action = &failure.recovery().required_actions[0];
+                let action = failure.recovery().required_actions.last().unwrap();
                 assert!(action.contains("given up"), "{action}");
             }
         }

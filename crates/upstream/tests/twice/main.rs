@@ -10,8 +10,8 @@ mod front;
 mod panpan;
 mod refusals;
 
-use panpan_contract::Failure;
-use serde_json::{Value, json};
+use panpan_contract::{Effect, Failure};
+use serde_json::Value;
 
 /// Everything in which a failure differs from what it was inside, where who spoke and what was asked for
 /// have other names.
@@ -29,7 +29,8 @@ pub(crate) fn differences(inside: &Failure, outside: &Failure) -> Vec<String> {
         .collect()
 }
 
-/// The whole failure, names told as they are outside. A key is the one its own caller knows.
+/// The whole failure, with names as they are outside. Keys, and what is advised to do with them, are those
+/// of each one's own caller.
 fn seen(failure: &Failure) -> Value {
     let mut seen = serde_json::to_value(failure.clone().redacted()).unwrap();
     for name in ["source", "operation"] {
@@ -38,8 +39,16 @@ fn seen(failure: &Failure) -> Value {
             *text = outside;
         }
     }
-    if let Some(key) = seen.pointer_mut("/details/idempotency_key") {
-        *key = json!("the caller's");
+    let details = seen.get_mut("details").and_then(Value::as_object_mut);
+    if let Some(details) = details {
+        details.remove("idempotency_key");
+        if details.is_empty() {
+            seen.as_object_mut().unwrap().remove("details");
+        }
+    }
+    if failure.effect() != Effect::None || failure.retryable() {
+        let recovery = seen.get_mut("recovery").and_then(Value::as_object_mut);
+        recovery.map(|recovery| recovery.remove("required_actions"));
     }
     seen
 }
