@@ -52,7 +52,7 @@ WRONG_TYPE = view(
     message='input does not match the schema at /divisor: expected number, found "two"',
     retryable=False,
     next=["change_input"],
-    actions=["divisor must be number. Correct divisor, then call again"],
+    actions=["divisor must be a number. Correct divisor, then call again"],
     effect="none",
     violations=[DIVISOR_OF_WRONG_TYPE],
 )
@@ -61,7 +61,7 @@ MISSING_ARGUMENT = view(
     message="input does not match the schema at /dividend: required value is missing, and 1 more",
     retryable=False,
     next=["change_input"],
-    actions=["divisor must be number. Correct dividend, divisor, then call again"],
+    actions=["divisor must be a number. Correct dividend, divisor, then call again"],
     effect="none",
     violations=[
         {"pointer": "/dividend", "kind": "missing", "reason": "required value is missing"},

@@ -196,6 +196,7 @@ fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
          [mcp_servers.operations.\"demo*wait\"]\ntimeout_ms = 100\nretry = \"off\"\n\
          [mcp_servers.operations.missing]\ntimeout_ms = 1\n"
     );
+    // The inner one would read the outer one's file, and serve no demonstration beside a server.
     folder.file("panpan.toml", &config);
     folder.file("inner.toml", "");
     let server = Server::start(&folder, &[]).after_warnings();

@@ -51,7 +51,7 @@ fn alike(mut answer: Value) -> Value {
         && let Ok(mut failure) = serde_json::from_str::<Value>(text)
         && failure.get("error").is_some()
     {
-        failure["error"]["debug"] = json!(null);
+        failure["error"]["id"] = json!(null);
         *text = failure.to_string();
     }
     answer
