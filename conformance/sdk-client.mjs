@@ -4,13 +4,14 @@
 // Usage: node sdk-client.mjs URL
 //
 // Prints a line for each check. Exits 0 when every failure can be read as a whole, 1 when one cannot,
-// 2 when the server could not be driven at all.
+// 2 when the server could not be driven at all. What a model sees of a failure is in agent-views.mjs.
 // Set-up: scripts/setup-node
 
 import * as v2 from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
+import * as views from "./agent-views.mjs";
 import { run, same } from "./checks.mjs";
 
 const TIMEOUT_MS = 30_000;
@@ -23,14 +24,15 @@ const CLIENTS = [
   ["SDK 2", () => negotiating("auto"), v2.StreamableHTTPClientTransport, "2026-07-28"],
 ];
 
-// tool, arguments, code (undefined for success), whether the model is told that it may try again
+// tool, arguments, the text of the failure (undefined for success)
 const CALLS = [
   ["demo__divide", { dividend: 6, divisor: 4 }],
-  ["demo__divide", { dividend: 1, divisor: 0 }, "DIVISION_BY_ZERO", true],
-  ["demo__divide", { divisor: "two" }, "INVALID_INPUT", true],
-  ["demo__fail", { code: "ERR_HTTP_429_RATE_LIMITED" }, "ERR_HTTP_429_RATE_LIMITED", true],
-  ["demo__fail", { code: "INTERNAL_ERROR" }, "INTERNAL_ERROR", false],
-  ["demo__fail", { code: "ERR_TIMEOT" }, "INVALID_INPUT_ERROR", true],
+  ["demo__divide", { dividend: 1, divisor: 0 }, views.DIVISION_BY_ZERO],
+  ["demo__divide", { dividend: 1, divisor: "two" }, views.WRONG_TYPE],
+  ["demo__divide", { divisor: "two" }, views.MISSING_ARGUMENT],
+  ["demo__fail", { code: "ERR_HTTP_429_RATE_LIMITED" }, views.RATE_LIMITED],
+  ["demo__fail", { code: "INTERNAL_ERROR" }, views.INTERNAL],
+  ["demo__fail", { code: "ERR_TIMEOT" }, views.UNKNOWN_CODE],
 ];
 // Clients treat a failure of a tool with an output schema otherwise than of one without.
 const HAS_OUTPUT_SCHEMA = { demo__divide: true, demo__fail: false };
@@ -42,31 +44,23 @@ function negotiating(mode) {
   return new v2.Client(INFO, { versionNegotiation: { mode } });
 }
 
-/** What a client can tell of a call. */
+/** What a client can tell of a call: what a model sees, and whether all the rest is there. */
 function told(result) {
   if (!result.isError) return { isError: false };
-  let error;
-  try {
-    error = JSON.parse(result.content[0].text).error;
-  } catch (problem) {
-    return { isError: true, unreadable: problem.message };
-  }
-  const recovery = error?.recovery ?? {};
-  const ways = [recovery.retry_strategy, recovery.alternatives, recovery.required_actions];
+  const text = result.content[0]?.text ?? "";
   const whole = result._meta?.[META_KEY] ?? {};
   return {
     isError: true,
-    code: error?.code,
-    isRetryable: recovery.is_retryable,
-    hasWayForward: ways.some((way) => way && Object.keys(way).length > 0),
-    whole: { code: whole.code, hasId: "id" in whole, hasTime: "at" in whole },
+    blocks: result.content.map((block) => block.type),
+    text: views.withoutId(text),
+    whole: { code: whole.code, sameId: text.includes(`"id":"${whole.id}"`), hasTime: "at" in whole },
   };
 }
 
-function expectedOf(code, isRetryable) {
-  if (code === undefined) return { isError: false };
-  const whole = { code, hasId: true, hasTime: true };
-  return { isError: true, code, isRetryable, hasWayForward: true, whole };
+function expectedOf(view) {
+  if (view === undefined) return { isError: false };
+  const { code } = JSON.parse(view).error;
+  return { isError: true, blocks: ["text"], text: view, whole: { code, sameId: true, hasTime: true } };
 }
 
 async function call(client, name, given) {
@@ -88,14 +82,14 @@ async function checkTools(where, client) {
 }
 
 async function checkCalls(where, client) {
-  for (const [name, given, code, isRetryable] of CALLS) {
+  for (const [name, given, view] of CALLS) {
     let found;
     try {
       found = told(await call(client, name, given));
     } catch (error) {
       found = { refusedBySdk: error.message };
     }
-    same(where, `${name} ${JSON.stringify(given)}`, expectedOf(code, isRetryable), found);
+    same(where, `${name} ${JSON.stringify(given)}`, expectedOf(view), found);
   }
 }
 

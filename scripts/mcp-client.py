@@ -6,7 +6,8 @@ Usage: .venv/bin/python scripts/mcp-client.py [--show] PATH_TO_PANPAN
 
 A program is driven over stdio, a URL over Streamable HTTP, in both protocol versions. The URL is that
 of a server whose tokens are in WATCH_TOKEN (scope panpan:watch) and PLAIN_TOKEN (no scope).
-Prints a line for each check; with --show, also what a model would see of each call.
+Prints a line for each check; with --show, also what a model would see of each call. What it sees of a
+failure is compared as a whole with scripts/agent_views.py.
 Exits 0 when all is as expected, 1 when something is not, 2 when panpan could not be driven at all.
 Set-up: scripts/setup-python
 """
@@ -23,22 +24,26 @@ import httpx2
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+import agent_views
+from checks import Checks
+
 TIMEOUT_SECONDS = 30
 
 # how to connect, and the version that has to come of it
 VERSIONS = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 
-# tool, arguments, expected code (None for success), whether the bot dialect calls it retryable
+# tool, arguments, the text of the failure (None for success)
 CALLS = [
-    ("demo__echo", {"hello": "world"}, None, None),
-    ("demo__divide", {"dividend": 6, "divisor": 4}, None, None),
-    ("demo__divide", {"dividend": 1, "divisor": 0}, "DIVISION_BY_ZERO", True),
-    ("demo__divide", {"divisor": "two"}, "INVALID_INPUT", True),
-    ("demo__fail", {"code": "ERR_HTTP_429_RATE_LIMITED"}, "ERR_HTTP_429_RATE_LIMITED", True),
-    ("demo__fail", {"code": "INTERNAL_ERROR"}, "INTERNAL_ERROR", False),
-    ("demo__fail", {"code": "ERR_TIMEOT"}, "INVALID_INPUT_ERROR", True),
-    ("demo__flaky", {"failures": 2}, None, None),
-    ("demo__flaky", {"failures": 9}, "ERR_HTTP_503_UNAVAILABLE", True),
+    ("demo__echo", {"hello": "world"}, None),
+    ("demo__divide", {"dividend": 6, "divisor": 4}, None),
+    ("demo__divide", {"dividend": 1, "divisor": 0}, agent_views.DIVISION_BY_ZERO),
+    ("demo__divide", {"dividend": 1, "divisor": "two"}, agent_views.WRONG_TYPE),
+    ("demo__divide", {"divisor": "two"}, agent_views.MISSING_ARGUMENT),
+    ("demo__fail", {"code": "ERR_HTTP_429_RATE_LIMITED"}, agent_views.RATE_LIMITED),
+    ("demo__fail", {"code": "INTERNAL_ERROR"}, agent_views.INTERNAL),
+    ("demo__fail", {"code": "ERR_TIMEOT"}, agent_views.UNKNOWN_CODE),
+    ("demo__flaky", {"failures": 2}, None),
+    ("demo__flaky", {"failures": 9}, agent_views.STILL_UNAVAILABLE),
 ]
 # Clients treat a failure of a tool with an output schema otherwise than of one without.
 HAS_OUTPUT_SCHEMA = {"demo__divide": True, "demo__fail": False}
@@ -49,28 +54,6 @@ FORBIDDEN = -32004
 UNAUTHORIZED = 401
 META_KEY = "dev.panpan/failure"
 IDEMPOTENCY_META_KEY = "dev.panpan/idempotency"
-WAYS_FORWARD = ("retry_strategy", "alternatives", "required_actions")
-
-
-class Checks:
-    """What was checked, and how much of it is wrong."""
-
-    def __init__(self, show):
-        self.show = show
-        self.where = ""
-        self.wrong = 0
-
-    def same(self, what, expected, found):
-        if expected == found:
-            print(f"ok     {self.where}: {what}")
-            return
-        self.wrong += 1
-        print(f"WRONG  {self.where}: {what}\n  expected {expected}\n  found    {found}")
-
-    def called(self, tool, arguments, result, expected):
-        self.same(f"{tool} {json.dumps(arguments)}", expected, told(result))
-        if self.show:
-            print(f"  {text_of(result)}")
 
 
 class Complaints(logging.Handler):
@@ -90,34 +73,35 @@ def text_of(result):
 
 
 def told(result):
-    """What a client can tell of a call."""
+    """What a client can tell of a call: what a model sees, and whether all the rest is there."""
     if not result.is_error:
         return {"is_error": False}
-    try:
-        error = json.loads(text_of(result))["error"]
-        code, recovery = error["code"], error["recovery"]
-    except (ValueError, KeyError, TypeError) as problem:
-        return {"is_error": True, "unreadable": repr(problem)}
     whole = (result.meta or {}).get(META_KEY, {})
+    same_id = f'"id":"{whole.get("id")}"' in text_of(result)
     return {
         "is_error": True,
-        "code": code,
-        "is_retryable": recovery.get("is_retryable"),
-        "has_way_forward": any(recovery.get(way) for way in WAYS_FORWARD),
-        "whole": {"code": whole.get("code"), "has_id": "id" in whole, "has_time": "at" in whole},
+        "blocks": [block.type for block in result.content],
+        "text": agent_views.without_id(text_of(result)),
+        "whole": {"code": whole.get("code"), "same_id": same_id, "has_time": "at" in whole},
     }
 
 
-def expected_of(code, is_retryable):
-    if code is None:
+def expected_of(view):
+    if view is None:
         return {"is_error": False}
+    code = json.loads(view)["error"]["code"]
     return {
         "is_error": True,
-        "code": code,
-        "is_retryable": is_retryable,
-        "has_way_forward": True,
-        "whole": {"code": code, "has_id": True, "has_time": True},
+        "blocks": ["text"],
+        "text": view,
+        "whole": {"code": code, "same_id": True, "has_time": True},
     }
+
+
+def check_call(checks, tool, arguments, result, view):
+    checks.same(f"{tool} {json.dumps(arguments)}", expected_of(view), told(result))
+    if checks.show:
+        print(f"  {text_of(result)}")
 
 
 async def call(client, tool, arguments, **options):
@@ -134,9 +118,8 @@ async def check_client(checks, client, version):
         name: name in tools and tools[name].output_schema is not None for name in HAS_OUTPUT_SCHEMA
     }
     checks.same("the tools with an output schema", HAS_OUTPUT_SCHEMA, found)
-    for tool, arguments, code, is_retryable in CALLS:
-        result = await call(client, tool, arguments)
-        checks.called(tool, arguments, result, expected_of(code, is_retryable))
+    for tool, arguments, view in CALLS:
+        check_call(checks, tool, arguments, await call(client, tool, arguments), view)
     await check_unknown_tool(checks, client)
     await check_progress(checks, client)
 
@@ -177,7 +160,7 @@ async def check_orders(checks, connect, key):
         if checks.show:
             print(f"demo__order {json.dumps(arguments)}\n  {text_of(answers[-1])}")
     first, again, other = answers
-    checks.same("an order that goes well", expected_of(None, None), told(first))
+    checks.same("an order that goes well", expected_of(None), told(first))
     checks.same(
         "the same order under the same key", first.structured_content, again.structured_content
     )
@@ -186,18 +169,18 @@ async def check_orders(checks, connect, key):
         for answer in (first, again)
     ]
     checks.same("only the second says that it was there before", [False, True], replayed)
-    reused = expected_of("ERR_IDEMPOTENCY_KEY_REUSED", True)
+    reused = expected_of(agent_views.key_reused(key))
     checks.same("another order under the same key", reused, told(other))
 
 
-async def check_scope(checks, client, is_allowed):
-    """A tool that needs a scope is there for those who have it."""
+async def check_scope(checks, client, view):
+    """A tool that needs a scope is there for those who have it; the view is that of the refusal."""
+    is_allowed = view is None
     names = {tool.name for tool in (await client.list_tools()).tools}
     what = "listed" if is_allowed else "not listed"
     checks.same(f"{SCOPED_TOOL} is {what}", is_allowed, SCOPED_TOOL in names)
-    expected = expected_of(None, None) if is_allowed else expected_of("FORBIDDEN", True)
     arguments = {"limit": 1}
-    checks.called(SCOPED_TOOL, arguments, await call(client, SCOPED_TOOL, arguments), expected)
+    check_call(checks, SCOPED_TOOL, arguments, await call(client, SCOPED_TOOL, arguments), view)
 
 
 async def check_wrong_token(checks, url, mode):
@@ -264,14 +247,14 @@ async def drive_url(checks, url):
         async with over_http(url, mode) as client:
             await check_client(checks, client, version)
         await check_orders(checks, lambda: over_http(url, mode), f"order-{version}")
-        for who, token, is_allowed in [
-            ("nobody", None, False),
-            ("without the scope", os.environ["PLAIN_TOKEN"], False),
-            ("with the scope", os.environ["WATCH_TOKEN"], True),
+        for who, token, view in [
+            ("nobody", None, agent_views.forbidden(authenticated=False)),
+            ("without the scope", os.environ["PLAIN_TOKEN"], agent_views.forbidden(authenticated=True)),
+            ("with the scope", os.environ["WATCH_TOKEN"], None),
         ]:
             checks.where = f"{where}, {who}"
             async with over_http(url, mode, token) as client:
-                await check_scope(checks, client, is_allowed)
+                await check_scope(checks, client, view)
         checks.where = where
         await check_wrong_token(checks, url, mode)
 

@@ -4,8 +4,6 @@ Violations come as members of JSON documents or in sentences; values from what t
 
 import re
 
-from reading import members_of
-
 NAME = r"['\"`]?(?P<name>[A-Za-z_]\w*)['\"`]?"
 NUMBER = r"(?P<number>-?\d+(?:\.\d+)?)"
 PLACES = ("pointer", "loc", "instancePath", "path", "field", "param", "parameter", "property",
@@ -62,9 +60,17 @@ def texts_of(facts):
     """The strings of a document and what stands around it, or the text if it holds none."""
     if facts.document is None:
         return [facts.text]
-    strings = [value for _, value in members_of(facts.document) if isinstance(value, str)]
+    strings = strings_in(facts.document)
     before, after = facts.text.find("{"), facts.text.rfind("}")
     return [facts.text[: max(before, 0)], *strings, facts.text[after + 1 :]]
+
+
+def strings_in(document):
+    """Every string of a document, those in lists too."""
+    if isinstance(document, str):
+        return [document]
+    inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else []
+    return [text for value in inner for text in strings_in(value)]
 
 
 def in_documents(document, names):

@@ -192,13 +192,13 @@ fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
         "store = \"memory:\"\n[[mcp_servers]]\nnamespace = \"inner\"\n\
-         command = [\"{program}\", \"mcp\", \"--store\", \"memory:\"]\ndirectory = \"elsewhere\"\n\
+         command = [\"{program}\", \"mcp\", \"--config\", \"inner.toml\", \"--store\", \"memory:\"]\n\
          [mcp_servers.operations.\"demo*wait\"]\ntimeout_ms = 100\nretry = \"off\"\n\
          [mcp_servers.operations.missing]\ntimeout_ms = 1\n"
     );
-    // The inner one would read the file, and serve no demonstration beside a server.
-    fs::create_dir(folder.0.join("elsewhere")).unwrap();
+    // The inner one would read the outer one's file, and serve no demonstration beside a server.
     folder.file("panpan.toml", &config);
+    folder.file("inner.toml", "");
     let server = Server::start(&folder, &[]).after_warnings();
     server.hear("stop with Ctrl-C");
     let said = server.said().join("\n");

@@ -254,7 +254,7 @@ fn correction(failure: &Failure) -> Option<String> {
     }
     let rules = wrong.iter().filter_map(|(pointer, expected)| {
         let expected = expected.filter(|it| it.len() <= EXPECTED_BYTES_LIMIT)?;
-        Some(format!("{pointer} must be {expected}. "))
+        Some(format!("{pointer} must be {}. ", with_article(expected)))
     });
     let names: Vec<&str> = wrong.iter().map(|(pointer, _)| *pointer).collect();
     let rules: String = rules.collect();
@@ -262,6 +262,19 @@ fn correction(failure: &Failure) -> Option<String> {
         "{rules}Correct {}, then call again",
         names.join(", ")
     ))
+}
+
+/// The name of a type as a sentence needs it.
+fn with_article(expected: &str) -> &str {
+    match expected {
+        "array" => "an array",
+        "boolean" => "true or false",
+        "integer" => "an integer",
+        "number" => "a number",
+        "object" => "an object",
+        "string" => "a string",
+        other => other,
+    }
 }
 
 /// Whether what was asked for does not exist.
