@@ -83,7 +83,18 @@ fn every_link_between_guides_leads_somewhere() {
     for guide in std::fs::read_dir(&folder).unwrap() {
         let text = std::fs::read_to_string(guide.unwrap().path()).unwrap();
         for target in markdown::links(&text) {
-            assert!(folder.join(target).exists(), "{target}");
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = folder.join(file);
+            assert!(path.exists(), "{target}");
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(path).unwrap();
+                let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                let is_named = |line: &str| {
+                    let words = line.trim_start_matches('#').trim();
+                    words.to_lowercase().replace(' ', "-") == heading
+                };
+                assert!(headings.any(is_named), "{target}");
+            }
         }
     }
 }
