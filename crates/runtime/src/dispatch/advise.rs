@@ -148,8 +148,9 @@ fn leave_out_general(recovery: &mut Recovery, usual: &Recovery) {
 
 /// Whether a sentence is one of those below.
 fn is_advice(action: &str) -> bool {
-    const BEGINNINGS: [&str; 4] = [
-        "Repeat the ",
+    const BEGINNINGS: [&str; 5] = [
+        "Repeat the identical call",
+        "Repeat the call with the same idempotency_key",
         "Find out whether this call took effect",
         "If it did not, ",
         "Call again with a new idempotency_key",
