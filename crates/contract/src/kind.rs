@@ -12,7 +12,7 @@ use panpan_catalogue::{
 };
 
 use crate::code::Code;
-use crate::failure::Recovery;
+use crate::failure::{Alternative, Recovery};
 
 pub use panpan_catalogue::{DECLARED_JSONRPC_CODE, Facts};
 
@@ -189,6 +189,31 @@ impl Kind {
                 .collect(),
             ..Recovery::default()
         }
+    }
+
+    /// The delay of the default recovery.
+    pub fn default_retry_after_ms(&self) -> Option<u64> {
+        let delay_ms = self.like().recovery.retry_after_ms;
+        delay_ms.filter(|_| self.retryable || self.known.is_some())
+    }
+
+    /// Whether these are the actions of the default recovery.
+    pub fn has_default_actions(&self, actions: &[String]) -> bool {
+        match self.known {
+            Some(known) => actions == known.row().recovery.actions,
+            None => self.remedies.iter().map(advice).eq(actions),
+        }
+    }
+
+    /// Whether these are the alternatives of the default recovery.
+    pub fn has_default_alternatives(&self, alternatives: &[Alternative]) -> bool {
+        let usual = match self.known {
+            Some(known) => known.row().recovery.alternatives,
+            None => &[],
+        };
+        let is_plain = |it: &Alternative| it.example.is_none();
+        let described = alternatives.iter().map(|it| it.description.as_str());
+        described.eq(usual.iter().copied()) && alternatives.iter().all(is_plain)
     }
 
     /// The HTTP status when it is not the one the code or category implies.

@@ -65,6 +65,11 @@ impl Redacted {
         Self(self.0.with_repeat(repeat)).settled()
     }
 
+    /// Takes the way forward out, to be put back by [`with_recovery`](Self::with_recovery).
+    pub fn take_recovery(&mut self) -> Recovery {
+        std::mem::take(&mut self.0.0.recovery)
+    }
+
     /// Replaces the way forward by one without secrets: sentences of our own about an occurrence that
     /// was redacted before.
     pub fn with_recovery(self, recovery: Recovery) -> Self {

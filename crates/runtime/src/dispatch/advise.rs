@@ -6,7 +6,7 @@
 //! check a write, and an unkeyed call never to use its key again.
 
 use panpan_contract::failure::{Recovery, Repeat};
-use panpan_contract::{Effect, Failure, Redacted, Remedy};
+use panpan_contract::{Effect, Failure, Kind, Redacted, Remedy};
 
 use super::claim::{honours_key, is_harmless};
 use super::request::{Call, Origin};
@@ -56,20 +56,22 @@ impl Dispatcher {
         call: &Call,
     ) -> Redacted {
         let Some(operation) = operation else {
-            let mut recovery = failure.recovery().clone();
-            leave_out_general(&mut recovery, &failure.kind().default_recovery());
+            let mut failure = failure;
+            let mut recovery = failure.take_recovery();
+            leave_out_general(&mut recovery, failure.kind());
             return failure.with_recovery(recovery);
         };
         // An earlier attempt may have had an effect that the last one did not have.
-        let failure = match failure.repeat() {
+        let mut failure = match failure.repeat() {
             None if failure.effect() != Effect::None => {
                 let repeat = stamp::repeat(&failure, false, operation, call);
                 failure.with_repeat(repeat)
             }
             _ => failure,
         };
-        let registry = self.registry();
-        let recovery = recovery(&failure, situation(&failure, operation, call, &registry));
+        let before = failure.take_recovery();
+        let situation = self.look(|registry| situation(&failure, operation, call, registry));
+        let recovery = recovery(&failure, before, situation);
         failure.with_recovery(recovery)
     }
 }
@@ -111,18 +113,20 @@ fn is_callable(name: &str, call: &Call, registry: &Registry) -> bool {
     })
 }
 
-fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
-    let usual = failure.kind().default_recovery();
-    let mut recovery = failure.recovery().clone();
-    leave_out_general(&mut recovery, &usual);
-    let is_authored = recovery.required_actions != usual.required_actions;
-    let mut authored = std::mem::take(&mut recovery.required_actions);
+/// The way forward in a situation, from what was said about it before.
+fn recovery(failure: &Failure, mut recovery: Recovery, situation: Situation<'_>) -> Recovery {
+    let kind = failure.kind();
+    leave_out_general(&mut recovery, kind);
+    let mut said = std::mem::take(&mut recovery.required_actions);
     // What another panpan advised was for its own caller, whose key is not that of ours.
-    authored.retain(|action| is_authored && !is_advice(action));
-    let authored = Some(authored).filter(|it| !it.is_empty());
+    said.retain(|action| !is_advice(action));
+    let (usual, authored) = match said.is_empty() || kind.has_default_actions(&said) {
+        true => (said, None),
+        false => (Vec::new(), Some(said)),
+    };
     let mut actions = Vec::new();
     if failure.may_repeat() {
-        let delay_ms = recovery.retry_after_ms.or(usual.retry_after_ms);
+        let delay_ms = recovery.retry_after_ms.or(kind.default_retry_after_ms());
         recovery.retry_after_ms = delay_ms;
         if authored.is_none() {
             actions.push(repeat(failure, situation, delay_ms));
@@ -132,7 +136,7 @@ fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
     } else if failure.repeat() == Some(Repeat::Frozen) {
         actions.push(frozen(situation));
     } else if authored.is_none() {
-        actions.push(change(failure, situation, &usual));
+        actions.push(change(failure, situation, usual));
     }
     actions.extend(authored.into_iter().flatten());
     recovery.required_actions = actions;
@@ -140,8 +144,8 @@ fn recovery(failure: &Failure, situation: Situation<'_>) -> Recovery {
 }
 
 /// What a code suggests in general names no operation that could be called.
-fn leave_out_general(recovery: &mut Recovery, usual: &Recovery) {
-    if recovery.alternatives == usual.alternatives {
+fn leave_out_general(recovery: &mut Recovery, kind: &Kind) {
+    if kind.has_default_alternatives(&recovery.alternatives) {
         recovery.alternatives.clear();
     }
 }
@@ -220,7 +224,7 @@ fn frozen(situation: Situation<'_>) -> String {
 }
 
 /// What to change before another call.
-fn change(failure: &Failure, situation: Situation<'_>, usual: &Recovery) -> String {
+fn change(failure: &Failure, situation: Situation<'_>, usual: Vec<String>) -> String {
     let input_is_wrong = failure.remedies().contains(Remedy::ChangeInput);
     if failure.repeat() == Some(Repeat::Refused) && failure.retryable() {
         return "Do not repeat this call: the service says so; ask the person responsible for it"
@@ -237,7 +241,14 @@ fn change(failure: &Failure, situation: Situation<'_>, usual: &Recovery) -> Stri
     if let Some(correction) = correction(failure).filter(|_| input_is_wrong) {
         return correction;
     }
-    usual.required_actions.join("; ")
+    match usual.is_empty() {
+        true => failure
+            .kind()
+            .default_recovery()
+            .required_actions
+            .join("; "),
+        false => usual.join("; "),
+    }
 }
 
 /// Which members to correct, and what they must be, where a few are named.
@@ -287,7 +298,7 @@ fn is_missing(failure: &Failure) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::{Kind, catalogue};
+    use panpan_contract::catalogue;
 
     use super::*;
 
@@ -346,7 +357,7 @@ mod tests {
     }
 
     fn check(failure: &Failure, situation: Situation<'_>) {
-        let recovery = recovery(failure, situation);
+        let recovery = recovery(failure, failure.recovery().clone(), situation);
         let context = format!(
             "{} {:?} {situation:?}: {recovery:?}",
             failure.code(),
@@ -430,8 +441,9 @@ mod tests {
                     if !uncertain && !failure.may_repeat() {
                         continue;
                     }
-                    let once = recovery(&failure, situation);
-                    let twice = recovery(&failure.with_recovery(once.clone()), situation);
+                    let before = failure.recovery().clone();
+                    let once = recovery(&failure, before, situation);
+                    let twice = recovery(&failure, once.clone(), situation);
                     assert_eq!(twice.required_actions, once.required_actions);
                 }
             }
@@ -449,7 +461,9 @@ mod tests {
     }
 
     fn actions(failure: Failure, situation: Situation<'_>) -> Vec<String> {
-        recovery(&failure.redacted(), situation).required_actions
+        let failure = failure.redacted();
+        let before = failure.recovery().clone();
+        recovery(&failure, before, situation).required_actions
     }
 
     #[test]
