@@ -126,7 +126,7 @@ fn spec() -> OperationSpec {
     spec.timeout_ms = Some(TIMEOUT_MS_LIMITS.1 + PATIENCE_MS);
     spec.idempotency = Idempotency {
         key: KeyRule::Required,
-        // Whoever sends a key says that the service asked recognises it.
+        // A caller that sends a key states that the service recognises it.
         honours_key: true,
         by_input: Some(ByInput {
             pointer: "/method".to_owned(),
