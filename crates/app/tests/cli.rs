@@ -380,7 +380,7 @@ const PATHS: [&str; 14] = [
     "/subscribe",
     "/ws",
 ];
-/// Paths of somebody else, or pointers, that pages show as examples.
+/// Paths of other programs, and pointers, that pages show as examples.
 const FOREIGN_PATHS: [&str; 3] = ["/api", "/v2", "/items/0"];
 /// Operations that pages make up to show how a name is written.
 const INVENTED: [&str; 1] = ["files/read"];

@@ -203,7 +203,7 @@ fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> 
     draft.finish_with(data, carried.and(Field::Code, is_code))
 }
 
-/// Whether a name that somebody else states is a code we know. The protocol's own are believed only where
+/// Whether a name stated by another program is a code we know. The protocol's own are believed only where
 /// the number is one of the protocol's too.
 fn is_known(code: &str, number_is_known: bool) -> bool {
     lookup(code).is_some() && (number_is_known || !is_protocol_code(code))

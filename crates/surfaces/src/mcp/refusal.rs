@@ -17,7 +17,7 @@ pub(super) fn invalid_params(message: impl Into<String>) -> ErrorData {
     ErrorData::invalid_params(message.into(), data(codes::INVALID_INPUT))
 }
 
-/// There is no tool of this name, and these are near.
+/// The failure for an unknown tool, with the nearest names.
 pub(super) fn no_such_tool(name: &str, near: &[&str]) -> ErrorData {
     let data = json!({"code": codes::NOT_FOUND.code, "tool": name, "nearest": near});
     ErrorData::invalid_params(format!("there is no tool {name}"), Some(data))

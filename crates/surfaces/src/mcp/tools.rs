@@ -1,6 +1,6 @@
 //! The operations of a registry as tools, made once for each registry and kept until there is another.
 //!
-//! Every operation that is offered to models is in here, whoever may call it; what one caller sees of it is asked
+//! Every operation that is offered to models is in here, for every caller; what one caller sees of it is asked
 //! each time. No operation is held on to: a registry that was replaced ends with its calls.
 
 use std::collections::{HashMap, HashSet};
@@ -117,7 +117,7 @@ impl Catalogue {
         self.by_operation.get(name).map(|at| &self.entries[*at])
     }
 
-    /// The tool that stands for an operation.
+    /// The name of an operation's tool.
     pub(super) fn tool_of(&self, operation: &str) -> Option<&str> {
         let tool = self.by_operation(operation)?.tool.as_ref()?;
         Some(&tool.name)

@@ -157,7 +157,7 @@ const PARTS: &[(&str, &str)] = &[
         "CLAUSE",
         r"(?P<lead>^|[,:(\[–—-] ?|{EDGE}(?:and|so|thus|therefore) )",
     ),
-    // Where somebody is asked to do something, and not told what is done.
+    // A request to the reader, not a report of what happened.
     (
         "ASKED",
         r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|can|may|should|could|must|then|and|so|you|just|simply) )",

@@ -1,7 +1,7 @@
 //! What a text states beyond doubt: a delay, that nothing happened, what an input has to be.
 //!
 //! Prose is read by one table of forms (`forms`), each proven by samples and by innocents that look
-//! like it. What no form reads is left alone: a wrong delay or a wrong effect is worse than none.
+//! like it. Text that no form matches is ignored: a wrong delay or a wrong effect is worse than none.
 //! Works on any text, declared or received; which of the two wins is decided by the caller.
 
 mod amounts;
