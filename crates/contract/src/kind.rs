@@ -131,6 +131,12 @@ impl Kind {
         self.known.is_some()
     }
 
+    /// Whether all facts are those of the catalogue.
+    pub fn is_as_catalogued(&self) -> bool {
+        self.known
+            .is_some_and(|it| it.row().http == self.http_status)
+    }
+
     /// A few words that never change: the catalogue's, or the code read aloud.
     pub fn title(&self) -> Cow<'static, str> {
         match self.known {

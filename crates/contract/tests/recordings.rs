@@ -161,6 +161,7 @@ fn recording() -> BoxedStrategy<Recording> {
                 earlier,
                 steps,
                 items,
+                repeats: 0,
                 outcome,
             }
         })

@@ -40,14 +40,15 @@ impl Tally {
         calls: u64,
     ) {
         let mut tally = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = (code.cloned(), hour_of(at));
         // Looked up first: an entry would need a name of its own for every call.
-        if !tally.contains_key(operation) {
-            tally.insert(operation.to_owned(), OfOperation::new());
-        }
-        let Some(counts) = tally.get_mut(operation) else {
-            return;
+        let counted = match tally.get_mut(operation) {
+            Some(counts) => counts.entry(ended).or_default(),
+            None => {
+                let counts = tally.entry(operation.to_owned()).or_default();
+                counts.entry(ended).or_default()
+            }
         };
-        let counted = counts.entry((code.cloned(), hour_of(at))).or_default();
         counted.calls += calls;
         counted.retried += if way.retried { calls } else { 0 };
         counted.replayed += if way.replayed { calls } else { 0 };

@@ -61,6 +61,7 @@ fn record(attempts: &[Attempt], terms: Terms, budget_answers: bool) -> Recording
         earlier: Vec::new(),
         steps,
         items: None,
+        repeats: 0,
         outcome: RecordedOutcome::Failed(Failure::new(codes::ERR_TIMEOUT).redacted()),
     }
 }

@@ -68,6 +68,9 @@ pub struct Recording {
     /// How many items a stream gave; what they were is not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<u64>,
+    /// How many failures of the same operation, code and caller came right after it and were only counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeats: u64,
     /// How it ended.
     pub outcome: RecordedOutcome,
 }
@@ -127,6 +130,11 @@ impl fmt::Debug for Recording {
             .field("code", &self.code())
             .finish_non_exhaustive()
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What was read may have been written by anyone: it is redacted anew.

@@ -224,7 +224,7 @@ fn frozen(situation: Situation<'_>) -> String {
 }
 
 /// What to change before another call.
-fn change(failure: &Failure, situation: Situation<'_>, usual: Vec<String>) -> String {
+fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -> String {
     let input_is_wrong = failure.remedies().contains(Remedy::ChangeInput);
     if failure.repeat() == Some(Repeat::Refused) && failure.retryable() {
         return "Do not repeat this call: the service says so; ask the person responsible for it"
@@ -241,13 +241,12 @@ fn change(failure: &Failure, situation: Situation<'_>, usual: Vec<String>) -> St
     if let Some(correction) = correction(failure).filter(|_| input_is_wrong) {
         return correction;
     }
-    match usual.is_empty() {
-        true => failure
-            .kind()
-            .default_recovery()
-            .required_actions
-            .join("; "),
-        false => usual.join("; "),
+    if usual.is_empty() {
+        usual = failure.kind().default_recovery().required_actions;
+    }
+    match usual.len() {
+        1 => usual.remove(0),
+        _ => usual.join("; "),
     }
 }
 

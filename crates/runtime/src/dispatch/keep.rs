@@ -43,6 +43,9 @@ impl Dispatcher {
             without_effect: performed.is_without_effect(),
             recording: self.recording(&performed).map(Box::new),
         };
+        if let Some(recording) = &completion.recording {
+            self.watch_for_repeats(recording);
+        }
         let mut wait_ms = TRY_AGAIN_MS;
         loop {
             match self.write(completion.clone(), &performed, &mut reply).await {

@@ -28,6 +28,7 @@ mod raised;
 mod record;
 mod recover;
 mod redact;
+mod repeats;
 mod replayed;
 mod request;
 mod resolve;
@@ -61,6 +62,7 @@ use crate::world::World;
 use claim::{Claimed, Keys, look_for_key};
 use keyed::Running;
 use raised::Raised;
+use repeats::Repeats;
 use validate::{Expected, Validated};
 
 pub use answer::{Answer, TaskTurn};
@@ -93,6 +95,7 @@ struct House {
     world: World,
     settings: Settings,
     tally: Tally,
+    repeats: Repeats,
     running: Running,
     /// Keys whose outcome is known and waits for the store, with what was asked under them.
     unwritten: Mutex<BTreeMap<Scope, Fingerprint>>,
@@ -113,6 +116,7 @@ impl Dispatcher {
             world,
             settings: settings.corrected(),
             tally: Tally::default(),
+            repeats: Repeats::default(),
             running: Running::default(),
             unwritten: Mutex::default(),
         }))
@@ -249,6 +253,10 @@ impl Dispatcher {
         &self.0.tally
     }
 
+    fn repeats(&self) -> &Repeats {
+        &self.0.repeats
+    }
+
     fn admit(&self, mut request: CallRequest) -> Arc<Call> {
         let world = self.world();
         let named = self.0.registry.load().get(&request.operation).cloned();
@@ -275,7 +283,9 @@ impl Dispatcher {
         let operation = operation.unwrap_or(UNKNOWN_OPERATION);
         self.tally()
             .add(operation, Some(failure.code()), call.at, Way::default(), 1);
-        self.world().outcomes.note(refusal(&failure, call));
+        if !self.is_only_counted(operation, &failure, call) {
+            self.note(refusal(&failure, call));
+        }
         failure
     }
 
@@ -311,6 +321,7 @@ fn refusal(failure: &Redacted, call: &Call) -> Recording {
         earlier: Vec::new(),
         steps: Vec::new(),
         items: None,
+        repeats: 0,
         outcome: RecordedOutcome::Failed(failure.clone()),
     }
 }

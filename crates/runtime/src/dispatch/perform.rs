@@ -7,7 +7,7 @@ use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::operation::{OperationType, Outputs};
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
-use panpan_contract::{Effect, Failure, Redacted, codes};
+use panpan_contract::{Code, Effect, Failure, Redacted, codes};
 use serde_json::Value;
 
 use super::Dispatcher;
@@ -246,7 +246,9 @@ impl<'a> Course<'a> {
             }
             Err(raised) => {
                 let failure = self.finish(raised);
-                self.saw(verdict, Some(&failure), self.now());
+                if self.pass.is_some() {
+                    self.saw(verdict, Some(&failure), self.now());
+                }
                 if was_not_sent(&failure) {
                     self.made -= 1;
                 } else {
@@ -375,7 +377,7 @@ impl<'a> Course<'a> {
 
     /// An attempt that an open circuit kept from taking place costs nothing.
     fn budget_allows(&self, failed: &Attempt, now: Timestamp) -> bool {
-        let free = failed.code.as_str() == codes::ERR_CIRCUIT_OPEN.code;
+        let free = is_open_circuit(&failed.code);
         let behind = self.claimed.operation.behind().filter(|_| !free);
         behind.is_none_or(|behind| behind.take_retry(now))
     }
@@ -436,12 +438,16 @@ impl<'a> Course<'a> {
 }
 
 /// Whether a failure says that nothing was sent, because a circuit is open here or in the connection.
-fn was_not_sent(failure: &Redacted) -> bool {
-    is_refusal(&Attempt::of(failure))
+fn was_not_sent(failure: &Failure) -> bool {
+    is_open_circuit(failure.code()) && failure.attempts().is_none()
 }
 
 fn is_refusal(attempt: &Attempt) -> bool {
-    attempt.code.as_str() == codes::ERR_CIRCUIT_OPEN.code && !attempt.retried_inside
+    is_open_circuit(&attempt.code) && !attempt.retried_inside
+}
+
+fn is_open_circuit(code: &Code) -> bool {
+    code.as_str() == codes::ERR_CIRCUIT_OPEN.code
 }
 
 /// What an output does wrong about the schema that was declared for it, and where it does so first.

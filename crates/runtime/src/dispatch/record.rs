@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::redact::Redactor;
-use panpan_contract::{Redacted, digest, hex};
+use panpan_contract::{Failure, Redacted, digest, hex};
 use serde_json::Value;
 
 use super::Dispatcher;
@@ -25,7 +25,7 @@ impl Dispatcher {
     pub(super) fn record(&self, performed: Performed) -> Answer {
         let performed = self.concluded(performed);
         if let Some(recording) = self.recording(&performed) {
-            self.world().outcomes.note(recording);
+            self.note(recording);
         }
         self.count(&performed);
         answer(performed)
@@ -61,18 +61,40 @@ impl Dispatcher {
         self.tally().add(name, code, claimed.call.at, way, 1);
     }
 
+    /// Hands a recording to the store, and watches for failures like it.
+    pub(super) fn note(&self, recording: Recording) {
+        self.watch_for_repeats(&recording);
+        self.world().outcomes.note(recording);
+    }
+
+    pub(super) fn watch_for_repeats(&self, recording: &Recording) {
+        if let Some(before) = self.repeats().watch(recording) {
+            self.world().outcomes.note(before);
+        }
+    }
+
+    /// Whether a failure is only counted, because enough like it were recorded just now.
+    pub(super) fn is_only_counted(&self, operation: &str, failure: &Failure, call: &Call) -> bool {
+        let caller = call.caller.as_ref().map(|it| it.id.as_str());
+        let code = failure.code();
+        self.repeats().count(operation, code, caller, call.at)
+    }
+
     pub(super) fn recording(&self, performed: &Performed) -> Option<Recording> {
         let claimed = &performed.claimed;
         let looked_at = &claimed.operation.looked_at;
-        let wanted = performed.outcome.is_err()
-            || match self.settings().record {
-                Record::All => true,
-                Record::Failures => false,
-                Record::Sample { every } => {
-                    performed.steps.len() > 1
-                        || looked_at.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0)
-                }
-            };
+        let wanted = match (&performed.outcome, self.settings().record) {
+            (Err(failure), _) => {
+                let name = claimed.operation.name().as_str();
+                !self.is_only_counted(name, failure, &claimed.call)
+            }
+            (Ok(_), Record::All) => true,
+            (Ok(_), Record::Failures) => false,
+            (Ok(_), Record::Sample { every }) => {
+                performed.steps.len() > 1
+                    || looked_at.fetch_add(1, Ordering::Relaxed).checked_rem(every) == Some(0)
+            }
+        };
         wanted.then(|| Recording {
             id: claimed.call.id,
             at: claimed.call.at,
@@ -88,6 +110,7 @@ impl Dispatcher {
             earlier: performed.earlier.clone(),
             steps: performed.steps.clone(),
             items: None,
+            repeats: 0,
             outcome: recorded(&performed.outcome),
         })
     }

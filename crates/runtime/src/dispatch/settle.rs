@@ -55,9 +55,10 @@ fn meant(failure: &Failure, operation: &Operation) -> Option<Kind> {
         return None;
     }
     let declared = operation.declared(code).map(|it| it.kind.clone());
+    let kind = failure.kind();
     // This code is for answers of any status, and keeps theirs.
     let keeps_status = code.as_str() == codes::ERR_TRY_LATER.code;
-    let said = keeps_status.then(|| failure.kind().clone());
+    let said = (keeps_status || kind.is_as_catalogued()).then(|| kind.clone());
     declared.or(said).or_else(|| Kind::of(code.as_str()))
 }
 

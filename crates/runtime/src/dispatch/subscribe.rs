@@ -93,7 +93,7 @@ impl Subscription {
         let name = self.operation.name().as_str();
         let tally = self.dispatcher.tally();
         tally.add(name, recording.code(), self.call.at, Way::default(), 1);
-        self.dispatcher.world().outcomes.note(recording);
+        self.dispatcher.note(recording);
     }
 
     fn recording(&self, outcome: RecordedOutcome) -> Recording {
@@ -112,6 +112,7 @@ impl Subscription {
             earlier: Vec::new(),
             steps: Vec::new(),
             items: Some(self.count),
+            repeats: 0,
             outcome,
         }
     }

@@ -19,6 +19,8 @@ impl Dispatcher {
     pub async fn tend(&self) -> Result<Swept, StoreError> {
         self.collect_successes();
         let outcomes = &self.world().outcomes;
+        let repeated = self.repeats().empty();
+        repeated.into_iter().for_each(|it| outcomes.note(it));
         let counts = self.tally().empty();
         if !counts.is_empty() {
             outcomes.count(counts);

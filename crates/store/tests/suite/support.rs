@@ -216,6 +216,7 @@ pub(crate) fn recording(call: u128, at_ms: i64, code: Option<&'static Entry>) ->
         earlier: Vec::new(),
         steps: Vec::new(),
         items: None,
+        repeats: 0,
         outcome,
     }
 }

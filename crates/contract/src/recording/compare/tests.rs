@@ -54,6 +54,7 @@ fn recording() -> Recording {
             step(&failure(), Decision::Answer(Why::AttemptsSpent)),
         ],
         items: None,
+        repeats: 0,
         outcome: RecordedOutcome::Failed(failure().redacted()),
     }
 }

@@ -26,6 +26,7 @@ fn note() -> Recording {
         earlier: Vec::new(),
         steps: Vec::new(),
         items: None,
+        repeats: 0,
         outcome: RecordedOutcome::Succeeded {
             output_digest: String::new(),
         },
