@@ -57,7 +57,7 @@ export const MISSING_ARGUMENT = view({
   message: "input does not match the schema at /dividend: required value is missing, and 1 more",
   retryable: false,
   next: ["change_input"],
-  actions: ["divisor must be a number. Correct dividend, divisor, then call again"],
+  actions: ["divisor must be a number. Correct divisor, add dividend, then call again"],
   effect: "none",
   violations: [
     { pointer: "/dividend", kind: "missing", reason: "required value is missing" },

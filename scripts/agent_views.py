@@ -61,7 +61,7 @@ MISSING_ARGUMENT = view(
     message="input does not match the schema at /dividend: required value is missing, and 1 more",
     retryable=False,
     next=["change_input"],
-    actions=["divisor must be a number. Correct dividend, divisor, then call again"],
+    actions=["divisor must be a number. Correct divisor, add dividend, then call again"],
     effect="none",
     violations=[
         {"pointer": "/dividend", "kind": "missing", "reason": "required value is missing"},
@@ -123,11 +123,15 @@ def key_reused(key):
     """The view for other input under a key that was used."""
     return view(
         code="ERR_IDEMPOTENCY_KEY_REUSED",
-        message=f"the idempotency key {key} was used for a call with other input",
+        message=f"the idempotency key {key} was used for a call with other input, "
+        "which may have taken effect",
         retryable=False,
-        next=["change_input"],
+        next=["check_outcome", "change_input"],
         actions=[
-            "Call again with a new idempotency_key, or with the original input and this key"
+            f"Call again with the input first sent under {key} to learn what became of that call: "
+            "it may have done already what this one asks for",
+            "Only for other work, or if that call had no effect: send this input with a new "
+            "idempotency_key",
         ],
         effect="none",
         details={"idempotency_key": key},

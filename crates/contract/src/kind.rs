@@ -211,6 +211,11 @@ impl Kind {
         }
     }
 
+    /// Whether a sentence is what codes of no catalogue say in general.
+    pub fn is_general_action(action: &str) -> bool {
+        Remedy::ALL.iter().any(|remedy| advice(*remedy) == action)
+    }
+
     /// Whether these are the alternatives of the default recovery.
     pub fn has_default_alternatives(&self, alternatives: &[Alternative]) -> bool {
         let usual = match self.known {

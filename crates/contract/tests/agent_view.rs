@@ -221,6 +221,6 @@ proptest! {
         prop_assert_eq!(next.contains(&json!("wait")), failure.may_repeat());
         let has_delay = view["error"].get("retry_after_ms").is_some();
         prop_assert!(!has_delay || failure.may_repeat());
-        prop_assert!(!next.contains(&json!("check_outcome")) || failure.effect() == Effect::Unknown);
+        prop_assert_eq!(next.contains(&json!("check_outcome")), failure.must_be_checked());
     }
 }

@@ -12,6 +12,8 @@ use crate::template;
 /// How much shorter than in the table a delay may be that was told as a moment: some of it has passed
 /// when it is read.
 pub const MOMENT_SLACK_MS: u64 = 30_000;
+/// How far the delay of a code grows at most with calls that fail in a row.
+const GROWN_DELAY_MS_MAX: u64 = 30_000;
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../faults.json")).expect("the table is checked by its tests")
@@ -143,7 +145,12 @@ impl Row {
         };
         match (expected.retry_after_ms, found_ms) {
             (None, None) => true,
-            (None, found) => found == default_delay_ms(&expected.code),
+            // Nobody says how long, or that there is no wait at all: the code's own delay, which grows with
+            // every call that fails in a row.
+            (None | Some(0), found) => {
+                let usual_ms = default_delay_ms(&expected.code);
+                found >= usual_ms && found <= usual_ms.max(Some(GROWN_DELAY_MS_MAX))
+            }
             (Some(_), None) => false,
             (Some(told_ms), Some(found_ms)) if self.names_a_moment() => {
                 found_ms <= told_ms && found_ms.saturating_add(MOMENT_SLACK_MS) > told_ms

@@ -100,7 +100,7 @@ async fn schema(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
         Some(operation) => serde_json::to_value(operation.spec()).map_err(|error| untyped(&error)),
         None => {
             let names = callable.iter().map(|it| it.name().as_str());
-            Err(absent(name, names, "ask for"))
+            Err(absent(name, names, "Ask for"))
         }
     }
 }

@@ -14,14 +14,14 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::failure::{
-    Draft, Failure, NextMove, Redacted, Text, Violation, ViolationKind, violation,
+    Draft, Failure, NextMove, Redacted, Text, Violation, ViolationKind, invites_repeat, violation,
 };
 use crate::read::Members;
 
 /// The largest agent view, in bytes.
 pub const AGENT_VIEW_BYTES_LIMIT: usize = 4096;
-/// How many characters are shown of a message, a meaning and an action.
-const SENTENCE_CHARACTERS_LIMIT: usize = 400;
+/// How many characters are shown of a message, a meaning and an action; fewer where even that is too long.
+const SENTENCE_CHARACTERS: [usize; 4] = [400, 200, 100, 50];
 /// How many actions are shown.
 const ACTIONS_LIMIT: usize = 4;
 /// How many violations are shown; the message says how many there are.
@@ -33,20 +33,28 @@ const DETAILS_BYTES_LIMIT: usize = 320;
 
 /// Writes the view of a failure. `rename` gives the name an operation has where the agent calls it.
 pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -> String {
-    let parts = [Part::Details, Part::Meaning, Part::Violations];
-    let mut left_out = Vec::new();
-    loop {
+    let written = |left_out: &[Part], sentence: usize| {
         let view = View {
             failure,
             rename,
-            left_out: &left_out,
+            left_out,
+            sentence,
         };
-        let text = serde_json::to_string(&Wrapped(&view)).expect("a failure is made of JSON");
-        match parts.get(left_out.len()) {
-            Some(part) if text.len() > AGENT_VIEW_BYTES_LIMIT => left_out.push(*part),
-            _ => return text,
+        serde_json::to_string(&Wrapped(&view)).expect("a failure is made of JSON")
+    };
+    let longest = SENTENCE_CHARACTERS[0];
+    let mut text = written(&[], longest);
+    let fewer_parts = (1..=Part::ALL.len()).map(|count| (&Part::ALL[..count], longest));
+    let shorter = SENTENCE_CHARACTERS[1..]
+        .iter()
+        .map(|it| (&Part::ALL[..], *it));
+    for (left_out, sentence) in fewer_parts.chain(shorter) {
+        if text.len() <= AGENT_VIEW_BYTES_LIMIT {
+            break;
         }
+        text = written(left_out, sentence);
     }
+    text
 }
 
 /// The view as a JSON value, for an answer that holds several.
@@ -94,6 +102,10 @@ enum Part {
     Violations,
 }
 
+impl Part {
+    const ALL: [Part; 3] = [Part::Details, Part::Meaning, Part::Violations];
+}
+
 struct Wrapped<'a>(&'a View<'a>);
 
 impl Serialize for Wrapped<'_> {
@@ -108,6 +120,8 @@ struct View<'a> {
     failure: &'a Failure,
     rename: &'a dyn Fn(&str) -> Option<String>,
     left_out: &'a [Part],
+    /// How many characters are shown of a sentence.
+    sentence: usize,
 }
 
 impl Serialize for View<'_> {
@@ -116,7 +130,7 @@ impl Serialize for View<'_> {
         let shows = |part| !self.left_out.contains(&part);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("code", failure.code().as_str())?;
-        map.serialize_entry("message", &short(failure.message()))?;
+        map.serialize_entry("message", &cut(failure.message(), self.sentence))?;
         map.serialize_entry("retryable", &failure.may_repeat())?;
         if let Some(delay_ms) = failure.recovery().retry_after_ms {
             map.serialize_entry("retry_after_ms", &delay_ms)?;
@@ -134,7 +148,7 @@ impl Serialize for View<'_> {
             map.serialize_entry("violations", &first.collect::<Vec<_>>())?;
         }
         if let Some(meaning) = failure.meaning().filter(|_| shows(Part::Meaning)) {
-            map.serialize_entry("meaning", &short(meaning))?;
+            map.serialize_entry("meaning", &cut(meaning, self.sentence))?;
         }
         let details = failure.details().filter(|_| shows(Part::Details));
         let details = details.map(|details| self.details(details));
@@ -158,7 +172,7 @@ impl View<'_> {
         let others = recovery.alternatives.iter().map(|it| &it.description);
         let all = recovery.required_actions.iter().chain(others);
         all.take(ACTIONS_LIMIT)
-            .map(|action| self.renamed(&short(action)))
+            .map(|action| self.renamed(&cut(action, self.sentence)))
             .collect()
     }
 
@@ -203,7 +217,8 @@ impl View<'_> {
                 let message = self.failure.message();
                 let is_part = text.contains(' ') && message.contains(text.as_str());
                 let repeats = text.is_empty() || text == message || is_part;
-                (!repeats).then(|| value.clone())
+                let misleads = invites_repeat(text) && !self.failure.may_repeat();
+                (!repeats && !misleads).then(|| value.clone())
             }
             Value::Object(members) => {
                 let left = members.iter().filter_map(|(name, value)| {
@@ -224,10 +239,10 @@ impl View<'_> {
     }
 }
 
-/// Whether a member speaks of repeating, of waiting, of the status or of the failure as a whole: an agent
-/// must find one answer to each of these, and finds it in the view itself.
+/// Whether a member speaks of repeating, of waiting, of what to do, of the status or of the failure as a
+/// whole: an agent must find one answer to each of these, and finds it in the view itself.
 fn is_said_elsewhere(name: &str) -> bool {
-    const WHOLE: [&str; 10] = [
+    const WHOLE: [&str; 18] = [
         "success",
         "ok",
         "status",
@@ -238,6 +253,14 @@ fn is_said_elsewhere(name: &str) -> bool {
         "errors",
         "effect",
         "upstream_body",
+        "recovery",
+        "remedy",
+        "remedies",
+        "next",
+        "actions",
+        "required_actions",
+        "alternatives",
+        "parameter_adjustments",
     ];
     let name = name.to_ascii_lowercase();
     let speaks_of_repeating = ["retr", "wait", "transient", "try_again", "backoff"];
@@ -285,10 +308,6 @@ impl Serialize for Words<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|next| next.word()))
     }
-}
-
-fn short(text: &str) -> Cow<'_, str> {
-    cut(text, SENTENCE_CHARACTERS_LIMIT)
 }
 
 /// The beginning of a text, with a sign that there is more.

@@ -34,7 +34,7 @@ pub use parts::{
     ViolationKind,
 };
 pub use redacted::{Marked, Redacted};
-pub use repeat::{NextMove, Repeat};
+pub use repeat::{NextMove, Repeat, invites_repeat};
 use shared::Shared;
 
 /// A typed failure of a tool.

@@ -3,7 +3,7 @@
 //! `retryable` of a code says that the condition may pass. Whether this call may be repeated also
 //! depends on what it left behind and on the operation, and that is decided here, once for every wire.
 
-use panpan_catalogue::{Category, Effect, Remedy};
+use panpan_catalogue::{Category, Effect, Remedy, codes};
 
 use super::{Failure, Parts};
 
@@ -115,26 +115,53 @@ impl Failure {
         self.may_repeat() || self.category() == Category::Validation
     }
 
+    /// Whether a caller has to find out what happened before it does anything else: this call may have
+    /// taken effect, or another one under its key.
+    pub fn must_be_checked(&self) -> bool {
+        let may_have_happened = self.effect() == Effect::Unknown
+            || self.code().as_str() == codes::ERR_IDEMPOTENCY_KEY_REUSED.code;
+        may_have_happened && !self.may_repeat()
+    }
+
     /// What a caller can do, in the order it should be tried; at least one move.
     pub fn next_moves(&self) -> Vec<NextMove> {
         let mut moves = Vec::new();
         if self.may_repeat() {
             moves.push(NextMove::Wait);
-        } else if self.effect() == Effect::Unknown && self.repeat() != Some(Repeat::Allowed) {
+        } else if self.must_be_checked() {
             moves.push(NextMove::CheckOutcome);
         }
+        // What has been done needs no other input, and no second call of any kind.
+        let is_done = self.effect() == Effect::Applied && !self.may_repeat();
         let has_alternative = !self.recovery().alternatives.is_empty();
         let others = self.remedies().iter().map(NextMove::of);
         moves.extend(others.filter(|next| match next {
             NextMove::Wait => false,
             NextMove::UseAlternative => has_alternative,
-            _ => true,
+            NextMove::AskHuman => true,
+            _ => !is_done,
         }));
         if moves.is_empty() {
             moves.push(NextMove::AskHuman);
         }
         moves
     }
+}
+
+/// Whether a sentence tells its reader to make the call again as it is. Where that is not allowed, no such
+/// sentence of another author is passed on.
+pub fn invites_repeat(sentence: &str) -> bool {
+    const BEGINNINGS: [&str; 6] = [
+        "retry",
+        "try again",
+        "try the request again",
+        "repeat",
+        "resend",
+        "wait",
+    ];
+    let sentence = sentence.trim_start().to_ascii_lowercase();
+    let sentence = sentence.strip_prefix("please ").unwrap_or(&sentence);
+    BEGINNINGS.iter().any(|it| sentence.starts_with(it))
 }
 
 impl Parts {

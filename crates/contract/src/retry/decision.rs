@@ -24,6 +24,9 @@ pub struct Attempt {
     /// Whether side effects may have happened.
     #[serde(with = "crate::word")]
     pub effect: Effect,
+    /// How long it took; another one is expected to take as long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub took_ms: u64,
     /// How long the other side asked to be left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint_ms: Option<u64>,
@@ -46,12 +49,17 @@ impl Attempt {
             category: failure.category(),
             retryable: failure.retryable(),
             effect: failure.effect(),
+            took_ms: 0,
             hint_ms: failure.stated_retry_after_ms(),
             retried_inside: failure.attempts().is_some(),
             refused_retry: failure.repeat() == Some(Repeat::Refused),
             refused_by_circuit: false,
         }
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What was agreed for this call.

@@ -164,7 +164,11 @@ fn a_delay_fits_when_it_is_the_one_that_was_told() {
         ("rate-limited-date-as-in-mail", Some(120_001), false),
         ("rate-limited-no-hint", None, true),
         ("rate-limited-no-hint", Some(1_000), true),
-        ("rate-limited-no-hint", Some(1_001), false),
+        ("rate-limited-no-hint", Some(999), false),
+        ("rate-limited-no-hint", Some(2_000), true),
+        ("rate-limited-no-hint", Some(30_001), false),
+        ("rate-limited-zero", Some(1_000), true),
+        ("rate-limited-zero", Some(0), false),
         ("no-content", None, false),
     ] {
         assert_eq!(fits(slug, found_ms), expected, "{slug} {found_ms:?}");

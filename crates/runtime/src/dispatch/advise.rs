@@ -5,10 +5,12 @@
 //! failure wrote is kept. Every sentence written here can be followed as it is: a read is never sent to
 //! check a write, and an unkeyed call never to use its key again.
 
-use panpan_contract::failure::{Recovery, Repeat};
-use panpan_contract::{Effect, Failure, Kind, Redacted, Remedy};
+use panpan_contract::failure::{Recovery, Repeat, invites_repeat};
+use panpan_contract::operation::{OperationName, OperationType};
+use panpan_contract::{Effect, Failure, Kind, Redacted, Remedy, codes};
 
 use super::claim::{honours_key, is_harmless};
+use super::correction::correction;
 use super::request::{Call, Origin};
 use super::stamp::{self, KEY_DETAIL};
 use super::{Dispatcher, resolve};
@@ -18,19 +20,28 @@ use crate::registry::{Operation, Registry};
 /// The operation an operator frees a key with.
 const REOPEN: &str = "calls/reopen";
 
-/// How many members an action names that have to be corrected.
-const CORRECTIONS_LIMIT: usize = 5;
-/// The longest rule for a member that an action repeats, in bytes.
-const EXPECTED_BYTES_LIMIT: usize = 120;
+/// How long to wait at least after a service failed, and at most however often it fails in a row.
+const WAIT_MS_MIN: u64 = 500;
+const WAIT_MS_MAX: u64 = 30_000;
+/// From how many failed calls in a row on repeating is not the only advice.
+const ROW_OF_FAILURES: u32 = 3;
 
 /// What is known about a call beyond its failure.
 #[derive(Clone, Copy, Debug)]
 struct Situation<'a> {
     key: Key<'a>,
+    /// Whether the key keeps the failure, so that repeating the call returns it again.
+    is_kept: bool,
+    /// Whether the call only reads.
+    is_read: bool,
     /// Whether repeating the call is harmless whatever it left behind.
     is_harmless: bool,
     /// Whether the service recognises the key of the call.
     honours_key: bool,
+    /// How many calls of the operation have failed in a row, this one included.
+    failed_in_a_row: u32,
+    /// Whether the failure itself says how long to wait.
+    has_stated_delay: bool,
     /// The operation that shows whether a change took effect.
     shows_effect: Option<&'a str>,
     /// The operation that lists what can be asked for.
@@ -47,6 +58,13 @@ enum Key<'a> {
     Stated(&'a str),
 }
 
+/// Whether the key of a call keeps its failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeping {
+    Kept,
+    NotKept,
+}
+
 impl Dispatcher {
     /// A failure with the way forward for its caller.
     pub(super) fn advised(
@@ -54,6 +72,7 @@ impl Dispatcher {
         failure: Redacted,
         operation: Option<&Operation>,
         call: &Call,
+        keeping: Keeping,
     ) -> Redacted {
         let Some(operation) = operation else {
             let mut failure = failure;
@@ -69,8 +88,16 @@ impl Dispatcher {
             }
             _ => failure,
         };
+        let has_stated_delay = failure.stated_retry_after_ms().is_some_and(|it| it > 0);
         let before = failure.take_recovery();
-        let situation = self.look(|registry| situation(&failure, operation, call, registry));
+        let now = self.world().clock.now();
+        let row = operation.behind().map(|it| it.failed_in_a_row(now));
+        let situation = Situation {
+            is_kept: keeping == Keeping::Kept,
+            has_stated_delay,
+            failed_in_a_row: row.unwrap_or_default(),
+            ..self.look(|registry| situation(&failure, operation, call, registry))
+        };
         let recovery = recovery(&failure, before, situation);
         failure.with_recovery(recovery)
     }
@@ -87,18 +114,19 @@ fn situation<'a>(
         .and_then(|it| it.get(KEY_DETAIL)?.as_str());
     let callable = |name: &&str| is_callable(name, call, registry);
     let related = operation.related();
-    let name = |it: &'a Option<_>| {
-        it.as_ref()
-            .map(panpan_contract::operation::OperationName::as_str)
-    };
+    let name = |it: &'a Option<_>| it.as_ref().map(OperationName::as_str);
     Situation {
         key: match (call.stated_key(), named) {
             (Some(key), _) => Key::Stated(key.as_str()),
             (None, Some(key)) => Key::Made(key),
             (None, None) => Key::None,
         },
+        is_kept: false,
+        is_read: operation.spec().op_type == OperationType::Query,
         is_harmless: is_harmless(operation, &call.input),
         honours_key: honours_key(operation),
+        failed_in_a_row: 0,
+        has_stated_delay: false,
         shows_effect: name(&related.shows_effect).filter(callable),
         lists: name(&related.lists).filter(callable),
     }
@@ -120,26 +148,40 @@ fn recovery(failure: &Failure, mut recovery: Recovery, situation: Situation<'_>)
     let mut said = std::mem::take(&mut recovery.required_actions);
     // What another panpan advised was for its own caller, whose key is not that of ours.
     said.retain(|action| !is_advice(action));
-    let (usual, authored) = match said.is_empty() || kind.has_default_actions(&said) {
-        true => (said, None),
-        false => (Vec::new(), Some(said)),
+    let is_usual = said.is_empty() || kind.has_default_actions(&said);
+    let (usual, mut authored) = match is_usual {
+        true => (said, Vec::new()),
+        false => (Vec::new(), said),
     };
-    let mut actions = Vec::new();
-    if failure.may_repeat() {
-        let delay_ms = recovery.retry_after_ms.or(kind.default_retry_after_ms());
-        recovery.retry_after_ms = delay_ms;
-        if authored.is_none() {
-            actions.push(repeat(failure, situation, delay_ms));
-        }
-    } else if failure.effect() == Effect::Unknown && !situation.is_harmless {
-        actions.extend(check(failure, situation));
-    } else if failure.repeat() == Some(Repeat::Frozen) {
-        actions.push(frozen(situation));
-    } else if authored.is_none() {
-        actions.push(change(failure, situation, usual));
+    if !failure.may_repeat() {
+        authored.retain(|action| !misleads(action));
+        recovery
+            .alternatives
+            .retain(|other| !misleads(&other.description));
     }
-    actions.extend(authored.into_iter().flatten());
-    recovery.required_actions = actions;
+    // What was found out about the occurrence, and what has to be known after doing as its author says.
+    let (mut first, mut last) = (Vec::new(), None);
+    if failure.may_repeat() {
+        let delay_ms = delay_ms(recovery.retry_after_ms, kind, situation);
+        recovery.retry_after_ms = delay_ms;
+        if authored.is_empty() {
+            first.push(repeat(failure, situation, delay_ms));
+        }
+    } else if failure.effect() == Effect::Applied {
+        first.push(done(situation));
+    } else if failure.must_be_checked() {
+        first.extend(check(failure, situation, usual));
+    } else if failure.repeat() == Some(Repeat::Frozen) {
+        first.push(frozen(situation));
+    } else {
+        if authored.is_empty() {
+            first.push(change(failure, situation, usual));
+        }
+        last = another_key(failure, situation);
+    }
+    first.append(&mut authored);
+    first.extend(last);
+    recovery.required_actions = first;
     recovery
 }
 
@@ -150,18 +192,42 @@ fn leave_out_general(recovery: &mut Recovery, kind: &Kind) {
     }
 }
 
+/// Whether a sentence would have a call repeated, or says nothing about the occurrence.
+fn misleads(action: &str) -> bool {
+    invites_repeat(action) || Kind::is_general_action(action)
+}
+
 /// Whether a sentence is one of those below.
 fn is_advice(action: &str) -> bool {
-    const BEGINNINGS: [&str; 5] = [
+    const BEGINNINGS: [&str; 10] = [
         "Repeat the identical call",
         "Repeat the call with the same idempotency_key",
+        "Repeat the call with idempotency_key gateway-",
         "Find out whether this call took effect",
-        "If it did not, ",
+        "This call took effect",
+        "If it did not",
         "Call again with a new idempotency_key",
+        "Call again with the input first sent under ",
+        "Once that is put right, call again with a new idempotency_key",
+        "Only for other work",
     ];
     let repeats = action.starts_with("Wait ") && action.contains(" ms, then repeat the ");
     let looks = action.starts_with("Call ") && action.contains("whether this call took effect");
     repeats || looks || BEGINNINGS.iter().any(|it| action.starts_with(it))
+}
+
+/// How long to wait before a call is repeated: as the failure says, or longer each time the operation
+/// fails in a row.
+fn delay_ms(said_ms: Option<u64>, kind: &Kind, situation: Situation<'_>) -> Option<u64> {
+    if situation.has_stated_delay {
+        return said_ms;
+    }
+    let usual_ms = kind.default_retry_after_ms().or(said_ms)?;
+    let Some(doublings) = situation.failed_in_a_row.checked_sub(1) else {
+        return Some(usual_ms);
+    };
+    let grown_ms = usual_ms.max(WAIT_MS_MIN) << doublings.min(16);
+    Some(grown_ms.min(WAIT_MS_MAX).max(usual_ms))
 }
 
 /// How to repeat a call that may be repeated.
@@ -170,19 +236,48 @@ fn repeat(failure: &Failure, situation: Situation<'_>, delay_ms: Option<u64>) ->
         Some(delay_ms) if delay_ms > 0 => format!("Wait {delay_ms} ms, then repeat"),
         _ => "Repeat".to_owned(),
     };
-    match situation.key {
+    let call = match situation.key {
         Key::Stated(_) if !situation.is_harmless && failure.effect() != Effect::None => {
-            format!("{wait} the call with the same idempotency_key, so that nothing is done twice")
+            "the call with the same idempotency_key, so that nothing is done twice"
         }
-        Key::Stated(_) if !situation.is_harmless => {
-            format!("{wait} the call with the same idempotency_key")
-        }
-        _ => format!("{wait} the identical call"),
+        Key::Stated(_) if !situation.is_harmless => "the call with the same idempotency_key",
+        _ => "the identical call",
+    };
+    match situation.failed_in_a_row {
+        0..ROW_OF_FAILURES => format!("{wait} {call}"),
+        row => format!(
+            "{wait} {call}; it has failed {row} times in a row, so ask a person if it goes on"
+        ),
+    }
+}
+
+/// What to do about a change that took effect although the call failed.
+fn done(situation: Situation<'_>) -> String {
+    match situation.shows_effect {
+        Some(operation) => format!(
+            "This call took effect: do not repeat it. Call {operation} to see what it left, and ask a \
+             person how to finish it"
+        ),
+        None => "This call took effect: do not repeat it. Ask a person how to finish it".to_owned(),
     }
 }
 
 /// What to do about a change that may have taken effect.
-fn check(failure: &Failure, situation: Situation<'_>) -> Vec<String> {
+fn check(failure: &Failure, situation: Situation<'_>, usual: Vec<String>) -> Vec<String> {
+    if failure.code().as_str() == codes::ERR_IDEMPOTENCY_KEY_REUSED.code {
+        return reused(situation);
+    }
+    let is_refused = failure.repeat() == Some(Repeat::Refused);
+    if let Key::Made(key) = situation.key
+        && situation.honours_key
+        && may_pass(failure)
+        && !is_refused
+    {
+        return vec![format!(
+            "Repeat the call with idempotency_key {key}: the service recognises it, so that nothing is \
+             done twice"
+        )];
+    }
     let look = match situation.shows_effect {
         Some(operation) => {
             format!(
@@ -195,11 +290,34 @@ fn check(failure: &Failure, situation: Situation<'_>) -> Vec<String> {
                 .to_owned()
         }
     };
+    let then = if is_refused {
+        "If it did not, ask the person responsible for the service: it says not to repeat this call"
+            .to_owned()
+    } else if may_pass(failure) {
+        make_again(failure, situation)
+    } else {
+        let first = change(failure, situation, usual);
+        match situation.key {
+            Key::Stated(key) => format!(
+                "If it did not: {first}; a call after that needs a new idempotency_key, since {key} \
+                 keeps this failure"
+            ),
+            Key::Made(_) | Key::None => format!("If it did not: {first}"),
+        }
+    };
+    vec![look, then]
+}
+
+/// Whether the identical call could succeed if it did not take effect: its condition may pass, or only its
+/// answer was lost.
+fn may_pass(failure: &Failure) -> bool {
+    failure.retryable() || failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code
+}
+
+/// How to make a call again that turned out not to have taken effect.
+fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
     let is_kept = failure.repeat() == Some(Repeat::Frozen) || !failure.retryable();
-    let then = match situation.key {
-        Key::Made(key) if situation.honours_key => format!(
-            "If it did not, repeat the call with idempotency_key {key}: the service recognises it"
-        ),
+    match situation.key {
         Key::Stated(_) if situation.honours_key && !is_kept => {
             "If it did not, repeat the call with the same idempotency_key".to_owned()
         }
@@ -207,9 +325,26 @@ fn check(failure: &Failure, situation: Situation<'_>) -> Vec<String> {
             "If it did not, call again with a new idempotency_key: {key} keeps this failure until an \
              operator frees it with {REOPEN}"
         ),
-        Key::Made(_) | Key::None => "If it did not, make the call again".to_owned(),
+        Key::Made(_) => "If it did not, make the call again without an idempotency_key".to_owned(),
+        Key::None => "If it did not, make the call again".to_owned(),
+    }
+}
+
+/// What to do when other input came with a key under which something may have happened.
+fn reused(situation: Situation<'_>) -> Vec<String> {
+    let key = match situation.key {
+        Key::Stated(key) | Key::Made(key) => key,
+        Key::None => "its key",
     };
-    vec![look, then]
+    vec![
+        format!(
+            "Call again with the input first sent under {key} to learn what became of that call: it may \
+             have done already what this one asks for"
+        ),
+        "Only for other work, or if that call had no effect: send this input with a new \
+         idempotency_key"
+            .to_owned(),
+    ]
 }
 
 /// What to do about a failure that is kept although nothing happened.
@@ -221,6 +356,26 @@ fn frozen(situation: Situation<'_>) -> String {
         ),
         Key::Made(_) | Key::None => "Make the call again".to_owned(),
     }
+}
+
+/// What a caller has to know that puts right what stands in the way and then makes the same call again.
+/// Other input needs no other key: nothing happened under this one.
+fn another_key(failure: &Failure, situation: Situation<'_>) -> Option<String> {
+    const OUTSIDE: [Remedy; 3] = [
+        Remedy::ChangeState,
+        Remedy::Reauthenticate,
+        Remedy::AskHuman,
+    ];
+    let Key::Stated(key) = situation.key else {
+        return None;
+    };
+    let remedies = failure.remedies();
+    let is_put_right_outside = OUTSIDE.iter().any(|remedy| remedies.contains(*remedy));
+    (situation.is_kept && is_put_right_outside).then(|| {
+        format!(
+            "Once that is put right, call again with a new idempotency_key: {key} keeps this failure"
+        )
+    })
 }
 
 /// What to change before another call.
@@ -236,7 +391,7 @@ fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -
             .to_owned();
     }
     if let Some(lists) = situation.lists.filter(|_| is_missing(failure)) {
-        return format!("List what exists with {lists}, then ask for one of those");
+        return missing(lists, situation);
     }
     if let Some(correction) = correction(failure).filter(|_| input_is_wrong) {
         return correction;
@@ -250,41 +405,14 @@ fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -
     }
 }
 
-/// Which members to correct, and what they must be, where a few are named.
-fn correction(failure: &Failure) -> Option<String> {
-    let mut wrong: Vec<(&str, Option<&str>)> = Vec::new();
-    for violation in failure.violations() {
-        let pointer = violation.pointer.trim_start_matches('/');
-        let is_new = wrong.iter().all(|(known, _)| *known != pointer);
-        if !pointer.is_empty() && is_new {
-            wrong.push((pointer, violation.expected.as_deref()));
-        }
-    }
-    if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
-        return None;
-    }
-    let rules = wrong.iter().filter_map(|(pointer, expected)| {
-        let expected = expected.filter(|it| it.len() <= EXPECTED_BYTES_LIMIT)?;
-        Some(format!("{pointer} must be {}. ", with_article(expected)))
-    });
-    let names: Vec<&str> = wrong.iter().map(|(pointer, _)| *pointer).collect();
-    let rules: String = rules.collect();
-    Some(format!(
-        "{rules}Correct {}, then call again",
-        names.join(", ")
-    ))
-}
-
-/// The name of a type as a sentence needs it.
-fn with_article(expected: &str) -> &str {
-    match expected {
-        "array" => "an array",
-        "boolean" => "true or false",
-        "integer" => "an integer",
-        "number" => "a number",
-        "object" => "an object",
-        "string" => "a string",
-        other => other,
+/// What to do about something that does not exist. A change is never sent to something else instead.
+fn missing(lists: &str, situation: Situation<'_>) -> String {
+    match situation.is_read {
+        true => format!("List what exists with {lists}, then ask for one of those"),
+        false => format!(
+            "Call {lists} to see whether what the input names is spelled right; do not change another \
+             one in its place"
+        ),
     }
 }
 
@@ -298,6 +426,7 @@ fn is_missing(failure: &Failure) -> bool {
 #[cfg(test)]
 mod tests {
     use panpan_contract::catalogue;
+    use panpan_contract::failure::NextMove;
 
     use super::*;
 
@@ -308,16 +437,22 @@ mod tests {
     fn situations() -> Vec<Situation<'static>> {
         let mut all = Vec::new();
         for key in [Key::None, Key::Made("gateway-1"), Key::Stated("order-7")] {
-            for is_harmless in [true, false] {
+            for (is_read, is_harmless) in [(true, true), (false, true), (false, false)] {
                 for honours_key in [true, false] {
                     for related in [Some(()), None] {
-                        all.push(Situation {
-                            key,
-                            is_harmless,
-                            honours_key,
-                            shows_effect: related.map(|()| SHOW),
-                            lists: related.map(|()| LIST),
-                        });
+                        for failed_in_a_row in [0, 1, 4] {
+                            all.push(Situation {
+                                key,
+                                is_kept: matches!(key, Key::Stated(_)),
+                                is_read,
+                                is_harmless,
+                                honours_key,
+                                failed_in_a_row,
+                                has_stated_delay: false,
+                                shows_effect: related.map(|()| SHOW),
+                                lists: related.map(|()| LIST),
+                            });
+                        }
                     }
                 }
             }
@@ -372,25 +507,41 @@ mod tests {
         );
         let invites = says("repeat the identical call") || says("Repeat the identical call");
         assert!(!invites || failure.may_repeat(), "{context}");
-        if situation.is_harmless {
+        if situation.is_read {
             assert!(!says("took effect"), "{context}");
         }
-        let may_have_happened = failure.effect() == Effect::Unknown && !situation.is_harmless;
-        if may_have_happened && !failure.may_repeat() {
+        if failure.effect() == Effect::Applied && !failure.may_repeat() {
+            assert!(says("do not repeat it"), "{context}");
+            assert!(!says("again") && !says("new idempotency_key"), "{context}");
+            let next = failure.next_moves();
+            assert!(!next.contains(&NextMove::ChangeInput), "{context}");
+        }
+        let is_about_keys = failure.code().as_str().contains("IDEMPOTENCY");
+        let may_have_happened = failure.effect() == Effect::Unknown;
+        if may_have_happened && !failure.may_repeat() && !is_about_keys {
             let looks = match situation.shows_effect {
-                Some(_) => says("Call s/show"),
-                None => says("Find out"),
+                Some(_) => says("Call s/show") && says("If it did not"),
+                None => says("Find out") && says("If it did not"),
             };
-            assert!(looks && says("If it did not"), "{context}");
+            let asks_the_service = says("Repeat the call with idempotency_key gateway-1");
+            assert!(looks || asks_the_service, "{context}");
+            assert!(!asks_the_service || situation.honours_key, "{context}");
+            let next = failure.next_moves();
+            assert_eq!(next[0], NextMove::CheckOutcome, "{context}");
+            if !may_pass(failure) || failure.repeat() == Some(Repeat::Refused) {
+                assert!(!says("If it did not, make the call again"), "{context}");
+            }
+        }
+        if !situation.is_read {
+            assert!(!says("ask for one of those"), "{context}");
         }
         let names_key = says("order-7") || says("same idempotency_key");
-        let is_about_keys = failure.code().as_str().contains("IDEMPOTENCY");
         assert!(
             matches!(situation.key, Key::Stated(_)) || !names_key || is_about_keys,
             "{context}"
         );
-        if failure.repeat() == Some(Repeat::Frozen) {
-            assert!(says("new idempotency_key") && says(REOPEN), "{context}");
+        if failure.repeat() == Some(Repeat::Frozen) && failure.effect() != Effect::Applied {
+            assert!(says("new idempotency_key"), "{context}");
             assert!(!says("same idempotency_key") || is_about_keys, "{context}");
         }
         let names = |operation: &str| {
@@ -408,7 +559,7 @@ mod tests {
     fn every_sentence_can_be_followed_in_every_situation() {
         for kind in kinds() {
             for situation in situations() {
-                let effects = match situation.is_harmless {
+                let effects = match situation.is_read {
                     true => vec![Effect::None],
                     false => vec![Effect::None, Effect::Unknown, Effect::Applied],
                 };
@@ -436,10 +587,6 @@ mod tests {
                     let failure = Failure::new(kind.clone())
                         .with_effect(Effect::Unknown)
                         .with_repeat(repeat);
-                    let uncertain = !situation.is_harmless && !failure.may_repeat();
-                    if !uncertain && !failure.may_repeat() {
-                        continue;
-                    }
                     let before = failure.recovery().clone();
                     let once = recovery(&failure, before, situation);
                     let twice = recovery(&failure, once.clone(), situation);
@@ -452,8 +599,12 @@ mod tests {
     fn of_a_write(key: Key<'static>) -> Situation<'static> {
         Situation {
             key,
+            is_kept: false,
+            is_read: false,
             is_harmless: false,
             honours_key: false,
+            failed_in_a_row: 0,
+            has_stated_delay: false,
             shows_effect: Some(SHOW),
             lists: Some(LIST),
         }
@@ -482,25 +633,85 @@ mod tests {
     }
 
     #[test]
-    fn something_that_is_not_there_is_looked_for_in_the_list() {
-        let failure = Failure::new(Kind::of("HTTP_404").unwrap())
-            .with_upstream(panpan_contract::failure::Upstream::status(404));
-        let found = actions(failure, of_a_write(Key::None));
+    fn something_that_is_not_there_is_looked_for_in_the_list_and_never_replaced_by_a_write() {
+        let failure = || {
+            Failure::new(Kind::of("HTTP_404").unwrap())
+                .with_upstream(panpan_contract::failure::Upstream::status(404))
+        };
+        let write = of_a_write(Key::None);
+        let read = Situation {
+            is_read: true,
+            is_harmless: true,
+            ..write
+        };
         assert_eq!(
-            found,
+            actions(failure(), read),
             ["List what exists with s/list, then ask for one of those"]
+        );
+        assert_eq!(
+            actions(failure(), write),
+            [
+                "Call s/list to see whether what the input names is spelled right; do not change \
+                 another one in its place"
+            ]
+        );
+        // A delete whose first attempt was cut finds nothing the second time.
+        let after_a_cut = failure()
+            .with_effect(Effect::Unknown)
+            .with_repeat(Repeat::Allowed);
+        let delete = Situation {
+            is_harmless: true,
+            ..write
+        };
+        assert_eq!(
+            actions(after_a_cut, delete)[0],
+            "Call s/show to see whether this call took effect before doing anything else"
         );
     }
 
     #[test]
-    fn the_members_that_are_wrong_are_named() {
-        let wrong = |pointer: &str| panpan_contract::failure::Violation::value(pointer, "no");
-        let failure = Failure::new(Kind::of("HTTP_422").unwrap()).with_violations([
-            wrong("/limit"),
-            wrong("/limit"),
-            wrong("/items/0/name"),
-        ]);
+    fn another_key_is_asked_for_where_the_key_keeps_what_was_put_right() {
+        let situation = Situation {
+            is_kept: true,
+            ..of_a_write(Key::Stated("order-7"))
+        };
+        for (code, needs_another) in [("HTTP_401", true), ("HTTP_422", false)] {
+            let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
+            let last = found.last().unwrap();
+            assert_eq!(
+                last.contains("new idempotency_key"),
+                needs_another,
+                "{last}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_invitation_to_repeat_what_must_not_be_repeated_is_left_out() {
+        let failure = Failure::new(Kind::of("HTTP_500").unwrap())
+            .with_actions(["Retry the request", "Tell the warehouse"])
+            .with_effect(Effect::Unknown)
+            .with_repeat(Repeat::OnlyWithoutEffect);
         let found = actions(failure, of_a_write(Key::None));
-        assert_eq!(found, ["Correct limit, items/0/name, then call again"]);
+        assert_eq!(found.last().unwrap(), "Tell the warehouse");
+        assert!(!found.iter().any(|it| it.contains("Retry")), "{found:?}");
+    }
+
+    #[test]
+    fn the_wait_grows_with_every_call_that_fails_in_a_row() {
+        let failure = Failure::new(Kind::of("HTTP_503").unwrap())
+            .with_effect(Effect::None)
+            .with_repeat(Repeat::Allowed)
+            .redacted();
+        let waits = [0, 1, 2, 3, 20].map(|failed_in_a_row| {
+            let situation = Situation {
+                failed_in_a_row,
+                ..of_a_write(Key::None)
+            };
+            recovery(&failure, Recovery::default(), situation).retry_after_ms
+        });
+        let usual = failure.kind().default_retry_after_ms().unwrap();
+        assert!(waits[0] == Some(usual) && waits.is_sorted(), "{waits:?}");
+        assert_eq!(waits[4], Some(WAIT_MS_MAX.max(usual)));
     }
 }

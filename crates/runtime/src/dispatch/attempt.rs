@@ -54,6 +54,7 @@ pub(super) fn leave(
     claimed: &Claimed,
     effect_before: Effect,
     now: Timestamp,
+    until: Option<Timestamp>,
 ) -> Result<Leave, Raised> {
     let Claimed {
         operation, call, ..
@@ -66,7 +67,8 @@ pub(super) fn leave(
         return Err(refused(cancelled(operation, effect_before)));
     }
     let allowed_ms = attempt_timeout_ms(operation);
-    let timeout_ms = allowed_ms.min(milliseconds_between(now, claimed.deadline));
+    let deadline = until.map_or(claimed.deadline, |until| until.min(claimed.deadline));
+    let timeout_ms = allowed_ms.min(milliseconds_between(now, deadline));
     if timeout_ms == 0 {
         return Err(refused(out_of_time(operation)));
     }

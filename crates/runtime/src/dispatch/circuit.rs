@@ -1,7 +1,7 @@
 //! The refusal of a call by an open circuit: which circuit, for how much longer, and what failed before.
 
 use panpan_contract::failure::Cause;
-use panpan_contract::{Failure, Kind, codes};
+use panpan_contract::{Code, Failure, Kind, codes};
 
 use super::request::Call;
 use crate::registry::Operation;
@@ -26,8 +26,10 @@ pub(super) fn circuit_open(
         CircuitLevel::Host => (upstream, "calls that could not connect"),
         CircuitLevel::Operation => (name, "failed calls"),
     };
+    let cause = last_failure.map(|last| cause(last, call));
+    let last = cause.as_ref().map_or_else(String::new, last_words);
     let message = format!(
-        "circuit open for {place} after {failed_calls} {calls}; next attempt in {}",
+        "circuit open for {place} after {failed_calls} {calls}; next attempt in {}{last}",
         duration(retry_after_ms)
     );
     let failure = Failure::new(codes::ERR_CIRCUIT_OPEN)
@@ -39,10 +41,16 @@ pub(super) fn circuit_open(
         CircuitLevel::Host => failure,
         CircuitLevel::Operation => failure.with_detail("operation", name),
     };
-    match last_failure {
-        Some(last) => failure.with_cause(cause(last, call)),
+    match cause {
+        Some(cause) => failure.with_cause(cause),
         None => failure,
     }
+}
+
+/// What failed last, as a part of a sentence.
+fn last_words(cause: &Cause) -> String {
+    let code = cause.code.as_ref().map_or("a failure", Code::as_str);
+    format!("; it failed last with {code}: {}", cause.message)
 }
 
 /// What failed last, as this caller may see it: the words of a failure may repeat what its caller asked

@@ -230,10 +230,14 @@ fn missing(operation: &Operation) -> Failure {
 fn reused(key: &IdempotencyKey) -> Failure {
     Failure::new(codes::ERR_IDEMPOTENCY_KEY_REUSED)
         .with_message(format!(
-            "the idempotency key {key} was used for a call with other input"
+            "the idempotency key {key} was used for a call with other input, which may have taken effect"
         ))
         .with_detail(KEY_DETAIL, key.as_str())
 }
+
+/// How long a caller waits at most before it asks again for the outcome of a call that still runs: the
+/// lease says when it may be taken over, not when it ends.
+const ASK_AGAIN_MS: u64 = 2000;
 
 pub(super) fn in_flight(key: &IdempotencyKey, remaining_ms: u64) -> Failure {
     Failure::new(codes::ERR_IDEMPOTENCY_IN_FLIGHT)
@@ -241,7 +245,7 @@ pub(super) fn in_flight(key: &IdempotencyKey, remaining_ms: u64) -> Failure {
             "the call with the idempotency key {key} is still running"
         ))
         .with_detail(KEY_DETAIL, key.as_str())
-        .with_retry_after_ms(remaining_ms)
+        .with_retry_after_ms(remaining_ms.min(ASK_AGAIN_MS))
 }
 
 /// What the caller is told when the store does not answer.

@@ -12,6 +12,7 @@ use panpan_contract::retry::Terms;
 use panpan_contract::{Effect, Failure, Redacted, codes, hex};
 use sha2::{Digest as _, Sha256};
 
+use super::advise::Keeping;
 use super::answer::{Answer, Reply};
 use super::claim::{Claimed, HeldKey};
 use super::perform::Performed;
@@ -34,7 +35,9 @@ const TRY_AGAIN_MS_MAX: u64 = 2000;
 impl Dispatcher {
     /// Keeps the outcome of a key, then answers.
     pub(super) async fn record_keyed(&self, held: HeldKey, performed: Performed, mut reply: Reply) {
-        let performed = self.concluded(self.frozen(performed));
+        let performed = self.frozen(performed);
+        let keeping = self.keeping(&performed);
+        let performed = self.concluded(performed, keeping);
         let (end, text) = self.end(&performed);
         let completion = Completion {
             lease: held.lease,
@@ -112,6 +115,15 @@ impl Dispatcher {
             outcome => outcome,
         };
         performed
+    }
+
+    fn keeping(&self, performed: &Performed) -> Keeping {
+        match &performed.outcome {
+            Err(failure) if self.is_final(failure, &performed.terms, performed.began) => {
+                Keeping::Kept
+            }
+            _ => Keeping::NotKept,
+        }
     }
 
     /// What stays of a key, and the text of the output if that is kept.

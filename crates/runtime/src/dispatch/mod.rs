@@ -21,6 +21,7 @@ mod attempt;
 mod authorize;
 mod circuit;
 mod claim;
+mod correction;
 mod keep;
 mod keyed;
 mod perform;
@@ -59,6 +60,7 @@ use crate::retry::OpenCircuit;
 use crate::settings::Settings;
 use crate::tally::{Tally, Way};
 use crate::world::World;
+use advise::Keeping;
 use claim::{Claimed, Keys, look_for_key};
 use keyed::Running;
 use raised::Raised;
@@ -293,7 +295,7 @@ impl Dispatcher {
     fn refusal_of(&self, raised: Raised, call: &Call) -> Redacted {
         let operation = raised.operation.clone();
         let failure = self.finish(raised, call);
-        self.advised(failure, operation.as_deref(), call)
+        self.advised(failure, operation.as_deref(), call, Keeping::NotKept)
     }
 
     /// Stamps, redacts and settles a failure; its private part goes to the log.

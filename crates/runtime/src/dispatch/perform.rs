@@ -10,16 +10,19 @@ use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
 use panpan_contract::{Code, Effect, Failure, Redacted, codes};
 use serde_json::Value;
 
-use super::Dispatcher;
-use super::attempt::{Attempted, attempt, cancelled, effect_when_cut, leave, worse};
+use super::attempt::{Attempted, attempt, cancelled, leave, worse};
 use super::circuit::circuit_open;
 use super::claim::Claimed;
 use super::raised::Raised;
 use super::request::Held;
 use super::validate::patient_until;
+use super::{Dispatcher, later, milliseconds_between};
 use crate::ports::{Fingerprint, Scope};
 use crate::registry::Operation;
 use crate::retry::{Behind, Pass, Verdict, decide};
+
+/// How much time an attempt that repeats another has at least.
+const REPEAT_MS_MIN: u64 = 500;
 
 /// A call whose last attempt is over.
 pub(super) struct Performed {
@@ -215,7 +218,7 @@ impl<'a> Course<'a> {
 
     async fn step(&mut self) -> Turn {
         let started_at = self.now();
-        let leave = match leave(self.claimed, self.effect_so_far(), started_at) {
+        let leave = match leave(self.claimed, self.effect_so_far(), started_at, self.until()) {
             Ok(leave) => leave,
             Err(raised) => {
                 let failure = self.finish(raised);
@@ -259,6 +262,14 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// When an attempt that repeats another has to end: its caller is told of the failure there is while
+    /// it still waits. The first attempt has all the time of its operation.
+    fn until(&self) -> Option<Timestamp> {
+        let repeats = self.made > 0 && self.claimed.is_repeatable();
+        let until = self.terms.patient_until.filter(|_| repeats)?;
+        Some(until.max(later(self.now(), REPEAT_MS_MIN)))
+    }
+
     /// Whether a circuit keeps the attempt from taking place.
     fn refusal(&mut self, now: Timestamp) -> Option<Raised> {
         let refused = self.pass.as_mut()?.permit(now).err()?;
@@ -293,7 +304,7 @@ impl<'a> Course<'a> {
         if is_strict {
             let failure = Failure::new(codes::ERR_OUTPUT_INVALID)
                 .with_message(cause.clone())
-                .with_effect(effect_when_cut(operation));
+                .with_effect(effect_when_done(operation));
             return Err(Raised::by_gateway(failure, Some(operation.clone())).privately(cause));
         }
         let log = &self.dispatcher.world().log;
@@ -307,8 +318,12 @@ impl<'a> Course<'a> {
     }
 
     async fn failed(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
-        let failed = Attempt::of(&failure);
-        self.after(failed, failure, started_at).await
+        let ended_at = self.now();
+        let failed = Attempt {
+            took_ms: milliseconds_between(started_at, ended_at),
+            ..Attempt::of(&failure)
+        };
+        self.after(failed, failure, started_at, ended_at).await
     }
 
     async fn refused(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
@@ -316,15 +331,21 @@ impl<'a> Course<'a> {
             refused_by_circuit: true,
             ..Attempt::of(&failure)
         };
-        self.after(refused, failure, started_at).await
+        self.after(refused, failure, started_at, started_at).await
     }
 
-    async fn after(&mut self, failed: Attempt, failure: Redacted, started_at: Timestamp) -> Turn {
+    async fn after(
+        &mut self,
+        failed: Attempt,
+        failure: Redacted,
+        started_at: Timestamp,
+        ended_at: Timestamp,
+    ) -> Turn {
         self.history.push(failed.clone());
-        let decided = self.decide(&failed);
+        let decided = self.decide(&failed, ended_at);
         self.steps.push(Step {
             started_at,
-            ended_at: decided.at,
+            ended_at,
             failed: Some(failed),
             decided: Some(decided),
         });
@@ -358,8 +379,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn decide(&mut self, failed: &Attempt) -> Decided {
-        let now = self.now();
+    fn decide(&mut self, failed: &Attempt, now: Timestamp) -> Decided {
         let seed = self.seed();
         let mut budget = None;
         let ask = || {
@@ -434,6 +454,14 @@ impl<'a> Course<'a> {
 
     fn now(&self) -> Timestamp {
         self.dispatcher.world().clock.now()
+    }
+}
+
+/// What an operation that answered has done.
+fn effect_when_done(operation: &Operation) -> Effect {
+    match operation.spec().op_type {
+        OperationType::Query => Effect::None,
+        OperationType::Mutation | OperationType::Subscription => Effect::Applied,
     }
 }
 

@@ -11,6 +11,7 @@ use panpan_contract::{Failure, Redacted, digest, hex};
 use serde_json::Value;
 
 use super::Dispatcher;
+use super::advise::Keeping;
 use super::answer::Answer;
 use super::perform::{Performed, schema_broken_by};
 use super::request::Call;
@@ -23,7 +24,7 @@ use crate::tally::Way;
 impl Dispatcher {
     /// Keeps what there is to keep of a call without a key, and gives the answer.
     pub(super) fn record(&self, performed: Performed) -> Answer {
-        let performed = self.concluded(performed);
+        let performed = self.concluded(performed, Keeping::NotKept);
         if let Some(recording) = self.recording(&performed) {
             self.note(recording);
         }
@@ -32,11 +33,11 @@ impl Dispatcher {
     }
 
     /// The same with the way forward, if it failed.
-    pub(super) fn concluded(&self, mut performed: Performed) -> Performed {
+    pub(super) fn concluded(&self, mut performed: Performed, keeping: Keeping) -> Performed {
         let claimed = &performed.claimed;
-        performed.outcome = performed
-            .outcome
-            .map_err(|failure| self.advised(failure, Some(&claimed.operation), &claimed.call));
+        performed.outcome = performed.outcome.map_err(|failure| {
+            self.advised(failure, Some(&claimed.operation), &claimed.call, keeping)
+        });
         performed
     }
 

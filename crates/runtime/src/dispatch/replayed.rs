@@ -5,6 +5,7 @@ use std::sync::Arc;
 use panpan_contract::{Effect, Failure, Redacted, codes, hex};
 
 use super::Dispatcher;
+use super::advise::Keeping;
 use super::answer::Answer;
 use super::claim::{HeldKey, in_flight};
 use super::perform::schema_broken_by;
@@ -48,7 +49,11 @@ impl Dispatcher {
         let outcome = match kept.outcome {
             KeptOutcome::Output(text) => Ok(Output::from_text(text)),
             KeptOutcome::Failure(text) => match serde_json::from_str::<Failure>(&text) {
-                Ok(failure) => Err(failure.redacted()),
+                // Whoever asks again states the key, which may have been the gateway's own before.
+                Ok(failure) => {
+                    let failure = failure.redacted();
+                    Err(self.advised(failure, Some(operation), call, Keeping::Kept))
+                }
                 Err(error) => Err(self.unreadable(&error.to_string(), operation, call)),
             },
             KeptOutcome::LargeOutput { digest, bytes } => {

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use panpan_contract::catalogue::nearest;
-use panpan_contract::failure::Alternative;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, codes};
 
@@ -72,24 +71,34 @@ fn not_found(registry: &Registry, call: &Call) -> Failure {
             lacking(control, call.caller.as_deref()).is_none()
         })
         .map(|operation| operation.name().as_str());
-    absent(&call.operation, callable, "call")
+    absent(&call.operation, callable, "Call")
 }
 
-/// The failure for a name nothing answers to, with the nearest of those that could be meant and what
-/// to do with them.
+/// The failure for a name nothing answers to, with the names that could be meant and what to do with them.
 pub fn absent<'a>(name: &str, known: impl Iterator<Item = &'a str>, instead: &str) -> Failure {
-    let near = nearest(name, known);
     let asked = asked_name(name);
+    let near = meant(&asked, known);
     let failure = Failure::new(codes::NOT_FOUND)
         .with_message(format!("there is no operation {asked}"))
         .with_detail("operation", asked);
-    if near.is_empty() {
+    let Some(nearest) = near.first() else {
         return failure;
-    }
-    let others = near
-        .iter()
-        .map(|name| Alternative::from(format!("{instead} {name}").as_str()));
+    };
+    let mut actions = vec![format!("{instead} {nearest} if that is what you meant")];
+    actions.extend(failure.recovery().required_actions.iter().cloned());
     failure
         .with_detail("nearest", near.clone())
-        .with_alternatives(others)
+        .with_actions(actions)
+}
+
+/// The names that were most likely meant: written as the name of a tool, or misspelled. An operation of
+/// another service is never meant.
+fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let asked = asked.replacen("__", "/", 1);
+    let namespace = asked.split_once('/').map(|(namespace, _)| namespace);
+    let is_near = |candidate: &&str| match (namespace, candidate.split_once('/')) {
+        (Some(asked), Some((theirs, _))) => !nearest(asked, [theirs]).is_empty(),
+        _ => true,
+    };
+    nearest(&asked, known.filter(is_near))
 }

@@ -61,7 +61,11 @@ fn take_key(request: &mut CallRequest) -> Option<Violation> {
     match &request.key {
         Some(other) if *other != key => {
             let reason = "the call carries another idempotency key";
-            Some(unusable(reason, &stated))
+            Some(Violation {
+                actual: shown(&stated),
+                ..Violation::value(format!("/{KEY}"), reason)
+                    .expected("the idempotency key the call carries, or nothing")
+            })
         }
         Some(_) => None,
         None => {

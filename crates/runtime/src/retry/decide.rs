@@ -92,7 +92,9 @@ fn too_long(
     let patient_until = terms
         .patient_until
         .filter(|_| terms.waiting == Waiting::Inline);
-    let is_late = patient_until.is_some_and(|until| next_at > until);
+    // Whoever waits is answered in time only if the next attempt ends in time, too.
+    let next_end = after(next_at, last.took_ms);
+    let is_late = patient_until.is_some_and(|until| next_end > until);
     is_late.then_some(Why::PatienceSpent)
 }
 

@@ -13,6 +13,7 @@ use jsonschema::{PatternOptions, ValidationError, Validator};
 use panpan_contract::failure::Violation;
 use serde_json::Value;
 
+pub(crate) use words::NO_SUCH_MEMBER;
 use words::violations_of;
 pub use words::{SHOWN_CHARACTERS_LIMIT, shown};
 

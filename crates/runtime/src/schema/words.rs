@@ -13,6 +13,9 @@ use super::VIOLATIONS_LIMIT;
 /// The longest text shown as expected or found, in characters.
 pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
 
+/// What is expected where a member is that nobody knows.
+pub(crate) const NO_SUCH_MEMBER: &str = "no such member";
+
 /// What an error of the library says about a value.
 pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     let pointer = error.instance_path().as_str();
@@ -36,7 +39,7 @@ pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
             .take(VIOLATIONS_LIMIT + 1)
             .map(|name| {
                 Violation::value(joined(pointer, name), "no member of this name is known")
-                    .expected("no such member")
+                    .expected(NO_SUCH_MEMBER)
             })
             .collect(),
         ValidationErrorKind::BacktrackLimitExceeded { .. } => {

@@ -97,7 +97,7 @@ fn described(house: &House, caller: &Caller, name: Option<&str>) -> Result<Value
     let found = callable.iter().find(|it| it.name().as_str() == asked);
     let operation = found.ok_or_else(|| {
         let names = callable.iter().map(|it| it.name().as_str());
-        absent(asked, names, "ask for")
+        absent(asked, names, "Ask for")
     })?;
     serde_json::to_value(operation.spec()).map_err(|error| untyped(&error))
 }

@@ -16,9 +16,9 @@ const REPLIES: &str = "/inputResponses";
 const UNKNOWN: &str =
     "no call of this tool with these arguments waits for a reply under this state";
 
-const REPLY: &str = "Repeat the call with the same requestState and a reply to every question";
+const REPLY: &str = "Call again with the same requestState and a reply to every question";
 const BEGIN_ANEW: &str = "Call the tool anew, without requestState";
-const ASK_AGAIN: &str = "Repeat the call without requestState and with the idempotency key in the _meta of \
+const ASK_AGAIN: &str = "Call again without requestState and with the idempotency key in the _meta of \
 the answer that asked (dev.panpan/idempotency): it is not done twice, and you get its outcome";
 
 /// A return to a call, readable or not. It is one as soon as there is a state or a reply: whoever means to go

@@ -46,9 +46,12 @@ fn seen(failure: &Failure) -> Value {
             seen.as_object_mut().unwrap().remove("details");
         }
     }
-    if failure.effect() != Effect::None || failure.retryable() {
-        let recovery = seen.get_mut("recovery").and_then(Value::as_object_mut);
-        recovery.map(|recovery| recovery.remove("required_actions"));
+    let recovery = seen.get_mut("recovery").and_then(Value::as_object_mut);
+    let actions = recovery.and_then(|recovery| recovery.get_mut("required_actions"));
+    if let Some(Value::Array(actions)) = actions {
+        let is_about_keys = |it: &Value| it.to_string().contains("idempotency_key");
+        let is_chosen = failure.effect() != Effect::None || failure.retryable();
+        actions.retain(|action| !is_chosen && !is_about_keys(action));
     }
     seen
 }

@@ -163,7 +163,8 @@ async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() 
     assert!(details.get("operation").is_none());
     assert_eq!(
         failure.message(),
-        "circuit open for svc after 5 calls that could not connect; next attempt in 2 s"
+        "circuit open for svc after 5 calls that could not connect; next attempt in 2 s; it failed \
+         last with ERR_CONNECTION_REFUSED: Connection refused"
     );
 }
 
@@ -202,7 +203,8 @@ async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
     assert_eq!(refused.recovery().retry_after_ms, Some(1500));
     assert_eq!(
         refused.message(),
-        "circuit open for test/run after 5 failed calls; next attempt in 2 s"
+        "circuit open for test/run after 5 failed calls; next attempt in 2 s; it failed last with \
+         ERR_HTTP_500_SERVER_ERROR: disk full"
     );
     let details = Value::Object(refused.details().unwrap().clone());
     assert_eq!(

@@ -85,6 +85,32 @@ async fn what_attempts_take_counts_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_attempt_is_repeated_only_if_it_would_end_within_the_patience() {
+    for (attempt_ms, took_ms) in [(1_200, 3_876), (2_200, 2_200), (3_300, 3_300)] {
+        let slow = move |context: Context, _: Arc<Value>| async move {
+            context.sleep(attempt_ms).await;
+            Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE))
+        };
+        let ended = ended(query(), slow).await;
+        assert_eq!((ended.took_ms, ended.why), (took_ms, Why::PatienceSpent));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repeated_attempt_that_hangs_ends_with_the_patience() {
+    let hangs = |context: Context, _: Arc<Value>| async move {
+        if context.attempt() > 1 {
+            std::future::pending::<()>().await;
+        }
+        Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE))
+    };
+    let ended = ended(query(), hangs).await;
+    assert_eq!(ended.took_ms, 4_000);
+    assert_eq!(ended.failure.attempts(), Some(2));
+    assert!(ended.failure.may_repeat());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_read_that_hangs_is_not_tried_again_after_its_time() {
     let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
     let mut quick = query();

@@ -28,7 +28,7 @@ macro_rules! all {
                 the_key_handed_on_is_constant_and_says_nothing_of_the_callers_own,
             ]
             in_flight: [
-                a_running_call_is_in_flight_for_what_is_left_of_its_lease,
+                a_running_call_is_in_flight_and_asked_for_again_soon,
                 who_waits_gets_the_outcome_of_the_other,
                 who_waits_does_so_no_longer_than_it_said,
                 who_waits_and_is_aborted_waits_no_more,

@@ -1,0 +1,142 @@
+//! How an input is corrected, said in one sentence.
+
+use panpan_contract::Failure;
+use panpan_contract::failure::ViolationKind;
+
+use crate::schema::NO_SUCH_MEMBER;
+
+/// How many members an action names that have to be corrected.
+const CORRECTIONS_LIMIT: usize = 5;
+/// The longest rule for a member that an action repeats, in bytes.
+const EXPECTED_BYTES_LIMIT: usize = 120;
+
+/// Which members to correct, and what they must be, where a few are named.
+pub(super) fn correction(failure: &Failure) -> Option<String> {
+    let mut wrong: Vec<Wrong<'_>> = Vec::new();
+    for violation in failure.violations() {
+        let name = violation.pointer.trim_start_matches('/');
+        let is_new = wrong.iter().all(|known| known.name != name);
+        if !name.is_empty() && is_new {
+            let expected = violation.expected.as_deref();
+            wrong.push(Wrong {
+                name,
+                is_missing: violation.kind == ViolationKind::Missing,
+                expected,
+            });
+        }
+    }
+    if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
+        return None;
+    }
+    let rules: String = wrong.iter().filter_map(Wrong::rule).collect();
+    let steps = [Step::Correct, Step::Add, Step::LeaveOut];
+    let steps = steps.into_iter().filter_map(|step| {
+        let names = wrong.iter().filter(|it| it.step() == step);
+        let names: Vec<&str> = names.map(|it| it.name).collect();
+        (!names.is_empty()).then(|| format!("{} {}", step.verb(), names.join(", ")))
+    });
+    let steps: Vec<String> = steps.collect();
+    let steps = capitalised(&steps.join(", "));
+    Some(format!("{rules}{steps}, then call again"))
+}
+
+/// A member of the input that is wrong.
+struct Wrong<'a> {
+    name: &'a str,
+    is_missing: bool,
+    expected: Option<&'a str>,
+}
+
+/// What to do about a member that is wrong.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Correct,
+    Add,
+    LeaveOut,
+}
+
+impl Step {
+    fn verb(self) -> &'static str {
+        match self {
+            Step::Correct => "correct",
+            Step::Add => "add",
+            Step::LeaveOut => "leave out",
+        }
+    }
+}
+
+impl Wrong<'_> {
+    fn step(&self) -> Step {
+        match self.expected {
+            _ if self.is_missing => Step::Add,
+            Some(NO_SUCH_MEMBER) => Step::LeaveOut,
+            _ => Step::Correct,
+        }
+    }
+
+    fn rule(&self) -> Option<String> {
+        let expected = self
+            .expected
+            .filter(|it| it.len() <= EXPECTED_BYTES_LIMIT)?;
+        let rule = format!("{} must be {}. ", self.name, with_article(expected));
+        (self.step() != Step::LeaveOut).then_some(rule)
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|it| it.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// The name of a type as a sentence needs it.
+fn with_article(expected: &str) -> &str {
+    match expected {
+        "array" => "an array",
+        "boolean" => "true or false",
+        "integer" => "an integer",
+        "number" => "a number",
+        "object" => "an object",
+        "string" => "a string",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_contract::codes;
+    use panpan_contract::failure::Violation;
+
+    use super::*;
+
+    fn corrected(violations: impl IntoIterator<Item = Violation>) -> Option<String> {
+        correction(&Failure::new(codes::INVALID_INPUT).with_violations(violations))
+    }
+
+    #[test]
+    fn each_member_is_corrected_added_or_left_out() {
+        let wrong = |pointer: &str| Violation::value(pointer, "no");
+        for (violations, said) in [
+            (vec![], None),
+            (
+                vec![wrong("/limit"), wrong("/limit"), wrong("/items/0/name")],
+                Some("Correct limit, items/0/name, then call again"),
+            ),
+            (
+                vec![wrong("/limit").expected("at most 100")],
+                Some("limit must be at most 100. Correct limit, then call again"),
+            ),
+            (
+                vec![
+                    wrong("/body/skuu").expected(NO_SUCH_MEMBER),
+                    Violation::missing("/body/sku"),
+                ],
+                Some("Add body/sku, leave out body/skuu, then call again"),
+            ),
+            (vec![wrong("")], None),
+        ] {
+            assert_eq!(corrected(violations).as_deref(), said);
+        }
+        assert_eq!(corrected((0..9).map(|it| wrong(&format!("/{it}")))), None);
+    }
+}
