@@ -262,7 +262,8 @@ fn a_wait_among_the_data_of_an_error_is_kept() {
 fn a_message_ends_at_its_limit_and_keeps_no_half_of_a_secret() {
     for (count, kept) in [
         (MESSAGE_CHARACTERS_LIMIT, MESSAGE_CHARACTERS_LIMIT),
-        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT),
+        // With a sign that there was more.
+        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT + 1),
     ] {
         assert_eq!(bounded(&"é".repeat(count)).chars().count(), kept);
     }
