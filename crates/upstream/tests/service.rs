@@ -236,3 +236,42 @@ async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_oth
         assert_eq!(output, serde_json::from_str::<Value>(body).unwrap());
     }
 }
+
+#[tokio::test]
+async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    let json = "application/json";
+    for (media_type, body, code) in [
+        (
+            json,
+            r#"{"type": "about:blank", "title": "Busy", "status": 503, "detail": "busy"}"#,
+            "HTTP_503",
+        ),
+        (
+            "application/problem+json; charset=utf-8",
+            r#"{"title": "Gone", "status": 410, "sku": "W-7"}"#,
+            "HTTP_410",
+        ),
+        (
+            json,
+            r#"{"code": 14, "message": "unavailable", "details": []}"#,
+            "HTTP_503",
+        ),
+        (
+            json,
+            r#"{"content": [{"type": "text", "text": "failed"}], "isError": true}"#,
+            "TOOL_FAILED",
+        ),
+        (
+            json,
+            r#"{"result": "error", "code": "TIMEOUT", "message": "late", "retryable": true}"#,
+            "ERR_TIMEOUT",
+        ),
+    ] {
+        let says = http("200 OK", &format!("content-type: {media_type}\r\n"), body);
+        let (url, _) = one(says).await;
+        let failure = call_spec(&url, &[], spec.clone(), json!({})).await;
+        let failure = failure.expect_err(body);
+        assert_eq!(failure.code().as_str(), code, "{body}");
+    }
+}

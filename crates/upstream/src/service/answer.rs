@@ -12,7 +12,7 @@ use panpan_contract::binding::{
     AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding, SuccessBodies,
 };
 use panpan_contract::classify::statements;
-use panpan_contract::dialect::disguised_failure;
+use panpan_contract::dialect::{disguised_failure, stated_problem};
 use panpan_contract::failure::{Inferred, Upstream};
 use panpan_contract::operation::{OperationSpec, StatusPattern};
 use panpan_contract::retry::{self, parse_retry_after};
@@ -75,7 +75,9 @@ impl<'a> Question<'a> {
         let document = body
             .json()
             .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
-        let failure = disguised_failure(document)?;
+        let is_problem = incoming.media_type().as_deref() == Some("application/problem+json");
+        let stated = || stated_problem(document).filter(|_| is_problem);
+        let failure = disguised_failure(document).or_else(stated)?;
         let code = failure.code().as_str().to_owned();
         let is_declared = |code: &str| self.spec.definition(code).is_some();
         let provider = incoming.url.host_str().unwrap_or_default();
@@ -95,7 +97,8 @@ impl<'a> Question<'a> {
         let failure = heard.told(failure, self.input);
         let said = failure.upstream().and_then(|it| it.code.clone());
         let upstream = upstream(incoming).code(said.unwrap_or_else(|| code.clone()));
-        Some(failure.with_detail("code", code).with_upstream(upstream))
+        let failure = failure.with_detail("code", code).with_upstream(upstream);
+        Some(imported(failure))
     }
 
     /// The failure a rule of the contract makes of an answer. The rule has the last word on code and
@@ -195,8 +198,8 @@ fn relayed(failure: Failure, spec: &OperationSpec) -> Failure {
     }
 }
 
-/// A failure to get an answer, as one of an imported operation.
-pub(super) fn lost(failure: Failure) -> Failure {
+/// A failure that came in no answer of its status, as one of an imported operation.
+pub(super) fn imported(failure: Failure) -> Failure {
     match import_kind(&failure, failure.kind().http_status()) {
         Some(kind) => failure.restated(kind),
         None => failure,
