@@ -275,3 +275,40 @@ async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
         assert_eq!(failure.code().as_str(), code, "{body}");
     }
 }
+
+#[tokio::test]
+async fn the_code_of_a_failure_that_arrives_as_a_success_is_the_services_own() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    for (body, own) in [
+        (
+            r#"{"ok": false, "error": {"code": "E1", "message": "no"}}"#,
+            Some("E1"),
+        ),
+        (
+            r#"{"ok": false, "error": {"code": "stock.out", "message": "no"}}"#,
+            Some("stock.out"),
+        ),
+        (
+            r#"{"success": false, "error": {"code": "OUT_OF_STOCK", "message": "no"}}"#,
+            Some("OUT_OF_STOCK"),
+        ),
+        (
+            r#"{"ok": false, "error": "channel_not_found"}"#,
+            Some("channel_not_found"),
+        ),
+        (
+            r#"{"success": false, "error": "this membership was closed"}"#,
+            None,
+        ),
+        (
+            r#"{"type": "about:blank", "title": "Gone", "status": 410}"#,
+            None,
+        ),
+    ] {
+        let failure = failing(spec.clone(), "200 OK", body, json!({})).await;
+        let detail = failure.details().and_then(|it| it.get("code")?.as_str());
+        assert_eq!(detail, own, "{body}");
+        let upstream = failure.upstream().and_then(|it| it.code.as_deref());
+        assert_eq!(upstream, own, "{body}");
+    }
+}

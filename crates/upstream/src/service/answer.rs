@@ -79,6 +79,7 @@ impl<'a> Question<'a> {
         let stated = || stated_problem(document).filter(|_| is_problem);
         let failure = disguised_failure(document).or_else(stated)?;
         let code = failure.code().as_str().to_owned();
+        let own = own_code(&failure);
         let is_declared = |code: &str| self.spec.definition(code).is_some();
         let provider = incoming.url.host_str().unwrap_or_default();
         let mut failure = answerable(failure, false, provider, is_declared);
@@ -95,9 +96,13 @@ impl<'a> Question<'a> {
             failure = failure.with_retry_after_ms(delay_ms);
         }
         let failure = heard.told(failure, self.input);
-        let said = failure.upstream().and_then(|it| it.code.clone());
-        let upstream = upstream(incoming).code(said.unwrap_or_else(|| code.clone()));
-        let failure = failure.with_detail("code", code).with_upstream(upstream);
+        let failure = match own {
+            Some(own) => {
+                let upstream = upstream(incoming).code(own.as_str());
+                failure.with_detail("code", own).with_upstream(upstream)
+            }
+            None => failure.with_upstream(upstream(incoming)),
+        };
         Some(imported(failure))
     }
 
@@ -161,6 +166,13 @@ impl<'a> Question<'a> {
             None => failure.with_upstream(upstream(incoming)),
         }
     }
+}
+
+/// The code a service gave its failure, as it wrote it; none where the code was found by other means.
+fn own_code(failure: &Failure) -> Option<String> {
+    let said = failure.upstream().and_then(|it| it.code.clone());
+    let is_given = !failure.inferred().contains(&Inferred::Code);
+    said.or_else(|| is_given.then(|| failure.code().as_str().to_owned()))
 }
 
 fn told_by_a_panpan(incoming: &Incoming, body: &Body) -> Option<Failure> {
