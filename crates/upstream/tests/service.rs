@@ -312,3 +312,32 @@ async fn the_code_of_a_failure_that_arrives_as_a_success_is_the_services_own() {
         assert_eq!(upstream, own, "{body}");
     }
 }
+
+#[tokio::test]
+async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_failure() {
+    let packed = http("200 OK", "content-encoding: gzip\r\n", "packed");
+    for (op_type, effect) in [
+        (OperationType::Query, Effect::None),
+        (OperationType::Mutation, Effect::Applied),
+    ] {
+        let (url, served) = one(packed.clone()).await;
+        let failure = call(&url, &[], op_type, json!({})).await.unwrap_err();
+        let asked = served.await.unwrap().remove(0);
+        assert!(asked.contains("accept-encoding: identity\r\n"), "{asked}");
+        assert_eq!(failure.code().as_str(), "ERR_OUTPUT_INVALID");
+        assert_eq!(failure.effect(), effect);
+        assert!(!failure.may_repeat());
+        let said = failure.upstream().unwrap().excerpt.as_deref();
+        assert_eq!(said, None);
+    }
+    let (url, _) = one(packed.replace("gzip", "identity")).await;
+    let output = call(&url, &[], OperationType::Query, json!({})).await;
+    assert_eq!(output.unwrap(), "packed");
+    let failing = http("404 No", "content-encoding: br\r\n", "\u{1}\u{2}");
+    let (url, _) = one(failing).await;
+    let failure = call(&url, &[], OperationType::Query, json!({}))
+        .await
+        .unwrap_err();
+    assert_eq!(failure.code().as_str(), "HTTP_404");
+    assert!(failure.upstream().unwrap().excerpt.is_none());
+}

@@ -6,7 +6,6 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use http::header::CONTENT_ENCODING;
 use jiff::Timestamp;
 use panpan_contract::binding::{
     AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding, SuccessBodies,
@@ -16,7 +15,7 @@ use panpan_contract::dialect::{disguised_failure, stated_problem};
 use panpan_contract::failure::{Inferred, Upstream};
 use panpan_contract::operation::{OperationSpec, StatusPattern};
 use panpan_contract::retry::{self, parse_retry_after};
-use panpan_contract::{Failure, Kind, codes, read};
+use panpan_contract::{Effect, Failure, Kind, codes, read};
 use serde_json::{Map, Value};
 
 use crate::answerable::answerable;
@@ -54,7 +53,7 @@ impl<'a> Question<'a> {
             }
             Some(failure) => Err(of_import(failure, incoming.status, &body, declared)),
             None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
-            None if is_encoded(incoming) => Err(encoded(incoming)),
+            None if incoming.content_encoding().is_some() => Err(encoded(incoming)),
             None => match self.disguised(incoming, &body, now) {
                 Some(failure) => Err(failure),
                 None => Ok(body.output(incoming)),
@@ -279,12 +278,6 @@ fn is_structure(value: &Value) -> bool {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Whether the body is packed, which nobody asked for.
-fn is_encoded(incoming: &Incoming) -> bool {
-    let stated = incoming.headers.get(CONTENT_ENCODING);
-    stated.is_some_and(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
-}
-
 /// What an answer is that means nothing.
 fn garbled(incoming: &Incoming, message: String) -> Failure {
     let kind = Kind::of("HTTP_502").unwrap_or(codes::ERR_HTTP_502_BAD_GATEWAY.into());
@@ -292,9 +285,18 @@ fn garbled(incoming: &Incoming, message: String) -> Failure {
     failure.with_upstream(upstream(incoming))
 }
 
+/// It was done, and what it gave cannot be read; asking again gives the same.
 fn encoded(incoming: &Incoming) -> Failure {
-    let message = "the service packed its answer, which nobody asked it to";
-    garbled(incoming, message.to_owned())
+    let how = incoming.content_encoding().unwrap_or_default();
+    let message = format!(
+        "the service packed its answer ({how}) although it was asked not to, so it cannot be read"
+    );
+    Failure::new(codes::ERR_OUTPUT_INVALID)
+        .with_message(message)
+        .with_detail("content_encoding", how)
+        .with_actions(["Ask the people who run the service to send this answer unpacked"])
+        .with_effect(Effect::Applied)
+        .with_upstream(upstream(incoming))
 }
 
 fn upstream(incoming: &Incoming) -> Upstream {
@@ -303,7 +305,10 @@ fn upstream(incoming: &Incoming) -> Upstream {
         Some(host) => upstream.provider(host),
         None => upstream,
     };
-    upstream.excerpt(&String::from_utf8_lossy(&incoming.body))
+    match incoming.content_encoding() {
+        Some(_) => upstream,
+        None => upstream.excerpt(&String::from_utf8_lossy(&incoming.body)),
+    }
 }
 
 /// A redirect that leads nowhere, or a status that is not one.
