@@ -5,7 +5,7 @@
 //! `heard`.
 
 use jiff::Timestamp;
-use panpan_contract::catalogue::for_status;
+use panpan_contract::catalogue::{Remedy, for_status};
 use panpan_contract::classify::{
     InputMembers, LlmFailure, ProviderAnswer, category_of_words, statements,
 };
@@ -114,7 +114,24 @@ pub(crate) fn classify_for(
     if is_refused && failure.retryable() {
         failure = failure.with_max_retries(0).with_repeat(Repeat::Refused);
     }
-    Some(failure)
+    Some(match lifted.message {
+        Some(_) => failure,
+        None => unexplained(failure),
+    })
+}
+
+/// A failure without a word of the service's own: nobody is sent to read what is not there.
+fn unexplained(failure: Failure) -> Failure {
+    let usual = failure.kind().default_recovery().required_actions;
+    let refers = usual.iter().any(|action| action.contains("the message"));
+    let is_told = failure.meaning().is_some() || !failure.violations().is_empty();
+    let is_input = failure.remedies().contains(Remedy::ChangeInput);
+    match refers && is_input && !is_told {
+        true => failure.with_actions([
+            "Compare the input with what the operation takes: the service refused it and did not say why",
+        ]),
+        false => failure,
+    }
 }
 
 impl Lifted {
@@ -515,6 +532,18 @@ mod tests {
             Some("ARTICLE_UNKNOWN")
         );
         assert_eq!(failure.message(), "no article W-99");
+    }
+
+    #[test]
+    fn nobody_is_sent_to_a_message_that_is_not_there() {
+        let action = |failure: Failure| failure.recovery().required_actions.join(" ");
+        for status in (400..500).filter(|it| *it != 429) {
+            for silent in [failure(status, &[]), said(status, r#"{"code": "E-1"}"#)] {
+                let action = action(silent);
+                assert!(!action.contains("message"), "{status}: {action}");
+            }
+        }
+        assert!(action(said(400, r#"{"message": "no"}"#)).contains("as the message says"));
     }
 
     #[test]
