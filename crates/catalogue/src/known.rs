@@ -88,12 +88,18 @@ impl Known {
         }
     }
 
-    /// The row whose facts apply: its own, or that of the same HTTP status.
+    /// The row whose facts apply: its own, or that of the same HTTP status. Category, retryability and effect
+    /// of a status are the same in both families; what can be done about it may depend on who made the request.
     pub fn row(&self) -> &'static Entry {
-        match *self {
-            Known::Row(row) => row,
-            Known::Member { status, .. } => row_for_status(status),
-        }
+        let own = match *self {
+            Known::Row(row) => Some(row),
+            Known::Member {
+                family: Family::ErrHttp,
+                status,
+            } => table::own_request(status),
+            Known::Member { .. } => None,
+        };
+        own.unwrap_or_else(|| row_for_status(self.http()))
     }
 
     /// A few words that never change, for headings.
@@ -215,6 +221,8 @@ mod tests {
             ("HTTP_509", Category::ServerError, true, 509),
             ("HTTP_510", Category::Permanent, false, 510),
             ("HTTP_511", Category::Permanent, false, 511),
+            ("HTTP_402", Category::ClientError, false, 402),
+            ("HTTP_425", Category::Transient, true, 425),
         ] {
             let known = lookup(code).unwrap();
             assert_eq!(

@@ -69,16 +69,14 @@ pub fn for_flat_name(name: &str) -> Option<Known> {
     row.or_else(member)
 }
 
-/// The row whose facts apply to an HTTP status: its own, or the one for unlisted statuses.
+/// The row whose facts apply to an HTTP status: its own, one it shares, or the one for all others.
 pub fn row_for_status(status: u16) -> &'static Entry {
     const CLIENT: &Entry = &table::UNLISTED_CLIENT_STATUS;
     const SERVER: &Entry = &table::UNLISTED_SERVER_STATUS;
-    const PERMANENT: &Entry = &table::PERMANENT_STATUS;
-    listed_row(status).unwrap_or(match status {
-        _ if table::PERMANENT_STATUSES.contains(&status) => PERMANENT,
-        500.. => SERVER,
-        _ => CLIENT,
-    })
+    let shared = table::SHARED.iter().find(|(all, _)| all.contains(&status));
+    let shared = || shared.map(|(_, row)| *row);
+    let other = if status < 500 { CLIENT } else { SERVER };
+    listed_row(status).or_else(shared).unwrap_or(other)
 }
 
 fn listed_row(status: u16) -> Option<&'static Entry> {

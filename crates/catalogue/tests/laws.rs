@@ -74,6 +74,60 @@ fn every_code_has_a_way_forward() {
     }
 }
 
+/// Every status, in both families.
+fn members() -> impl Iterator<Item = (u16, Known)> {
+    let of = |status: u16| {
+        let codes = [format!("HTTP_{status}"), format!("ERR_HTTP_{status}")];
+        codes.map(|code| (status, lookup(&code).unwrap()))
+    };
+    (400..600).flat_map(of)
+}
+
+#[test]
+fn every_status_has_a_way_forward_that_fits_it() {
+    use Remedy::{AskHuman, ChangeInput, ChangeState, Wait};
+    for (_, known) in members() {
+        let (recovery, remedies) = (known.recovery(), known.remedies());
+        assert!(!recovery.actions.is_empty(), "{}", known.code());
+        let waits = remedies.contains(Wait);
+        assert_eq!(waits, known.retryable(), "{}", known.code());
+        let has_delay = recovery.retry_after_ms.is_some();
+        assert_eq!(has_delay, known.retryable(), "{}", known.code());
+    }
+    for (statuses, expected, does_not_say) in [
+        (&[402][..], &[ChangeState, AskHuman][..], "input"),
+        (
+            &[405, 406, 407, 411, 415, 417, 421, 426, 428, 431],
+            &[AskHuman],
+            "message",
+        ),
+        (&[404, 410, 413, 414], &[ChangeInput], "message"),
+        (&[412, 423, 424], &[ChangeState], "input"),
+        (&[425], &[Wait], "input"),
+        (&[451, 499], &[AskHuman], "input"),
+        (&[418], &[ChangeInput], "service"),
+    ] {
+        for status in statuses {
+            let known = lookup(&format!("HTTP_{status}")).unwrap();
+            let remedies: Vec<_> = known.remedies().iter().collect();
+            assert_eq!(remedies, expected, "{status}");
+            let action = known.recovery().actions.join(" ");
+            assert!(!action.contains(does_not_say), "{status}: {action}");
+        }
+    }
+}
+
+#[test]
+fn a_status_has_the_same_facts_whoever_made_the_request() {
+    for (status, known) in members() {
+        let other = for_status(status).unwrap();
+        let facts = |it: Known| (it.category(), it.retryable(), it.effect(), it.grpc());
+        assert_eq!(facts(known), facts(other), "{}", known.code());
+    }
+    let own = lookup("ERR_HTTP_405").unwrap().remedies();
+    assert!(own.contains(Remedy::ChangeInput) && !own.contains(Remedy::AskHuman));
+}
+
 #[test]
 fn rate_limits_and_timeouts_say_when_to_come_back() {
     for row in entries().filter(|row| row.retryable) {

@@ -5,7 +5,7 @@
 //! `heard`.
 
 use jiff::Timestamp;
-use panpan_contract::catalogue::for_status;
+use panpan_contract::catalogue::{Remedy, for_status};
 use panpan_contract::classify::{
     InputMembers, LlmFailure, ProviderAnswer, category_of_words, statements,
 };
@@ -14,8 +14,12 @@ use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
 use serde_json::Value;
 
 use crate::asked::Asked;
+use crate::bounded::{MORE, bounded};
 use crate::heard::{Heard, try_later};
 use crate::lift::{self, Lifted};
+
+/// How much of what a service says is a message, or the reason of a violation, in characters.
+pub(crate) const SAID_CHARACTERS_LIMIT: usize = 1_000;
 
 /// What an upstream answered.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +70,7 @@ pub(crate) fn classify_for(
         Some(document) => lift::lift(document),
         None => lift::lift_text(answer.body),
     };
+    lifted.shorten(asked.input);
     let text = lifted.message.as_deref().unwrap_or_default();
     let heard = Heard {
         received: statements(text, asked.members),
@@ -109,7 +114,34 @@ pub(crate) fn classify_for(
     if is_refused && failure.retryable() {
         failure = failure.with_max_retries(0).with_repeat(Repeat::Refused);
     }
-    Some(failure)
+    Some(match lifted.message {
+        Some(_) => failure,
+        None => unexplained(failure),
+    })
+}
+
+/// A failure without a word of the service's own: nobody is sent to read what is not there.
+fn unexplained(failure: Failure) -> Failure {
+    let usual = failure.kind().default_recovery().required_actions;
+    let refers = usual.iter().any(|action| action.contains("the message"));
+    let is_told = failure.meaning().is_some() || !failure.violations().is_empty();
+    let is_input = failure.remedies().contains(Remedy::ChangeInput);
+    match refers && is_input && !is_told {
+        true => failure.with_actions([
+            "Compare the input with what the operation takes: the service refused it and did not say why",
+        ]),
+        false => failure,
+    }
+}
+
+impl Lifted {
+    fn shorten(&mut self, input: &Value) {
+        let shown = |text: String| bounded(&text, SAID_CHARACTERS_LIMIT, input);
+        self.message = self.message.take().map(shown).filter(|it| it != MORE);
+        for violation in &mut self.violations {
+            violation.reason = shown(std::mem::take(&mut violation.reason));
+        }
+    }
 }
 
 /// Whether only the status says that waiting is in vain. A credential is never a matter of waiting.
@@ -500,6 +532,43 @@ mod tests {
             Some("ARTICLE_UNKNOWN")
         );
         assert_eq!(failure.message(), "no article W-99");
+    }
+
+    #[test]
+    fn nobody_is_sent_to_a_message_that_is_not_there() {
+        let action = |failure: Failure| failure.recovery().required_actions.join(" ");
+        for status in (400..500).filter(|it| *it != 429) {
+            for silent in [failure(status, &[]), said(status, r#"{"code": "E-1"}"#)] {
+                let action = action(silent);
+                assert!(!action.contains("message"), "{status}: {action}");
+            }
+        }
+        assert!(action(said(400, r#"{"message": "no"}"#)).contains("as the message says"));
+    }
+
+    #[test]
+    fn a_long_message_is_cut_and_not_lost() {
+        let long = |length: usize| "word ".repeat(length / 5);
+        for length in [SAID_CHARACTERS_LIMIT, SAID_CHARACTERS_LIMIT + 5, 60_000] {
+            let text = long(length);
+            let entry = serde_json::json!({"field": "a", "message": text});
+            let body = serde_json::json!({"message": text, "errors": [entry]}).to_string();
+            let failure = said(400, &body);
+            let reason = failure.violations()[0].reason.as_str();
+            for said in [failure.message(), reason] {
+                assert!(said.starts_with("word word") && said.chars().count() <= 1_001);
+                assert_eq!(
+                    said.ends_with('…'),
+                    length > SAID_CHARACTERS_LIMIT,
+                    "{length}"
+                );
+            }
+            assert!(failure.details().unwrap()["upstream_message"] == failure.message());
+        }
+        let secret = "sk-live-0123456789abcdef0123456789abcdef";
+        let body = serde_json::json!({"message": format!("{}{secret}", "a".repeat(990) + " ")});
+        let failure = said(400, &body.to_string());
+        assert!(!failure.message().contains("sk-live"), "{failure:?}");
     }
 
     #[test]

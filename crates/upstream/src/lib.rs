@@ -5,6 +5,7 @@
 
 mod answerable;
 mod asked;
+mod bounded;
 mod broken;
 mod classify;
 mod client;

@@ -1,7 +1,7 @@
 //! What the body of a failing answer says, in the shapes services use.
 //!
-//! Known members in known places, and no search through the whole body. What is lifted is quoted whole or
-//! not at all: half a secret is no longer recognised as one.
+//! Known members in known places, and no search through the whole body. What is lifted is whole: where it is
+//! too long to be shown, `classify` cuts it.
 
 use panpan_contract::classify::expectation;
 use panpan_contract::dialect::{MCP_META_KEY, RESIDUAL, detect};
@@ -9,8 +9,10 @@ use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::{Effect, Failure, read};
 use serde_json::Value;
 
-/// The longest message that is lifted, in characters; a longer one is only quoted as the body it is in.
-const MESSAGE_CHARACTERS_LIMIT: usize = 500;
+/// The longest sentence that is lifted, in bytes; a longer one is only quoted as the body it is in.
+const SENTENCE_BYTES_LIMIT: usize = 64 * 1024;
+/// The most lines a text has that is not a page, nor a trace of what the service was doing.
+const LINES_LIMIT: usize = 20;
 /// The longest word that is taken for a code, in characters.
 const WORD_CHARACTERS_LIMIT: usize = 100;
 /// How many entries of a list of errors are looked at.
@@ -94,7 +96,8 @@ pub(crate) fn lift(document: &Value) -> Lifted {
 
 /// What a body of text says: a sentence or two, and no page.
 pub(crate) fn lift_text(body: &str) -> Lifted {
-    let is_page = body.trim_start().starts_with(['<', '{', '[']);
+    let is_page = body.trim_start().starts_with(['<', '{', '['])
+        || body.trim_end().lines().nth(LINES_LIMIT).is_some();
     let is_text = !is_page && !body.contains(|it: char| it.is_control() && !it.is_whitespace());
     Lifted {
         message: sentence(&Value::from(body)).filter(|_| is_text),
@@ -181,7 +184,7 @@ fn word(value: &Value) -> Option<String> {
 
 fn sentence(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
-    let fits = text.chars().nth(MESSAGE_CHARACTERS_LIMIT).is_none();
+    let fits = text.len() <= SENTENCE_BYTES_LIMIT;
     (fits && !text.is_empty()).then(|| text.to_owned())
 }
 
@@ -515,10 +518,11 @@ mod tests {
             "<html>Not Found</html>",
             "{\"error\": \"cut o",
             "a\u{1}b",
-            &"a".repeat(501),
+            &"a\n".repeat(LINES_LIMIT + 1),
         ] {
             assert_eq!(said(body), None, "{body}");
         }
+        assert!(said(&"a\n".repeat(LINES_LIMIT)).is_some());
     }
 
     #[test]
@@ -548,9 +552,9 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_lifted_and_both_sides_of_every_limit_are_known() {
-        let said = |length: usize| lift(&json!({"message": "é".repeat(length)})).message;
-        assert!(said(MESSAGE_CHARACTERS_LIMIT).is_some());
-        assert!(said(MESSAGE_CHARACTERS_LIMIT + 1).is_none());
+        let said = |length: usize| lift(&json!({"message": "a".repeat(length)})).message;
+        assert!(said(SENTENCE_BYTES_LIMIT).is_some());
+        assert!(said(SENTENCE_BYTES_LIMIT + 1).is_none());
         let word = |length: usize| lift(&json!({"code": "a".repeat(length)})).words;
         assert_eq!(word(WORD_CHARACTERS_LIMIT).len(), 1);
         assert!(word(WORD_CHARACTERS_LIMIT + 1).is_empty());

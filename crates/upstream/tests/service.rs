@@ -236,3 +236,108 @@ async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_oth
         assert_eq!(output, serde_json::from_str::<Value>(body).unwrap());
     }
 }
+
+#[tokio::test]
+async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    let json = "application/json";
+    for (media_type, body, code) in [
+        (
+            json,
+            r#"{"type": "about:blank", "title": "Busy", "status": 503, "detail": "busy"}"#,
+            "HTTP_503",
+        ),
+        (
+            "application/problem+json; charset=utf-8",
+            r#"{"title": "Gone", "status": 410, "sku": "W-7"}"#,
+            "HTTP_410",
+        ),
+        (
+            json,
+            r#"{"code": 14, "message": "unavailable", "details": []}"#,
+            "HTTP_503",
+        ),
+        (
+            json,
+            r#"{"content": [{"type": "text", "text": "failed"}], "isError": true}"#,
+            "TOOL_FAILED",
+        ),
+        (
+            json,
+            r#"{"result": "error", "code": "TIMEOUT", "message": "late", "retryable": true}"#,
+            "ERR_TIMEOUT",
+        ),
+    ] {
+        let says = http("200 OK", &format!("content-type: {media_type}\r\n"), body);
+        let (url, _) = one(says).await;
+        let failure = call_spec(&url, &[], spec.clone(), json!({})).await;
+        let failure = failure.expect_err(body);
+        assert_eq!(failure.code().as_str(), code, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn the_code_of_a_failure_that_arrives_as_a_success_is_the_services_own() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    for (body, own) in [
+        (
+            r#"{"ok": false, "error": {"code": "E1", "message": "no"}}"#,
+            Some("E1"),
+        ),
+        (
+            r#"{"ok": false, "error": {"code": "stock.out", "message": "no"}}"#,
+            Some("stock.out"),
+        ),
+        (
+            r#"{"success": false, "error": {"code": "OUT_OF_STOCK", "message": "no"}}"#,
+            Some("OUT_OF_STOCK"),
+        ),
+        (
+            r#"{"ok": false, "error": "channel_not_found"}"#,
+            Some("channel_not_found"),
+        ),
+        (
+            r#"{"success": false, "error": "this membership was closed"}"#,
+            None,
+        ),
+        (
+            r#"{"type": "about:blank", "title": "Gone", "status": 410}"#,
+            None,
+        ),
+    ] {
+        let failure = failing(spec.clone(), "200 OK", body, json!({})).await;
+        let detail = failure.details().and_then(|it| it.get("code")?.as_str());
+        assert_eq!(detail, own, "{body}");
+        let upstream = failure.upstream().and_then(|it| it.code.as_deref());
+        assert_eq!(upstream, own, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_failure() {
+    let packed = http("200 OK", "content-encoding: gzip\r\n", "packed");
+    for (op_type, effect) in [
+        (OperationType::Query, Effect::None),
+        (OperationType::Mutation, Effect::Applied),
+    ] {
+        let (url, served) = one(packed.clone()).await;
+        let failure = call(&url, &[], op_type, json!({})).await.unwrap_err();
+        let asked = served.await.unwrap().remove(0);
+        assert!(asked.contains("accept-encoding: identity\r\n"), "{asked}");
+        assert_eq!(failure.code().as_str(), "ERR_OUTPUT_INVALID");
+        assert_eq!(failure.effect(), effect);
+        assert!(!failure.may_repeat());
+        let said = failure.upstream().unwrap().excerpt.as_deref();
+        assert_eq!(said, None);
+    }
+    let (url, _) = one(packed.replace("gzip", "identity")).await;
+    let output = call(&url, &[], OperationType::Query, json!({})).await;
+    assert_eq!(output.unwrap(), "packed");
+    let failing = http("404 No", "content-encoding: br\r\n", "\u{1}\u{2}");
+    let (url, _) = one(failing).await;
+    let failure = call(&url, &[], OperationType::Query, json!({}))
+        .await
+        .unwrap_err();
+    assert_eq!(failure.code().as_str(), "HTTP_404");
+    assert!(failure.upstream().unwrap().excerpt.is_none());
+}

@@ -29,9 +29,7 @@ pub(crate) mod tasks;
 
 use crate::entry::Entry;
 
-pub(crate) use http::{
-    PERMANENT_STATUS, PERMANENT_STATUSES, UNLISTED_CLIENT_STATUS, UNLISTED_SERVER_STATUS,
-};
+pub(crate) use http::{SHARED, UNLISTED_CLIENT_STATUS, UNLISTED_SERVER_STATUS, own_request};
 
 /// Every group of rows, in the order they are listed to people.
 pub(crate) const GROUPS: &[&[&Entry]] = &[

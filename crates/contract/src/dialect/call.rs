@@ -47,14 +47,15 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
             .ok_or_else(|| members.missing("output", "the output"))?;
         return Ok(Reply::success(output).answering(request_id));
     }
-    // A batch wraps the error; alone it stands bare.
-    if members
-        .peek("result")
-        .is_some_and(|result| result == "error")
-    {
-        members = members
-            .members("error")?
-            .ok_or_else(|| members.missing("error", "an object"))?;
+    // A batch wraps the error; alone it stands bare, or beside the word that says so.
+    let is_stated = |result: &Value| result == "error";
+    if members.peek("result").is_some_and(is_stated) {
+        members.take("result");
+        if members.peek("code").is_none() {
+            members = members
+                .members("error")?
+                .ok_or_else(|| members.missing("error", "an object"))?;
+        }
     }
     let code = members
         .text("code")?

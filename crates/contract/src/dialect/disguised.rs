@@ -46,9 +46,48 @@ const BESIDE: [&str; 30] = [
 /// Where a success would have put its output; a failure may name it, with nothing in it.
 const OUTPUTS: [&str; 4] = ["data", "output", "payload", "result"];
 
-/// The failure a successful answer is, if it is exactly one: `{"success": false, "error": …}`,
-/// `{"ok": false, "error": …}` or an error response of JSON-RPC, without any member that is not part of
-/// such a failure.
+/// The members of a failure in the other dialects, as we write them; nothing else may stand beside them.
+const BOT: [&str; 8] = [
+    "category", "code", "context", "debug", "message", "panpan", "recovery", "source",
+];
+const VIEW: [&str; 12] = [
+    "actions",
+    "attempts",
+    "code",
+    "details",
+    "effect",
+    "id",
+    "meaning",
+    "message",
+    "next",
+    "retry_after_ms",
+    "retryable",
+    "violations",
+];
+const CALL: [&str; 5] = ["code", "details", "message", "panpan", "retryable"];
+const PROBLEM: [&str; 13] = [
+    "code",
+    "detail",
+    "details",
+    "errors",
+    "instance",
+    "panpan",
+    "requestId",
+    "retry_after_ms",
+    "retryable",
+    "status",
+    "title",
+    "traceId",
+    "type",
+];
+const RESULT: [&str; 4] = ["_meta", "content", "isError", "structuredContent"];
+const STATUS: [&str; 3] = ["code", "details", "message"];
+
+/// Whether an object has a shape.
+type IsShape = fn(&Map<String, Value>) -> bool;
+
+/// The failure a successful answer is, if it is exactly one in one of our dialects, without any member
+/// that is not part of such a failure.
 ///
 /// ```
 /// use panpan_contract::dialect::disguised_failure;
@@ -60,16 +99,26 @@ const OUTPUTS: [&str; 4] = ["data", "output", "payload", "result"];
 /// ```
 pub fn disguised_failure(document: &Value) -> Option<Failure> {
     let members = document.as_object()?;
-    let dialect = if is_flagged(members, "success") {
-        Dialect::Flat
-    } else if is_flagged(members, "ok") {
-        Dialect::Outcome
-    } else if is_rpc_error(members) {
-        Dialect::JsonRpc
-    } else {
-        return None;
-    };
+    let shapes: [(IsShape, Dialect); 8] = [
+        (|it| is_flagged(it, "success"), Dialect::Flat),
+        (|it| is_flagged(it, "ok"), Dialect::Outcome),
+        (is_rpc_error, Dialect::JsonRpc),
+        (is_bot, Dialect::Bot),
+        (is_call, Dialect::Call),
+        (is_problem, Dialect::Problem),
+        (is_result, Dialect::Mcp),
+        (is_status, Dialect::Grpc),
+    ];
+    let (_, dialect) = shapes.into_iter().find(|(is_one, _)| is_one(members))?;
     dialect.read(document.clone()).ok()?.outcome.err()
+}
+
+/// The failure of an answer whose media type says that it is a problem, unless it says itself that all
+/// went well.
+pub fn stated_problem(document: &Value) -> Option<Failure> {
+    let says_well = document["status"].as_u64().is_some_and(|it| it < 400);
+    let failure = (!says_well).then(|| Dialect::Problem.read(document.clone()))?;
+    failure.ok()?.outcome.err()
 }
 
 /// Whether a flag says that it failed, an error says why, and nothing else is there.
@@ -85,7 +134,6 @@ fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
 
 /// Whether an error says something: a text, or an object with a message or a code.
 fn tells(error: &Value) -> bool {
-    let is_said = |value: &Value| value.as_str().is_some_and(|it| !it.trim().is_empty());
     let names = ["message", "code", "type"];
     is_said(error)
         || names
@@ -94,17 +142,110 @@ fn tells(error: &Value) -> bool {
 }
 
 fn is_rpc_error(members: &Map<String, Value>) -> bool {
-    let is_ours = |name: &String| ["jsonrpc", "id", "error"].contains(&name.as_str());
     let error = members.get("error");
     members.get("jsonrpc").is_some_and(|it| it == "2.0")
         && error.is_some_and(|it| it["code"].is_i64() && it["message"].is_string())
-        && members.keys().all(is_ours)
+        && has_only(members, &["jsonrpc", "id", "error"])
+}
+
+/// Whether it is an error for bots, or the view agents read of one, alone.
+fn is_bot(members: &Map<String, Value>) -> bool {
+    let Some(Value::Object(error)) = members.get("error").filter(|_| members.len() == 1) else {
+        return false;
+    };
+    let recovers = |it: &Value| it["is_retryable"].is_boolean();
+    let moves = |it: &Value| {
+        let moves = it.as_array();
+        moves.is_some_and(|it| !it.is_empty() && it.iter().all(is_said))
+    };
+    let is_for_bots = has_only(error, &BOT) && error.get("recovery").is_some_and(recovers);
+    let is_view = has_only(error, &VIEW)
+        && error.get("next").is_some_and(moves)
+        && error.get("retryable").is_some_and(Value::is_boolean);
+    says(error, "code") && says(error, "message") && (is_for_bots || is_view)
+}
+
+/// Whether it is the error of a call: wrapped, as in a batch, or beside the word that says so. Bare it is
+/// only ours to recognise.
+fn is_call(members: &Map<String, Value>) -> bool {
+    let is_error = |error: &Map<String, Value>| {
+        let is_flag = error.get("retryable").is_some_and(Value::is_boolean);
+        is_flag && says(error, "code") && says(error, "message")
+    };
+    let is_stated = members.get("result").is_some_and(|it| it == "error");
+    match members.get("error") {
+        Some(Value::Object(error)) => {
+            is_stated
+                && has_only(members, &["request_id", "result", "error"])
+                && has_only(error, &CALL)
+                && is_error(error)
+        }
+        Some(_) => false,
+        None => {
+            let is_beside = |name: &String| CALL.contains(&name.as_str());
+            let is_around = |name: &String| ["request_id", "result"].contains(&name.as_str());
+            let is_ours = members.get("panpan").is_some_and(Value::is_object);
+            (is_stated || is_ours)
+                && members
+                    .keys()
+                    .all(|it| is_beside(it) || (is_stated && is_around(it)))
+                && is_error(members)
+        }
+    }
+}
+
+/// Whether it is a problem that says all a problem can say of itself: what kind, in which words, and the
+/// status it should have come with.
+fn is_problem(members: &Map<String, Value>) -> bool {
+    let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (400..600).contains(&it));
+    let is_reference = |it: &Value| it.as_str().is_some_and(|it| it.contains([':', '/']));
+    has_only(members, &PROBLEM)
+        && members.get("status").is_some_and(is_failing)
+        && members.get("type").is_some_and(is_reference)
+        && says(members, "title")
+}
+
+/// Whether it is the result of a tool that says that the tool failed.
+fn is_result(members: &Map<String, Value>) -> bool {
+    let are_blocks = |it: &Value| {
+        let blocks = it.as_array();
+        blocks.is_some_and(|it| it.iter().all(|block| block["type"].is_string()))
+    };
+    has_only(members, &RESULT)
+        && members.get("isError") == Some(&Value::Bool(true))
+        && members.get("content").is_some_and(are_blocks)
+}
+
+/// Whether it is a status of gRPC as its gateways write it: always with details, if only an empty list.
+fn is_status(members: &Map<String, Value>) -> bool {
+    let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (1..=16).contains(&it));
+    let are_details = |it: &Value| {
+        let details = it.as_array();
+        details.is_some_and(|it| it.iter().all(|detail| detail["@type"].is_string()))
+    };
+    has_only(members, &STATUS)
+        && members.get("code").is_some_and(is_failing)
+        && members.get("details").is_some_and(are_details)
+        && says(members, "message")
+}
+
+fn has_only(members: &Map<String, Value>, names: &[&str]) -> bool {
+    members.keys().all(|it| names.contains(&it.as_str()))
+}
+
+fn says(members: &Map<String, Value>, name: &str) -> bool {
+    members.get(name).is_some_and(is_said)
+}
+
+fn is_said(value: &Value) -> bool {
+    value.as_str().is_some_and(|it| !it.trim().is_empty())
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::{Envelope, agent_value};
     use super::*;
 
     #[test]
@@ -140,6 +281,41 @@ mod tests {
                 "INVALID_INPUT",
                 "Invalid params",
             ),
+            (
+                json!({"error": {"code": "NETWORK_ERROR", "category": "network", "message": "no way", "recovery": {"is_retryable": true}}}),
+                "NETWORK_ERROR",
+                "no way",
+            ),
+            (
+                json!({"error": {"code": "LOCKED", "message": "held", "retryable": true, "next": ["wait"], "retry_after_ms": 300}}),
+                "LOCKED",
+                "held",
+            ),
+            (
+                json!({"request_id": "1", "result": "error", "code": "TIMEOUT", "message": "late", "retryable": true}),
+                "TIMEOUT",
+                "late",
+            ),
+            (
+                json!({"result": "error", "error": {"code": "OUT_OF_STOCK", "message": "sold out", "retryable": false}}),
+                "OUT_OF_STOCK",
+                "sold out",
+            ),
+            (
+                json!({"type": "about:blank", "title": "Gone", "status": 410, "detail": "it left"}),
+                "ERR_HTTP_410",
+                "it left",
+            ),
+            (
+                json!({"content": [{"type": "text", "text": "it failed"}], "isError": true}),
+                "TOOL_FAILED",
+                "it failed",
+            ),
+            (
+                json!({"code": 5, "message": "no such order", "details": []}),
+                "ARTIFACT_NOT_FOUND",
+                "no such order",
+            ),
         ] {
             let failure = disguised_failure(&document).unwrap_or_else(|| panic!("{document}"));
             assert_eq!(failure.code().as_str(), code, "{document}");
@@ -166,13 +342,62 @@ mod tests {
             json!({"level": "error", "error": "disk full", "at": "2026-01-01"}),
             json!({"error": "a"}),
             json!({"code": "A_CODE", "message": "a"}),
-            json!({"type": "about:blank", "title": "Gone", "status": 410}),
             json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
             json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "A", "message": "a"}}),
+            json!({"error": {"code": "E_1", "message": "the last error of this job"}}),
+            json!({"error": {"code": "E_1", "message": "a", "retryable": true, "job": 7}}),
+            json!({"error": {"code": "E_1", "message": "a", "recovery": {"is_retryable": true}}, "id": 7}),
+            json!({"error": {"code": "E_1", "message": "a", "retryable": true, "next": "page-2"}}),
+            json!({"result": "error", "message": "the build broke"}),
+            json!({"result": "error", "code": "E_1", "message": "a", "retryable": false, "job": 7}),
+            json!({"result": "error", "error": {"code": "E_1", "message": "a"}}),
+            json!({"code": "A_CODE", "message": "a", "retryable": true}),
+            json!({"status": "error", "message": "the job broke", "code": "E_1"}),
+            json!({"title": "Fix the door", "status": "open", "type": "task"}),
+            json!({"type": "https", "title": "Our shop", "status": 503}),
+            json!({"title": "Our shop", "status": 503}),
+            json!({"type": "about:blank", "title": "Fine", "status": 200}),
+            json!({"type": "about:blank", "title": "Gone", "status": 410, "url": "https://a.example"}),
+            json!({"content": [{"type": "text", "text": "a"}], "isError": false}),
+            json!({"content": "a", "isError": true}),
+            json!({"content": [], "isError": true, "run": 7}),
+            json!({"code": 1, "message": "success"}),
+            json!({"code": 5, "message": "a", "details": [{"sku": 7}]}),
+            json!({"code": 0, "message": "", "details": []}),
+            json!({"code": 17, "message": "a", "details": []}),
             json!("ok: false"),
             json!(null),
         ] {
             assert!(disguised_failure(&document).is_none(), "{document}");
+        }
+    }
+
+    #[test]
+    fn what_we_write_is_recognised_in_every_dialect() {
+        let failure = || Failure::new(crate::codes::ERR_RESOURCE_BUSY).with_message("held");
+        for dialect in Dialect::ALL {
+            let failure = failure().redacted();
+            let written = dialect.render_failure(&failure, Envelope::default());
+            let read = disguised_failure(&written).unwrap_or_else(|| panic!("{written}"));
+            assert_eq!(read, *failure, "{written}");
+        }
+        let view = agent_value(&failure().redacted(), &|_| None);
+        let read = disguised_failure(&view).unwrap_or_else(|| panic!("{view}"));
+        assert_eq!(read.code().as_str(), "ERR_RESOURCE_BUSY");
+    }
+
+    #[test]
+    fn a_stated_problem_is_one_unless_it_says_that_all_went_well() {
+        for (document, is_one) in [
+            (json!({"title": "Gone"}), false),
+            (json!({"type": "about:blank", "title": "Gone"}), true),
+            (json!({"title": "Gone", "status": 410, "sku": 7}), true),
+            (
+                json!({"type": "about:blank", "title": "Fine", "status": 200}),
+                false,
+            ),
+        ] {
+            assert_eq!(stated_problem(&document).is_some(), is_one, "{document}");
         }
     }
 }

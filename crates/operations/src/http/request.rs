@@ -10,7 +10,7 @@ use panpan_contract::failure::Violation;
 use panpan_contract::{Failure, codes};
 use panpan_runtime::untyped;
 use panpan_upstream::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use panpan_upstream::{Method, Outgoing, Url};
+use panpan_upstream::{Method, Outgoing, Stake, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -76,6 +76,9 @@ pub(super) fn outgoing(input: &Value, key: Option<String>) -> Result<Outgoing, F
         headers.entry(IDEMPOTENCY_KEY).or_insert(key);
     }
     let mut outgoing = Outgoing::new(method, url);
+    if outgoing.stake == Stake::Change && headers.contains_key(IDEMPOTENCY_KEY) {
+        outgoing.stake = Stake::Keyed;
+    }
     outgoing.headers = headers;
     outgoing.body = body.map(Into::into);
     outgoing.timeout = Duration::from_millis(input.timeout_ms.unwrap_or(TIMEOUT_MS));

@@ -325,15 +325,36 @@ async fn a_key_counts_wherever_it_stands_and_the_work_is_done_once() {
     }
 }
 
+/// A connection that is closed without a word.
+fn lost() -> String {
+    String::new()
+}
+
 #[tokio::test]
-async fn a_write_without_an_answer_is_not_sent_again() {
-    let (url, served) = server(vec![String::new()]).await;
+async fn a_keyed_write_is_sent_again_whatever_became_of_its_answer() {
+    for first in [lost(), http(500, "", "")] {
+        let (url, served) = server(vec![first, http(200, "", "done")]).await;
+        let mut input = json!({"method": "POST", "url": url, "body": "x", "idempotency_key": "k"});
+        input["retry"] = json!({"max_retries": 5, "initial_delay_ms": 0});
+        let output = call(input).await.unwrap();
+        assert_eq!(output["body"], "done");
+        let asked = served.await.unwrap();
+        let key = |asked: &String| asked.split("idempotency-key: ").nth(1).map(str::to_owned);
+        let keys: Vec<_> = asked.iter().map(key).collect();
+        assert!(keys[0].is_some() && keys[0] == keys[1], "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_keyed_write_that_is_never_answered_says_so_and_may_be_repeated_under_its_key() {
+    let (url, served) = server(vec![lost(), lost()]).await;
     let mut input = json!({"method": "POST", "url": url, "body": "x", "idempotency_key": "k"});
-    input["retry"] = json!({"max_retries": 5, "initial_delay_ms": 0});
+    input["retry"] = json!({"max_retries": 1, "initial_delay_ms": 0});
     let failure = call(input).await.unwrap_err();
-    assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(failure.code().as_str(), "ERR_SOCKET_ERROR");
     assert_eq!(failure.effect(), Effect::Unknown);
-    assert_eq!(served.await.unwrap().len(), 1);
+    assert!(failure.may_repeat());
+    assert_eq!(served.await.unwrap().len(), 2);
 }
 
 #[tokio::test]

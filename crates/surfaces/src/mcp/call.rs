@@ -136,8 +136,9 @@ impl<'a> Errand<'a> {
             Ok(stated) => stated,
             Err(failure) => return self.refused(call, failure, asked.names),
         };
-        call.key_is_made = asked.key_is_made || stated.is_none();
+        let is_stated = stated.is_some() && !asked.key_is_made;
         let key = stated.or_else(|| made_key(self.desk, entry));
+        call.key_is_made = key.is_some() && !is_stated;
         let stop = match key {
             Some(_) => &self.stops.all,
             None => &self.stops.without_key,
@@ -179,10 +180,10 @@ impl<'a> Errand<'a> {
     }
 }
 
-/// The key of a call that states none, if the operation changes something.
+/// The key of a call that states none, if its operation is one that gets one.
 pub(super) fn made_key(desk: &Desk, entry: Option<&Entry>) -> Option<IdempotencyKey> {
-    let changes = entry.is_some_and(|entry| entry.changes);
-    changes.then(|| desk.dispatcher().new_key())
+    let gets_one = entry.is_some_and(|entry| entry.gets_key);
+    gets_one.then(|| desk.dispatcher().new_key())
 }
 
 impl Performed {

@@ -76,7 +76,7 @@ impl Served {
         }
         if let Ok(key @ None) = &mut asked.key {
             *key = made_key(&shared.desk, catalogue.by_operation(&asked.operation));
-            asked.key_is_made = true;
+            asked.key_is_made = key.is_some();
         }
         let key = asked.key.as_ref().ok().cloned().flatten();
         let made = Made::of(caller, &asked);

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_contract::operation::{KeyRule, OperationSpec, OperationType, Visibility};
 use panpan_runtime::{Operation, Registry};
 use rmcp::model::Tool;
 use serde_json::Value;
@@ -53,6 +53,9 @@ pub(super) struct Entry {
     pub(super) tool: Option<Tool>,
     /// Whether it changes something.
     pub(super) changes: bool,
+    /// Whether a call without an idempotency key gets one. Where callers have to give theirs, they state more
+    /// with it than a made one could.
+    pub(super) gets_key: bool,
     /// Whether the tool takes the idempotency key among its arguments.
     pub(super) takes_key: bool,
     /// Whether its output is a list of content blocks.
@@ -139,11 +142,13 @@ impl Entry {
         let tool = tool::of(spec);
         let schema = spec.input_schema.to_string();
         let output = tool.as_ref().and_then(|tool| tool.output_schema.as_ref());
+        let changes = spec.op_type == OperationType::Mutation;
         Self {
             operation: spec.name.as_str().to_owned(),
             gives_structure: output.is_some(),
             tool,
-            changes: spec.op_type == OperationType::Mutation,
+            changes,
+            gets_key: changes && spec.idempotency.key == KeyRule::Optional,
             takes_key: key::takes_argument(spec),
             gives_blocks: content::is_declared(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),

@@ -1,9 +1,10 @@
 //! An answer: whole, or as it comes.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{CONTENT_TYPE, HeaderMap};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
 use panpan_contract::failure::Upstream;
 use panpan_contract::{Effect, Failure, codes};
@@ -61,10 +62,15 @@ impl Incoming {
             .iter()
             .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
             .collect();
+        // What is packed says nothing to anyone.
+        let body = match self.content_encoding() {
+            None => String::from_utf8_lossy(&self.body),
+            Some(_) => Cow::Borrowed(""),
+        };
         let answer = Answer {
             status: self.status,
             headers: &headers,
-            body: &String::from_utf8_lossy(&self.body),
+            body: &body,
             provider: self.url.host_str(),
         };
         read(&answer).map(|failure| self.after_all(failure))
@@ -76,6 +82,15 @@ impl Incoming {
             Effect::None if self.after_write => failure.with_effect(Effect::Unknown),
             _ => failure,
         }
+    }
+
+    /// How the body is packed, if it is, although nobody asked for that.
+    pub(crate) fn content_encoding(&self) -> Option<String> {
+        let stated = self.headers.get(CONTENT_ENCODING)?;
+        let stated = String::from_utf8_lossy(stated.as_bytes());
+        let stated = stated.trim().to_ascii_lowercase();
+        let is_packed = !matches!(stated.as_str(), "" | "identity") && !self.body.is_empty();
+        is_packed.then_some(stated)
     }
 
     /// The media type without its parameters, in lower case.

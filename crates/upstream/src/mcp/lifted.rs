@@ -9,7 +9,6 @@ use panpan_contract::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
 use panpan_contract::failure::{Repeat, Upstream};
-use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, codes, read, retry};
 use serde_json::{Value, json};
 
@@ -205,15 +204,9 @@ fn silence(text: Option<&str>) -> String {
     }
 }
 
-/// A text that is not too long. Half a key is no longer recognised as one, so secrets go first.
+/// A text that is not too long.
 pub(super) fn bounded(text: &str) -> String {
-    match text.char_indices().nth(MESSAGE_CHARACTERS_LIMIT) {
-        None => text.to_owned(),
-        Some(_) => {
-            let clean = Redactor::new().text(text).into_owned();
-            clean.chars().take(MESSAGE_CHARACTERS_LIMIT).collect()
-        }
-    }
+    crate::bounded::bounded(text, MESSAGE_CHARACTERS_LIMIT, &Value::Null)
 }
 
 #[cfg(test)]

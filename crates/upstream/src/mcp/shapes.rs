@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use panpan_contract::catalogue::Entry;
 use panpan_contract::dialect::{Dialect, read_foreign};
 use panpan_contract::failure::Alternative;
-use panpan_contract::{Effect, Failure, codes, retry};
+use panpan_contract::{Category, Effect, Failure, codes, retry};
 use serde_json::{Map, Value, json};
 
 use super::error::Refusal;
@@ -109,13 +109,17 @@ fn stated(mut known: Value) -> Option<Failure> {
 pub(super) fn status_in_text(text: &str, server: &str, now: Timestamp) -> Option<Failure> {
     let beginning: String = text.chars().take(STATUS_WITHIN).collect();
     let beginning = beginning.to_ascii_lowercase();
-    let status = status_of(&beginning).or_else(|| {
-        let limited = RATE_LIMITED.iter().any(|words| beginning.contains(words));
-        limited.then_some(429)
-    })?;
+    let (at, status) = status_of(&beginning).or_else(|| limit_of(&beginning))?;
     let failure = of_status(status, text, server, now)?;
-    // A guess is not enough to repeat a change by.
-    let failure = failure.with_effect(Effect::Unknown);
+    // A guess is not enough to repeat a change by. A text that opens with the limit and says when it ends
+    // is none: it is how a server turns a call away.
+    let is_refusal = failure.category() == Category::RateLimit
+        && failure.stated_retry_after_ms().is_some()
+        && is_opening(&beginning[..at]);
+    let failure = match is_refusal {
+        true => failure,
+        false => failure.with_effect(Effect::Unknown),
+    };
     Some(failure.with_message(bounded(text)))
 }
 
@@ -131,13 +135,26 @@ pub(super) fn errno_in_text(text: &str) -> Option<Failure> {
     Some(failure.with_message(bounded(text)))
 }
 
-fn status_of(text: &str) -> Option<u16> {
+/// Where a text tells of a status, and of which.
+fn status_of(text: &str) -> Option<(usize, u16)> {
     BEFORE_STATUS.iter().find_map(|words| {
-        let after = text
-            .match_indices(words)
-            .map(|(at, _)| &text[at + words.len()..]);
-        after.into_iter().find_map(leading_status)
+        let mut found = text.match_indices(words);
+        found.find_map(|(at, _)| Some((at, leading_status(&text[at + words.len()..])?)))
     })
+}
+
+/// Where a text tells of a rate limit.
+fn limit_of(text: &str) -> Option<(usize, u16)> {
+    let at = RATE_LIMITED.iter().find_map(|words| text.find(words))?;
+    Some((at, 429))
+}
+
+/// Whether what stands before is no part of what a text says: nothing, whose limit it is, or that there is
+/// an error.
+fn is_opening(before: &str) -> bool {
+    let before = before.trim();
+    let is_title = before.contains("error") && before.ends_with(':');
+    is_title || !before.contains(char::is_whitespace)
 }
 
 /// The three digits a text begins with, if they are a status that says that something failed.

@@ -6,17 +6,16 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use http::header::CONTENT_ENCODING;
 use jiff::Timestamp;
 use panpan_contract::binding::{
     AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding, SuccessBodies,
 };
 use panpan_contract::classify::statements;
-use panpan_contract::dialect::disguised_failure;
+use panpan_contract::dialect::{disguised_failure, stated_problem};
 use panpan_contract::failure::{Inferred, Upstream};
 use panpan_contract::operation::{OperationSpec, StatusPattern};
 use panpan_contract::retry::{self, parse_retry_after};
-use panpan_contract::{Failure, Kind, codes, read};
+use panpan_contract::{Effect, Failure, Kind, codes, read};
 use serde_json::{Map, Value};
 
 use crate::answerable::answerable;
@@ -54,7 +53,7 @@ impl<'a> Question<'a> {
             }
             Some(failure) => Err(of_import(failure, incoming.status, &body, declared)),
             None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
-            None if is_encoded(incoming) => Err(encoded(incoming)),
+            None if incoming.content_encoding().is_some() => Err(encoded(incoming)),
             None => match self.disguised(incoming, &body, now) {
                 Some(failure) => Err(failure),
                 None => Ok(body.output(incoming)),
@@ -75,8 +74,11 @@ impl<'a> Question<'a> {
         let document = body
             .json()
             .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
-        let failure = disguised_failure(document)?;
+        let is_problem = incoming.media_type().as_deref() == Some("application/problem+json");
+        let stated = || stated_problem(document).filter(|_| is_problem);
+        let failure = disguised_failure(document).or_else(stated)?;
         let code = failure.code().as_str().to_owned();
+        let own = own_code(&failure);
         let is_declared = |code: &str| self.spec.definition(code).is_some();
         let provider = incoming.url.host_str().unwrap_or_default();
         let mut failure = answerable(failure, false, provider, is_declared);
@@ -93,9 +95,14 @@ impl<'a> Question<'a> {
             failure = failure.with_retry_after_ms(delay_ms);
         }
         let failure = heard.told(failure, self.input);
-        let said = failure.upstream().and_then(|it| it.code.clone());
-        let upstream = upstream(incoming).code(said.unwrap_or_else(|| code.clone()));
-        Some(failure.with_detail("code", code).with_upstream(upstream))
+        let failure = match own {
+            Some(own) => {
+                let upstream = upstream(incoming).code(own.as_str());
+                failure.with_detail("code", own).with_upstream(upstream)
+            }
+            None => failure.with_upstream(upstream(incoming)),
+        };
+        Some(imported(failure))
     }
 
     /// The failure a rule of the contract makes of an answer. The rule has the last word on code and
@@ -160,6 +167,13 @@ impl<'a> Question<'a> {
     }
 }
 
+/// The code a service gave its failure, as it wrote it; none where the code was found by other means.
+fn own_code(failure: &Failure) -> Option<String> {
+    let said = failure.upstream().and_then(|it| it.code.clone());
+    let is_given = !failure.inferred().contains(&Inferred::Code);
+    said.or_else(|| is_given.then(|| failure.code().as_str().to_owned()))
+}
+
 fn told_by_a_panpan(incoming: &Incoming, body: &Body) -> Option<Failure> {
     let fails = incoming.status >= 400;
     body.json().filter(|_| fails).and_then(lift::panpan_failure)
@@ -195,8 +209,8 @@ fn relayed(failure: Failure, spec: &OperationSpec) -> Failure {
     }
 }
 
-/// A failure to get an answer, as one of an imported operation.
-pub(super) fn lost(failure: Failure) -> Failure {
+/// A failure that came in no answer of its status, as one of an imported operation.
+pub(super) fn imported(failure: Failure) -> Failure {
     match import_kind(&failure, failure.kind().http_status()) {
         Some(kind) => failure.restated(kind),
         None => failure,
@@ -264,12 +278,6 @@ fn is_structure(value: &Value) -> bool {
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Whether the body is packed, which nobody asked for.
-fn is_encoded(incoming: &Incoming) -> bool {
-    let stated = incoming.headers.get(CONTENT_ENCODING);
-    stated.is_some_and(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity"))
-}
-
 /// What an answer is that means nothing.
 fn garbled(incoming: &Incoming, message: String) -> Failure {
     let kind = Kind::of("HTTP_502").unwrap_or(codes::ERR_HTTP_502_BAD_GATEWAY.into());
@@ -277,9 +285,18 @@ fn garbled(incoming: &Incoming, message: String) -> Failure {
     failure.with_upstream(upstream(incoming))
 }
 
+/// It was done, and what it gave cannot be read; asking again gives the same.
 fn encoded(incoming: &Incoming) -> Failure {
-    let message = "the service packed its answer, which nobody asked it to";
-    garbled(incoming, message.to_owned())
+    let how = incoming.content_encoding().unwrap_or_default();
+    let message = format!(
+        "the service packed its answer ({how}) although it was asked not to, so it cannot be read"
+    );
+    Failure::new(codes::ERR_OUTPUT_INVALID)
+        .with_message(message)
+        .with_detail("content_encoding", how)
+        .with_actions(["Ask the people who run the service to send this answer unpacked"])
+        .with_effect(Effect::Applied)
+        .with_upstream(upstream(incoming))
 }
 
 fn upstream(incoming: &Incoming) -> Upstream {
@@ -288,7 +305,10 @@ fn upstream(incoming: &Incoming) -> Upstream {
         Some(host) => upstream.provider(host),
         None => upstream,
     };
-    upstream.excerpt(&String::from_utf8_lossy(&incoming.body))
+    match incoming.content_encoding() {
+        Some(_) => upstream,
+        None => upstream.excerpt(&String::from_utf8_lossy(&incoming.body)),
+    }
 }
 
 /// A redirect that leads nowhere, or a status that is not one.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use http::header::{HeaderMap, HeaderValue, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue, USER_AGENT};
 use http::{Method, Request, Response, StatusCode};
 use http_body::{Body as _, Frame};
 use hyper::body::Incoming;
@@ -69,6 +69,12 @@ impl Wire {
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
         request.headers_mut().entry(USER_AGENT).or_insert(AGENT);
+        // Whoever is not told may pack an answer in any way.
+        let unpacked = HeaderValue::from_static("identity");
+        request
+            .headers_mut()
+            .entry(ACCEPT_ENCODING)
+            .or_insert(unpacked);
         let answered = self.0.request(request).await;
         answered.map(Reply).map_err(WireError::Unanswered)
     }

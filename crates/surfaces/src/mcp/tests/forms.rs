@@ -1,6 +1,7 @@
 //! Four tools in place of many: finding, describing and calling operations.
 
 use futures_util::stream::{Empty, empty};
+use panpan_contract::operation::KeyRule;
 use panpan_runtime::Registration;
 
 use super::wire::{SCOPE, Wire};
@@ -149,6 +150,35 @@ async fn a_call_goes_the_way_of_every_call() {
         let result = call(json!({"operation": operation})).await;
         assert_eq!(code(&result), &json!(expected), "{operation}");
     }
+}
+
+#[tokio::test]
+async fn a_key_that_callers_have_to_give_is_not_made_for_them() {
+    let mut strict = mutation("test/strict");
+    strict.idempotency.key = KeyRule::Required;
+    let builder = || {
+        let strict = Registration::new(strict.clone(), echo).steered_by_input();
+        Registry::builder().add(strict)
+    };
+    let each = Wire::to(desk(builder()), HttpSettings::default()).await;
+    let settings = HttpSettings {
+        form: ToolForm::Search,
+        ..HttpSettings::default()
+    };
+    let four = Wire::to(desk(builder()), settings).await;
+    let within = |input: Value| json!({"operation": "test/strict", "input": input});
+    let missing = json!("ERR_MISSING_IDEMPOTENCY_KEY");
+    for answer in each.call_both("test__strict", json!({})).await {
+        assert_eq!(code(&answer["result"]), &missing);
+    }
+    let result = called(&four, "call", within(json!({}))).await;
+    assert_eq!(code(&result), &missing);
+    let keyed = json!({"idempotency_key": "k"});
+    for answer in each.call_both("test__strict", keyed.clone()).await {
+        assert_eq!(answer["result"]["isError"], json!(false), "{answer}");
+    }
+    let result = called(&four, "call", within(keyed)).await;
+    assert_eq!(result["isError"], json!(false), "{result}");
 }
 
 #[tokio::test]

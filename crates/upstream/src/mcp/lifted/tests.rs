@@ -187,6 +187,37 @@ fn a_guess_by_a_text_is_not_enough_to_repeat_a_change_by() {
 }
 
 #[test]
+fn a_tool_that_says_when_its_limit_ends_did_nothing() {
+    for (said, effect) in [
+        (
+            "Rate limit exceeded. Try again in 30 seconds.",
+            Effect::None,
+        ),
+        (
+            "API rate limit exceeded, try again in 30 seconds",
+            Effect::None,
+        ),
+        (
+            "Error executing tool put: Too many requests, try again in 30 seconds",
+            Effect::None,
+        ),
+        ("HTTP 429: try again in 30 seconds", Effect::None),
+        ("Rate limit exceeded.", Effect::Unknown),
+        (
+            "Wrote 3 of 5 rows, then rate limited. Try again in 30 seconds.",
+            Effect::Unknown,
+        ),
+        ("HTTP 503: try again in 30 seconds", Effect::Unknown),
+    ] {
+        let failure = lifted(&text(said));
+        assert_eq!(failure.effect(), effect, "{said}");
+        let delay = said.contains("30").then_some(30_000);
+        assert_eq!(failure.stated_retry_after_ms(), delay, "{said}");
+        assert!(effect == Effect::Unknown || failure.may_repeat(), "{said}");
+    }
+}
+
+#[test]
 fn errors_of_the_protocol_are_typed() {
     for (code, message, data, expected, retryable) in [
         (
@@ -262,7 +293,8 @@ fn a_wait_among_the_data_of_an_error_is_kept() {
 fn a_message_ends_at_its_limit_and_keeps_no_half_of_a_secret() {
     for (count, kept) in [
         (MESSAGE_CHARACTERS_LIMIT, MESSAGE_CHARACTERS_LIMIT),
-        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT),
+        // With a sign that there was more.
+        (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT + 1),
     ] {
         assert_eq!(bounded(&"é".repeat(count)).chars().count(), kept);
     }
