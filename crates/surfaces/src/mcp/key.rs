@@ -35,9 +35,10 @@ pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
     }
 }
 
-/// Takes the key out of the arguments.
+/// Takes the key out of the arguments. Models fill in arguments they have no value for with null.
 pub(super) fn taken_from(input: &mut Value) -> Option<Value> {
-    input.as_object_mut()?.remove(KEY_ARGUMENT)
+    let argument = input.as_object_mut()?.remove(KEY_ARGUMENT);
+    argument.filter(|argument| !argument.is_null())
 }
 
 /// The key stated in `_meta` or as an argument.
@@ -49,17 +50,25 @@ pub(super) fn stated(
     let stated = match (in_meta, argument) {
         (Some(meta), Some(argument)) if meta != argument => {
             let reason = "the idempotency key in _meta is another one";
-            return Err(unusable(reason, argument));
+            return Err(unusable(
+                reason,
+                "the key in _meta, or no argument",
+                argument,
+            ));
         }
         (Some(key), _) | (None, Some(key)) => key,
         (None, None) => return Ok(None),
     };
     let Value::String(text) = stated else {
-        return Err(unusable("the idempotency key is not a string", stated));
+        return Err(unusable(
+            "the idempotency key is not a string",
+            &form(),
+            stated,
+        ));
     };
     match IdempotencyKey::new(text) {
         Ok(key) => Ok(Some(key)),
-        Err(error) => Err(unusable(&error.to_string(), stated)),
+        Err(error) => Err(unusable(&error.to_string(), &form(), stated)),
     }
 }
 
@@ -72,9 +81,13 @@ pub(super) fn takes_argument(spec: &OperationSpec) -> bool {
             .is_none()
 }
 
-fn unusable(reason: &str, actual: &Value) -> Failure {
-    let violation = Violation::value(format!("/{KEY_ARGUMENT}"), reason)
-        .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"));
+/// What a key looks like.
+fn form() -> String {
+    format!("1 to {KEY_LENGTH_LIMIT} visible characters")
+}
+
+fn unusable(reason: &str, expected: &str, actual: &Value) -> Failure {
+    let violation = Violation::value(format!("/{KEY_ARGUMENT}"), reason).expected(expected);
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
         .with_violation(Violation {
@@ -88,6 +101,15 @@ mod tests {
     use panpan_runtime::SHOWN_CHARACTERS_LIMIT;
 
     use super::*;
+
+    #[test]
+    fn an_argument_that_is_null_is_no_key() {
+        for (argument, key) in [(json!(null), None), (json!("k"), Some(json!("k")))] {
+            let mut input = json!({"a": 1, "idempotency_key": argument});
+            assert_eq!(taken_from(&mut input), key);
+            assert_eq!(input, json!({"a": 1}));
+        }
+    }
 
     #[test]
     fn an_unusable_key_is_shown_as_far_as_any_value() {
