@@ -341,3 +341,22 @@ async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_
     assert_eq!(failure.code().as_str(), "HTTP_404");
     assert!(failure.upstream().unwrap().excerpt.is_none());
 }
+
+#[tokio::test]
+async fn a_redirect_to_where_nobody_may_go_is_the_services_own() {
+    let (url, _) = one(http(
+        "302 There",
+        "location: http://10.0.0.7/secret\r\n",
+        "",
+    ))
+    .await;
+    let failure = call(&url, &[], OperationType::Query, json!({})).await;
+    let failure = failure.unwrap_err();
+    assert_eq!(failure.code().as_str(), "ERR_BLOCKED_HOST");
+    let message = "the service redirected to 10.0.0.7, which is not allowed";
+    assert_eq!(failure.message(), message);
+    assert_eq!(failure.details().unwrap()["reason"], "private");
+    let actions = failure.recovery().required_actions.join(" ");
+    assert!(actions.contains("responsible for the service"), "{actions}");
+    assert!(!actions.contains("use an address"), "{actions}");
+}

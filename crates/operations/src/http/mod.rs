@@ -42,7 +42,8 @@ pub fn http_call(builder: Builder, client: Client) -> Builder {
 }
 
 async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Value, Failure> {
-    let outgoing = request::outgoing(&input, context.downstream_key())?;
+    let is_other = |key: &str| context.is_keyed_otherwise(key);
+    let outgoing = request::outgoing(&input, context.downstream_key(), is_other)?;
     let method = outgoing.method.clone();
     let timeout = outgoing.timeout;
     let started_at = context.now();

@@ -325,6 +325,30 @@ async fn a_key_counts_wherever_it_stands_and_the_work_is_done_once() {
     }
 }
 
+#[tokio::test]
+async fn a_key_among_the_headers_is_that_of_the_call_or_refused() {
+    for (header, is_refused) in [
+        ("zz", true),
+        ("\"zz\"", true),
+        ("h3", false),
+        ("\"h3\"", false),
+    ] {
+        let (url, served) = server(vec![http(200, "", "done")]).await;
+        let mut input = once("POST", &url);
+        input["idempotency_key"] = json!("h3");
+        input["headers"] = json!({"Idempotency-Key": header});
+        match call(input).await {
+            Ok(_) => assert!(!is_refused, "{header}"),
+            Err(failure) => {
+                assert!(is_refused && !served.is_finished(), "{header}: {failure:?}");
+                assert_eq!(failure.code().as_str(), "ERR_VALIDATION_FAILED");
+                assert_eq!(failure.violations()[0].pointer, "/headers/Idempotency-Key");
+                assert_eq!(failure.effect(), Effect::None);
+            }
+        }
+    }
+}
+
 /// A connection that is closed without a word.
 fn lost() -> String {
     String::new()

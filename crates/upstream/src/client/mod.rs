@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use incoming::{Incoming, IncomingStream};
 pub use outgoing::Outgoing;
+pub(crate) use redirect::REDIRECTED_FROM;
 
 use crate::guard::{Allowed, Trust, check_url};
 use crate::trouble::{Sent, Trouble};
@@ -109,8 +110,10 @@ impl Client {
         let mut trip = Trip::new(outgoing);
         loop {
             let trouble = trip.trouble();
-            let response = self.hop(&trip, &trouble, deadline).await?;
-            if trip.step(&response, &trouble)? == Step::Arrived {
+            let response = self.hop(&trip, &trouble, deadline).await;
+            let response = response.map_err(|failure| trip.traced(failure))?;
+            let step = trip.step(&response, &trouble);
+            if step.map_err(|failure| trip.traced(failure))? == Step::Arrived {
                 let limit = trip.outgoing.answer_bytes_limit;
                 let redirects = trip.redirects();
                 let stream = IncomingStream::new(response, trouble, deadline, limit, redirects);

@@ -14,6 +14,9 @@ use crate::guard::{Forbidden, Refusal};
 use crate::trouble::Trouble;
 use crate::wire::Reply;
 
+/// The detail that says who redirected to a host that may not be asked.
+pub(crate) const REDIRECTED_FROM: &str = "redirected_from";
+
 /// A request and where it has been.
 #[derive(Debug)]
 pub(super) struct Trip {
@@ -67,6 +70,15 @@ impl Trip {
 
     pub(super) fn redirects(&self) -> usize {
         self.visited.len()
+    }
+
+    /// A failure with whoever led to a host that may not be asked, if that was not the caller.
+    pub(super) fn traced(&self, failure: Failure) -> Failure {
+        let is_blocked = failure.code().as_str() == codes::ERR_BLOCKED_HOST.code;
+        match self.visited.last().filter(|_| is_blocked) {
+            Some((_, from)) => failure.with_detail(REDIRECTED_FROM, crate::trouble::shown(from)),
+            None => failure,
+        }
     }
 
     pub(super) fn trouble(&self) -> Trouble {

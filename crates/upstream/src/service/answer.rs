@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 
 use crate::answerable::answerable;
 use crate::asked::{Asked, Declarations, Declared};
-use crate::client::Incoming;
+use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
 use crate::heard::Heard;
 use crate::lift;
@@ -215,6 +215,20 @@ pub(super) fn imported(failure: Failure) -> Failure {
         Some(kind) => failure.restated(kind),
         None => failure,
     }
+}
+
+/// A failure to get an answer. Where a redirect is to blame, that is the service's and not the caller's to correct.
+pub(super) fn unanswered(failure: Failure) -> Failure {
+    let failure = imported(failure);
+    let detail = |name: &str| failure.details()?.get(name)?.as_str();
+    let (Some(host), Some(_)) = (detail("host"), detail(REDIRECTED_FROM)) else {
+        return failure;
+    };
+    let message = format!("the service redirected to {host}, which is not allowed");
+    failure.with_message(message).with_actions([
+        "Ask the person responsible for the service where it should redirect to, or for leave to ask that host; \
+         no input changes this",
+    ])
 }
 
 /// An item of a stream: JSON, or else text. What another panpan ends its stream with is a failure.

@@ -309,7 +309,7 @@ impl Handler for Once {
         Box::pin(async move {
             let outgoing = self.0.outgoing(&context, &input)?;
             let sent = self.0.service.client.send(outgoing).await;
-            let incoming = sent.map_err(answer::imported)?;
+            let incoming = sent.map_err(answer::unanswered)?;
             self.0.read(&incoming, &context, &input).map(Arc::new)
         })
     }
@@ -324,7 +324,7 @@ fn items(
     let opened = async move {
         let outgoing = bound.outgoing(&context, &input)?;
         let opened = bound.service.client.open(outgoing).await;
-        let opened = opened.map_err(answer::imported)?;
+        let opened = opened.map_err(answer::unanswered)?;
         if opened.is_events() {
             return Ok(Source::Events(Box::new(opened), bound));
         }

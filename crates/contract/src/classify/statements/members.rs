@@ -1,6 +1,6 @@
 //! The members an input can have, by the names prose calls them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -24,6 +24,8 @@ const DEPTH_LIMIT: usize = 2;
 pub struct InputMembers {
     /// The pointer and its depth by name; no pointer where the name is ambiguous.
     names: BTreeMap<String, (usize, Option<String>)>,
+    /// Names that several members have, at whatever depth.
+    repeated: BTreeSet<String>,
 }
 
 /// How far a schema was walked.
@@ -77,30 +79,39 @@ impl InputMembers {
         }
     }
 
-    /// Where in the input a pointer of the service leads. Services count from the body, or name the part
-    /// of the request first; a pointer that leads nowhere known is kept.
+    /// Where in the input a pointer of the service leads. Services count from the body, name the part of
+    /// the request first, or see members in an envelope of their own; a pointer that leads nowhere known is
+    /// kept.
     pub fn located(&self, pointer: &str) -> String {
-        let mut steps = pointer.split('/').skip(1);
-        let Some(first) = steps.next() else {
-            return pointer.to_owned();
-        };
+        let found = self.placed(pointer).or_else(|| self.enveloped(pointer));
+        found.unwrap_or_else(|| pointer.to_owned())
+    }
+
+    /// The pointer by its first step.
+    fn placed(&self, pointer: &str) -> Option<String> {
+        let first = pointer.split('/').nth(1)?;
         let own = format!("/{first}");
         let is_own = |(_, at): &(usize, Option<String>)| at.as_deref() == Some(own.as_str());
         if self.names.values().any(is_own) {
-            return pointer.to_owned();
+            return Some(pointer.to_owned());
         }
         let rest = &pointer[own.len()..];
-        if PARTS.contains(&first) && !rest.is_empty() {
-            let inner = self.located(rest);
-            return match inner == rest && self.pointer_of_first(rest).is_none() {
-                true => pointer.to_owned(),
-                false => inner,
-            };
+        let is_part = PARTS.contains(&first) && !rest.is_empty();
+        let in_part = is_part.then(|| self.placed(rest)).flatten();
+        in_part.or_else(|| Some(format!("{}{rest}", self.pointer_of_first(pointer)?)))
+    }
+
+    /// The pointer by its last step, where only one member has that name. What stands in a list is one of
+    /// several, and not meant by a member that is not.
+    fn enveloped(&self, pointer: &str) -> Option<String> {
+        let steps: Vec<_> = steps(pointer).collect();
+        let is_index = |step: &str| step.bytes().all(|it| it.is_ascii_digit());
+        if steps.iter().any(|step| is_index(step)) {
+            return None;
         }
-        match self.pointer_of_first(pointer) {
-            Some(known) => format!("{known}{rest}"),
-            None => pointer.to_owned(),
-        }
+        let last = steps.last()?;
+        let is_one = !self.repeated.iter().any(|it| it.eq_ignore_ascii_case(last));
+        self.pointer(last).filter(|_| is_one).map(str::to_owned)
     }
 
     fn pointer_of_first(&self, pointer: &str) -> Option<&str> {
@@ -135,6 +146,11 @@ impl InputMembers {
 
     fn insert(&mut self, name: &str, pointer: String, depth: usize) {
         let found = self.names.get_mut(name);
+        if let Some((_, at)) = &found
+            && at.as_ref() != Some(&pointer)
+        {
+            self.repeated.insert(name.to_owned());
+        }
         match found {
             Some((known, _)) if *known < depth => {}
             Some((known, at)) if *known == depth => {
@@ -207,6 +223,28 @@ mod tests {
         }
         let nothing = InputMembers::default();
         assert_eq!(nothing.located("/body/items/0"), "/body/items/0");
+    }
+
+    #[test]
+    fn a_member_in_an_envelope_of_the_service_is_found_by_its_name_if_it_is_the_only_one() {
+        let body = json!({"properties": {"sku": {}, "tier": {}, "limit": {}, "data": {}}});
+        let members = InputMembers::of_schema(&json!({
+            "properties": {"limit": {}, "region": {}, "body": body},
+        }));
+        for (pointer, located) in [
+            ("/order/attributes/sku", "/body/sku"),
+            ("/customer/tier", "/body/tier"),
+            ("/request/Region", "/region"),
+            ("/data/attributes/sku", "/body/data/attributes/sku"),
+            ("/order/limit", "/order/limit"),
+            ("/rows/0/sku", "/rows/0/sku"),
+            ("/order/other", "/order/other"),
+        ] {
+            assert_eq!(members.located(pointer), located, "{pointer}");
+        }
+        let plain = json!({"properties": {"body": {"properties": {"sku": {}}}}});
+        let plain = InputMembers::of_schema(&plain);
+        assert_eq!(plain.located("/data/attributes/sku"), "/body/sku");
     }
 
     #[test]
