@@ -226,8 +226,7 @@ pub(super) fn unanswered(failure: Failure) -> Failure {
     };
     let message = format!("the service redirected to {host}, which is not allowed");
     failure.with_message(message).with_actions([
-        "Ask the person responsible for the service where it should redirect to, or for leave to ask that host; \
-         no input changes this",
+        "Ask the person responsible for the service where it should redirect to, or for leave to ask that host",
     ])
 }
 
@@ -333,8 +332,8 @@ fn no_answer(incoming: &Incoming) -> Failure {
         return Failure::new(codes::ERR_REDIRECT_FAILED)
             .with_message(message)
             .with_actions([
-                "Call again without the arguments that ask for content only if it has changed; \
-                 if there are none, report it to the person responsible for the service",
+                "Ask the person responsible for the service why it sends no content; an argument that asks \
+                 only for what has changed would explain it",
             ])
             .with_upstream(upstream(incoming));
     }
