@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use crate::credentials::Credentials;
 use crate::dispatch::{
-    Answer, Call, CallRequest, Dispatcher, Origin, is_harmless, milliseconds_between, worse,
+    Answer, Call, CallRequest, DEFAULT_TIMEOUT_MS, Dispatcher, Origin, is_harmless,
+    milliseconds_between, worse,
 };
 use crate::handler::Progress;
 use crate::idempotency::IdempotencyKey;
@@ -128,6 +129,25 @@ impl Context {
     pub fn remaining_ms(&self) -> u64 {
         let now = self.now();
         milliseconds_between(now, self.deadline_at(now))
+    }
+
+    /// How much time this attempt was given, as whoever limited it said it, where that is what is left but
+    /// for a moment; else what is left.
+    pub fn allowed_ms(&self) -> u64 {
+        const MOMENT_MS: u64 = 100;
+        let left_ms = self.remaining_ms();
+        let of_operation = self.0.operation.spec().timeout_ms;
+        let stated = [
+            self.0.call.timeout_ms,
+            Some(of_operation.unwrap_or(DEFAULT_TIMEOUT_MS)),
+        ];
+        let is_left = |it: &u64| (left_ms..=left_ms.saturating_add(MOMENT_MS)).contains(it);
+        stated
+            .into_iter()
+            .flatten()
+            .filter(is_left)
+            .min()
+            .unwrap_or(left_ms)
     }
 
     /// Lets time pass.

@@ -252,6 +252,10 @@ fn message(answer: &Answer<'_>, lifted: &Lifted) -> String {
     let who = answer.provider.unwrap_or("the upstream");
     match &lifted.message {
         Some(said) => said.clone(),
+        None if answer.status > 599 => format!(
+            "{who} answered with status {}, which HTTP does not have",
+            answer.status
+        ),
         None => format!("{who} answered HTTP {}", answer.status),
     }
 }
@@ -355,6 +359,19 @@ mod tests {
             let failure = failure(status, &[]);
             assert_eq!(failure.code().as_str(), code);
             assert_eq!(failure.upstream().unwrap().status, Some(status));
+        }
+    }
+
+    #[test]
+    fn a_status_that_http_does_not_have_is_not_told_as_one() {
+        for (status, message) in [
+            (599, "api.example.com answered HTTP 599"),
+            (
+                600,
+                "api.example.com answered with status 600, which HTTP does not have",
+            ),
+        ] {
+            assert_eq!(failure(status, &[]).message(), message);
         }
     }
 

@@ -26,5 +26,5 @@ pub use guard::{Allowed, AllowedError, Forbidden, Refusal, Trust, check_address,
 pub use http::{Method, header};
 pub use service::{BindingError, Service};
 pub use trouble::Stake;
-pub use url::Url;
+pub use url::{ParseError, Url};
 pub use wire::{Lookup, Lookups, SetupError, SystemLookup};

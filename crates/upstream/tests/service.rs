@@ -360,3 +360,36 @@ async fn a_redirect_to_where_nobody_may_go_is_the_services_own() {
     assert!(actions.contains("responsible for the service"), "{actions}");
     assert!(!actions.contains("use an address"), "{actions}");
 }
+
+#[tokio::test]
+async fn what_is_told_of_an_answer_is_true_and_told_once() {
+    let spec = declaring(OperationType::Query, &[]);
+    let body = r#"{"error": {"code": "NOPE", "message": "no"}}"#;
+    let failure = failing(spec.clone(), "404 No", body, json!({})).await;
+    let details = failure.details().unwrap();
+    assert_eq!(
+        Value::from(details.clone()),
+        json!({"error": {"code": "NOPE", "message": "no"}})
+    );
+    assert_eq!(failure.upstream().unwrap().code.as_deref(), Some("NOPE"));
+    let failure = failing(spec, "304 Same", "", json!({})).await;
+    assert!(
+        failure.message().contains("nothing has changed"),
+        "{}",
+        failure.message()
+    );
+}
+
+#[tokio::test]
+async fn a_limit_is_told_as_it_was_set() {
+    let (url, _) = server(vec![(String::new(), Then::Hangs)]).await;
+    let mut spec = spec(OperationType::Mutation);
+    spec.timeout_ms = Some(300);
+    let failure = call_spec(&url, &[], spec, json!({})).await.unwrap_err();
+    let told = failure.causes().iter().map(|it| it.message.as_str());
+    let told = told
+        .chain([failure.message()])
+        .collect::<Vec<_>>()
+        .join("; ");
+    assert!(told.contains("did not answer within 300 ms"), "{told}");
+}

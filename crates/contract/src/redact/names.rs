@@ -268,7 +268,7 @@ mod tests {
             _authToken _auth private_keys user:password MCP_TOKEN tokenValue sshKeys \
             pinCode pin smsOtp credentials aws-creds connectionString SharedAccessKey \
             AccountKey webhook_secret session_token refresh_tokens passwords one_time_code \
-            tls.key";
+            tls.key db_passwort Benutzerkennwort wachtwoord senha_atual";
         for name in names.split_ascii_whitespace() {
             assert!(is_sensitive_name(name), "{name}");
         }
@@ -286,7 +286,7 @@ mod tests {
             credit credits accredited card cardinality postcard discard token_limit \
             secret_name api_key_id card_number_last4 password_changed_at signature \
             description session_id code status_code bearer_format authorization_url keys \
-            monkey turkey hockey assn_name spinner _ __ 42 \u{43a}\u{43b}\u{44e}\u{447}";
+            monkey turkey hockey desenha resenha assn_name spinner _ __ 42 \u{43a}\u{43b}\u{44e}\u{447}";
         for name in names.split_ascii_whitespace() {
             assert!(!is_sensitive_name(name), "{name}");
         }

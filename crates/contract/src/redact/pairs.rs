@@ -14,7 +14,7 @@ use super::{layouts, prefilter, tree};
 
 /// What a text must hold before it can hold a sensitive name or secret query parameter.
 pub(super) const STEMS: &str = "\
-    password passwd passphrase passcode pass$ pwd secret token authoriz authoris bearer \
+    password passwd passphrase passcode pass$ pwd passwort kennwort wachtwoord ^senha secret token authoriz authoris bearer \
     credential ^cred$ cookie sessid jsession key$ key%3d psk$ ^dsn$ ^ssn$ cvv cvc credit~card \
     debit~card card~n card~pin ^cc~n ^pin$ pin~code pin~number user~pin otp$ basic~auth \
     http~auth _auth auth~header auth~code access~code backup~code device~code mfa~code \

@@ -2,6 +2,7 @@
 //! signed tokens, key blocks, credentials in URLs and commands, card numbers.
 
 use super::credentials::{any, is_basic_pair, is_bearer_token, is_random};
+use super::names::is_credible;
 use super::rules::{Find, Pattern, Proof, Rule, Trigger};
 use super::{cards, pairs, statements, urls};
 
@@ -9,7 +10,7 @@ use super::{cards, pairs, statements, urls};
 pub(super) const NAMED_VALUE: &str = "named value";
 
 /// The rules, each with a sample it removes and an innocent it spares.
-pub(super) static SHAPES: [Rule; 17] = [
+pub(super) static SHAPES: [Rule; 20] = [
     Rule {
         name: NAMED_VALUE,
         trigger: Trigger::Anchors(pairs::STEMS),
@@ -205,6 +206,49 @@ pub(super) static SHAPES: [Rule; 17] = [
             sample: "open app:opensesame@tcp(db:3306)/main",
             secret: "opensesame",
             innocent: "open app@tcp(db:3306)/main",
+        },
+    },
+    Rule {
+        name: "password in other languages",
+        trigger: Trigger::Anchors("mot~de~passe palavra~passe contrase parola~d"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r#"(?i)\b(?:mot[ _-]de[ _-]passe|palavra[ _-]passe|contrase(?:ñ|n)a|parola d['’]ordine)["']?\s{0,2}[:=]\s{0,2}["']?([^\s"',;]{4,})"#,
+            ),
+            is_credible,
+        ),
+        proof: Proof {
+            sample: "échec, mot de passe : tr0ub4dor",
+            secret: "tr0ub4dor",
+            innocent: "mot de passe : incorrect; Contraseña: obligatoria; palavra-passe: errada",
+        },
+    },
+    Rule {
+        name: "session",
+        trigger: Trigger::Anchors("session~id"),
+        find: Find::Pattern(
+            Pattern::anywhere(
+                r#"(?i)session[ _-]?id["']?\s?(?:=|:|%3d)\s?["']?((?:[0-9a-f]{16,}|[a-z0-9+/_%.-]{24,})=*)"#,
+            ),
+            is_random,
+        ),
+        proof: Proof {
+            sample: "no such session: session_id=9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+            secret: "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+            innocent: "session_id=42; session id: the-session-of-this-afternoon; session_id=checkout",
+        },
+    },
+    Rule {
+        name: "signed address",
+        trigger: Trigger::Anchors("amz~signature goog~signature"),
+        find: Find::Pattern(
+            Pattern::anywhere(r"(?i)x-(?:amz|goog)-signature(?:=|:\s?|%3d)([0-9a-z%+/_-]{16,}=*)"),
+            any,
+        ),
+        proof: Proof {
+            sample: "GET /a?X-Amz-Signature=fe5f80f77d5fa3beca038a248ff027d0445342fe was denied",
+            secret: "fe5f80f77d5fa3beca038a248ff027d0445342fe",
+            innocent: "X-Amz-Signature=missing&X-Amz-SignedHeaders=host;x-amz-content-sha256",
         },
     },
     Rule {

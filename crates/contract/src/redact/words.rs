@@ -33,6 +33,11 @@ pub(super) const SINGLE: &[(&str, Place, Strength)] = &[
     ("passphrase", Inside, Firm),
     ("passcode", Inside, Firm),
     ("pwd", Inside, Firm),
+    // German, Dutch, Portuguese. What follows is no sentence in English, so it must look like a secret.
+    ("passwort", Inside, Loose),
+    ("kennwort", Inside, Loose),
+    ("wachtwoord", Inside, Loose),
+    ("senha", Word, Loose),
     ("pass", Alone, Loose),
     ("secret", Word, Firm),
     ("authorization", Word, Firm),

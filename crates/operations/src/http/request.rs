@@ -10,7 +10,7 @@ use panpan_contract::failure::Violation;
 use panpan_contract::{Failure, codes};
 use panpan_runtime::untyped;
 use panpan_upstream::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use panpan_upstream::{Method, Outgoing, Stake, Url};
+use panpan_upstream::{Method, Outgoing, ParseError, Stake, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -109,7 +109,13 @@ fn address(input: &Input, violations: &mut Vec<Violation>) -> Option<Url> {
     let mut url = match Url::parse(&input.url) {
         Ok(url) => url,
         Err(error) => {
-            let violation = Violation::value("/url", format!("is no address: {error}"));
+            let why = match error {
+                ParseError::RelativeUrlWithoutBase => {
+                    "it does not begin with http:// or https://".to_owned()
+                }
+                other => other.to_string(),
+            };
+            let violation = Violation::value("/url", format!("is no address: {why}"));
             violations.push(violation.expected("such as https://api.example.com/items"));
             return None;
         }
@@ -323,6 +329,14 @@ mod tests {
             let found = outgoing.headers.get(IDEMPOTENCY_KEY);
             assert_eq!(found.map(|key| key.to_str().unwrap()), sent, "{method}");
         }
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_is_told_what_it_lacks() {
+        let input = json!({"method": "GET", "url": "api.example.com/items"});
+        let failure = outgoing(&input, None, |_| false).unwrap_err();
+        let reason = "is no address: it does not begin with http:// or https://";
+        assert_eq!(failure.violations()[0].reason, reason);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Outgoing {
     pub body: Option<Bytes>,
     /// How long an answer is waited for, redirects included.
     pub timeout: Duration,
+    /// How long that is in the words of whoever set the limit, if not exactly so.
+    pub stated_timeout: Option<Duration>,
     /// The longest answer that is read, in bytes.
     pub answer_bytes_limit: usize,
     /// How many redirects are followed; with none, a redirect is an answer.
@@ -49,6 +51,7 @@ impl Outgoing {
             headers: HeaderMap::new(),
             body: None,
             timeout: TIMEOUT,
+            stated_timeout: None,
             answer_bytes_limit: ANSWER_BYTES,
             redirects_limit: REDIRECTS,
         }

@@ -87,7 +87,10 @@ impl Trip {
             url_detail: "url",
             operation: None,
             stake: self.outgoing.stake,
-            patience: self.outgoing.timeout,
+            patience: self
+                .outgoing
+                .stated_timeout
+                .unwrap_or(self.outgoing.timeout),
             sent: sent(&self.outgoing),
             earlier: self.earlier,
         }

@@ -226,8 +226,7 @@ pub(super) fn unanswered(failure: Failure) -> Failure {
     };
     let message = format!("the service redirected to {host}, which is not allowed");
     failure.with_message(message).with_actions([
-        "Ask the person responsible for the service where it should redirect to, or for leave to ask that host; \
-         no input changes this",
+        "Ask the person responsible for the service where it should redirect to, or for leave to ask that host",
     ])
 }
 
@@ -328,6 +327,16 @@ fn upstream(incoming: &Incoming) -> Upstream {
 /// A redirect that leads nowhere, or a status that is not one.
 fn no_answer(incoming: &Incoming) -> Failure {
     let status = incoming.status;
+    if status == 304 {
+        let message = "the service says that nothing has changed (HTTP 304) and sent no content";
+        return Failure::new(codes::ERR_REDIRECT_FAILED)
+            .with_message(message)
+            .with_actions([
+                "Ask the person responsible for the service why it sends no content; an argument that asks \
+                 only for what has changed would explain it",
+            ])
+            .with_upstream(upstream(incoming));
+    }
     if (300..400).contains(&status) {
         let message = format!("the service redirected with HTTP {status} and named no address");
         let failure = Failure::new(codes::ERR_REDIRECT_FAILED).with_message(message);
@@ -352,12 +361,19 @@ fn of_import(failure: Failure, status: u16, body: &Body, declared: Option<&Decla
         Some(other) => failure.with_details(Map::from_iter([("body".to_owned(), other.clone())])),
         None => return failure,
     };
-    let is_there = failure.details().is_some_and(|it| it.contains_key("code"));
     let takes_more = declared.is_none_or(|it| it.takes_more);
-    match code.filter(|_| !is_there && takes_more) {
+    match code.filter(|code| takes_more && !says_code(failure.details(), code)) {
         Some(code) => failure.with_detail("code", code),
         None => failure,
     }
+}
+
+/// Whether details have a code already, of whatever kind, or say this one as that of their error.
+fn says_code(details: Option<&Map<String, Value>>, code: &str) -> bool {
+    details.is_some_and(|it| {
+        let of_error = it.get("error").and_then(|error| error.get("code"));
+        it.contains_key("code") || of_error.is_some_and(|it| it == code)
+    })
 }
 
 /// `HTTP_<status>` for what only the status is known of; a code that says more is kept.

@@ -193,6 +193,7 @@ impl Bound {
         outgoing.body = written.body;
         let left = Duration::from_millis(context.remaining_ms());
         outgoing.timeout = left.saturating_sub(MARGIN).max(MARGIN);
+        outgoing.stated_timeout = Some(Duration::from_millis(context.allowed_ms()));
         self.say_how_long(&mut outgoing);
         proof::add(&self.binding, context.credentials(), &mut outgoing)?;
         for (name, header) in &self.service.passed {

@@ -142,6 +142,23 @@ fn ordinary_sentences_survive() {
 }
 
 #[test]
+fn a_password_is_one_in_german_dutch_and_portuguese_too() {
+    check("Passwort: geheim123", "Passwort: [REDACTED]");
+    check("Kennwort=geheim123, falsch", "Kennwort=[REDACTED], falsch");
+    check("wachtwoord: w8woord!", "wachtwoord: [REDACTED]");
+    check("senha: abre123", "senha: [REDACTED]");
+    for innocent in [
+        "Passwort: falsch",
+        "Das Passwort ist abgelaufen",
+        "wachtwoord is verplicht",
+        "senha: incorreta",
+        "desenha: quadro17",
+    ] {
+        check(innocent, innocent);
+    }
+}
+
+#[test]
 fn a_query_key_that_names_an_issue_survives() {
     check("/p?key=PROJ-123&sid=5", "/p?key=PROJ-123&sid=5");
     check("/p?key=Ab1Cd2Ef3Gh4Ij5Kl6", "/p?key=[REDACTED]");

@@ -102,7 +102,7 @@ fn address(binding: &HttpBinding, base: &Url, input: &Value) -> Result<Url, Unse
         let written = parameter::in_path(parameter, value);
         path = path.replace(&format!("{{{}}}", parameter.wire_name), &written);
         if written.is_empty() || leads_elsewhere(&path) {
-            let reason = "in a path, this would lead to another one";
+            let reason = "is part of an address, and this value would change which one is asked";
             return Err(Unsendable::member(&parameter.name, reason));
         }
     }
