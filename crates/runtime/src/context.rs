@@ -187,12 +187,6 @@ impl Context {
         })
     }
 
-    /// Whether the call carries another idempotency key than this one.
-    pub fn is_keyed_otherwise(&self, key: &str) -> bool {
-        let carried = self.0.call.key.as_ref();
-        carried.is_some_and(|carried| IdempotencyKey::new(key).ok().as_ref() != Some(carried))
-    }
-
     /// The idempotency key to hand on to whoever does the work, if the call carries one. It is the same
     /// over all attempts and tells nothing of the caller's own key.
     pub fn downstream_key(&self) -> Option<String> {

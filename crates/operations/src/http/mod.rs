@@ -42,8 +42,7 @@ pub fn http_call(builder: Builder, client: Client) -> Builder {
 }
 
 async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Value, Failure> {
-    let is_other = |key: &str| context.is_keyed_otherwise(key);
-    let outgoing = request::outgoing(&input, context.downstream_key(), is_other)?;
+    let outgoing = request::outgoing(&input, context.downstream_key())?;
     let method = outgoing.method.clone();
     let timeout = outgoing.timeout;
     let started_at = context.now();

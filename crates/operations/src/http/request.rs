@@ -60,18 +60,11 @@ enum BodyType {
 }
 
 /// The request an input asks for, or everything that is wrong with it.
-///
-/// `key` is handed on; `is_other` tells of a key whether the call carries another one.
-pub(super) fn outgoing(
-    input: &Value,
-    key: Option<String>,
-    is_other: impl Fn(&str) -> bool,
-) -> Result<Outgoing, Failure> {
+pub(super) fn outgoing(input: &Value, key: Option<String>) -> Result<Outgoing, Failure> {
     let input = Input::deserialize(input).map_err(|error| untyped(&error))?;
     let mut violations = Vec::new();
     let url = address(&input, &mut violations);
     let mut headers = headers(&input.headers, &mut violations);
-    violations.extend(other_key(&input.headers, is_other));
     let body = body(&input, &mut headers, &mut violations);
     let method = Method::from_bytes(input.method.as_bytes()).map_err(|error| untyped(&error))?;
     let (Some(url), true) = (url, violations.is_empty()) else {
@@ -170,15 +163,6 @@ fn headers(members: &Map<String, Value>, violations: &mut Vec<Violation>) -> Hea
     headers
 }
 
-/// What is wrong with a key among the headers, where the call has one too: neither is passed over in silence.
-fn other_key(headers: &Map<String, Value>, is_other: impl Fn(&str) -> bool) -> Option<Violation> {
-    let is_key =
-        |(name, _): &(&String, &Value)| name.eq_ignore_ascii_case(IDEMPOTENCY_KEY.as_str());
-    let (name, value) = headers.iter().find(is_key)?;
-    let reason = "the call carries another idempotency key";
-    is_other(value.as_str()?).then(|| Violation::value(format!("/headers/{name}"), reason))
-}
-
 fn header(name: &str, value: &Value) -> Result<(HeaderName, HeaderValue), &'static str> {
     let name = HeaderName::try_from(name).map_err(|_| "is no name of a header")?;
     if Outgoing::is_of_connection(&name) {
@@ -254,7 +238,7 @@ mod tests {
         all.as_object_mut()
             .unwrap()
             .extend(input.as_object().unwrap().clone());
-        let outgoing = outgoing(&all, None, |_| false)?;
+        let outgoing = outgoing(&all, None)?;
         let kind = outgoing.headers.get(CONTENT_TYPE);
         let kind = kind.map_or(String::new(), |kind| kind.to_str().unwrap().to_owned());
         let body = outgoing.body.unwrap_or_default().to_vec();
@@ -309,7 +293,7 @@ mod tests {
             "url": "https://api.example.com/a?x=1#part",
             "query": {"q": "ü &", "list": ["a", 2]},
         });
-        let url = outgoing(&input, None, |_| false).unwrap().url;
+        let url = outgoing(&input, None).unwrap().url;
         assert_eq!(
             url.as_str(),
             "https://api.example.com/a?x=1&list=a&list=2&q=%C3%BC+%26#part"
@@ -325,7 +309,7 @@ mod tests {
             ("POST", json!({"Idempotency-Key": "mine"}), Some("mine")),
         ] {
             let input = json!({"method": method, "url": "https://a.example", "headers": headers});
-            let outgoing = outgoing(&input, Some("derived".to_owned()), |_| false).unwrap();
+            let outgoing = outgoing(&input, Some("derived".to_owned())).unwrap();
             let found = outgoing.headers.get(IDEMPOTENCY_KEY);
             assert_eq!(found.map(|key| key.to_str().unwrap()), sent, "{method}");
         }
@@ -334,7 +318,7 @@ mod tests {
     #[test]
     fn an_address_without_a_scheme_is_told_what_it_lacks() {
         let input = json!({"method": "GET", "url": "api.example.com/items"});
-        let failure = outgoing(&input, None, |_| false).unwrap_err();
+        let failure = outgoing(&input, None).unwrap_err();
         let reason = "is no address: it does not begin with http:// or https://";
         assert_eq!(failure.violations()[0].reason, reason);
     }
@@ -348,7 +332,7 @@ mod tests {
             "body": {"a": {"b": 1}},
             "body_type": "form",
         });
-        let failure = outgoing(&input, None, |_| false).unwrap_err();
+        let failure = outgoing(&input, None).unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_VALIDATION_FAILED");
         let pointers: Vec<&str> = failure
             .violations()

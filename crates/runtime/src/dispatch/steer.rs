@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use panpan_contract::failure::Violation;
+use panpan_contract::pointer::joined;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
 use serde::Deserialize;
 use serde_json::Value;
@@ -18,6 +19,10 @@ use crate::schema::shown;
 /// The member that is the idempotency key. It is taken out, so that the same work is the same input
 /// wherever its key stands.
 const KEY: &str = "idempotency_key";
+/// The member with the headers of a request, and the one among them that is an idempotency key, too. It
+/// stays where it is: whoever writes a header wants it sent.
+const HEADERS: &str = "headers";
+const KEY_HEADER: &str = "idempotency-key";
 /// The member with retry settings, and with a seed for its delays.
 const RETRY: &str = "retry";
 const SEED: &str = "seed";
@@ -35,6 +40,7 @@ pub(super) fn steer(operation: Option<&Operation>, request: &mut CallRequest) ->
         return steering;
     }
     steering.violations.extend(take_key(request));
+    steering.violations.extend(read_key_header(request));
     let retry = request.input.get(RETRY).filter(|retry| retry.is_object());
     if let Some(retry) = retry {
         match policy(retry) {
@@ -53,17 +59,43 @@ fn take_key(request: &mut CallRequest) -> Option<Violation> {
     request.input.get(KEY)?;
     let input = Arc::make_mut(&mut request.input).as_object_mut()?;
     let stated = input.remove(KEY)?;
+    let pointer = format!("/{KEY}");
     let key = match stated.as_str().map(IdempotencyKey::new) {
         Some(Ok(key)) => key,
-        Some(Err(error)) => return Some(unusable(&error.to_string(), &stated)),
-        None => return Some(unusable("the idempotency key is not a string", &stated)),
+        Some(Err(error)) => return Some(unusable(&pointer, &error.to_string(), &stated)),
+        None => {
+            let reason = "the idempotency key is not a string";
+            return Some(unusable(&pointer, reason, &stated));
+        }
     };
+    agree(request, key, &pointer, &stated)
+}
+
+fn read_key_header(request: &mut CallRequest) -> Option<Violation> {
+    let headers = request.input.get(HEADERS)?.as_object()?;
+    let is_key = |(name, _): &(&String, &Value)| name.eq_ignore_ascii_case(KEY_HEADER);
+    let (name, stated) = headers.iter().find(is_key)?;
+    let pointer = joined(&format!("/{HEADERS}"), name);
+    let stated = stated.clone();
+    match IdempotencyKey::new(stated.as_str()?) {
+        Ok(key) => agree(request, key, &pointer, &stated),
+        Err(error) => Some(unusable(&pointer, &error.to_string(), &stated)),
+    }
+}
+
+/// The key of the call, which may be stated in several places as long as it is the same.
+fn agree(
+    request: &mut CallRequest,
+    key: IdempotencyKey,
+    pointer: &str,
+    stated: &Value,
+) -> Option<Violation> {
     match &request.key {
         Some(other) if *other != key => {
             let reason = "the call carries another idempotency key";
             Some(Violation {
-                actual: shown(&stated),
-                ..Violation::value(format!("/{KEY}"), reason)
+                actual: shown(stated),
+                ..Violation::value(pointer, reason)
                     .expected("the idempotency key the call carries, or nothing")
             })
         }
@@ -75,10 +107,10 @@ fn take_key(request: &mut CallRequest) -> Option<Violation> {
     }
 }
 
-fn unusable(reason: &str, stated: &Value) -> Violation {
+fn unusable(pointer: &str, reason: &str, stated: &Value) -> Violation {
     Violation {
         actual: shown(stated),
-        ..Violation::value(format!("/{KEY}"), reason)
+        ..Violation::value(pointer, reason)
             .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"))
     }
 }
@@ -138,6 +170,48 @@ mod tests {
         assert_eq!(asked.retry_seed, Some(7));
         assert_eq!(asked.input["a"], 1);
         assert!(asked.input.get(KEY).is_none());
+    }
+
+    #[test]
+    fn a_key_among_the_headers_is_the_key_of_the_call() {
+        for (input, key, pointer) in [
+            (
+                json!({"headers": {"Idempotency-Key": "h"}}),
+                Some("h"),
+                None,
+            ),
+            (
+                json!({"headers": {"idempotency-key": "\"h\""}}),
+                Some("h"),
+                None,
+            ),
+            (
+                json!({"idempotency_key": "h", "headers": {"Idempotency-Key": "h"}}),
+                Some("h"),
+                None,
+            ),
+            (
+                json!({"idempotency_key": "k", "headers": {"Idempotency-Key": "h"}}),
+                Some("k"),
+                Some("/headers/Idempotency-Key"),
+            ),
+            (
+                json!({"headers": {"Idempotency-Key": ""}}),
+                None,
+                Some("/headers/Idempotency-Key"),
+            ),
+            (json!({"headers": {"X-Idempotency-Key": "h"}}), None, None),
+            (json!({"headers": "Idempotency-Key: h"}), None, None),
+        ] {
+            let headers = input.get(HEADERS).cloned();
+            let mut request = CallRequest::from_wire("a/steered", input.clone());
+            let violations = steered(&mut request).violations;
+            let found = request.key.as_ref().map(IdempotencyKey::as_str);
+            assert_eq!(found, key, "{input}");
+            let found = violations.first().map(|it| it.pointer.as_str());
+            assert_eq!(found, pointer, "{input}");
+            assert_eq!(request.input.get(HEADERS).cloned(), headers, "{input}");
+        }
     }
 
     #[test]

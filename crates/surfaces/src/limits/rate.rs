@@ -65,7 +65,7 @@ fn limited(wait: Duration, per_second: u32) -> Failure {
     let wait_ms = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
     Failure::new(codes::ERR_RATE_LIMITED)
         .with_message(format!(
-            "the caller has made more than {per_second} calls a second and may go on in {wait_ms} ms"
+            "the caller has gone over its rate (calls a second: {per_second}) and may go on in {wait_ms} ms"
         ))
         .with_detail("calls_per_second", per_second)
         .with_detail("retry_after_ms", wait_ms)
