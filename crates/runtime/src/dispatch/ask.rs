@@ -117,14 +117,14 @@ fn as_it_was(claimed: &Claimed) -> Option<Completion> {
     };
     let (attempts, end) = match before {
         Before::Nothing => (0, End::Release),
-        Before::Released { attempts } => (*attempts, End::Release),
+        Before::Released { attempts, .. } => (*attempts, End::Release),
         Before::Abandoned { attempts, .. } => (*attempts, End::Abandon),
     };
     Some(Completion {
         lease: *lease,
         attempts,
         end,
-        without_effect: *before == Before::Nothing,
+        without_effect: !before.may_have_happened(),
         recording: None,
     })
 }

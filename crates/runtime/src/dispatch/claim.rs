@@ -88,8 +88,21 @@ impl Claimed {
     /// Attempts made under this key by earlier calls.
     pub(super) fn attempts_before(&self) -> u32 {
         match self.held.map(|held| held.before) {
-            Some(Before::Released { attempts } | Before::Abandoned { attempts, .. }) => attempts,
+            Some(Before::Released { attempts, .. } | Before::Abandoned { attempts, .. }) => {
+                attempts
+            }
             Some(Before::Nothing) | None => 0,
+        }
+    }
+
+    /// What earlier calls under this key may have left behind.
+    pub(super) fn effect_before(&self) -> Effect {
+        let is_open = self
+            .held
+            .is_some_and(|held| held.before.may_have_happened());
+        match self.operation.spec().op_type {
+            OperationType::Mutation if is_open => Effect::Unknown,
+            _ => Effect::None,
         }
     }
 

@@ -425,7 +425,7 @@ impl<'a> Course<'a> {
     /// What the attempts left behind, all together.
     fn effect_so_far(&self) -> Effect {
         let effects = self.history.iter().map(|attempt| attempt.effect);
-        effects.fold(Effect::None, worse)
+        effects.fold(self.claimed.effect_before(), worse)
     }
 
     /// The number of the next attempt. Those that a circuit refused are not counted: the service did not

@@ -148,10 +148,13 @@ pub struct Lease {
 pub enum Before {
     /// Nothing.
     Nothing,
-    /// It was set free after so many attempts, none of which can have left an effect unnoticed.
+    /// It was set free after so many attempts.
     Released {
         /// How many attempts; none after a reopening, which begins anew.
         attempts: u32,
+        /// Whether one of them may have had an effect: repeating it was harmless, which is why the key was
+        /// set free, but a later failure must not say that nothing happened.
+        may_have_happened: bool,
     },
     /// Whoever held it stopped without a word: its effect may have happened.
     Abandoned {
@@ -160,6 +163,19 @@ pub enum Before {
         /// How often it was taken over since, this time included.
         recoveries: u32,
     },
+}
+
+impl Before {
+    /// Whether something may have happened under the key.
+    pub fn may_have_happened(self) -> bool {
+        match self {
+            Before::Nothing => false,
+            Before::Released {
+                may_have_happened, ..
+            } => may_have_happened,
+            Before::Abandoned { .. } => true,
+        }
+    }
 }
 
 /// The end of a held key.

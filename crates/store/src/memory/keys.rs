@@ -89,6 +89,7 @@ impl Keys {
             State::Held { .. } => key.abandoned(),
             State::Free { .. } => Before::Released {
                 attempts: key.attempts,
+                may_have_happened: !key.without_effect && key.attempts > 0,
             },
         };
         key.epoch = next_epoch(key.epoch, now_ms);

@@ -22,6 +22,7 @@ const CLAIM_NEW: &str = "
     VALUES (?1, ?2, 1, ?3, ?4, ?5, 0, 0, 0, 1)
     ON CONFLICT (scope) DO NOTHING";
 
+// previously: 0 nothing, 1 released, 2 abandoned, 3 released although something may have happened.
 const CLAIM_KNOWN: &str = "
     UPDATE keys SET
         fingerprint = ?2,
@@ -30,7 +31,8 @@ const CLAIM_KNOWN: &str = "
         lease_until = ?4,
         call = ?5,
         previously = CASE WHEN expires_at <= ?6 OR fingerprint <> ?2 THEN 0
-                          WHEN state = 2 THEN 1 ELSE 2 END,
+                          WHEN state = 2 AND (without_effect = 1 OR attempts = 0) THEN 1
+                          WHEN state = 2 THEN 3 ELSE 2 END,
         attempts = CASE WHEN expires_at <= ?6 OR fingerprint <> ?2 THEN 0 ELSE attempts END,
         recoveries = CASE WHEN expires_at IS NULL THEN recoveries + 1 ELSE 0 END,
         generation = CASE WHEN expires_at <= ?6 THEN 1
@@ -128,7 +130,10 @@ fn held(row: &Row<'_>, scope: Scope) -> rusqlite::Result<Claimed> {
     let (attempts, recoveries) = (row.get(2)?, row.get(3)?);
     let before = match row.get(1)? {
         0 => Before::Nothing,
-        1 => Before::Released { attempts },
+        known @ (1 | 3) => Before::Released {
+            attempts,
+            may_have_happened: known == 3,
+        },
         other => {
             debug_assert_eq!(other, 2);
             Before::Abandoned {

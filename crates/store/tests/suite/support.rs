@@ -197,6 +197,14 @@ pub(crate) fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
 }
 
+/// A key that was set free although something may have happened under it.
+pub(crate) fn released(attempts: u32) -> Before {
+    Before::Released {
+        attempts,
+        may_have_happened: attempts > 0,
+    }
+}
+
 /// The recording of a call that came in at this time and failed with this code, if any.
 pub(crate) fn recording(call: u128, at_ms: i64, code: Option<&'static Entry>) -> Recording {
     let outcome = match code {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::{ByInput, KeyRule};
+use panpan_contract::retry::RetryPolicy;
 use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::{CallRequest, Identity, KEY_LENGTH_LIMIT, Origin};
 use serde_json::json;
@@ -143,6 +144,33 @@ pub(crate) async fn other_input_is_refused_first_where_there_may_have_been_an_ef
     work.let_go();
     assert_eq!(told(&running.await.unwrap()), r#"{"run":1}"#);
     assert_eq!(work.runs(), 3);
+}
+
+/// A service that recognises keys is asked again after a lost answer. What it says then is about that
+/// attempt: the first may have taken effect.
+pub(crate) async fn a_key_never_forgets_that_something_may_have_happened(bench: Bench) {
+    let lost = Failure::new(codes::ERR_SOCKET_ERROR).with_effect(Effect::Unknown);
+    let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
+    let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
+    for (key, then) in [("refused", refused), ("busy", busy)] {
+        let work = Work::of([Act::Fail(lost.clone()), Act::Fail(then.clone())]);
+        let house = bench.house(harmful(work.clone()).with(|spec| {
+            spec.idempotency.honours_key = true;
+            spec.retry = Some(RetryPolicy::NEVER);
+        }));
+        assert_eq!(failure(house.call(key).await).effect(), Effect::Unknown);
+        let second = failure(house.call(key).await);
+        assert_eq!(
+            (second.code(), second.effect()),
+            (then.code(), Effect::Unknown)
+        );
+        let other = CallRequest {
+            input: Arc::new(json!({"item": "coffee"})),
+            ..order(key)
+        };
+        assert_eq!(told(&house.ask(other).await), "ERR_IDEMPOTENCY_KEY_REUSED");
+        assert_eq!(work.runs(), 2);
+    }
 }
 
 /// An agent that corrects its input after a 400 keeps its key; nothing happened under it.

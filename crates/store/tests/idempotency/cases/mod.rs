@@ -24,6 +24,7 @@ macro_rules! all {
                 nothing_but_the_operation_and_its_input_counts,
                 other_input_is_refused_first_where_there_may_have_been_an_effect,
                 a_key_survives_a_correction,
+                a_key_never_forgets_that_something_may_have_happened,
                 what_was_refused_is_replayed_to_the_same_input,
                 the_key_handed_on_is_constant_and_says_nothing_of_the_callers_own,
             ]

@@ -4,15 +4,28 @@ use panpan_contract::codes;
 use panpan_runtime::ports::{Before, Claimed, Completed, Completion, End, Lease, Reopened};
 use uuid::Uuid;
 
-use crate::support::{Bench, DAY_MS, KEEP_MS, LEASE_MS, START_MS, keep, recording, text};
+use crate::support::{Bench, DAY_MS, KEEP_MS, LEASE_MS, START_MS, keep, recording, released, text};
 
 pub(crate) async fn a_released_key_remembers_its_attempts(bench: Bench) {
     for attempts in [0, 3, u32::MAX] {
         bench.release(1, attempts).await;
         let (lease, before) = bench.hold(1).await;
-        assert_eq!(before, Before::Released { attempts });
+        assert_eq!(before, released(attempts));
         bench.end(lease, attempts, End::Release).await;
     }
+}
+
+pub(crate) async fn a_released_key_remembers_whether_something_may_have_happened(bench: Bench) {
+    let (lease, _) = bench.hold(1).await;
+    bench.end_without_effect(lease, End::Release).await;
+    let (lease, before) = bench.hold(1).await;
+    let nothing_happened = Before::Released {
+        attempts: 1,
+        may_have_happened: false,
+    };
+    assert_eq!(before, nothing_happened);
+    bench.end(lease, 2, End::Release).await;
+    assert_eq!(bench.before(1).await, released(2));
 }
 
 /// Two leases of one key: the first ran out, the second is the newest.
@@ -56,7 +69,7 @@ pub(crate) async fn an_end_is_taken_once(bench: Bench) {
     bench.end(lease, 1, End::Release).await;
     let superseded = Completed::Superseded { kept: None };
     assert_eq!(bench.end(lease, 5, keep("late")).await, superseded);
-    assert_eq!(bench.before(2).await, Before::Released { attempts: 1 });
+    assert_eq!(bench.before(2).await, released(1));
 }
 
 pub(crate) async fn an_end_after_the_lease_ran_out_counts_while_it_is_the_newest(bench: Bench) {
@@ -98,7 +111,7 @@ pub(crate) async fn a_free_key_is_forgotten_after_a_day(bench: Bench) {
     bench.release(1, 2).await;
     bench.release(2, 2).await;
     bench.clock.pass(DAY_MS - 1);
-    assert_eq!(bench.before(1).await, Before::Released { attempts: 2 });
+    assert_eq!(bench.before(1).await, released(2));
     bench.clock.pass(1);
     assert_eq!(bench.before(2).await, Before::Nothing);
 }

@@ -48,6 +48,7 @@ macro_rules! all {
             ]
             endings: [
                 a_released_key_remembers_its_attempts,
+                a_released_key_remembers_whether_something_may_have_happened,
                 a_late_end_writes_nothing_while_another_works,
                 a_late_end_is_told_the_outcome_there_is,
                 an_end_is_taken_once,

@@ -1,8 +1,8 @@
 //! What a person may run again, and what is left of before.
 
-use panpan_runtime::ports::{Before, Claimed, Earlier, End, KeptOutcome, Reopened};
+use panpan_runtime::ports::{Claimed, Earlier, End, KeptOutcome, Reopened};
 
-use crate::support::{Bench, DAY_MS, KEEP_MS, LEASE_MS, scope};
+use crate::support::{Bench, DAY_MS, KEEP_MS, LEASE_MS, released, scope};
 
 pub(crate) async fn only_a_finished_key_is_reopened(bench: Bench) {
     bench.abandon(2).await;
@@ -28,7 +28,7 @@ pub(crate) async fn a_reopened_key_is_free_for_the_same_input(bench: Bench) {
     bench.reopen(1).await;
     assert_eq!(bench.output(1).await, None);
     assert_eq!(bench.claim(1, 2).await, Claimed::Reused);
-    assert_eq!(bench.before(1).await, Before::Released { attempts: 0 });
+    assert_eq!(bench.before(1).await, released(0));
     assert!(matches!(bench.claim(1, 1).await, Claimed::InFlight { .. }));
 }
 

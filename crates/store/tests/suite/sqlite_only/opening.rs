@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use panpan_contract::codes;
-use panpan_runtime::ports::{Applied, Before, Change, Claimed, Expect};
+use panpan_runtime::ports::{Applied, Change, Claimed, Expect};
 use panpan_store::{OpenError, SqliteStore};
 use rusqlite::Connection;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::support::{Bench, Folder, HandClock, START_MS, at, count, recording, sqlite};
+use crate::support::{Bench, Folder, HandClock, START_MS, at, count, recording, released, sqlite};
 
 fn open(path: &Path) -> Result<SqliteStore, OpenError> {
     SqliteStore::open(path, HandClock::new())
@@ -50,7 +50,7 @@ async fn fill(bench: &Bench) {
 async fn check_filled(bench: &Bench) {
     assert_eq!(bench.output(1).await.as_deref(), Some("two"));
     assert_eq!(bench.earlier(1).await, ["one"]);
-    assert_eq!(bench.before(2).await, Before::Released { attempts: 3 });
+    assert_eq!(bench.before(2).await, released(3));
     assert!(matches!(bench.claim(3, 1).await, Claimed::InFlight { .. }));
     let call = Uuid::from_u128(7);
     assert!(bench.store.find(call).await.unwrap().is_some());

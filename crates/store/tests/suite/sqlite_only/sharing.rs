@@ -8,7 +8,7 @@ use std::thread;
 use panpan_runtime::ports::{Before, Claimed, Completion, Outcomes};
 use panpan_store::SqliteStore;
 
-use crate::support::{Bench, Folder, HandClock, LEASE_MS, keep, sqlite, wish};
+use crate::support::{Bench, Folder, HandClock, LEASE_MS, keep, released, sqlite, wish};
 
 #[tokio::test]
 async fn a_second_store_sees_what_the_first_holds_and_finished() {
@@ -20,7 +20,7 @@ async fn a_second_store_sees_what_the_first_holds_and_finished() {
     first.end(lease, 1, keep("1")).await;
     assert_eq!(second.output(1).await.as_deref(), Some("1"));
     second.reopen(1).await;
-    assert_eq!(first.before(1).await, Before::Released { attempts: 0 });
+    assert_eq!(first.before(1).await, released(0));
 }
 
 #[tokio::test]
