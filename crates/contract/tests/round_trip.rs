@@ -279,6 +279,7 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
                         && name.len() > 1
                         && name.bytes().all(|byte| byte.is_ascii_lowercase())
                 }
+                Dialect::JsonRpc => !name.to_ascii_lowercase().contains("retr"),
                 _ => true,
             };
             if has_place && !OWN_NAMES.contains(&name.as_str()) {

@@ -32,7 +32,7 @@ pub use credentials::Credentials;
 pub use dispatch::{
     Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS,
     DEFAULT_TIMEOUT_MS, Dispatcher, GATEWAY, Held, InFlight, Origin, PARAMETERS_BYTES_LIMIT,
-    Subscription, TaskTurn, UNKNOWN_OPERATION, absent,
+    Subscription, TaskTurn, UNKNOWN_OPERATION, absent, meant,
 };
 pub use handler::{
     AskPerson, BoxFuture, BoxStream, Handler, Progress, QUESTION_BYTES_LIMIT,

@@ -51,8 +51,14 @@ impl Data<'_> {
     fn is_reserved(&self, name: &str) -> bool {
         let flat = FIRST_VIOLATION.contains(&name);
         let taken = flat && (name == FIRST_VIOLATION[0] || !self.0.violations().is_empty());
-        taken || [CODE, ALL_VIOLATIONS, RESIDUAL].contains(&name)
+        taken || speaks_of_repeating(name) || [CODE, ALL_VIOLATIONS, RESIDUAL].contains(&name)
     }
+}
+
+/// Whether a program would take a member of `data` for the answer to whether the call may be repeated. Where
+/// details are spread out there, theirs would stand in its place.
+fn speaks_of_repeating(name: &str) -> bool {
+    name.to_ascii_lowercase().contains("retr")
 }
 
 impl Serialize for Data<'_> {

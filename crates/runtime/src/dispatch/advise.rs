@@ -20,7 +20,7 @@ use crate::registry::{Operation, Registry};
 /// The operation an operator frees a key with.
 const REOPEN: &str = "calls/reopen";
 
-/// How long to wait at least after a service failed, and at most however often it fails in a row.
+/// How long to wait at least after the second failure in a row, and at most however many there are.
 const WAIT_MS_MIN: u64 = 500;
 const WAIT_MS_MAX: u64 = 30_000;
 /// From how many failed calls in a row on repeating is not the only advice.
@@ -90,16 +90,37 @@ impl Dispatcher {
         };
         let has_stated_delay = failure.stated_retry_after_ms().is_some_and(|it| it > 0);
         let before = failure.take_recovery();
-        let now = self.world().clock.now();
-        let row = operation.behind().map(|it| it.failed_in_a_row(now));
         let situation = Situation {
             is_kept: keeping == Keeping::Kept,
             has_stated_delay,
-            failed_in_a_row: row.unwrap_or_default(),
+            failed_in_a_row: self.failed_in_a_row(&failure, operation, call),
             ..self.look(|registry| situation(&failure, operation, call, registry))
         };
         let recovery = recovery(&failure, before, situation);
         failure.with_recovery(recovery)
+    }
+}
+
+/// Refusals that say nothing about the operation: whoever waits, waits for itself.
+const NOT_ITS_FAILURE: [&str; 2] = [
+    codes::ERR_IDEMPOTENCY_IN_FLIGHT.code,
+    codes::ERR_RATE_LIMITED.code,
+];
+
+impl Dispatcher {
+    /// How many calls of the operation have failed in a row for this caller, this one included.
+    fn failed_in_a_row(&self, failure: &Failure, operation: &Operation, call: &Call) -> u32 {
+        if NOT_ITS_FAILURE.contains(&failure.code().as_str()) {
+            return 0;
+        }
+        let caller = call.caller.as_ref().map(|it| it.id.as_str());
+        let name = operation.name().as_str();
+        if failure.may_repeat() {
+            let now = self.world().clock.now();
+            return self.rows().failed(name, caller, now);
+        }
+        self.rows().ended(name, caller);
+        0
     }
 }
 
@@ -223,10 +244,11 @@ fn delay_ms(said_ms: Option<u64>, kind: &Kind, situation: Situation<'_>) -> Opti
         return said_ms;
     }
     let usual_ms = kind.default_retry_after_ms().or(said_ms)?;
-    let Some(doublings) = situation.failed_in_a_row.checked_sub(1) else {
+    // The first failure of a row says what its code says.
+    let Some(doublings @ 1..) = situation.failed_in_a_row.checked_sub(1) else {
         return Some(usual_ms);
     };
-    let grown_ms = usual_ms.max(WAIT_MS_MIN) << doublings.min(16);
+    let grown_ms = usual_ms.max(WAIT_MS_MIN / 2) << doublings.min(16);
     Some(grown_ms.min(WAIT_MS_MAX).max(usual_ms))
 }
 
@@ -390,8 +412,8 @@ fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -
         return "Call again without an idempotency_key, and ask for less if it was too large"
             .to_owned();
     }
-    if let Some(lists) = situation.lists.filter(|_| is_missing(failure)) {
-        return missing(lists, situation);
+    if let Some(sentence) = missing(failure, situation) {
+        return sentence;
     }
     if let Some(correction) = correction(failure).filter(|_| input_is_wrong) {
         return correction;
@@ -406,12 +428,22 @@ fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -
 }
 
 /// What to do about something that does not exist. A change is never sent to something else instead.
-fn missing(lists: &str, situation: Situation<'_>) -> String {
-    match situation.is_read {
-        true => format!("List what exists with {lists}, then ask for one of those"),
-        false => format!(
+fn missing(failure: &Failure, situation: Situation<'_>) -> Option<String> {
+    if !is_missing(failure) {
+        return None;
+    }
+    match (situation.is_read, situation.lists) {
+        (true, lists) => {
+            lists.map(|it| format!("List what exists with {it}, then ask for one of those"))
+        }
+        (false, Some(lists)) => Some(format!(
             "Call {lists} to see whether what the input names is spelled right; do not change another \
              one in its place"
+        )),
+        (false, None) => Some(
+            "Check whether what the input names exists and is spelled right; do not change another \
+             one in its place"
+                .to_owned(),
         ),
     }
 }
@@ -420,7 +452,9 @@ fn missing(lists: &str, situation: Situation<'_>) -> String {
 fn is_missing(failure: &Failure) -> bool {
     const STATUSES: [u16; 2] = [404, 410];
     let answered = failure.upstream().and_then(|it| it.status);
-    answered.is_some_and(|status| STATUSES.contains(&status))
+    let has_answered = answered.is_some_and(|status| STATUSES.contains(&status));
+    let is_of_input = failure.remedies().contains(Remedy::ChangeInput);
+    has_answered || (is_of_input && STATUSES.contains(&failure.kind().http_status()))
 }
 
 #[cfg(test)]
@@ -683,6 +717,20 @@ mod tests {
                 needs_another,
                 "{last}"
             );
+        }
+    }
+
+    #[test]
+    fn a_change_of_something_missing_is_never_sent_elsewhere_whatever_says_that_it_is_missing() {
+        for code in ["ARTIFACT_NOT_FOUND", "ERR_HTTP_404_NOT_FOUND", "HTTP_410"] {
+            for lists in [Some(LIST), None] {
+                let situation = Situation {
+                    lists,
+                    ..of_a_write(Key::None)
+                };
+                let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
+                assert!(found[0].contains("do not change another one"), "{found:?}");
+            }
         }
     }
 

@@ -97,7 +97,12 @@ pub(super) async fn attempt(
         call.abort.as_ref(),
     )
     .await;
-    let verdict = verdict(operation, &ended);
+    let is_cut_short = timeout_ms < attempt_timeout_ms(operation);
+    let verdict = match ended {
+        // A caller that gives an operation less time than it has learns nothing about it.
+        Ended::TimedOut if is_cut_short => Verdict::NOTHING,
+        _ => verdict(operation, &ended),
+    };
     let ended = match ended {
         // What it called may have taken effect, whatever it says of itself.
         Ended::Returned(Err(failure)) => {

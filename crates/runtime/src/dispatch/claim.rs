@@ -95,6 +95,18 @@ impl Claimed {
         }
     }
 
+    /// The same, when it is known that earlier calls under its key did nothing.
+    pub(super) fn without_effect_before(mut self) -> Self {
+        let attempts = self.attempts_before();
+        if let Some(held) = &mut self.held {
+            held.before = Before::Released {
+                attempts,
+                may_have_happened: false,
+            };
+        }
+        self
+    }
+
     /// What earlier calls under this key may have left behind.
     pub(super) fn effect_before(&self) -> Effect {
         let is_open = self

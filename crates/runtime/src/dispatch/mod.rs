@@ -33,6 +33,7 @@ mod repeats;
 mod replayed;
 mod request;
 mod resolve;
+mod rows;
 mod settle;
 mod stamp;
 mod steer;
@@ -65,6 +66,7 @@ use claim::{Claimed, Keys, look_for_key};
 use keyed::Running;
 use raised::Raised;
 use repeats::Repeats;
+use rows::Rows;
 use validate::{Expected, Validated};
 
 pub use answer::{Answer, TaskTurn};
@@ -72,7 +74,7 @@ pub(crate) use attempt::worse;
 pub(crate) use claim::is_harmless;
 pub(crate) use request::Call;
 pub use request::{CALL_DEPTH_LIMIT, CallRequest, Held, InFlight, Origin};
-pub use resolve::absent;
+pub use resolve::{absent, meant};
 pub use stamp::{GATEWAY, PARAMETERS_BYTES_LIMIT};
 pub use subscribe::Subscription;
 pub use validate::{DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS, DEFAULT_TIMEOUT_MS};
@@ -98,6 +100,7 @@ struct House {
     settings: Settings,
     tally: Tally,
     repeats: Repeats,
+    rows: Rows,
     running: Running,
     /// Keys whose outcome is known and waits for the store, with what was asked under them.
     unwritten: Mutex<BTreeMap<Scope, Fingerprint>>,
@@ -119,6 +122,7 @@ impl Dispatcher {
             settings: settings.corrected(),
             tally: Tally::default(),
             repeats: Repeats::default(),
+            rows: Rows::default(),
             running: Running::default(),
             unwritten: Mutex::default(),
         }))
@@ -257,6 +261,10 @@ impl Dispatcher {
 
     fn repeats(&self) -> &Repeats {
         &self.0.repeats
+    }
+
+    fn rows(&self) -> &Rows {
+        &self.0.rows
     }
 
     fn admit(&self, mut request: CallRequest) -> Arc<Call> {

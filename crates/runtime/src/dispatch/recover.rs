@@ -52,7 +52,7 @@ pub(super) async fn recover(dispatcher: &Dispatcher, claimed: Claimed) -> Recove
                 Ok(output.into()),
             ))
         }
-        Ok(Reconciled::DidNotHappen) => Recovered::Run(claimed),
+        Ok(Reconciled::DidNotHappen) => Recovered::Run(claimed.without_effect_before()),
         Ok(Reconciled::Unknown) => {
             let failure = unknown(&claimed);
             Recovered::Known(failed(dispatcher, claimed, failure))

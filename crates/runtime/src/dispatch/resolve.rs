@@ -91,14 +91,82 @@ pub fn absent<'a>(name: &str, known: impl Iterator<Item = &'a str>, instead: &st
         .with_actions(actions)
 }
 
-/// The names that were most likely meant: written as the name of a tool, or misspelled. An operation of
-/// another service is never meant.
-fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let asked = asked.replacen("__", "/", 1);
-    let namespace = asked.split_once('/').map(|(namespace, _)| namespace);
-    let is_near = |candidate: &&str| match (namespace, candidate.split_once('/')) {
-        (Some(asked), Some((theirs, _))) => !nearest(asked, [theirs]).is_empty(),
-        _ => true,
-    };
-    nearest(&asked, known.filter(is_near))
+/// The names that were most likely meant: written in another way, or misspelled. An operation of another
+/// service is never meant, nor one that does something else to the same thing.
+pub fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let asked = Spelled::of(asked);
+    nearest(&asked.whole, known.filter(|it| asked.may_mean(it)))
+}
+
+/// A name in its parts, whether it is written as an operation's or as a tool's.
+struct Spelled {
+    whole: String,
+    namespace: Option<String>,
+    /// What it does: the first word of its last part.
+    verb: String,
+}
+
+impl Spelled {
+    fn of(name: &str) -> Self {
+        let whole = name.replace("__", "/");
+        let (namespace, last) = match whole.rsplit_once('/') {
+            Some((namespace, last)) => (Some(namespace.to_owned()), last),
+            None => (None, whole.as_str()),
+        };
+        let verb_ends = |it: char| !it.is_lowercase();
+        let verb = last.split(verb_ends).next().unwrap_or_default().to_owned();
+        Self {
+            namespace,
+            verb,
+            whole,
+        }
+    }
+
+    fn may_mean(&self, candidate: &str) -> bool {
+        let theirs = Self::of(candidate);
+        let same_service = match (&self.namespace, &theirs.namespace) {
+            (Some(ours), Some(theirs)) => !nearest(ours, [theirs.as_str()]).is_empty(),
+            _ => true,
+        };
+        same_service && is_slip(&self.verb, &theirs.verb)
+    }
+}
+
+/// Whether a word is another with a slip of the pen in it. Short words that begin differently mean
+/// different things: get, set.
+fn is_slip(word: &str, other: &str) -> bool {
+    const SHORT: usize = 4;
+    let is_long = word.len() > SHORT && other.len() > SHORT;
+    let begins_alike = word.chars().next() == other.chars().next();
+    word == other || ((is_long || begins_alike) && !nearest(word, [other]).is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_misspelled_name_of_the_same_service_is_meant() {
+        let known = [
+            "shop/createOrder",
+            "shop/deleteOrder",
+            "shop/getOrder",
+            "shop/list_orders",
+            "store/getOrder",
+        ];
+        for (asked, expected) in [
+            ("shop__getOrder", &["shop/getOrder"][..]),
+            ("shop/getOrders", &["shop/getOrder"]),
+            ("shop/deletOrder", &["shop/deleteOrder"]),
+            ("shp/getOrder", &["shop/getOrder"]),
+            ("shop/list_order", &["shop/list_orders"]),
+            ("shop/setOrder", &[]),
+            ("shop/removeOrder", &[]),
+            ("shop/updateOrder", &[]),
+            ("shop/addOrder", &[]),
+            ("warehouse/getOrder", &[]),
+        ] {
+            assert_eq!(meant(asked, known.into_iter()), expected, "{asked}");
+        }
+    }
 }

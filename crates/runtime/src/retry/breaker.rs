@@ -204,15 +204,6 @@ impl Breaker {
         }
     }
 
-    /// How many calls have failed in a row, the last of them not long ago.
-    pub fn failed_in_a_row(&self, now: Timestamp) -> u32 {
-        match &self.state {
-            _ if !self.is_failing(now) => 0,
-            State::Closed { row, .. } => row.map_or(0, |row| row.calls),
-            State::Open { .. } | State::HalfOpen(_) => self.failed_calls,
-        }
-    }
-
     /// How many failed calls led to a circuit that is not closed.
     pub fn failed_calls(&self) -> u32 {
         self.failed_calls

@@ -153,12 +153,6 @@ impl Circuit {
             .is_some_and(|shared| shared.breaker.is_failing(now))
     }
 
-    /// How many calls have failed in a row, the last of them not long ago.
-    pub(super) fn failed_in_a_row(&self, now: Timestamp) -> u32 {
-        self.shared()
-            .map_or(0, |shared| shared.breaker.failed_in_a_row(now))
-    }
-
     /// What it is like now, unless it is closed.
     pub(super) fn unless_closed(
         &self,

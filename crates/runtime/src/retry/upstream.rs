@@ -115,12 +115,6 @@ impl Behind {
         !self.circuit.is_failing(now) && lock(&self.upstream.budget).take(now)
     }
 
-    /// How many calls of the operation, or of calls to its host, have failed in a row.
-    pub(crate) fn failed_in_a_row(&self, now: Timestamp) -> u32 {
-        let of_host = self.upstream.circuit.failed_in_a_row(now);
-        self.circuit.failed_in_a_row(now).max(of_host)
-    }
-
     /// Its circuits that are not closed: that of its host, and its own.
     pub(crate) fn open_circuits(&self, now: Timestamp) -> impl Iterator<Item = OpenCircuit> {
         let named = |level, circuit: &Circuit| {

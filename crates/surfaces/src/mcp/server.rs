@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::http::request::Parts;
-use panpan_contract::catalogue::nearest;
-use panpan_runtime::CancellationToken;
+use panpan_runtime::{CancellationToken, meant};
 use rmcp::model::{CallToolResponse, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -158,7 +157,7 @@ impl Server {
 
 /// Only what the caller can see is near to anything.
 fn unknown(name: &str, listed: &[Tool]) -> ErrorData {
-    let near = nearest(name, listed.iter().map(|tool| &*tool.name));
+    let near = meant(name, listed.iter().map(|tool| &*tool.name));
     refusal::no_such_tool(&shown(name), &near)
 }
 

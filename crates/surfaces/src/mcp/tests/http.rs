@@ -63,11 +63,7 @@ async fn a_plain_call_is_answered_as_the_library_would() {
     let mut tells = query("shop/tell");
     tells.output_schema = blocks;
     let tell = |_, _| ready(Ok::<_, Failure>(json!([{"type": "text", "text": "told"}])));
-    let fails = |_, _| {
-        ready(Err::<Value, _>(Failure::new(
-            codes::ERR_HTTP_429_RATE_LIMITED,
-        )))
-    };
+    let fails = |_, _| ready(Err::<Value, _>(Failure::new(codes::ERR_HTTP_404_NOT_FOUND)));
     let operations = operations()
         .register(tells, tell)
         .register(query("shop/fail"), fails);
