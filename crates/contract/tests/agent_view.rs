@@ -205,6 +205,37 @@ fn booleans_about_retrying(value: &Value, found: &mut Vec<Value>) {
     }
 }
 
+#[test]
+fn a_message_does_not_invite_to_repeat_what_must_not_be_repeated() {
+    for (message, shown) in [
+        (
+            "The mail failed. Please retry the request.",
+            "The mail failed.",
+        ),
+        ("Try again! The disk is full.", "The disk is full."),
+        ("Please try again later.", "Please try again later."),
+        ("The retry queue is full.", "The retry queue is full."),
+        ("waiter 3.5 is away", "waiter 3.5 is away"),
+    ] {
+        for may_repeat in [false, true] {
+            let effect = if may_repeat {
+                Effect::None
+            } else {
+                Effect::Unknown
+            };
+            let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR)
+                .with_message(message)
+                .with_effect(effect)
+                .with_repeat(Repeat::OnlyWithoutEffect);
+            let expected = if may_repeat { message } else { shown };
+            assert_eq!(
+                view(&failure.redacted())["error"]["message"],
+                json!(expected)
+            );
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -130,7 +130,8 @@ impl Serialize for View<'_> {
         let shows = |part| !self.left_out.contains(&part);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("code", failure.code().as_str())?;
-        map.serialize_entry("message", &cut(failure.message(), self.sentence))?;
+        let message = self.message();
+        map.serialize_entry("message", &cut(&message, self.sentence))?;
         map.serialize_entry("retryable", &failure.may_repeat())?;
         if let Some(delay_ms) = failure.recovery().retry_after_ms {
             map.serialize_entry("retry_after_ms", &delay_ms)?;
@@ -166,6 +167,21 @@ impl Serialize for View<'_> {
 }
 
 impl View<'_> {
+    /// What went wrong, without sentences that would have a call repeated that must not be; a message that
+    /// says nothing else stays.
+    fn message(&self) -> Cow<'_, str> {
+        let message = self.failure.message();
+        let sentences = || message.split_inclusive(['.', '!', '\n']);
+        if self.failure.may_repeat() || !sentences().any(invites_repeat) {
+            return Cow::Borrowed(message);
+        }
+        let left: String = sentences().filter(|it| !invites_repeat(it)).collect();
+        match left.trim() {
+            "" => Cow::Borrowed(message),
+            left => Cow::Owned(left.to_owned()),
+        }
+    }
+
     /// What to do, and other ways to the goal.
     fn actions(&self) -> Vec<String> {
         let recovery = self.failure.recovery();

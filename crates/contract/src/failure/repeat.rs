@@ -161,7 +161,10 @@ pub fn invites_repeat(sentence: &str) -> bool {
     ];
     let sentence = sentence.trim_start().to_ascii_lowercase();
     let sentence = sentence.strip_prefix("please ").unwrap_or(&sentence);
-    BEGINNINGS.iter().any(|it| sentence.starts_with(it))
+    BEGINNINGS.iter().any(|it| {
+        let rest = sentence.strip_prefix(it);
+        rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    })
 }
 
 impl Parts {

@@ -124,6 +124,13 @@ pub(super) async fn attempt(
         Ended::Panicked(said) => Err(panicked(operation, &said)),
         Ended::TimedOut => {
             let failure = timed_out(operation, claimed.is_repeatable(), timeout_ms);
+            let stated_ms = call.timeout_ms.filter(|_| is_cut_short);
+            let failure = match stated_ms {
+                Some(stated_ms) if failure.retryable() => failure.with_actions([format!(
+                    "Call again with a timeout_ms above {stated_ms}, or without one"
+                )]),
+                _ => failure,
+            };
             Err(Raised::by_gateway(failure, Some(operation.clone())))
         }
         Ended::Unanswered => {

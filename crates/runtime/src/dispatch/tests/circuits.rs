@@ -372,3 +372,30 @@ async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
     assert_eq!(made(true).await, 1);
     assert_eq!(made(false).await, 4);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_short_time_of_one_caller_opens_no_circuit_and_is_named() {
+    let slow = |context: Context, _: Arc<Value>| async move {
+        context.sleep(100).await;
+        Ok::<_, Failure>(json!("done"))
+    };
+    let house = behind(slow);
+    for _ in 0..40 {
+        let request = CallRequest {
+            timeout_ms: Some(20),
+            ..CallRequest::from_wire("test/run", json!({}))
+        };
+        let failure = house.dispatcher.dispatch(request).await;
+        let failure = failure.into_value().unwrap_err();
+        assert_eq!(failure.code().as_str(), "TIMEOUT");
+        let actions = &failure.recovery().required_actions;
+        assert_eq!(
+            actions[0],
+            "Call again with a timeout_ms above 20, or without one"
+        );
+    }
+    assert_eq!(
+        house.call("test/run", json!({})).await.unwrap(),
+        json!("done")
+    );
+}
