@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::categories::Categories;
 use super::policy::RetryPolicy;
 use crate::code::Code;
-use crate::failure::{Failure, Repeat};
+use crate::failure::{Failure, Inferred, Repeat};
 use crate::{Category, Effect};
 
 /// One finished attempt, as far as it bears on the decision.
@@ -24,6 +24,10 @@ pub struct Attempt {
     /// Whether side effects may have happened.
     #[serde(with = "crate::word")]
     pub effect: Effect,
+    /// Whether only words of the other side say that nothing happened, where its code leaves that open. A
+    /// caller is told so; the gateway itself repeats no change on the strength of a sentence.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub effect_only_said: bool,
     /// How long it took; another one is expected to take as long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
@@ -49,6 +53,7 @@ impl Attempt {
             category: failure.category(),
             retryable: failure.retryable(),
             effect: failure.effect(),
+            effect_only_said: is_only_said(failure),
             took_ms: 0,
             hint_ms: failure.stated_retry_after_ms(),
             retried_inside: failure.attempts().is_some(),
@@ -56,6 +61,12 @@ impl Attempt {
             refused_by_circuit: false,
         }
     }
+}
+
+fn is_only_said(failure: &Failure) -> bool {
+    failure.effect() == Effect::None
+        && failure.kind().default_effect() != Effect::None
+        && failure.inferred().contains(&Inferred::Effect)
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -448,9 +448,12 @@ fn missing(failure: &Failure, situation: Situation<'_>) -> Option<String> {
     }
 }
 
-/// Whether what was asked for does not exist.
+/// Whether what was asked for does not exist; an operation that does not is another matter.
 fn is_missing(failure: &Failure) -> bool {
     const STATUSES: [u16; 2] = [404, 410];
+    if failure.code().as_str() == codes::NOT_FOUND.code {
+        return false;
+    }
     let answered = failure.upstream().and_then(|it| it.status);
     let has_answered = answered.is_some_and(|status| STATUSES.contains(&status));
     let is_of_input = failure.remedies().contains(Remedy::ChangeInput);

@@ -48,7 +48,8 @@ fn forbidden(last: &Attempt, terms: Terms) -> Option<Why> {
     if !last.retryable {
         return Some(Why::NotRetryable);
     }
-    if last.effect != Effect::None && !terms.repeatable {
+    let may_have_happened = last.effect != Effect::None || last.effect_only_said;
+    if may_have_happened && !terms.repeatable {
         return Some(Why::MayHaveHappened);
     }
     if last.refused_retry {
@@ -239,6 +240,22 @@ mod tests {
             decided(&history, until(96)),
             Decision::Answer(Why::DeadlineTooNear)
         );
+    }
+
+    #[test]
+    fn a_change_is_not_repeated_because_a_sentence_says_that_nothing_happened() {
+        let said = [Attempt {
+            effect: Effect::None,
+            effect_only_said: true,
+            ..failed(codes::ERR_HTTP_500_SERVER_ERROR)
+        }];
+        let change = Terms {
+            repeatable: false,
+            ..terms()
+        };
+        let refused = Decision::Answer(Why::MayHaveHappened);
+        assert_eq!(decided(&said, change), refused);
+        assert!(matches!(decided(&said, terms()), Decision::Again { .. }));
     }
 
     #[test]

@@ -46,7 +46,11 @@ fn seen(failure: &Failure) -> Value {
             seen.as_object_mut().unwrap().remove("details");
         }
     }
-    let recovery = seen.get_mut("recovery").and_then(Value::as_object_mut);
+    let mut recovery = seen.get_mut("recovery").and_then(Value::as_object_mut);
+    // Each counts the failures of its own callers, and has them wait longer for every one in a row.
+    if failure.upstream().is_none() {
+        recovery.as_mut().map(|it| it.remove("retry_after_ms"));
+    }
     let actions = recovery.and_then(|recovery| recovery.get_mut("required_actions"));
     if let Some(Value::Array(actions)) = actions {
         let is_about_keys = |it: &Value| it.to_string().contains("idempotency_key");
