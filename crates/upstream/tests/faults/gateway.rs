@@ -25,6 +25,8 @@ use crate::front::{self, Front};
 
 /// How long a service is waited for that says nothing.
 const PATIENCE_MS: u64 = 2_000;
+/// The codes of a service that does not answer in time.
+const SILENT: [&str; 3] = ["ERR_TIMEOUT", "TIMEOUT", "ERR_OUTCOME_UNKNOWN"];
 /// More than there are rows.
 const KEPT: usize = 10_000;
 /// How long a connection may take: less, so that one that never comes about is known as that.
@@ -196,14 +198,20 @@ fn imported(document: &Value) -> Vec<OperationSpec> {
         .collect()
 }
 
-/// Tried once, with little patience.
+/// Tried once, with little patience where no answer is expected; elsewhere a busy machine has time to give it.
 fn hurried(mut spec: OperationSpec) -> OperationSpec {
     let once = RetrySettings {
         max_retries: 0,
         ..RetryPolicy::DEFAULT.into()
     };
     spec.retry = Some(RetryPolicy::try_from(once).unwrap());
-    spec.timeout_ms = Some(PATIENCE_MS);
+    let failure = row_of(&spec).and_then(Row::failure);
+    let is_silent = failure.is_none_or(|it| SILENT.contains(&it.code.as_str()));
+    spec.timeout_ms = Some(if is_silent {
+        PATIENCE_MS
+    } else {
+        3 * PATIENCE_MS
+    });
     spec
 }
 
