@@ -4,7 +4,7 @@
 //! Made once for an operation. What becomes of it when an answer fails is in `classify`.
 
 use panpan_contract::binding::{HttpBinding, Parameter};
-use panpan_contract::classify::{InputMembers, Statements, statements};
+use panpan_contract::classify::{InputMembers, Statements, declared_statements};
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
 use panpan_contract::pointer::joined;
 use serde_json::Value;
@@ -82,7 +82,7 @@ impl Declared {
             code: definition.code.as_str().to_owned(),
             pattern: definition.http_status,
             statements: match meaning {
-                Some(_) => statements(description, members),
+                Some(_) => declared_statements(description, members),
                 None => Statements::default(),
             },
             meaning,

@@ -70,12 +70,15 @@ pub(crate) fn classify_for(
         Some(document) => lift::lift(document),
         None => lift::lift_text(answer.body),
     };
-    lifted.shorten(asked.input);
+    // Read whole: what is cut off could take back what is left.
     let text = lifted.message.as_deref().unwrap_or_default();
-    let heard = Heard {
+    let mut heard = Heard {
         received: statements(text, asked.members),
         declared: asked.declared.map(|it| &it.statements),
     };
+    // What is stated in a member of its own counts for more than any sentence.
+    heard.received.nothing_happened &= lifted.effect.is_none();
+    lifted.shorten(asked.input);
     let clues = Clues {
         answer,
         document: document.as_ref(),
@@ -83,7 +86,7 @@ pub(crate) fn classify_for(
     };
     let is_refused =
         retry::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
-    let is_asked_to_wait = clues.wait(false).is_some() || heard.delay_ms().is_some();
+    let is_asked_to_wait = clues.wait(false).is_some() || heard.invited_ms().is_some();
     let mut kind = kind(answer, &lifted, is_asked_to_wait);
     let may_pass = !is_refused && (is_asked_to_wait || lifted.retryable == Some(true));
     if may_pass && is_final_by_status(&kind, answer.status) {
@@ -107,7 +110,6 @@ pub(crate) fn classify_for(
     }
     failure = clues.timed(failure);
     failure = heard.told(failure, asked.input);
-    // What is stated in a member of its own counts for more than any sentence.
     if let Some(effect) = lifted.effect {
         failure = failure.with_effect(effect);
     }
@@ -505,6 +507,50 @@ mod tests {
             r#"{"message": "nothing was changed", "effect": "applied"}"#,
         );
         assert_eq!(both.effect(), Effect::Applied);
+        let twice = said(
+            500,
+            r#"{"message": "nothing was changed", "effect": "none"}"#,
+        );
+        assert!(!twice.inferred().contains(&Inferred::Effect));
+    }
+
+    #[test]
+    fn a_sentence_about_a_part_says_nothing_about_the_call() {
+        for message in [
+            "Order 17 was created, the payment failed. Nothing was charged.",
+            "The order was created. No charge was made.",
+            "Invoice saved. Nothing was sent.",
+            "mail server down: nothing was sent",
+            "Order stored, payment gateway timed out, no payment was taken",
+            "We charged your card. Sending failed: nothing was sent.",
+            "The first batch was imported. The second failed and the transaction was rolled back.",
+            "Audit log unavailable, no record was written",
+            "Replication failed: nothing has been done",
+            "The order was placed – nothing was charged",
+        ] {
+            let body = serde_json::json!({"message": message}).to_string();
+            assert_eq!(said(500, &body).effect(), Effect::Unknown, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_delay_beside_what_was_done_invites_nobody_to_repeat() {
+        for (status, message) in [
+            (
+                409,
+                "Your order was received and is being processed, check back in 1 second",
+            ),
+            (409, "Your order was received, please try again in 1 second"),
+            (400, "Your payment was accepted; please wait 1 second"),
+        ] {
+            let body = serde_json::json!({"message": message}).to_string();
+            assert!(!said(status, &body).retryable(), "{message}");
+        }
+        let limited = said(
+            429,
+            r#"{"message": "You have sent too many requests, try again in 5 seconds"}"#,
+        );
+        assert_eq!(limited.recovery().retry_after_ms, Some(5_000));
     }
 
     #[test]

@@ -18,10 +18,29 @@ pub(crate) struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    /// How long they ask to wait.
-    pub(crate) fn delay_ms(&self) -> Option<u64> {
-        let declared = self.declared.and_then(|it| it.delay_ms);
+    /// How long they ask to wait before the call is repeated. Beside what was done already, a delay is
+    /// that of something to look at later.
+    pub(crate) fn invited_ms(&self) -> Option<u64> {
+        let declared = self.declared.filter(|it| !it.something_happened);
+        self.delay_of(declared)
+            .filter(|_| !self.received.something_happened)
+    }
+
+    /// Whether they say that nothing happened.
+    pub(crate) fn nothing_happened(&self) -> bool {
+        self.received.nothing_happened || self.is_declared_harmless()
+    }
+
+    fn delay_of(&self, declared: Option<&Statements>) -> Option<u64> {
+        let declared = declared.and_then(|it| it.delay_ms);
         self.received.delay_ms.or(declared)
+    }
+
+    /// Whether the contract says that nothing happens in such a case, and the service does not say
+    /// otherwise in this one.
+    fn is_declared_harmless(&self) -> bool {
+        let is_declared = self.declared.is_some_and(|it| it.nothing_happened);
+        is_declared && !self.received.something_happened
     }
 
     /// Adds what they state to a failure that does not state it otherwise, and marks it.
@@ -33,7 +52,7 @@ impl Heard<'_> {
 
     fn timed(&self, failure: Failure) -> Failure {
         let is_open = failure.retryable() && failure.stated_retry_after_ms().is_none();
-        match self.delay_ms().filter(|_| is_open) {
+        match self.delay_of(self.declared).filter(|_| is_open) {
             Some(delay_ms) => failure
                 .with_retry_after_ms(delay_ms)
                 .mark_inferred(Inferred::Delay),
@@ -41,11 +60,11 @@ impl Heard<'_> {
         }
     }
 
+    /// What a contract declares is no guess; what an answer says in a sentence is one.
     fn unharmed(&self, failure: Failure) -> Failure {
-        let is_declared = self.declared.is_some_and(|it| it.nothing_happened);
-        let is_said = self.received.nothing_happened || is_declared;
         match failure.effect() {
-            Effect::Unknown if is_said => failure
+            Effect::Unknown if self.is_declared_harmless() => failure.with_effect(Effect::None),
+            Effect::Unknown if self.nothing_happened() => failure
                 .with_effect(Effect::None)
                 .mark_inferred(Inferred::Effect),
             _ => failure,

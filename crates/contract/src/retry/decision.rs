@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::categories::Categories;
 use super::policy::RetryPolicy;
 use crate::code::Code;
-use crate::failure::{Failure, Repeat};
+use crate::failure::{Failure, Inferred, Repeat};
 use crate::{Category, Effect};
 
 /// One finished attempt, as far as it bears on the decision.
@@ -24,6 +24,10 @@ pub struct Attempt {
     /// Whether side effects may have happened.
     #[serde(with = "crate::word")]
     pub effect: Effect,
+    /// Whether that there were none was read from a sentence of the answer. A caller is told so; it is no
+    /// ground to do by itself what would do harm if it were wrong.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub effect_is_read: bool,
     /// How long it took; another one is expected to take as long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
@@ -49,6 +53,7 @@ impl Attempt {
             category: failure.category(),
             retryable: failure.retryable(),
             effect: failure.effect(),
+            effect_is_read: effect_is_read(failure),
             took_ms: 0,
             hint_ms: failure.stated_retry_after_ms(),
             retried_inside: failure.attempts().is_some(),
@@ -56,6 +61,13 @@ impl Attempt {
             refused_by_circuit: false,
         }
     }
+}
+
+/// An effect that was not stated is that of the code, unless a sentence spoke of it.
+fn effect_is_read(failure: &Failure) -> bool {
+    failure.inferred().contains(&Inferred::Effect)
+        && failure.effect() == Effect::None
+        && failure.kind().default_effect() != Effect::None
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -146,4 +158,34 @@ pub enum Why {
     CategoryOff,
     /// A circuit is open; calls that waited for it would take the room of others.
     CircuitOpen,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codes;
+
+    #[test]
+    fn only_an_effect_that_differs_from_that_of_the_code_was_read() {
+        for (entry, effect, is_marked, is_read) in [
+            (codes::ERR_HTTP_500_SERVER_ERROR, Effect::None, true, true),
+            (codes::ERR_HTTP_500_SERVER_ERROR, Effect::None, false, false),
+            (
+                codes::ERR_HTTP_500_SERVER_ERROR,
+                Effect::Unknown,
+                true,
+                false,
+            ),
+            (codes::ERR_HTTP_429_RATE_LIMITED, Effect::None, true, false),
+        ] {
+            let failure = Failure::new(entry).with_effect(effect);
+            let failure = match is_marked {
+                true => failure.mark_inferred(Inferred::Effect),
+                false => failure,
+            };
+            let attempt = Attempt::of(&failure);
+            assert_eq!(attempt.effect_is_read, is_read, "{}", entry.code);
+            assert_eq!(attempt.effect, effect, "{}", entry.code);
+        }
+    }
 }

@@ -73,7 +73,7 @@ impl Failing<'_> {
         };
         let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
         let is_refused = failure.repeat() == Some(Repeat::Refused);
-        let failure = match heard.delay_ms().filter(|_| !is_known && !is_refused) {
+        let failure = match heard.invited_ms().filter(|_| !is_known && !is_refused) {
             Some(_) => failure.restated(codes::ERR_TRY_LATER.into()),
             None => failure,
         };

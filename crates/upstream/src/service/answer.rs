@@ -87,7 +87,7 @@ impl<'a> Question<'a> {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
         };
         let hint = retry::from_body(document, now).map(|hint| hint.delay_ms);
-        let wait = hint.or(heard.delay_ms());
+        let wait = hint.or(heard.invited_ms());
         if wait.is_some() && failure.code().as_str() == codes::TOOL_FAILED.code {
             failure = failure.restated(Kind::from(codes::ERR_TRY_LATER));
         }
@@ -122,11 +122,13 @@ impl<'a> Question<'a> {
         let usual = Failure::new(kind.clone());
         let described = self.declarations.of_code(rule.code.as_str());
         let read = incoming.failure_for(self.asked(described), now);
-        // Nothing happened where the service says so, unless the contract knows better.
-        let said = read
-            .as_ref()
-            .filter(|it| it.inferred().contains(&Inferred::Effect));
-        let said = said.map(Failure::effect);
+        // Nothing happened where the service or the contract says so, unless the rule knows better.
+        let is_declared = described.is_some_and(|it| it.statements.nothing_happened);
+        let is_said = |it: &&Failure| {
+            it.effect() == Effect::None
+                && (is_declared || it.inferred().contains(&Inferred::Effect))
+        };
+        let said = read.as_ref().filter(is_said).map(Failure::effect);
         let effect = rule.effect.or(assumed).or(said).unwrap_or(usual.effect());
         let mut failure = match read {
             Some(failure) => failure.restated(kind),
