@@ -5,6 +5,7 @@
 
 use panpan_contract::binding::{HttpBinding, Parameter};
 use panpan_contract::classify::{InputMembers, Statements, declared_statements};
+use panpan_contract::dialect::{declares_flags, is_declared_output};
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
 use panpan_contract::pointer::joined;
 use serde_json::Value;
@@ -17,6 +18,8 @@ const MEANING_CHARACTERS_LIMIT: usize = 1_000;
 pub(crate) struct Declarations {
     pub(crate) members: InputMembers,
     failures: Vec<Declared>,
+    /// The schema of outputs, where they may look like failures.
+    flagged: Option<Value>,
 }
 
 /// What is declared about answers of some statuses.
@@ -51,7 +54,18 @@ impl Declarations {
         }
         let failures = spec.error_schemas.iter();
         let failures = failures.map(|it| Declared::of(it, &members)).collect();
-        Self { members, failures }
+        let schema = &spec.output_schema;
+        Self {
+            members,
+            failures,
+            flagged: declares_flags(schema).then(|| schema.clone()),
+        }
+    }
+
+    /// Whether what looks like a failure is an output as it is declared.
+    pub(crate) fn is_output(&self, document: &Value) -> bool {
+        let flagged = self.flagged.as_ref();
+        flagged.is_some_and(|schema| is_declared_output(document, schema))
     }
 
     /// What is declared about a status: exactly, in a range, or for all others.

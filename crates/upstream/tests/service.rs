@@ -227,8 +227,11 @@ async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_oth
     let mut as_sent = serde_json::to_value(&spec).unwrap();
     as_sent["x-panpan-http"]["success_bodies"] = json!("as_sent");
     let as_sent: OperationSpec = serde_json::from_value(as_sent).unwrap();
+    let mut declared = spec.clone();
+    declared.output_schema = json!({"properties": {"ok": {"type": "boolean"}, "error": {}}});
     for (spec, body) in [
         (as_sent, sold_out),
+        (declared, sold_out),
         (spec, r#"{"success": false, "results": [1, 2]}"#),
     ] {
         let (url, _) = one(http("200 OK", "content-type: application/json\r\n", body)).await;
@@ -254,7 +257,7 @@ async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
         ),
         (
             json,
-            r#"{"code": 14, "message": "unavailable", "details": []}"#,
+            r#"{"code": 14, "message": "unavailable", "details": [{"@type": "type.googleapis.com/google.rpc.RequestInfo"}]}"#,
             "HTTP_503",
         ),
         (

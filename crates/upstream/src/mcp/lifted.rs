@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use panpan_contract::classify::{InputMembers, statements};
 use panpan_contract::dialect::{
-    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
+    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, is_declared_output, read_foreign,
 };
 use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::{Failure, codes, read, retry};
@@ -31,6 +31,8 @@ pub(super) struct Failing<'a> {
     pub(super) server: &'a str,
     pub(super) result: &'a Value,
     pub(super) stake: Stake,
+    /// What its successes look like, if it says so.
+    pub(super) output_schema: Option<&'a Value>,
     pub(super) now: Timestamp,
 }
 
@@ -43,13 +45,18 @@ impl Failing<'_> {
             .get("structuredContent")
             .filter(|it| !it.is_null());
         if let Some(structured) = structured {
-            return disguised_failure(structured).is_some();
+            return self.is_undeclared_failure(structured);
         }
         let blocks = self.result.get("content").and_then(Value::as_array);
         blocks.is_some_and(|it| it.len() == 1)
             && self
                 .json_text()
-                .is_some_and(|it| disguised_failure(&it).is_some())
+                .is_some_and(|it| self.is_undeclared_failure(&it))
+    }
+
+    fn is_undeclared_failure(&self, document: &Value) -> bool {
+        let is_output = |schema| is_declared_output(document, schema);
+        disguised_failure(document).is_some() && !self.output_schema.is_some_and(is_output)
     }
 
     /// The failure it stands for; `declared` says which codes the tool publishes.

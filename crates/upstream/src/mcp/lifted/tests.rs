@@ -9,6 +9,7 @@ fn lifted_from(result: &Value, stake: Stake) -> Failure {
         server: "files",
         result,
         stake,
+        output_schema: None,
         now: Timestamp::UNIX_EPOCH,
     };
     failing.failure(|code| code == "DISK_FULL")
@@ -324,15 +325,17 @@ fn a_document_beyond_the_limit_is_not_read_as_a_failure() {
 
 #[test]
 fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
-    let disguised = |result: Value| {
+    let declared = |result: Value, output_schema: Option<&Value>| {
         let failing = Failing {
             server: "files",
             result: &result,
             stake: Stake::Change,
+            output_schema,
             now: Timestamp::UNIX_EPOCH,
         };
         failing.is_disguised()
     };
+    let disguised = |result| declared(result, None);
     let block = |text: &str| json!({"type": "text", "text": text});
     let lie = r#"{"success": false, "error": "no such file"}"#;
     assert!(disguised(json!({"content": [block(lie)]})));
@@ -340,6 +343,11 @@ fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
     assert!(disguised(
         json!({"content": [], "structuredContent": structured})
     ));
+    let schema = json!({"properties": {"success": {"type": "boolean"}}});
+    let run =
+        json!({"content": [], "structuredContent": {"success": false, "error": "exit code 1"}});
+    assert!(disguised(run.clone()));
+    assert!(!declared(run, Some(&schema)));
     for result in [
         json!({"content": [block(lie), block("and more")]}),
         json!({"content": [block("success: false")]}),
