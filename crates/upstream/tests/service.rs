@@ -207,6 +207,21 @@ async fn a_declared_limit_counts_only_where_the_input_breaks_it() {
 }
 
 #[tokio::test]
+async fn details_say_nothing_about_repeating() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    let body = r#"{"error": {"code": "E-1", "is_retryable": true, "sku": 7}, "retryable": true, "retry_after_ms": 9}"#;
+    let failure = failing(spec.clone(), "500 No", body, json!({})).await;
+    let expected = json!({"error": {"code": "E-1", "sku": 7}});
+    assert_eq!(failure.details(), expected.as_object());
+    assert!(!failure.may_repeat());
+    let body = r#"{"success": false, "error": "no", "code": "E_1", "retry_after_ms": 9, "details": {"sku": 7, "is_retryable": true}}"#;
+    let failure = failing(spec, "200 OK", body, json!({})).await;
+    let details = failure.details().unwrap();
+    assert!(details.keys().all(|it| !it.contains("retr")), "{details:?}");
+    assert_eq!(details["sku"], 7);
+}
+
+#[tokio::test]
 async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_otherwise() {
     let sold_out = r#"{"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}"#;
     let spec = declaring(OperationType::Mutation, &[]);

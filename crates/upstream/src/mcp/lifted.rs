@@ -18,6 +18,7 @@ use super::shapes;
 use super::trouble::Stake;
 use crate::answerable::answerable;
 use crate::heard::Heard;
+use crate::repeating::unrepeated;
 
 /// The longest text of a server that becomes a message, in characters.
 pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
@@ -68,7 +69,7 @@ impl Failing<'_> {
         let effect = self.stake.left_behind(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
-        answerable(failure, false, self.server, declared)
+        answerable(unrepeated(failure), false, self.server, declared)
     }
 
     /// What the sentence of a failure states for certain. Of a tool that failed in no known way and says
@@ -183,7 +184,7 @@ pub(super) fn refusal(server: &str, refusal: &Refusal, now: Timestamp) -> Failur
         spoken(Dialect::JsonRpc, document)
     });
     let told = told.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
-    answerable(told, false, server, |_| false)
+    answerable(unrepeated(told), false, server, |_| false)
         .with_message(bounded(&refusal.message))
         .with_upstream(upstream)
 }

@@ -24,6 +24,7 @@ use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
 use crate::heard::Heard;
 use crate::lift;
+use crate::repeating::{silent, unrepeated};
 
 /// The operation that asked, and what it asked for.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +97,7 @@ impl<'a> Question<'a> {
         if let Some(delay_ms) = hint.filter(|_| failure.stated_retry_after_ms().is_none()) {
             failure = failure.with_retry_after_ms(delay_ms);
         }
-        let failure = heard.told(failure, self.input);
+        let failure = unrepeated(heard.told(failure, self.input));
         let failure = match own {
             Some(own) => {
                 let upstream = upstream(incoming).code(own.as_str());
@@ -144,7 +145,7 @@ impl<'a> Question<'a> {
             failure = failure.with_message(message);
         }
         if let Some(Value::Object(members)) = body.json() {
-            failure = failure.with_details(members.clone());
+            failure = failure.with_details(silent(members.clone()));
         }
         let headers = incoming.headers.iter();
         let headers =
@@ -360,11 +361,16 @@ fn of_import(failure: Failure, status: u16, body: &Body, declared: Option<&Decla
         None => return failure,
     };
     let code = failure.upstream().and_then(|it| it.code.clone());
-    let failure = match body.json() {
-        Some(Value::Object(members)) => failure.with_details(members.clone()),
-        Some(other) => failure.with_details(Map::from_iter([("body".to_owned(), other.clone())])),
+    let members = match body.json() {
+        Some(Value::Object(members)) => members.clone(),
+        Some(other) => Map::from_iter([("body".to_owned(), other.clone())]),
         None => return failure,
     };
+    let members = silent(members);
+    if members.is_empty() {
+        return failure;
+    }
+    let failure = failure.with_details(members);
     let takes_more = declared.is_none_or(|it| it.takes_more);
     match code.filter(|code| takes_more && !says_code(failure.details(), code)) {
         Some(code) => failure.with_detail("code", code),
