@@ -3,6 +3,7 @@
 //!
 //! Made once for an operation. What becomes of it when an answer fails is in `classify`.
 
+use panpan_contract::Kind;
 use panpan_contract::binding::{HttpBinding, Parameter};
 use panpan_contract::classify::{InputMembers, Statements, declared_statements};
 use panpan_contract::dialect::{declares_flags, is_declared_output};
@@ -41,6 +42,24 @@ pub(crate) struct Asked<'a> {
     pub(crate) members: &'a InputMembers,
     pub(crate) declared: Option<&'a Declared>,
     pub(crate) input: &'a Value,
+    /// The kind a rule of the contract makes of the answer, whatever its status.
+    pub(crate) ruled: Option<&'a Kind>,
+}
+
+impl Asked<'_> {
+    /// Where in the input a pointer of the service leads; nowhere, if there is no such argument. Where no
+    /// argument is known, it is taken as it is.
+    pub(crate) fn located(&self, pointer: &str) -> Option<String> {
+        let known = self.members.located(pointer);
+        let sent = || {
+            let mut places = ["", "/body"]
+                .map(|part| format!("{part}{pointer}"))
+                .into_iter();
+            places.find(|it| self.input.pointer(it).is_some())
+        };
+        let any = || self.members.is_empty().then(|| pointer.to_owned());
+        known.or_else(sent).or_else(any)
+    }
 }
 
 impl Declarations {

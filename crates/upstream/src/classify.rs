@@ -49,6 +49,7 @@ pub fn classify(answer: &Answer<'_>, now: Timestamp) -> Option<Failure> {
         members: &InputMembers::default(),
         declared: None,
         input: &Value::Null,
+        ruled: None,
     };
     classify_for(answer, asked, now)
 }
@@ -92,9 +93,20 @@ pub(crate) fn classify_for(
     if may_pass && is_final_by_status(&kind, answer.status) {
         kind = try_later(answer.status);
     }
-    for violation in &mut lifted.violations {
-        violation.pointer = asked.members.located(&violation.pointer);
+    // Only of what other input cures is it told what is wrong with this one.
+    let remedies = asked.ruled.unwrap_or(&kind).remedies();
+    if !remedies.contains(Remedy::ChangeInput) {
+        lifted.violations.clear();
     }
+    lifted
+        .violations
+        .retain_mut(|it| match asked.located(&it.pointer) {
+            Some(pointer) => {
+                it.pointer = pointer;
+                true
+            }
+            None => false,
+        });
     let mut failure = Failure::new(kind)
         .with_message(message(answer, &lifted))
         .with_upstream(upstream(answer, &lifted))
@@ -109,7 +121,7 @@ pub(crate) fn classify_for(
         failure = failure.with_meaning(meaning);
     }
     failure = clues.timed(failure);
-    failure = heard.told(failure, asked.input);
+    failure = heard.told(failure, asked.input, remedies);
     if let Some(effect) = lifted.effect {
         failure = failure.with_effect(effect);
     }

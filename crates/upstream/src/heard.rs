@@ -3,6 +3,7 @@
 //! What was received comes before what was declared; what a header or a member of its own states comes
 //! before both.
 
+use panpan_contract::catalogue::{Remedies, Remedy};
 use panpan_contract::classify::Statements;
 use panpan_contract::failure::{Inferred, Violation};
 use panpan_contract::{Effect, Facts, Failure, Kind, codes};
@@ -43,11 +44,15 @@ impl Heard<'_> {
         is_declared && !self.received.something_happened
     }
 
-    /// Adds what they state to a failure that does not state it otherwise, and marks it.
-    pub(crate) fn told(&self, failure: Failure, input: &Value) -> Failure {
+    /// Adds what they state to a failure that does not state it otherwise, and marks it. What is wrong
+    /// with the input is told only where other input is a way forward.
+    pub(crate) fn told(&self, failure: Failure, input: &Value, remedies: Remedies) -> Failure {
         let failure = self.timed(failure);
         let failure = self.unharmed(failure);
-        self.corrected(failure, input)
+        match remedies.contains(Remedy::ChangeInput) {
+            true => self.corrected(failure, input),
+            false => failure,
+        }
     }
 
     fn timed(&self, failure: Failure) -> Failure {

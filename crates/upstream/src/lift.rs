@@ -49,7 +49,13 @@ const LISTS: &[&str] = &[
     "details",
     "violations",
     "invalid_params",
+    "field_errors",
+    "fieldErrors",
+    "validation_errors",
+    "validationErrors",
 ];
+/// Those of them whose objects are of anything: texts in them are no complaints about members of an input.
+const OF_ANYTHING: &[&str] = &["detail", "details"];
 
 /// What a body says.
 #[derive(Debug, Default)]
@@ -163,7 +169,10 @@ impl Lifted {
             self.effect = stated.and_then(Effect::from_word);
         }
         if self.violations.is_empty() {
-            let lists = LISTS.iter().filter_map(|name| place.get(*name));
+            let lists = LISTS.iter().filter_map(|name| {
+                let list = place.get(*name)?;
+                (list.is_array() || !OF_ANYTHING.contains(name)).then_some(list)
+            });
             self.violations = lists.flat_map(violations).collect();
         }
     }
@@ -446,6 +455,11 @@ mod tests {
                 "can't be blank",
             ),
             (
+                json!({"field_errors": {"name": "can't be blank"}}),
+                "/name",
+                "can't be blank",
+            ),
+            (
                 json!({"message": "Validation Failed", "errors": [{"field": "user.email", "message": "is taken"}]}),
                 "/user/email",
                 "is taken",
@@ -460,6 +474,13 @@ mod tests {
             assert_eq!(lifted.violations.len(), 1, "{body}");
             assert_eq!(lifted.violations[0].pointer, pointer, "{body}");
             assert_eq!(lifted.violations[0].reason, reason, "{body}");
+        }
+        for body in [
+            json!({"message": "Card declined", "details": {"decline_code": "insufficient_funds", "charge": "ch_1"}}),
+            json!({"detail": {"reason": "closed"}}),
+            json!({"error": {"message": "no", "details": {"id": "7"}}}),
+        ] {
+            assert!(lift(&body).violations.is_empty(), "{body}");
         }
         for (entry, expected) in [
             (

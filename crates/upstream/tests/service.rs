@@ -207,6 +207,40 @@ async fn a_declared_limit_counts_only_where_the_input_breaks_it() {
 }
 
 #[tokio::test]
+async fn only_arguments_the_operation_has_are_to_be_corrected() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    let input = json!({"limit": 500});
+    for (status, body, pointers) in [
+        (
+            "422 No",
+            r#"{"message": "Card declined", "details": {"decline_code": "insufficient_funds", "limit": "ch_1"}}"#,
+            &[][..],
+        ),
+        (
+            "422 No",
+            r#"{"errors": {"limit": "is odd", "charge": "ch_1"}}"#,
+            &["/limit"],
+        ),
+        (
+            "422 No",
+            r#"{"errors": [{"field": "percent", "message": "is odd"}, {"field": "moon", "message": "is full"}]}"#,
+            &["/body/percent"],
+        ),
+        ("403 No", r#"{"errors": {"limit": "is odd"}}"#, &[]),
+    ] {
+        let failure = failing(spec.clone(), status, body, input.clone()).await;
+        let found: Vec<&str> = failure
+            .violations()
+            .iter()
+            .map(|it| it.pointer.as_str())
+            .collect();
+        assert_eq!(found, pointers, "{body}");
+        let sent: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(failure.details(), sent.as_object(), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn details_say_nothing_about_repeating() {
     let spec = declaring(OperationType::Mutation, &[]);
     let body = r#"{"error": {"code": "E-1", "is_retryable": true, "sku": 7}, "retryable": true, "retry_after_ms": 9}"#;

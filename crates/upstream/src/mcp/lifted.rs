@@ -85,7 +85,8 @@ impl Failing<'_> {
             Some(_) => failure.restated(codes::ERR_TRY_LATER.into()),
             None => failure,
         };
-        heard.told(failure, &Value::Null)
+        let remedies = failure.remedies();
+        heard.told(failure, &Value::Null, remedies)
     }
 
     /// A failure written by a panpan: whole in `_meta`, or in the first text block in any dialect.

@@ -48,7 +48,7 @@ impl<'a> Question<'a> {
             return Err(relayed(failure, self.spec));
         }
         let declared = self.declarations.of_status(incoming.status);
-        match incoming.failure_for(self.asked(declared), now) {
+        match incoming.failure_for(self.asked(declared, None), now) {
             Some(failure) if !is_answerable(&failure, self.spec) => {
                 Err(unknown(failure, incoming.status))
             }
@@ -62,11 +62,12 @@ impl<'a> Question<'a> {
         }
     }
 
-    fn asked(&self, declared: Option<&'a Declared>) -> Asked<'a> {
+    fn asked<'b>(&'b self, declared: Option<&'b Declared>, ruled: Option<&'b Kind>) -> Asked<'b> {
         Asked {
             members: &self.declarations.members,
             declared,
             input: self.input,
+            ruled,
         }
     }
 
@@ -97,7 +98,8 @@ impl<'a> Question<'a> {
         if let Some(delay_ms) = hint.filter(|_| failure.stated_retry_after_ms().is_none()) {
             failure = failure.with_retry_after_ms(delay_ms);
         }
-        let failure = unrepeated(heard.told(failure, self.input));
+        let remedies = failure.remedies();
+        let failure = unrepeated(heard.told(failure, self.input, remedies));
         let failure = match own {
             Some(own) => {
                 let upstream = upstream(incoming).code(own.as_str());
@@ -124,7 +126,7 @@ impl<'a> Question<'a> {
         let assumed = declared.and_then(|it| it.effect);
         let usual = Failure::new(kind.clone());
         let described = self.declarations.of_code(rule.code.as_str());
-        let read = incoming.failure_for(self.asked(described), now);
+        let read = incoming.failure_for(self.asked(described, Some(&kind)), now);
         // Nothing happened where the service or the contract says so, unless the rule knows better.
         let is_declared = described.is_some_and(|it| it.statements.nothing_happened);
         let is_said = |it: &&Failure| {
