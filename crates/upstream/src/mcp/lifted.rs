@@ -3,6 +3,8 @@
 //! Our own are recovered whole. Those of others are lifted from the shapes that are known; what has none
 //! is the message of a TOOL_FAILED. What may be answered at all is decided in `answerable`.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use panpan_contract::classify::{InputMembers, statements};
 use panpan_contract::dialect::{
@@ -69,7 +71,12 @@ impl Failing<'_> {
         let effect = self.stake.left_behind(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
-        answerable(unrepeated(failure), false, self.server, declared)
+        let code = failure.code().clone();
+        let failure = answerable(unrepeated(failure), false, self.server, declared);
+        match *failure.code() == code {
+            true => failure,
+            false => with_own_code(failure),
+        }
     }
 
     /// What the sentence of a failure states for certain. Of a tool that failed in no known way and says
@@ -103,6 +110,7 @@ impl Failing<'_> {
 
     fn of_others(&self) -> Failure {
         let text = self.text();
+        let text = text.as_deref();
         let structured = self.result.get("structuredContent");
         let structured = structured.filter(|it| it.is_object() && fits(it));
         self.meta(RECOVERY_META_KEY)
@@ -139,7 +147,8 @@ impl Failing<'_> {
             .ok()
             .filter(|dialect| *dialect != Dialect::Mcp)
             .and_then(|dialect| spoken(dialect, document.clone()))
-            .or_else(|| read_foreign(document, None))?;
+            .or_else(|| read_foreign(document.clone(), None))
+            .or_else(|| shapes::in_our_words(&document, hint.is_some()))?;
         let stated = failure.stated_retry_after_ms().is_some() || !failure.retryable();
         Some(match hint.filter(|_| !stated) {
             Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
@@ -151,17 +160,45 @@ impl Failing<'_> {
         self.result.get("_meta")?.get(key)
     }
 
-    fn text(&self) -> Option<&str> {
-        let blocks = self.result.get("content")?.as_array()?;
-        blocks.iter().find_map(|block| block.get("text")?.as_str())
+    /// All it says in words: a tool that works in steps tells of each in a block of its own.
+    fn text(&self) -> Option<Cow<'_, str>> {
+        let mut texts = self.texts();
+        let first = texts.next()?;
+        let mut joined = Cow::Borrowed(first);
+        for text in texts {
+            if joined.len() + text.len() >= FAILURE_BYTES_LIMIT {
+                break;
+            }
+            let joined = joined.to_mut();
+            joined.push('\n');
+            joined.push_str(text);
+        }
+        Some(joined)
     }
 
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let blocks = self.result.get("content").and_then(Value::as_array);
+        let blocks = blocks.into_iter().flatten();
+        blocks.filter_map(|block| block.get("text")?.as_str())
+    }
+
+    /// The document the first text is.
     fn json_text(&self) -> Option<Value> {
-        let text = self.text()?.trim();
+        let text = self.texts().next()?.trim();
         let document = text
             .starts_with('{')
             .then(|| read::document_within(text.as_bytes(), FAILURE_BYTES_LIMIT));
         document?.ok()
+    }
+}
+
+/// The failure with the code its tool gave it, where it is told by another.
+fn with_own_code(failure: Failure) -> Failure {
+    let own = failure.upstream().and_then(|it| it.code.clone());
+    let is_told = failure.details().is_some_and(|it| it.contains_key("code"));
+    match own.filter(|_| !is_told) {
+        Some(own) => failure.with_detail("code", own),
+        None => failure,
     }
 }
 

@@ -373,3 +373,68 @@ fn what_a_tool_states_for_certain_counts() {
     let other = lifted(&text("retry policy was updated 5 seconds ago"));
     assert_eq!(other.code().as_str(), "TOOL_FAILED");
 }
+
+#[test]
+fn every_text_of_a_failing_result_is_told() {
+    let block = |text: &str| json!({"type": "text", "text": text});
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    let blocks = [block("Step 1 done."), image, block("Step 2 failed: quota")];
+    let failure = lifted(&json!({"isError": true, "content": blocks}));
+    assert_eq!(failure.message(), "Step 1 done.\nStep 2 failed: quota");
+    let blocks = vec![block(&"a ".repeat(FAILURE_BYTES_LIMIT / 8)); 10];
+    let failure = lifted(&json!({"isError": true, "content": blocks}));
+    assert!(failure.message().chars().count() <= MESSAGE_CHARACTERS_LIMIT + 1);
+}
+
+#[test]
+fn a_document_in_our_words_is_read_and_not_quoted() {
+    for (document, category, message, effect, delay_ms) in [
+        (
+            json!({"error": "busy", "retryable": true, "effect": "none", "retry_after_ms": 200}),
+            Category::Transient,
+            "busy",
+            Effect::None,
+            Some(200),
+        ),
+        (
+            json!({"error": "the disk is busy", "retryable": true, "effect": "none"}),
+            Category::Transient,
+            "the disk is busy",
+            Effect::None,
+            None,
+        ),
+        (
+            json!({"error": "the disk is busy", "retry_after_ms": 200}),
+            Category::Transient,
+            "the disk is busy",
+            Effect::Unknown,
+            Some(200),
+        ),
+        (
+            json!({"error": "the disk is gone", "retryable": false, "effect": "applied"}),
+            Category::Permanent,
+            "the disk is gone",
+            Effect::Applied,
+            None,
+        ),
+    ] {
+        let failure = lifted(&text(document.to_string()));
+        assert_eq!(failure.category(), category, "{document}");
+        assert_eq!(failure.message(), message, "{document}");
+        assert_eq!(failure.effect(), effect, "{document}");
+        assert_eq!(failure.stated_retry_after_ms(), delay_ms, "{document}");
+    }
+}
+
+#[test]
+fn a_code_of_a_tool_that_is_told_by_another_is_kept() {
+    let document = json!({"code": "LOCKED", "message": "held by another", "retryable": true});
+    let failure = lifted(&text(document.to_string()));
+    assert_ne!(failure.code().as_str(), "LOCKED");
+    assert_eq!(failure.details().unwrap()["code"], "LOCKED");
+    let declared = lifted(&text(
+        json!({"code": "DISK_FULL", "message": "no"}).to_string(),
+    ));
+    assert_eq!(declared.code().as_str(), "DISK_FULL");
+    assert!(declared.details().is_none());
+}
