@@ -130,21 +130,39 @@ pub(crate) fn classify_for(
     }
     Some(match lifted.message {
         Some(_) => failure,
-        None => unexplained(failure),
+        None => unexplained(failure, answer),
     })
 }
 
 /// A failure without a word of the service's own: nobody is sent to read what is not there.
-fn unexplained(failure: Failure) -> Failure {
+fn unexplained(failure: Failure, answer: &Answer<'_>) -> Failure {
     let usual = failure.kind().default_recovery().required_actions;
     let refers = usual.iter().any(|action| action.contains("the message"));
     let is_told = failure.meaning().is_some() || !failure.violations().is_empty();
     let is_input = failure.remedies().contains(Remedy::ChangeInput);
+    let why = match answer.packing() {
+        Some(_) => "packed why, so that it could not be read",
+        None => "did not say why",
+    };
     match refers && is_input && !is_told {
-        true => failure.with_actions([
-            "Compare the input with what the operation takes: the service refused it and did not say why",
-        ]),
+        true => failure.with_actions([format!(
+            "Compare the input with what the operation takes: the service refused it and {why}"
+        )]),
         false => failure,
+    }
+}
+
+impl Answer<'_> {
+    /// How its body is packed, if it is: then nothing of it was handed on.
+    fn packing(&self) -> Option<&str> {
+        let named = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case("content-encoding");
+        let how = self
+            .headers
+            .iter()
+            .find(named)
+            .map(|(_, value)| value.trim());
+        let is_packed = |it: &&str| !it.is_empty() && !it.eq_ignore_ascii_case("identity");
+        how.filter(is_packed).filter(|_| self.body.is_empty())
     }
 }
 
@@ -270,7 +288,13 @@ fn message(answer: &Answer<'_>, lifted: &Lifted) -> String {
             "{who} answered with status {}, which HTTP does not have",
             answer.status
         ),
-        None => format!("{who} answered HTTP {}", answer.status),
+        None => match answer.packing() {
+            Some(how) => format!(
+                "{who} answered HTTP {} and packed what it said ({how}), so that it could not be read",
+                answer.status
+            ),
+            None => format!("{who} answered HTTP {}", answer.status),
+        },
     }
 }
 
@@ -622,9 +646,28 @@ mod tests {
     }
 
     #[test]
+    fn a_packed_answer_is_called_packed_and_not_silent() {
+        let action = |failure: &Failure| failure.recovery().required_actions.join(" ");
+        let packed = failure(400, &[("Content-Encoding", "gzip")]);
+        assert!(
+            packed.message().contains("packed what it said (gzip)"),
+            "{packed:?}"
+        );
+        assert!(action(&packed).contains("packed why"), "{packed:?}");
+        let plain = failure(400, &[("Content-Encoding", "identity")]);
+        assert!(!plain.message().contains("packed"), "{plain:?}");
+        assert!(action(&plain).contains("did not say why"), "{plain:?}");
+    }
+
+    #[test]
     fn a_long_message_is_cut_and_not_lost() {
         let long = |length: usize| "word ".repeat(length / 5);
-        for length in [SAID_CHARACTERS_LIMIT, SAID_CHARACTERS_LIMIT + 5, 60_000] {
+        for length in [
+            SAID_CHARACTERS_LIMIT,
+            SAID_CHARACTERS_LIMIT + 5,
+            60_000,
+            70_000,
+        ] {
             let text = long(length);
             let entry = serde_json::json!({"field": "a", "message": text});
             let body = serde_json::json!({"message": text, "errors": [entry]}).to_string();

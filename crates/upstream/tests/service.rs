@@ -382,6 +382,14 @@ async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_
         let said = failure.upstream().unwrap().excerpt.as_deref();
         assert_eq!(said, None);
     }
+    for (body, is_packed) in [("packed", true), ("", false)] {
+        let refused = http("404 No", "content-encoding: gzip\r\n", body);
+        let (url, _) = one(refused).await;
+        let spec = declaring(OperationType::Query, &[]);
+        let failure = call_spec(&url, &[], spec, json!({})).await.unwrap_err();
+        let is_told = failure.message().contains("packed what it said (gzip)");
+        assert_eq!(is_told, is_packed, "{failure:?}");
+    }
     let (url, _) = one(packed.replace("gzip", "identity")).await;
     let output = call(&url, &[], OperationType::Query, json!({})).await;
     assert_eq!(output.unwrap(), "packed");
