@@ -3,8 +3,10 @@
 //!
 //! Made once for an operation. What becomes of it when an answer fails is in `classify`.
 
+use panpan_contract::Kind;
 use panpan_contract::binding::{HttpBinding, Parameter};
-use panpan_contract::classify::{InputMembers, Statements, statements};
+use panpan_contract::classify::{InputMembers, Statements, declared_statements};
+use panpan_contract::dialect::{declares_flags, is_declared_output};
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
 use panpan_contract::pointer::joined;
 use serde_json::Value;
@@ -17,6 +19,8 @@ const MEANING_CHARACTERS_LIMIT: usize = 1_000;
 pub(crate) struct Declarations {
     pub(crate) members: InputMembers,
     failures: Vec<Declared>,
+    /// The schema of outputs, where they may look like failures.
+    flagged: Option<Value>,
 }
 
 /// What is declared about answers of some statuses.
@@ -38,6 +42,24 @@ pub(crate) struct Asked<'a> {
     pub(crate) members: &'a InputMembers,
     pub(crate) declared: Option<&'a Declared>,
     pub(crate) input: &'a Value,
+    /// The kind a rule of the contract makes of the answer, whatever its status.
+    pub(crate) ruled: Option<&'a Kind>,
+}
+
+impl Asked<'_> {
+    /// Where in the input a pointer of the service leads; nowhere, if there is no such argument. Where no
+    /// argument is known, it is taken as it is.
+    pub(crate) fn located(&self, pointer: &str) -> Option<String> {
+        let known = self.members.located(pointer);
+        let sent = || {
+            let mut places = ["", "/body"]
+                .map(|part| format!("{part}{pointer}"))
+                .into_iter();
+            places.find(|it| self.input.pointer(it).is_some())
+        };
+        let any = || self.members.is_empty().then(|| pointer.to_owned());
+        known.or_else(sent).or_else(any)
+    }
 }
 
 impl Declarations {
@@ -51,7 +73,18 @@ impl Declarations {
         }
         let failures = spec.error_schemas.iter();
         let failures = failures.map(|it| Declared::of(it, &members)).collect();
-        Self { members, failures }
+        let schema = &spec.output_schema;
+        Self {
+            members,
+            failures,
+            flagged: declares_flags(schema).then(|| schema.clone()),
+        }
+    }
+
+    /// Whether what looks like a failure is an output as it is declared.
+    pub(crate) fn is_output(&self, document: &Value) -> bool {
+        let flagged = self.flagged.as_ref();
+        flagged.is_some_and(|schema| is_declared_output(document, schema))
     }
 
     /// What is declared about a status: exactly, in a range, or for all others.
@@ -82,7 +115,7 @@ impl Declared {
             code: definition.code.as_str().to_owned(),
             pattern: definition.http_status,
             statements: match meaning {
-                Some(_) => statements(description, members),
+                Some(_) => declared_statements(description, members),
                 None => Statements::default(),
             },
             meaning,

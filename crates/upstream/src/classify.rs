@@ -49,6 +49,7 @@ pub fn classify(answer: &Answer<'_>, now: Timestamp) -> Option<Failure> {
         members: &InputMembers::default(),
         declared: None,
         input: &Value::Null,
+        ruled: None,
     };
     classify_for(answer, asked, now)
 }
@@ -70,12 +71,15 @@ pub(crate) fn classify_for(
         Some(document) => lift::lift(document),
         None => lift::lift_text(answer.body),
     };
-    lifted.shorten(asked.input);
+    // Read whole: what is cut off could take back what is left.
     let text = lifted.message.as_deref().unwrap_or_default();
-    let heard = Heard {
+    let mut heard = Heard {
         received: statements(text, asked.members),
         declared: asked.declared.map(|it| &it.statements),
     };
+    // What is stated in a member of its own counts for more than any sentence.
+    heard.received.nothing_happened &= lifted.effect.is_none();
+    lifted.shorten(asked.input);
     let clues = Clues {
         answer,
         document: document.as_ref(),
@@ -83,15 +87,26 @@ pub(crate) fn classify_for(
     };
     let is_refused =
         retry::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
-    let is_asked_to_wait = clues.wait(false).is_some() || heard.delay_ms().is_some();
+    let is_asked_to_wait = clues.wait(false).is_some() || heard.invited_ms().is_some();
     let mut kind = kind(answer, &lifted, is_asked_to_wait);
     let may_pass = !is_refused && (is_asked_to_wait || lifted.retryable == Some(true));
     if may_pass && is_final_by_status(&kind, answer.status) {
         kind = try_later(answer.status);
     }
-    for violation in &mut lifted.violations {
-        violation.pointer = asked.members.located(&violation.pointer);
+    // Only of what other input cures is it told what is wrong with this one.
+    let remedies = asked.ruled.unwrap_or(&kind).remedies();
+    if !remedies.contains(Remedy::ChangeInput) {
+        lifted.violations.clear();
     }
+    lifted
+        .violations
+        .retain_mut(|it| match asked.located(&it.pointer) {
+            Some(pointer) => {
+                it.pointer = pointer;
+                true
+            }
+            None => false,
+        });
     let mut failure = Failure::new(kind)
         .with_message(message(answer, &lifted))
         .with_upstream(upstream(answer, &lifted))
@@ -106,8 +121,7 @@ pub(crate) fn classify_for(
         failure = failure.with_meaning(meaning);
     }
     failure = clues.timed(failure);
-    failure = heard.told(failure, asked.input);
-    // What is stated in a member of its own counts for more than any sentence.
+    failure = heard.told(failure, asked.input, remedies);
     if let Some(effect) = lifted.effect {
         failure = failure.with_effect(effect);
     }
@@ -116,21 +130,39 @@ pub(crate) fn classify_for(
     }
     Some(match lifted.message {
         Some(_) => failure,
-        None => unexplained(failure),
+        None => unexplained(failure, answer),
     })
 }
 
 /// A failure without a word of the service's own: nobody is sent to read what is not there.
-fn unexplained(failure: Failure) -> Failure {
+fn unexplained(failure: Failure, answer: &Answer<'_>) -> Failure {
     let usual = failure.kind().default_recovery().required_actions;
     let refers = usual.iter().any(|action| action.contains("the message"));
     let is_told = failure.meaning().is_some() || !failure.violations().is_empty();
     let is_input = failure.remedies().contains(Remedy::ChangeInput);
+    let why = match answer.packing() {
+        Some(_) => "packed why, so that it could not be read",
+        None => "did not say why",
+    };
     match refers && is_input && !is_told {
-        true => failure.with_actions([
-            "Compare the input with what the operation takes: the service refused it and did not say why",
-        ]),
+        true => failure.with_actions([format!(
+            "Compare the input with what the operation takes: the service refused it and {why}"
+        )]),
         false => failure,
+    }
+}
+
+impl Answer<'_> {
+    /// How its body is packed, if it is: then nothing of it was handed on.
+    fn packing(&self) -> Option<&str> {
+        let named = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case("content-encoding");
+        let how = self
+            .headers
+            .iter()
+            .find(named)
+            .map(|(_, value)| value.trim());
+        let is_packed = |it: &&str| !it.is_empty() && !it.eq_ignore_ascii_case("identity");
+        how.filter(is_packed).filter(|_| self.body.is_empty())
     }
 }
 
@@ -256,7 +288,13 @@ fn message(answer: &Answer<'_>, lifted: &Lifted) -> String {
             "{who} answered with status {}, which HTTP does not have",
             answer.status
         ),
-        None => format!("{who} answered HTTP {}", answer.status),
+        None => match answer.packing() {
+            Some(how) => format!(
+                "{who} answered HTTP {} and packed what it said ({how}), so that it could not be read",
+                answer.status
+            ),
+            None => format!("{who} answered HTTP {}", answer.status),
+        },
     }
 }
 
@@ -505,6 +543,50 @@ mod tests {
             r#"{"message": "nothing was changed", "effect": "applied"}"#,
         );
         assert_eq!(both.effect(), Effect::Applied);
+        let twice = said(
+            500,
+            r#"{"message": "nothing was changed", "effect": "none"}"#,
+        );
+        assert!(!twice.inferred().contains(&Inferred::Effect));
+    }
+
+    #[test]
+    fn a_sentence_about_a_part_says_nothing_about_the_call() {
+        for message in [
+            "Order 17 was created, the payment failed. Nothing was charged.",
+            "The order was created. No charge was made.",
+            "Invoice saved. Nothing was sent.",
+            "mail server down: nothing was sent",
+            "Order stored, payment gateway timed out, no payment was taken",
+            "We charged your card. Sending failed: nothing was sent.",
+            "The first batch was imported. The second failed and the transaction was rolled back.",
+            "Audit log unavailable, no record was written",
+            "Replication failed: nothing has been done",
+            "The order was placed – nothing was charged",
+        ] {
+            let body = serde_json::json!({"message": message}).to_string();
+            assert_eq!(said(500, &body).effect(), Effect::Unknown, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_delay_beside_what_was_done_invites_nobody_to_repeat() {
+        for (status, message) in [
+            (
+                409,
+                "Your order was received and is being processed, check back in 1 second",
+            ),
+            (409, "Your order was received, please try again in 1 second"),
+            (400, "Your payment was accepted; please wait 1 second"),
+        ] {
+            let body = serde_json::json!({"message": message}).to_string();
+            assert!(!said(status, &body).retryable(), "{message}");
+        }
+        let limited = said(
+            429,
+            r#"{"message": "You have sent too many requests, try again in 5 seconds"}"#,
+        );
+        assert_eq!(limited.recovery().retry_after_ms, Some(5_000));
     }
 
     #[test]
@@ -564,9 +646,28 @@ mod tests {
     }
 
     #[test]
+    fn a_packed_answer_is_called_packed_and_not_silent() {
+        let action = |failure: &Failure| failure.recovery().required_actions.join(" ");
+        let packed = failure(400, &[("Content-Encoding", "gzip")]);
+        assert!(
+            packed.message().contains("packed what it said (gzip)"),
+            "{packed:?}"
+        );
+        assert!(action(&packed).contains("packed why"), "{packed:?}");
+        let plain = failure(400, &[("Content-Encoding", "identity")]);
+        assert!(!plain.message().contains("packed"), "{plain:?}");
+        assert!(action(&plain).contains("did not say why"), "{plain:?}");
+    }
+
+    #[test]
     fn a_long_message_is_cut_and_not_lost() {
         let long = |length: usize| "word ".repeat(length / 5);
-        for length in [SAID_CHARACTERS_LIMIT, SAID_CHARACTERS_LIMIT + 5, 60_000] {
+        for length in [
+            SAID_CHARACTERS_LIMIT,
+            SAID_CHARACTERS_LIMIT + 5,
+            60_000,
+            70_000,
+        ] {
             let text = long(length);
             let entry = serde_json::json!({"field": "a", "message": text});
             let body = serde_json::json!({"message": text, "errors": [entry]}).to_string();

@@ -3,6 +3,7 @@
 //! What was received comes before what was declared; what a header or a member of its own states comes
 //! before both.
 
+use panpan_contract::catalogue::{Remedies, Remedy};
 use panpan_contract::classify::Statements;
 use panpan_contract::failure::{Inferred, Violation};
 use panpan_contract::{Effect, Facts, Failure, Kind, codes};
@@ -18,22 +19,45 @@ pub(crate) struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    /// How long they ask to wait.
-    pub(crate) fn delay_ms(&self) -> Option<u64> {
-        let declared = self.declared.and_then(|it| it.delay_ms);
+    /// How long they ask to wait before the call is repeated. Beside what was done already, a delay is
+    /// that of something to look at later.
+    pub(crate) fn invited_ms(&self) -> Option<u64> {
+        let declared = self.declared.filter(|it| !it.something_happened);
+        self.delay_of(declared)
+            .filter(|_| !self.received.something_happened)
+    }
+
+    /// Whether they say that nothing happened.
+    pub(crate) fn nothing_happened(&self) -> bool {
+        self.received.nothing_happened || self.is_declared_harmless()
+    }
+
+    fn delay_of(&self, declared: Option<&Statements>) -> Option<u64> {
+        let declared = declared.and_then(|it| it.delay_ms);
         self.received.delay_ms.or(declared)
     }
 
-    /// Adds what they state to a failure that does not state it otherwise, and marks it.
-    pub(crate) fn told(&self, failure: Failure, input: &Value) -> Failure {
+    /// Whether the contract says that nothing happens in such a case, and the service does not say
+    /// otherwise in this one.
+    fn is_declared_harmless(&self) -> bool {
+        let is_declared = self.declared.is_some_and(|it| it.nothing_happened);
+        is_declared && !self.received.something_happened
+    }
+
+    /// Adds what they state to a failure that does not state it otherwise, and marks it. What is wrong
+    /// with the input is told only where other input is a way forward.
+    pub(crate) fn told(&self, failure: Failure, input: &Value, remedies: Remedies) -> Failure {
         let failure = self.timed(failure);
         let failure = self.unharmed(failure);
-        self.corrected(failure, input)
+        match remedies.contains(Remedy::ChangeInput) {
+            true => self.corrected(failure, input),
+            false => failure,
+        }
     }
 
     fn timed(&self, failure: Failure) -> Failure {
         let is_open = failure.retryable() && failure.stated_retry_after_ms().is_none();
-        match self.delay_ms().filter(|_| is_open) {
+        match self.delay_of(self.declared).filter(|_| is_open) {
             Some(delay_ms) => failure
                 .with_retry_after_ms(delay_ms)
                 .mark_inferred(Inferred::Delay),
@@ -41,11 +65,11 @@ impl Heard<'_> {
         }
     }
 
+    /// What a contract declares is no guess; what an answer says in a sentence is one.
     fn unharmed(&self, failure: Failure) -> Failure {
-        let is_declared = self.declared.is_some_and(|it| it.nothing_happened);
-        let is_said = self.received.nothing_happened || is_declared;
         match failure.effect() {
-            Effect::Unknown if is_said => failure
+            Effect::Unknown if self.is_declared_harmless() => failure.with_effect(Effect::None),
+            Effect::Unknown if self.nothing_happened() => failure
                 .with_effect(Effect::None)
                 .mark_inferred(Inferred::Effect),
             _ => failure,

@@ -15,6 +15,7 @@ mod heard;
 mod lift;
 pub mod mcp;
 pub mod remote;
+mod repeating;
 mod service;
 mod trouble;
 mod wire;

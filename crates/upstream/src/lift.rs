@@ -1,7 +1,7 @@
 //! What the body of a failing answer says, in the shapes services use.
 //!
-//! Known members in known places, and no search through the whole body. What is lifted is whole: where it is
-//! too long to be shown, `classify` cuts it.
+//! Known members in known places, and no search through the whole body. What is lifted is longer than what is
+//! shown of it: `classify` cuts that.
 
 use panpan_contract::classify::expectation;
 use panpan_contract::dialect::{MCP_META_KEY, RESIDUAL, detect};
@@ -9,7 +9,7 @@ use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::{Effect, Failure, read};
 use serde_json::Value;
 
-/// The longest sentence that is lifted, in bytes; a longer one is only quoted as the body it is in.
+/// How much of a sentence is lifted, in bytes.
 const SENTENCE_BYTES_LIMIT: usize = 64 * 1024;
 /// The most lines a text has that is not a page, nor a trace of what the service was doing.
 const LINES_LIMIT: usize = 20;
@@ -49,7 +49,13 @@ const LISTS: &[&str] = &[
     "details",
     "violations",
     "invalid_params",
+    "field_errors",
+    "fieldErrors",
+    "validation_errors",
+    "validationErrors",
 ];
+/// Those of them whose objects are of anything: texts in them are no complaints about members of an input.
+const OF_ANYTHING: &[&str] = &["detail", "details"];
 
 /// What a body says.
 #[derive(Debug, Default)]
@@ -163,7 +169,10 @@ impl Lifted {
             self.effect = stated.and_then(Effect::from_word);
         }
         if self.violations.is_empty() {
-            let lists = LISTS.iter().filter_map(|name| place.get(*name));
+            let lists = LISTS.iter().filter_map(|name| {
+                let list = place.get(*name)?;
+                (list.is_array() || !OF_ANYTHING.contains(name)).then_some(list)
+            });
             self.violations = lists.flat_map(violations).collect();
         }
     }
@@ -184,8 +193,8 @@ fn word(value: &Value) -> Option<String> {
 
 fn sentence(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
-    let fits = text.len() <= SENTENCE_BYTES_LIMIT;
-    (fits && !text.is_empty()).then(|| text.to_owned())
+    let end = text.floor_char_boundary(SENTENCE_BYTES_LIMIT);
+    (!text.is_empty()).then(|| text[..end].to_owned())
 }
 
 /// The places of an input a list of errors names: a list of objects, or texts by field.
@@ -446,6 +455,11 @@ mod tests {
                 "can't be blank",
             ),
             (
+                json!({"field_errors": {"name": "can't be blank"}}),
+                "/name",
+                "can't be blank",
+            ),
+            (
                 json!({"message": "Validation Failed", "errors": [{"field": "user.email", "message": "is taken"}]}),
                 "/user/email",
                 "is taken",
@@ -460,6 +474,13 @@ mod tests {
             assert_eq!(lifted.violations.len(), 1, "{body}");
             assert_eq!(lifted.violations[0].pointer, pointer, "{body}");
             assert_eq!(lifted.violations[0].reason, reason, "{body}");
+        }
+        for body in [
+            json!({"message": "Card declined", "details": {"decline_code": "insufficient_funds", "charge": "ch_1"}}),
+            json!({"detail": {"reason": "closed"}}),
+            json!({"error": {"message": "no", "details": {"id": "7"}}}),
+        ] {
+            assert!(lift(&body).violations.is_empty(), "{body}");
         }
         for (entry, expected) in [
             (
@@ -551,10 +572,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_not_lifted_and_both_sides_of_every_limit_are_known() {
+    fn what_is_too_long_is_cut_or_not_lifted_and_both_sides_of_every_limit_are_known() {
         let said = |length: usize| lift(&json!({"message": "a".repeat(length)})).message;
-        assert!(said(SENTENCE_BYTES_LIMIT).is_some());
-        assert!(said(SENTENCE_BYTES_LIMIT + 1).is_none());
+        for length in [SENTENCE_BYTES_LIMIT, SENTENCE_BYTES_LIMIT + 1] {
+            let said = said(length).map(|it| it.len());
+            assert_eq!(said, Some(SENTENCE_BYTES_LIMIT), "{length}");
+        }
         let word = |length: usize| lift(&json!({"code": "a".repeat(length)})).words;
         assert_eq!(word(WORD_CHARACTERS_LIMIT).len(), 1);
         assert!(word(WORD_CHARACTERS_LIMIT + 1).is_empty());

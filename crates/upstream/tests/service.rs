@@ -207,6 +207,55 @@ async fn a_declared_limit_counts_only_where_the_input_breaks_it() {
 }
 
 #[tokio::test]
+async fn only_arguments_the_operation_has_are_to_be_corrected() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    let input = json!({"limit": 500});
+    for (status, body, pointers) in [
+        (
+            "422 No",
+            r#"{"message": "Card declined", "details": {"decline_code": "insufficient_funds", "limit": "ch_1"}}"#,
+            &[][..],
+        ),
+        (
+            "422 No",
+            r#"{"errors": {"limit": "is odd", "charge": "ch_1"}}"#,
+            &["/limit"],
+        ),
+        (
+            "422 No",
+            r#"{"errors": [{"field": "percent", "message": "is odd"}, {"field": "moon", "message": "is full"}]}"#,
+            &["/body/percent"],
+        ),
+        ("403 No", r#"{"errors": {"limit": "is odd"}}"#, &[]),
+    ] {
+        let failure = failing(spec.clone(), status, body, input.clone()).await;
+        let found: Vec<&str> = failure
+            .violations()
+            .iter()
+            .map(|it| it.pointer.as_str())
+            .collect();
+        assert_eq!(found, pointers, "{body}");
+        let sent: Value = serde_json::from_str(body).unwrap();
+        assert_eq!(failure.details(), sent.as_object(), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn details_say_nothing_about_repeating() {
+    let spec = declaring(OperationType::Mutation, &[]);
+    let body = r#"{"error": {"code": "E-1", "is_retryable": true, "sku": 7}, "retryable": true, "retry_after_ms": 9}"#;
+    let failure = failing(spec.clone(), "500 No", body, json!({})).await;
+    let expected = json!({"error": {"code": "E-1", "sku": 7}});
+    assert_eq!(failure.details(), expected.as_object());
+    assert!(!failure.may_repeat());
+    let body = r#"{"success": false, "error": "no", "code": "E_1", "retry_after_ms": 9, "details": {"sku": 7, "is_retryable": true}}"#;
+    let failure = failing(spec, "200 OK", body, json!({})).await;
+    let details = failure.details().unwrap();
+    assert!(details.keys().all(|it| !it.contains("retr")), "{details:?}");
+    assert_eq!(details["sku"], 7);
+}
+
+#[tokio::test]
 async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_otherwise() {
     let sold_out = r#"{"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}"#;
     let spec = declaring(OperationType::Mutation, &[]);
@@ -227,8 +276,11 @@ async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_oth
     let mut as_sent = serde_json::to_value(&spec).unwrap();
     as_sent["x-panpan-http"]["success_bodies"] = json!("as_sent");
     let as_sent: OperationSpec = serde_json::from_value(as_sent).unwrap();
+    let mut declared = spec.clone();
+    declared.output_schema = json!({"properties": {"ok": {"type": "boolean"}, "error": {}}});
     for (spec, body) in [
         (as_sent, sold_out),
+        (declared, sold_out),
         (spec, r#"{"success": false, "results": [1, 2]}"#),
     ] {
         let (url, _) = one(http("200 OK", "content-type: application/json\r\n", body)).await;
@@ -254,7 +306,7 @@ async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
         ),
         (
             json,
-            r#"{"code": 14, "message": "unavailable", "details": []}"#,
+            r#"{"code": 14, "message": "unavailable", "details": [{"@type": "type.googleapis.com/google.rpc.RequestInfo"}]}"#,
             "HTTP_503",
         ),
         (
@@ -329,6 +381,14 @@ async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_
         assert!(!failure.may_repeat());
         let said = failure.upstream().unwrap().excerpt.as_deref();
         assert_eq!(said, None);
+    }
+    for (body, is_packed) in [("packed", true), ("", false)] {
+        let refused = http("404 No", "content-encoding: gzip\r\n", body);
+        let (url, _) = one(refused).await;
+        let spec = declaring(OperationType::Query, &[]);
+        let failure = call_spec(&url, &[], spec, json!({})).await.unwrap_err();
+        let is_told = failure.message().contains("packed what it said (gzip)");
+        assert_eq!(is_told, is_packed, "{failure:?}");
     }
     let (url, _) = one(packed.replace("gzip", "identity")).await;
     let output = call(&url, &[], OperationType::Query, json!({})).await;

@@ -5,25 +5,22 @@
 
 use serde_json::{Map, Value};
 
-use super::Dialect;
+use super::{Dialect, RESIDUAL};
 use crate::failure::Failure;
 
 /// The members a failure in these dialects may have besides its flag and its error, as they and the
-/// services that write alike have them.
-const BESIDE: [&str; 30] = [
+/// services that write alike have them. None is one by which things have a name, a state or a time: with
+/// those it is the record of a job, a probe or a delivery that failed.
+const BESIDE: [&str; 21] = [
     "category",
     "code",
     "correlation_id",
-    "description",
-    "details",
     "documentation_url",
     "error_code",
     "errorCode",
     "error_description",
     "error_message",
-    "id",
     "message",
-    "meta",
     "needed",
     "panpan",
     "provided",
@@ -35,13 +32,11 @@ const BESIDE: [&str; 30] = [
     "retryAfter",
     "retry_after_ms",
     "retryable",
-    "status",
-    "statusCode",
-    "status_code",
-    "timestamp",
     "trace_id",
-    "warning",
 ];
+
+/// Members that are those of a failure only beside a code of it, or what we write into one.
+const BESIDE_CODES: [&str; 1] = ["details"];
 
 /// Where a success would have put its output; a failure may name it, with nothing in it.
 const OUTPUTS: [&str; 4] = ["data", "output", "payload", "result"];
@@ -113,6 +108,50 @@ pub fn disguised_failure(document: &Value) -> Option<Failure> {
     dialect.read(document.clone()).ok()?.outcome.err()
 }
 
+/// Members by which a failure is told from an output, in whichever dialect.
+const FLAGS: [&str; 7] = [
+    "success", "ok", "error", "isError", "result", "code", "status",
+];
+
+/// How many schemas are looked at to learn whether an output is declared to have such a member.
+const SCHEMAS_LIMIT: usize = 200;
+
+/// Whether outputs of a schema may look like a failure: only then is there anything to ask of it.
+pub fn declares_flags(schema: &Value) -> bool {
+    declares_any(schema, &FLAGS)
+}
+
+/// Whether a document that could be a failure is an output as it was declared: it fits the schema, and the
+/// schema knows what makes it look like a failure.
+pub fn is_declared_output(document: &Value, schema: &Value) -> bool {
+    let has = |name: &str| document.get(name).is_some();
+    let names: Vec<&str> = FLAGS.into_iter().filter(|name| has(name)).collect();
+    let fits = || {
+        let validator = jsonschema::draft202012::options().build(schema);
+        validator.is_ok_and(|it| it.is_valid(document))
+    };
+    declares_any(schema, &names) && fits()
+}
+
+/// Whether a schema, or one it is made of, has a property of one of these names.
+fn declares_any(schema: &Value, names: &[&str]) -> bool {
+    let mut open = vec![schema];
+    for _ in 0..SCHEMAS_LIMIT {
+        let Some(next) = open.pop() else {
+            return false;
+        };
+        let properties = next.get("properties").and_then(Value::as_object);
+        if properties.is_some_and(|it| names.iter().any(|name| it.contains_key(*name))) {
+            return true;
+        }
+        let referred = next.get("$ref").and_then(Value::as_str);
+        open.extend(referred.and_then(|it| schema.pointer(it.strip_prefix('#')?)));
+        let parts = ["allOf", "anyOf", "oneOf"].map(|name| next.get(name)?.as_array());
+        open.extend(parts.into_iter().flatten().flatten());
+    }
+    false
+}
+
 /// The failure of an answer whose media type says that it is a problem, unless it says itself that all
 /// went well.
 pub fn stated_problem(document: &Value) -> Option<Failure> {
@@ -123,10 +162,13 @@ pub fn stated_problem(document: &Value) -> Option<Failure> {
 
 /// Whether a flag says that it failed, an error says why, and nothing else is there.
 fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
+    let is_ours = members.get(RESIDUAL).is_some_and(Value::is_object);
+    let is_coded = is_ours || says(members, "code") || says(members, "error_code");
     let fits = |(name, value): (&String, &Value)| match name.as_str() {
         "error" => tells(value),
         name if name == flag => *value == Value::Bool(false),
         name if OUTPUTS.contains(&name) => value.is_null(),
+        name if BESIDE_CODES.contains(&name) => is_coded,
         name => BESIDE.contains(&name),
     };
     members.contains_key(flag) && members.contains_key("error") && members.iter().all(fits)
@@ -195,13 +237,18 @@ fn is_call(members: &Map<String, Value>) -> bool {
 }
 
 /// Whether it is a problem that says all a problem can say of itself: what kind, in which words, and the
-/// status it should have come with.
+/// status it should have come with. Its kind is none or one of ours: any other reference may be to what
+/// kind of thing the document is about.
 fn is_problem(members: &Map<String, Value>) -> bool {
     let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (400..600).contains(&it));
-    let is_reference = |it: &Value| it.as_str().is_some_and(|it| it.contains([':', '/']));
+    let is_known = |it: &Value| {
+        let kind = it.as_str();
+        kind.is_some_and(|it| it == "about:blank" || it.starts_with("/errors/"))
+    };
+    let is_ours = members.get(RESIDUAL).is_some_and(Value::is_object);
     has_only(members, &PROBLEM)
         && members.get("status").is_some_and(is_failing)
-        && members.get("type").is_some_and(is_reference)
+        && (is_ours || members.get("type").is_some_and(is_known))
         && says(members, "title")
 }
 
@@ -216,12 +263,14 @@ fn is_result(members: &Map<String, Value>) -> bool {
         && members.get("content").is_some_and(are_blocks)
 }
 
-/// Whether it is a status of gRPC as its gateways write it: always with details, if only an empty list.
+/// Whether it is a status of gRPC that has details as only such a status has them: a number and a message
+/// are what any result may have.
 fn is_status(members: &Map<String, Value>) -> bool {
     let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (1..=16).contains(&it));
     let are_details = |it: &Value| {
         let details = it.as_array();
-        details.is_some_and(|it| it.iter().all(|detail| detail["@type"].is_string()))
+        let is_typed = |detail: &Value| detail["@type"].is_string();
+        details.is_some_and(|it| !it.is_empty() && it.iter().all(is_typed))
     };
     has_only(members, &STATUS)
         && members.get("code").is_some_and(is_failing)
@@ -265,6 +314,11 @@ mod tests {
                 json!({"success": false, "error": "Not enough credit", "code": "insufficient_funds", "category": "permission", "retriable": false}),
                 "INSUFFICIENT_FUNDS",
                 "Not enough credit",
+            ),
+            (
+                json!({"success": false, "error": "sold out", "code": "OUT_OF_STOCK", "details": {"sku": 7}}),
+                "OUT_OF_STOCK",
+                "sold out",
             ),
             (
                 json!({"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}),
@@ -312,7 +366,7 @@ mod tests {
                 "it failed",
             ),
             (
-                json!({"code": 5, "message": "no such order", "details": []}),
+                json!({"code": 5, "message": "no such order", "details": [{"@type": "type.googleapis.com/google.rpc.Help"}]}),
                 "ARTIFACT_NOT_FOUND",
                 "no such order",
             ),
@@ -361,14 +415,58 @@ mod tests {
             json!({"content": [{"type": "text", "text": "a"}], "isError": false}),
             json!({"content": "a", "isError": true}),
             json!({"content": [], "isError": true, "run": 7}),
+            json!({"id": "run-41", "success": false, "error": "exit code 1", "status": "completed"}),
+            json!({"id": 5, "status_code": 500, "success": false, "error": "connection refused", "timestamp": 7}),
+            json!({"ok": false, "error": "NXDOMAIN", "status": "checked", "id": "probe-1"}),
+            json!({"ok": false, "error": "NXDOMAIN", "id": "probe-1"}),
+            json!({"success": false, "error": "exit code 1", "status": "completed"}),
+            json!({"success": false, "error": "exit code 1", "timestamp": "2026-01-01"}),
+            json!({"success": false, "error": "exit code 1", "description": "nightly"}),
+            json!({"success": false, "error": "refused", "status_code": 500}),
+            json!({"success": false, "error": "refused", "statusCode": 500}),
+            json!({"success": false, "error": "exit code 1", "meta": {"run": 41}}),
+            json!({"success": false, "error": "exit code 1", "warning": "slow"}),
+            json!({"success": false, "error": "exit code 1", "details": {"run": 41}}),
+            json!({"type": "https://schema.org/Event", "title": "Concert", "status": 404}),
+            json!({"type": "urn:issue", "title": "Broken door", "status": 500}),
             json!({"code": 1, "message": "success"}),
             json!({"code": 5, "message": "a", "details": [{"sku": 7}]}),
+            json!({"code": 5, "message": "no such order", "details": []}),
             json!({"code": 0, "message": "", "details": []}),
             json!({"code": 17, "message": "a", "details": []}),
             json!("ok: false"),
             json!(null),
         ] {
             assert!(disguised_failure(&document).is_none(), "{document}");
+        }
+    }
+
+    #[test]
+    fn an_output_that_is_declared_with_its_flag_is_an_output() {
+        let document = json!({"success": false, "error": "exit code 1"});
+        let flag = json!({"properties": {"success": {"type": "boolean"}}});
+        for (schema, is_declared) in [
+            (flag.clone(), true),
+            (json!({"properties": {"error": {"type": "string"}}}), true),
+            (json!({"anyOf": [{"required": ["a"]}, flag]}), true),
+            (json!({"$ref": "#/$defs/Run", "$defs": {"Run": flag}}), true),
+            (json!({"properties": {"success": {"const": true}}}), false),
+            (
+                json!({"properties": {"success": {}}, "required": ["name"]}),
+                false,
+            ),
+            (json!({"properties": {"name": {}}}), false),
+            (json!({"properties": {"status": {}}}), false),
+            (json!({"type": "object"}), false),
+            (json!({}), false),
+            (json!({"$ref": "#"}), false),
+        ] {
+            assert_eq!(
+                is_declared_output(&document, &schema),
+                is_declared,
+                "{schema}"
+            );
+            assert!(declares_flags(&schema) || !is_declared, "{schema}");
         }
     }
 

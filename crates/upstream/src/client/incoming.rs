@@ -57,13 +57,15 @@ impl Incoming {
         if self.status < 400 {
             return None;
         }
+        let packing = self.content_encoding();
         let headers: Vec<(&str, &str)> = self
             .headers
             .iter()
+            .filter(|(name, _)| packing.is_some() || *name != CONTENT_ENCODING)
             .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
             .collect();
         // What is packed says nothing to anyone.
-        let body = match self.content_encoding() {
+        let body = match packing {
             None => String::from_utf8_lossy(&self.body),
             Some(_) => Cow::Borrowed(""),
         };

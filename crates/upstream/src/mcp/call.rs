@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
+use panpan_contract::dialect::declares_flags;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::{BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS};
@@ -40,6 +41,8 @@ pub(super) struct ToolCall {
     tool: String,
     stake: Stake,
     has_output_schema: bool,
+    /// The schema of outputs, where they may look like failures.
+    flagged: Option<Value>,
     declared: BTreeSet<String>,
 }
 
@@ -52,6 +55,7 @@ impl ToolCall {
             tool: published.tool.clone(),
             stake: stake(spec),
             has_output_schema: published.has_output_schema,
+            flagged: declares_flags(&spec.output_schema).then(|| spec.output_schema.clone()),
             declared: codes.map(|it| it.code.as_str().to_owned()).collect(),
         }
     }
@@ -139,6 +143,7 @@ impl ToolCall {
             server: &self.link.namespace,
             result,
             stake: self.stake,
+            output_schema: self.flagged.as_ref(),
             now: context.now(),
         };
         let is_failing = result.get("isError") == Some(&Value::Bool(true))

@@ -3,10 +3,12 @@
 //! Our own are recovered whole. Those of others are lifted from the shapes that are known; what has none
 //! is the message of a TOOL_FAILED. What may be answered at all is decided in `answerable`.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use panpan_contract::classify::{InputMembers, statements};
 use panpan_contract::dialect::{
-    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
+    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, is_declared_output, read_foreign,
 };
 use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::{Failure, codes, read, retry};
@@ -18,6 +20,7 @@ use super::shapes;
 use super::trouble::Stake;
 use crate::answerable::answerable;
 use crate::heard::Heard;
+use crate::repeating::unrepeated;
 
 /// The longest text of a server that becomes a message, in characters.
 pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
@@ -31,6 +34,8 @@ pub(super) struct Failing<'a> {
     pub(super) server: &'a str,
     pub(super) result: &'a Value,
     pub(super) stake: Stake,
+    /// What its successes look like, if it says so.
+    pub(super) output_schema: Option<&'a Value>,
     pub(super) now: Timestamp,
 }
 
@@ -43,13 +48,18 @@ impl Failing<'_> {
             .get("structuredContent")
             .filter(|it| !it.is_null());
         if let Some(structured) = structured {
-            return disguised_failure(structured).is_some();
+            return self.is_undeclared_failure(structured);
         }
         let blocks = self.result.get("content").and_then(Value::as_array);
         blocks.is_some_and(|it| it.len() == 1)
             && self
                 .json_text()
-                .is_some_and(|it| disguised_failure(&it).is_some())
+                .is_some_and(|it| self.is_undeclared_failure(&it))
+    }
+
+    fn is_undeclared_failure(&self, document: &Value) -> bool {
+        let is_output = |schema| is_declared_output(document, schema);
+        disguised_failure(document).is_some() && !self.output_schema.is_some_and(is_output)
     }
 
     /// The failure it stands for; `declared` says which codes the tool publishes.
@@ -61,7 +71,12 @@ impl Failing<'_> {
         let effect = self.stake.left_behind(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
-        answerable(failure, false, self.server, declared)
+        let code = failure.code().clone();
+        let failure = answerable(unrepeated(failure), false, self.server, declared);
+        match *failure.code() == code {
+            true => failure,
+            false => with_own_code(failure),
+        }
     }
 
     /// What the sentence of a failure states for certain. Of a tool that failed in no known way and says
@@ -73,11 +88,12 @@ impl Failing<'_> {
         };
         let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
         let is_refused = failure.repeat() == Some(Repeat::Refused);
-        let failure = match heard.delay_ms().filter(|_| !is_known && !is_refused) {
+        let failure = match heard.invited_ms().filter(|_| !is_known && !is_refused) {
             Some(_) => failure.restated(codes::ERR_TRY_LATER.into()),
             None => failure,
         };
-        heard.told(failure, &Value::Null)
+        let remedies = failure.remedies();
+        heard.told(failure, &Value::Null, remedies)
     }
 
     /// A failure written by a panpan: whole in `_meta`, or in the first text block in any dialect.
@@ -94,6 +110,7 @@ impl Failing<'_> {
 
     fn of_others(&self) -> Failure {
         let text = self.text();
+        let text = text.as_deref();
         let structured = self.result.get("structuredContent");
         let structured = structured.filter(|it| it.is_object() && fits(it));
         self.meta(RECOVERY_META_KEY)
@@ -130,7 +147,8 @@ impl Failing<'_> {
             .ok()
             .filter(|dialect| *dialect != Dialect::Mcp)
             .and_then(|dialect| spoken(dialect, document.clone()))
-            .or_else(|| read_foreign(document, None))?;
+            .or_else(|| read_foreign(document.clone(), None))
+            .or_else(|| shapes::in_our_words(&document, hint.is_some()))?;
         let stated = failure.stated_retry_after_ms().is_some() || !failure.retryable();
         Some(match hint.filter(|_| !stated) {
             Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
@@ -142,17 +160,45 @@ impl Failing<'_> {
         self.result.get("_meta")?.get(key)
     }
 
-    fn text(&self) -> Option<&str> {
-        let blocks = self.result.get("content")?.as_array()?;
-        blocks.iter().find_map(|block| block.get("text")?.as_str())
+    /// All it says in words: a tool that works in steps tells of each in a block of its own.
+    fn text(&self) -> Option<Cow<'_, str>> {
+        let mut texts = self.texts();
+        let first = texts.next()?;
+        let mut joined = Cow::Borrowed(first);
+        for text in texts {
+            if joined.len() + text.len() >= FAILURE_BYTES_LIMIT {
+                break;
+            }
+            let joined = joined.to_mut();
+            joined.push('\n');
+            joined.push_str(text);
+        }
+        Some(joined)
     }
 
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let blocks = self.result.get("content").and_then(Value::as_array);
+        let blocks = blocks.into_iter().flatten();
+        blocks.filter_map(|block| block.get("text")?.as_str())
+    }
+
+    /// The document the first text is.
     fn json_text(&self) -> Option<Value> {
-        let text = self.text()?.trim();
+        let text = self.texts().next()?.trim();
         let document = text
             .starts_with('{')
             .then(|| read::document_within(text.as_bytes(), FAILURE_BYTES_LIMIT));
         document?.ok()
+    }
+}
+
+/// The failure with the code its tool gave it, where it is told by another.
+fn with_own_code(failure: Failure) -> Failure {
+    let own = failure.upstream().and_then(|it| it.code.clone());
+    let is_told = failure.details().is_some_and(|it| it.contains_key("code"));
+    match own.filter(|_| !is_told) {
+        Some(own) => failure.with_detail("code", own),
+        None => failure,
     }
 }
 
@@ -176,7 +222,7 @@ pub(super) fn refusal(server: &str, refusal: &Refusal, now: Timestamp) -> Failur
         spoken(Dialect::JsonRpc, document)
     });
     let told = told.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
-    answerable(told, false, server, |_| false)
+    answerable(unrepeated(told), false, server, |_| false)
         .with_message(bounded(&refusal.message))
         .with_upstream(upstream)
 }

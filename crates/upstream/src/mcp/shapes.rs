@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::error::Refusal;
 use super::lifted::bounded;
 use crate::classify::{Answer, classify};
+use crate::lift::lift;
 
 /// Where in a text a status is looked for, in characters.
 const STATUS_WITHIN: usize = 400;
@@ -95,6 +96,35 @@ pub(super) fn recovery_object(recovery: &Value, text: Option<&str>) -> Option<Fa
         return Some(failure);
     }
     Some(failure.with_alternatives(alternatives))
+}
+
+/// A document that says what happened and, in our words, whether repeating helps, when, or what was done. A word
+/// for what happened is also its code.
+pub(super) fn in_our_words(document: &Value, has_delay: bool) -> Option<Failure> {
+    let lifted = lift(document);
+    let is_ours = has_delay || lifted.retryable.is_some() || lifted.effect.is_some();
+    let message = lifted.message.filter(|_| is_ours)?;
+    let may_pass = lifted.retryable.unwrap_or(has_delay);
+    let failure = lifted.words.first().and_then(|word| {
+        let known = json!({"code": word, "message": bounded(&message), "retryable": may_pass});
+        read_foreign(known, None)
+    });
+    let failure = failure.unwrap_or_else(|| {
+        let failure = Failure::new(codes::TOOL_FAILED).with_message(bounded(&message));
+        match may_pass {
+            // That it passes does not say that nothing was done.
+            true => failure.restated(codes::ERR_TRY_LATER.into()),
+            false => failure,
+        }
+    });
+    let failure = match document.as_object() {
+        Some(members) => failure.with_details(members.clone()),
+        None => failure,
+    };
+    Some(match lifted.effect {
+        Some(effect) => failure.with_effect(effect),
+        None => failure,
+    })
 }
 
 /// A failure by its code, and by what it says about repeating it.

@@ -24,6 +24,7 @@ use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
 use crate::heard::Heard;
 use crate::lift;
+use crate::repeating::{silent, unrepeated};
 
 /// The operation that asked, and what it asked for.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +48,7 @@ impl<'a> Question<'a> {
             return Err(relayed(failure, self.spec));
         }
         let declared = self.declarations.of_status(incoming.status);
-        match incoming.failure_for(self.asked(declared), now) {
+        match incoming.failure_for(self.asked(declared, None), now) {
             Some(failure) if !is_answerable(&failure, self.spec) => {
                 Err(unknown(failure, incoming.status))
             }
@@ -61,11 +62,12 @@ impl<'a> Question<'a> {
         }
     }
 
-    fn asked(&self, declared: Option<&'a Declared>) -> Asked<'a> {
+    fn asked<'b>(&'b self, declared: Option<&'b Declared>, ruled: Option<&'b Kind>) -> Asked<'b> {
         Asked {
             members: &self.declarations.members,
             declared,
             input: self.input,
+            ruled,
         }
     }
 
@@ -76,7 +78,9 @@ impl<'a> Question<'a> {
             .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
         let is_problem = incoming.media_type().as_deref() == Some("application/problem+json");
         let stated = || stated_problem(document).filter(|_| is_problem);
-        let failure = disguised_failure(document).or_else(stated)?;
+        let found = disguised_failure(document);
+        let found = found.filter(|_| !self.declarations.is_output(document));
+        let failure = found.or_else(stated)?;
         let code = failure.code().as_str().to_owned();
         let own = own_code(&failure);
         let is_declared = |code: &str| self.spec.definition(code).is_some();
@@ -87,14 +91,15 @@ impl<'a> Question<'a> {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
         };
         let hint = retry::from_body(document, now).map(|hint| hint.delay_ms);
-        let wait = hint.or(heard.delay_ms());
+        let wait = hint.or(heard.invited_ms());
         if wait.is_some() && failure.code().as_str() == codes::TOOL_FAILED.code {
             failure = failure.restated(Kind::from(codes::ERR_TRY_LATER));
         }
         if let Some(delay_ms) = hint.filter(|_| failure.stated_retry_after_ms().is_none()) {
             failure = failure.with_retry_after_ms(delay_ms);
         }
-        let failure = heard.told(failure, self.input);
+        let remedies = failure.remedies();
+        let failure = unrepeated(heard.told(failure, self.input, remedies));
         let failure = match own {
             Some(own) => {
                 let upstream = upstream(incoming).code(own.as_str());
@@ -121,12 +126,14 @@ impl<'a> Question<'a> {
         let assumed = declared.and_then(|it| it.effect);
         let usual = Failure::new(kind.clone());
         let described = self.declarations.of_code(rule.code.as_str());
-        let read = incoming.failure_for(self.asked(described), now);
-        // Nothing happened where the service says so, unless the contract knows better.
-        let said = read
-            .as_ref()
-            .filter(|it| it.inferred().contains(&Inferred::Effect));
-        let said = said.map(Failure::effect);
+        let read = incoming.failure_for(self.asked(described, Some(&kind)), now);
+        // Nothing happened where the service or the contract says so, unless the rule knows better.
+        let is_declared = described.is_some_and(|it| it.statements.nothing_happened);
+        let is_said = |it: &&Failure| {
+            it.effect() == Effect::None
+                && (is_declared || it.inferred().contains(&Inferred::Effect))
+        };
+        let said = read.as_ref().filter(is_said).map(Failure::effect);
         let effect = rule.effect.or(assumed).or(said).unwrap_or(usual.effect());
         let mut failure = match read {
             Some(failure) => failure.restated(kind),
@@ -140,7 +147,7 @@ impl<'a> Question<'a> {
             failure = failure.with_message(message);
         }
         if let Some(Value::Object(members)) = body.json() {
-            failure = failure.with_details(members.clone());
+            failure = failure.with_details(silent(members.clone()));
         }
         let headers = incoming.headers.iter();
         let headers =
@@ -356,11 +363,16 @@ fn of_import(failure: Failure, status: u16, body: &Body, declared: Option<&Decla
         None => return failure,
     };
     let code = failure.upstream().and_then(|it| it.code.clone());
-    let failure = match body.json() {
-        Some(Value::Object(members)) => failure.with_details(members.clone()),
-        Some(other) => failure.with_details(Map::from_iter([("body".to_owned(), other.clone())])),
+    let members = match body.json() {
+        Some(Value::Object(members)) => members.clone(),
+        Some(other) => Map::from_iter([("body".to_owned(), other.clone())]),
         None => return failure,
     };
+    let members = silent(members);
+    if members.is_empty() {
+        return failure;
+    }
+    let failure = failure.with_details(members);
     let takes_more = declared.is_none_or(|it| it.takes_more);
     match code.filter(|code| takes_more && !says_code(failure.details(), code)) {
         Some(code) => failure.with_detail("code", code),

@@ -31,8 +31,11 @@ pub(super) struct Form {
 pub(super) enum Says {
     /// `delay` is how long to wait.
     Delay,
-    /// Nothing was changed.
+    /// The whole call changed nothing.
     NothingHappened,
+    /// Something a call may do was not done, or was undone. Said about answers of one kind, that is
+    /// said of the whole operation; said in an answer, it may be about a part.
+    NothingDeclared,
     /// What `member` has to be.
     Demand(fn(&Captures<'_>) -> Option<Expectation>),
 }
@@ -71,7 +74,9 @@ impl Form {
     /// Adds what a sentence states in this form.
     pub(super) fn read(&self, sentence: &Sentence, members: &InputMembers, to: &mut Statements) {
         let is_certain = match self.says {
-            Says::NothingHappened => !sentence.is_conditional && !sentence.is_hedged,
+            Says::NothingHappened | Says::NothingDeclared => {
+                !sentence.is_conditional && !sentence.is_hedged
+            }
             Says::Delay | Says::Demand(_) => !sentence.is_conditional,
         };
         if !is_certain || !self.needs.iter().any(|it| sentence.lower.contains(it)) {
@@ -83,7 +88,7 @@ impl Form {
                     let delay_ms = amounts::delay_ms(&captures["delay"]);
                     to.delay_ms = to.delay_ms.max(delay_ms);
                 }
-                Says::NothingHappened => to.nothing_happened = true,
+                Says::NothingHappened | Says::NothingDeclared => to.nothing_happened = true,
                 Says::Demand(expectation) => {
                     let demand = demand(&captures, members, expectation);
                     let is_new =

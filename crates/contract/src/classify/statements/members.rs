@@ -80,11 +80,15 @@ impl InputMembers {
     }
 
     /// Where in the input a pointer of the service leads. Services count from the body, name the part of
-    /// the request first, or see members in an envelope of their own; a pointer that leads nowhere known is
-    /// kept.
-    pub fn located(&self, pointer: &str) -> String {
-        let found = self.placed(pointer).or_else(|| self.enveloped(pointer));
-        found.unwrap_or_else(|| pointer.to_owned())
+    /// the request first, or see members in an envelope of their own. `None` for one that leads nowhere
+    /// known.
+    pub fn located(&self, pointer: &str) -> Option<String> {
+        self.placed(pointer).or_else(|| self.enveloped(pointer))
+    }
+
+    /// Whether no member is known.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 
     /// The pointer by its first step.
@@ -208,21 +212,21 @@ mod tests {
             "properties": {"limit": {}, "body": {"properties": {"sku": {}, "items": {}}}},
         }));
         for (pointer, located) in [
-            ("/limit", "/limit"),
-            ("/query/limit", "/limit"),
-            ("/sku", "/body/sku"),
-            ("/body/sku", "/body/sku"),
-            ("/items/0/a~1b", "/body/items/0/a~1b"),
-            ("/data/items/0", "/body/items/0"),
-            ("/data/other", "/data/other"),
-            ("/query", "/query"),
-            ("/other", "/other"),
-            ("", ""),
+            ("/limit", Some("/limit")),
+            ("/query/limit", Some("/limit")),
+            ("/sku", Some("/body/sku")),
+            ("/body/sku", Some("/body/sku")),
+            ("/items/0/a~1b", Some("/body/items/0/a~1b")),
+            ("/data/items/0", Some("/body/items/0")),
+            ("/data/other", None),
+            ("/query", None),
+            ("/other", None),
+            ("", None),
         ] {
-            assert_eq!(members.located(pointer), located, "{pointer}");
+            assert_eq!(members.located(pointer).as_deref(), located, "{pointer}");
         }
         let nothing = InputMembers::default();
-        assert_eq!(nothing.located("/body/items/0"), "/body/items/0");
+        assert!(nothing.is_empty() && nothing.located("/body/items/0").is_none());
     }
 
     #[test]
@@ -232,19 +236,20 @@ mod tests {
             "properties": {"limit": {}, "region": {}, "body": body},
         }));
         for (pointer, located) in [
-            ("/order/attributes/sku", "/body/sku"),
-            ("/customer/tier", "/body/tier"),
-            ("/request/Region", "/region"),
-            ("/data/attributes/sku", "/body/data/attributes/sku"),
-            ("/order/limit", "/order/limit"),
-            ("/rows/0/sku", "/rows/0/sku"),
-            ("/order/other", "/order/other"),
+            ("/order/attributes/sku", Some("/body/sku")),
+            ("/customer/tier", Some("/body/tier")),
+            ("/request/Region", Some("/region")),
+            ("/data/attributes/sku", Some("/body/data/attributes/sku")),
+            ("/order/limit", None),
+            ("/rows/0/sku", None),
+            ("/order/other", None),
         ] {
-            assert_eq!(members.located(pointer), located, "{pointer}");
+            assert_eq!(members.located(pointer).as_deref(), located, "{pointer}");
         }
         let plain = json!({"properties": {"body": {"properties": {"sku": {}}}}});
         let plain = InputMembers::of_schema(&plain);
-        assert_eq!(plain.located("/data/attributes/sku"), "/body/sku");
+        let located = plain.located("/data/attributes/sku");
+        assert_eq!(located.as_deref(), Some("/body/sku"));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! like it. Text that no form matches is ignored: a wrong delay or a wrong effect is worse than none.
 //! Works on any text, declared or received; which of the two wins is decided by the caller.
 
+mod affirmed;
 mod amounts;
 mod expected;
 mod form;
@@ -17,6 +18,7 @@ pub use expected::Expectation;
 pub use members::InputMembers;
 
 use crate::failure::Violation;
+use form::Says;
 use forms::FORMS;
 
 /// The longest text that is read, in bytes. A longer one is not read at all: a cut could remove the
@@ -31,8 +33,10 @@ const VIOLATIONS_LIMIT: usize = 16;
 pub struct Statements {
     /// How long to wait before the call is repeated; the longest, where several are stated.
     pub delay_ms: Option<u64>,
-    /// Whether it says that nothing was changed.
+    /// Whether it says that nothing was changed, and nothing else in it says that something was.
     pub nothing_happened: bool,
+    /// Whether it says that something was done.
+    pub something_happened: bool,
     /// What members of the input have to be.
     pub demands: Vec<Demand>,
 }
@@ -48,7 +52,7 @@ pub struct Demand {
     pub clause: String,
 }
 
-/// Reads the statements of a text that are certain to parse.
+/// Reads the statements of a received text that are certain to parse.
 ///
 /// Demands are read only of members the input has.
 ///
@@ -62,15 +66,27 @@ pub struct Demand {
 /// assert_eq!(said.demands[0].expectation.to_string(), "at most 100");
 /// ```
 pub fn statements(text: &str, members: &InputMembers) -> Statements {
+    read(text, members, |says| !matches!(says, Says::NothingDeclared))
+}
+
+/// Reads the statements of a declared text that are certain to parse. It speaks of the operation as a
+/// whole: where nothing was charged, nothing happened.
+pub fn declared_statements(text: &str, members: &InputMembers) -> Statements {
+    read(text, members, |_| true)
+}
+
+fn read(text: &str, members: &InputMembers, counts: impl Fn(Says) -> bool) -> Statements {
     let mut statements = Statements::default();
     if text.len() > STATEMENTS_BYTES_LIMIT {
         return statements;
     }
     for sentence in sentences::of(text) {
-        for form in &FORMS {
+        for form in FORMS.iter().filter(|it| counts(it.says)) {
             form.read(&sentence, members, &mut statements);
         }
     }
+    statements.something_happened = affirmed::affirms(text);
+    statements.nothing_happened &= !statements.something_happened;
     statements.demands.truncate(VIOLATIONS_LIMIT);
     statements
 }

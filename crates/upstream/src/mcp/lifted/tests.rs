@@ -9,6 +9,7 @@ fn lifted_from(result: &Value, stake: Stake) -> Failure {
         server: "files",
         result,
         stake,
+        output_schema: None,
         now: Timestamp::UNIX_EPOCH,
     };
     failing.failure(|code| code == "DISK_FULL")
@@ -324,15 +325,17 @@ fn a_document_beyond_the_limit_is_not_read_as_a_failure() {
 
 #[test]
 fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
-    let disguised = |result: Value| {
+    let declared = |result: Value, output_schema: Option<&Value>| {
         let failing = Failing {
             server: "files",
             result: &result,
             stake: Stake::Change,
+            output_schema,
             now: Timestamp::UNIX_EPOCH,
         };
         failing.is_disguised()
     };
+    let disguised = |result| declared(result, None);
     let block = |text: &str| json!({"type": "text", "text": text});
     let lie = r#"{"success": false, "error": "no such file"}"#;
     assert!(disguised(json!({"content": [block(lie)]})));
@@ -340,6 +343,11 @@ fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
     assert!(disguised(
         json!({"content": [], "structuredContent": structured})
     ));
+    let schema = json!({"properties": {"success": {"type": "boolean"}}});
+    let run =
+        json!({"content": [], "structuredContent": {"success": false, "error": "exit code 1"}});
+    assert!(disguised(run.clone()));
+    assert!(!declared(run, Some(&schema)));
     for result in [
         json!({"content": [block(lie), block("and more")]}),
         json!({"content": [block("success: false")]}),
@@ -364,4 +372,69 @@ fn what_a_tool_states_for_certain_counts() {
     assert_eq!(limited.recovery().retry_after_ms, Some(7_000));
     let other = lifted(&text("retry policy was updated 5 seconds ago"));
     assert_eq!(other.code().as_str(), "TOOL_FAILED");
+}
+
+#[test]
+fn every_text_of_a_failing_result_is_told() {
+    let block = |text: &str| json!({"type": "text", "text": text});
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    let blocks = [block("Step 1 done."), image, block("Step 2 failed: quota")];
+    let failure = lifted(&json!({"isError": true, "content": blocks}));
+    assert_eq!(failure.message(), "Step 1 done.\nStep 2 failed: quota");
+    let blocks = vec![block(&"a ".repeat(FAILURE_BYTES_LIMIT / 8)); 10];
+    let failure = lifted(&json!({"isError": true, "content": blocks}));
+    assert!(failure.message().chars().count() <= MESSAGE_CHARACTERS_LIMIT + 1);
+}
+
+#[test]
+fn a_document_in_our_words_is_read_and_not_quoted() {
+    for (document, category, message, effect, delay_ms) in [
+        (
+            json!({"error": "busy", "retryable": true, "effect": "none", "retry_after_ms": 200}),
+            Category::Transient,
+            "busy",
+            Effect::None,
+            Some(200),
+        ),
+        (
+            json!({"error": "the disk is busy", "retryable": true, "effect": "none"}),
+            Category::Transient,
+            "the disk is busy",
+            Effect::None,
+            None,
+        ),
+        (
+            json!({"error": "the disk is busy", "retry_after_ms": 200}),
+            Category::Transient,
+            "the disk is busy",
+            Effect::Unknown,
+            Some(200),
+        ),
+        (
+            json!({"error": "the disk is gone", "retryable": false, "effect": "applied"}),
+            Category::Permanent,
+            "the disk is gone",
+            Effect::Applied,
+            None,
+        ),
+    ] {
+        let failure = lifted(&text(document.to_string()));
+        assert_eq!(failure.category(), category, "{document}");
+        assert_eq!(failure.message(), message, "{document}");
+        assert_eq!(failure.effect(), effect, "{document}");
+        assert_eq!(failure.stated_retry_after_ms(), delay_ms, "{document}");
+    }
+}
+
+#[test]
+fn a_code_of_a_tool_that_is_told_by_another_is_kept() {
+    let document = json!({"code": "LOCKED", "message": "held by another", "retryable": true});
+    let failure = lifted(&text(document.to_string()));
+    assert_ne!(failure.code().as_str(), "LOCKED");
+    assert_eq!(failure.details().unwrap()["code"], "LOCKED");
+    let declared = lifted(&text(
+        json!({"code": "DISK_FULL", "message": "no"}).to_string(),
+    ));
+    assert_eq!(declared.code().as_str(), "DISK_FULL");
+    assert!(declared.details().is_none());
 }

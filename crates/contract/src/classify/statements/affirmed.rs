@@ -1,0 +1,69 @@
+//! Whether a text says that something was done.
+//!
+//! Unlike the forms this reads too much rather than too little: it only takes certainty away.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// What services say of something they did.
+const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booked|cancell?ed|captured|charged|\
+                    committed|completed|confirmed|copied|created|credited|debited|deducted|deleted|delivered|\
+                    deployed|done|dispatched|emailed|enqueued|executed|filed|forwarded|generated|imported|\
+                    inserted|issued|logged in|moved|notified|ordered|paid|performed|persisted|placed|posted|\
+                    processed|provisioned|published|purchased|queued|received|recorded|refunded|registered|\
+                    removed|renamed|reserved|saved|scheduled|sent|shipped|stored|submitted|succeeded|\
+                    transferred|updated|uploaded|withdrawn|written";
+
+/// The same with what denies it just before: `was not created`, `nothing was stored`, `no data was sent`,
+/// `before anything was written`; and what is said of rates: `sent too many requests`.
+static AFFIRMATION: LazyLock<Regex> = LazyLock::new(|| {
+    let denial = r"(?:\b(?:not|never|cannot|nothing|before|without|to be)\b|n't|\bno [a-z]+(?: [a-z]+)?|\btoo many [a-z]+)";
+    let between = "(?: (?:it|anything|any|changes?|yet|be|been|being|was|were|is|has|have|could))*";
+    let pattern =
+        format!(r"(?i-u)(?P<denied>{denial}{between} )?\b(?:{DONE})\b(?P<rate> too many\b)?");
+    Regex::new(&pattern).expect("a fixed pattern compiles")
+});
+
+/// Whether a text says of anything that it was done.
+pub(super) fn affirms(text: &str) -> bool {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut found = AFFIRMATION.captures_iter(&text);
+    found.any(|it| it.name("denied").is_none() && it.name("rate").is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_done_is_heard_and_what_was_not_is_no_affirmation() {
+        for text in [
+            "Order 17 was created, the payment failed. Nothing was charged.",
+            "Your order was received and is being processed",
+            "Your payment was accepted; please wait 1 second",
+            "Invoice saved.",
+            "We charged your card.",
+            "The order was placed – nothing was charged",
+            "There is no doubt the order was created",
+            "It was not only created",
+            "The card was not charged, the order was\nstored",
+        ] {
+            assert!(affirms(text), "{text}");
+        }
+        for text in [
+            "",
+            "An export is already running, nothing was changed",
+            "The store is read-only for a moment. Nothing was written. Try again in 1 second.",
+            "The order could not be created",
+            "The card wasn't charged",
+            "No data was stored and no new record has been created",
+            "It was rejected before anything was written",
+            "You have sent too many requests",
+            "Too many requests received",
+            "error while processing the request",
+        ] {
+            assert!(!affirms(text), "{text}");
+        }
+    }
+}
