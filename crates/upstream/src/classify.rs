@@ -120,7 +120,7 @@ pub(crate) fn classify_for(
     if let Some(meaning) = asked.declared.and_then(|it| it.meaning.as_deref()) {
         failure = failure.with_meaning(meaning);
     }
-    failure = clues.timed(failure);
+    failure = clues.timed(failure, heard.received.something_happened);
     failure = heard.told(failure, asked.input, remedies);
     if let Some(effect) = lifted.effect {
         failure = failure.with_effect(effect);
@@ -333,8 +333,8 @@ impl Clues<'_> {
         in_headers.or_else(in_body)
     }
 
-    /// Adds when to come back.
-    fn timed(&self, failure: Failure) -> Failure {
+    /// Adds when to come back. `is_affirmed` says that the answer speaks of something that was done.
+    fn timed(&self, failure: Failure, is_affirmed: bool) -> Failure {
         let wait = self.wait(failure.category() == Category::RateLimit);
         let Some((delay_ms, is_header)) = wait.filter(|_| failure.retryable()) else {
             return failure;
@@ -343,7 +343,7 @@ impl Clues<'_> {
         // A server that answers so by the rules of HTTP did not begin the work. A delay in a body is no
         // such evidence: work that was accepted is also polled.
         match self.answer.status {
-            429 | 503 if is_header => failure.with_effect(Effect::None),
+            429 | 503 if is_header && !is_affirmed => failure.with_effect(Effect::None),
             _ => failure,
         }
     }
@@ -567,6 +567,25 @@ mod tests {
             let body = serde_json::json!({"message": message}).to_string();
             assert_eq!(said(500, &body).effect(), Effect::Unknown, "{message}");
         }
+    }
+
+    #[test]
+    fn a_time_in_a_header_does_not_undo_what_the_answer_says_was_done() {
+        let effect = |message: &str| {
+            let body = serde_json::json!({"message": message}).to_string();
+            let answer = Answer {
+                status: 503,
+                headers: &[("Retry-After", "1")],
+                body: &body,
+                provider: None,
+            };
+            classify(&answer, Timestamp::UNIX_EPOCH).unwrap().effect()
+        };
+        assert_eq!(
+            effect("Order 17 was created, the index is down"),
+            Effect::Unknown
+        );
+        assert_eq!(effect("The index is down"), Effect::None);
     }
 
     #[test]
