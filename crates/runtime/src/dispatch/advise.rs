@@ -20,7 +20,7 @@ use crate::registry::{Operation, Registry};
 /// The operation an operator frees a key with.
 const REOPEN: &str = "calls/reopen";
 
-/// How long to wait at least after the second failure in a row, and at most however many there are.
+/// How long to wait at least after the third failure in a row, and at most however many there are.
 const WAIT_MS_MIN: u64 = 500;
 const WAIT_MS_MAX: u64 = 30_000;
 /// From how many failed calls in a row on repeating is not the only advice.
@@ -38,7 +38,7 @@ struct Situation<'a> {
     is_harmless: bool,
     /// Whether the service recognises the key of the call.
     honours_key: bool,
-    /// How many calls of the operation have failed in a row, this one included.
+    /// How often the identical call has failed in a row, this time included.
     failed_in_a_row: u32,
     /// Whether the failure itself says how long to wait.
     has_stated_delay: bool,
@@ -108,18 +108,16 @@ const NOT_ITS_FAILURE: [&str; 2] = [
 ];
 
 impl Dispatcher {
-    /// How many calls of the operation have failed in a row for this caller, this one included.
+    /// How often the identical call of this caller has failed in a row, this time included.
     fn failed_in_a_row(&self, failure: &Failure, operation: &Operation, call: &Call) -> u32 {
         if NOT_ITS_FAILURE.contains(&failure.code().as_str()) {
             return 0;
         }
-        let caller = call.caller.as_ref().map(|it| it.id.as_str());
-        let name = operation.name().as_str();
         if failure.may_repeat() {
             let now = self.world().clock.now();
-            return self.rows().failed(name, caller, now);
+            return self.rows().failed(operation.name().as_str(), call, now);
         }
-        self.rows().ended(name, caller);
+        self.rows().ended(operation.name().as_str(), call);
         0
     }
 }
@@ -244,8 +242,8 @@ fn delay_ms(said_ms: Option<u64>, kind: &Kind, situation: Situation<'_>) -> Opti
         return said_ms;
     }
     let usual_ms = kind.default_retry_after_ms().or(said_ms)?;
-    // The first failure of a row says what its code says.
-    let Some(doublings @ 1..) = situation.failed_in_a_row.checked_sub(1) else {
+    // The first two failures of a row say what their code says.
+    let Some(doublings @ 1..) = situation.failed_in_a_row.checked_sub(2) else {
         return Some(usual_ms);
     };
     let grown_ms = usual_ms.max(WAIT_MS_MIN / 2) << doublings.min(16);

@@ -44,8 +44,8 @@ impl Dispatcher {
     pub(super) fn count(&self, performed: &Performed) {
         let claimed = &performed.claimed;
         if performed.outcome.is_ok() {
-            let caller = claimed.call.caller.as_ref().map(|it| it.id.as_str());
-            self.rows().ended(claimed.operation.name().as_str(), caller);
+            self.rows()
+                .ended(claimed.operation.name().as_str(), &claimed.call);
         }
         let retried = performed.made > 1;
         let code = performed
