@@ -110,7 +110,9 @@ const NOT_ITS_FAILURE: [&str; 2] = [
 impl Dispatcher {
     /// How often the identical call of this caller has failed in a row, this time included.
     fn failed_in_a_row(&self, failure: &Failure, operation: &Operation, call: &Call) -> u32 {
-        if NOT_ITS_FAILURE.contains(&failure.code().as_str()) {
+        // A handler that asks nobody else says itself how long to wait.
+        let is_of_service = operation.behind().is_some() || failure.upstream().is_some();
+        if !is_of_service || NOT_ITS_FAILURE.contains(&failure.code().as_str()) {
             return 0;
         }
         if failure.may_repeat() {
