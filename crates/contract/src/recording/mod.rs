@@ -69,7 +69,7 @@ pub struct Recording {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<u64>,
     /// How many failures of the same operation, code and caller came right after it and were only counted.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::retry::is_zero")]
     pub repeats: u64,
     /// How it ended.
     pub outcome: RecordedOutcome,
@@ -130,11 +130,6 @@ impl fmt::Debug for Recording {
             .field("code", &self.code())
             .finish_non_exhaustive()
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// What was read may have been written by anyone: it is redacted anew.

@@ -69,7 +69,8 @@ fn is_only_said(failure: &Failure) -> bool {
         && failure.inferred().contains(&Inferred::Effect)
 }
 
-fn is_zero(number: &u64) -> bool {
+/// Whether a number is left out of JSON.
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

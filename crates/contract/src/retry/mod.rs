@@ -15,6 +15,7 @@ mod power;
 mod rule;
 
 pub use categories::Categories;
+pub(crate) use decision::is_zero;
 pub use decision::{Attempt, Decision, Terms, Waiting, Why};
 pub use delay::delay_ms;
 pub use hint::{Hint, MAX_HINT_MS, forbids_retry, from_body, from_headers, parse_retry_after};
