@@ -145,8 +145,8 @@ impl Row {
         };
         match (expected.retry_after_ms, found_ms) {
             (None, None) => true,
-            // Nobody says how long, or that there is no wait at all: the code's own delay, which grows with
-            // every call that fails in a row.
+            // No delay was stated, or one of 0: the delay of the code, which grows while the identical
+            // call keeps failing.
             (None | Some(0), found) => {
                 let usual_ms = default_delay_ms(&expected.code);
                 found >= usual_ms && found <= usual_ms.max(Some(GROWN_DELAY_MS_MAX))

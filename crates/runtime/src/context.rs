@@ -131,8 +131,8 @@ impl Context {
         milliseconds_between(now, self.deadline_at(now))
     }
 
-    /// How much time this attempt was given, as whoever limited it said it, where that is what is left but
-    /// for a moment; else what is left.
+    /// The timeout of this attempt as the operation or the caller stated it, if nearly all of it is left;
+    /// otherwise the time that is left.
     pub fn allowed_ms(&self) -> u64 {
         const MOMENT_MS: u64 = 100;
         let left_ms = self.remaining_ms();

@@ -1,7 +1,7 @@
 //! The beginning of what a service said, without half a secret at its end.
 //!
-//! A failure is redacted later, by whoever knows all secrets of its call; a secret that was cut in two would not
-//! be recognised there. So what has a known shape is removed first, and what the cut would go through is left out.
+//! The runtime redacts a failure later, because it knows the secrets of the call. It would not recognise a secret
+//! that was cut in two. So secrets of a known shape are removed first, and a word at the cut is left out.
 
 use panpan_contract::redact::Redactor;
 use serde_json::Value;

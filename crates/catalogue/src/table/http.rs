@@ -189,7 +189,7 @@ const TOO_LARGE: Entry = refused(2413, "Upstream takes less at once")
     .remedies(&[Remedy::ChangeInput])
     .actions(&["Send less in one call"]);
 
-const HELD: Entry = refused(2423, "Something else stands in the way")
+const HELD: Entry = refused(2423, "Blocked by something else")
     .flat(FlatCategory::Resource)
     .remedies(&[Remedy::ChangeState])
     .actions(&[

@@ -49,7 +49,7 @@ impl Dispatcher {
         let outcome = match kept.outcome {
             KeptOutcome::Output(text) => Ok(Output::from_text(text)),
             KeptOutcome::Failure(text) => match serde_json::from_str::<Failure>(&text) {
-                // Whoever asks again states the key, which may have been the gateway's own before.
+                // This caller states the key; the first call may have run under a key the gateway made.
                 Ok(failure) => {
                     let failure = failure.redacted();
                     Err(self.advised(failure, Some(operation), call, Keeping::Kept))

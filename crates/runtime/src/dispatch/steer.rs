@@ -20,7 +20,7 @@ use crate::schema::shown;
 /// wherever its key stands.
 const KEY: &str = "idempotency_key";
 /// The member with the headers of a request, and the one among them that is an idempotency key, too. It
-/// stays where it is: whoever writes a header wants it sent.
+/// is not removed: a header in the input is meant to be sent.
 const HEADERS: &str = "headers";
 const KEY_HEADER: &str = "idempotency-key";
 /// The member with retry settings, and with a seed for its delays.

@@ -93,7 +93,7 @@ fn too_long(
     let patient_until = terms
         .patient_until
         .filter(|_| terms.waiting == Waiting::Inline);
-    // Whoever waits is answered in time only if the next attempt ends in time, too.
+    // The caller is answered in time only if the next attempt also ends in time.
     let next_end = after(next_at, last.took_ms);
     let is_late = patient_until.is_some_and(|until| next_end > until);
     is_late.then_some(Why::PatienceSpent)

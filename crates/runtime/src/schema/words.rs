@@ -13,7 +13,7 @@ use super::VIOLATIONS_LIMIT;
 /// The longest text shown as expected or found, in characters.
 pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
 
-/// What is expected where a member is that nobody knows.
+/// What a violation expects in place of an unknown member.
 pub(crate) const NO_SUCH_MEMBER: &str = "no such member";
 
 /// What an error of the library says about a value.

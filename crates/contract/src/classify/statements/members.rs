@@ -105,8 +105,8 @@ impl InputMembers {
         in_part.or_else(|| Some(format!("{}{rest}", self.pointer_of_first(pointer)?)))
     }
 
-    /// The pointer by its last step, where only one member has that name. What stands in a list is one of
-    /// several, and not meant by a member that is not.
+    /// The argument that a pointer means by its last step, if exactly one argument has that name. A pointer to
+    /// a single value never means an item of a list.
     fn enveloped(&self, pointer: &str) -> Option<String> {
         let steps: Vec<_> = steps(pointer).collect();
         let is_index = |step: &str| step.bytes().all(|it| it.is_ascii_digit());
