@@ -9,7 +9,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// Rounds at least; what is quick goes on for [`MEASURED_FOR`], so that a machine that is slower for a
+/// moment does not decide.
 const ROUNDS: usize = 41;
+const MEASURED_FOR: Duration = Duration::from_secs(2);
 
 /// How many times the work is done between two looks at the clock.
 pub(crate) const BATCH: usize = 256;
@@ -96,7 +99,8 @@ fn in_turn(
     mut baseline: impl FnMut() -> Cost,
 ) -> (Typical, Typical) {
     let (mut of_work, mut of_baseline) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+    let started = Instant::now();
+    while of_work.len() < ROUNDS || started.elapsed() < MEASURED_FOR {
         of_work.push(
             (0..repeats)
                 .map(|_| work())

@@ -366,7 +366,7 @@ impl Member<'_> {
             Value::Array(items) => Ok(items),
             other => Err(other),
         })?;
-        let read_at = |(index, item)| read(item, format!("{path}/{index}"));
+        let read_at = |(index, item): (usize, Value)| read(item, joined(&path, &index.to_string()));
         items.into_iter().enumerate().map(read_at).collect()
     }
 

@@ -141,10 +141,8 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let place = members.at("details");
     let mut unread = Vec::new();
     for (index, detail) in details.into_iter().enumerate() {
-        match Members::of(detail, format!("{place}/{index}")) {
-            Ok(detail) => unread.extend(read_detail(&mut draft, detail)?),
-            Err(_) => unread.push(Value::Null),
-        }
+        let place = || joined(&place, &index.to_string());
+        unread.extend(read_detail(&mut draft, detail, place)?);
     }
     let name = members.told_text("status");
     read_number(&mut draft, number, name.as_deref());
@@ -191,26 +189,30 @@ fn read_output(details: &[Value], members: Members) -> Result<Value, ReadError> 
 }
 
 /// Reads one detail; gives back what nobody here understands.
-fn read_detail(draft: &mut Draft, mut detail: Members) -> Result<Option<Value>, ReadError> {
-    match detail.peek(TYPE).and_then(Value::as_str) {
-        Some(ERROR_INFO) => read_error_info(draft, detail)?,
+fn read_detail(
+    draft: &mut Draft,
+    detail: Value,
+    place: impl FnOnce() -> String,
+) -> Result<Option<Value>, ReadError> {
+    let text = |name: &str| detail.get(name).and_then(Value::as_str);
+    match text(TYPE) {
+        Some(ERROR_INFO) => read_error_info(draft, Members::of(detail, place())?)?,
         Some(RETRY_INFO) => {
-            let delay = detail.told("retryDelay", |delay| duration_ms(delay.as_str()?));
-            draft.recovery.retry_after_ms = delay.or(draft.recovery.retry_after_ms);
+            let delay_ms = text("retryDelay").and_then(duration_ms);
+            draft.recovery.retry_after_ms = delay_ms.or(draft.recovery.retry_after_ms);
         }
+        // Our own violations, which say more, stand in the residual.
+        Some(BAD_REQUEST) if !draft.violations.is_empty() => {}
         Some(BAD_REQUEST) => {
-            let violations = detail
-                .told_list("fieldViolations", read_violation)
-                .unwrap_or_default();
-            if draft.violations.is_empty() {
-                draft.violations = violations;
-            }
+            let violations = detail.get("fieldViolations").and_then(Value::as_array);
+            let read = violations.map(|all| all.iter().map(read_violation).collect());
+            draft.violations = read.flatten().unwrap_or_default();
         }
         Some(REQUEST_INFO) => {
-            let id = detail.peek("requestId").and_then(Value::as_str);
-            draft.id = id.and_then(|id| Uuid::try_parse(id).ok()).or(draft.id);
+            let id = text("requestId").and_then(|id| Uuid::try_parse(id).ok());
+            draft.id = id.or(draft.id);
         }
-        _ => return Ok(Some(detail.rest().into())),
+        _ => return Ok(Some(detail)),
     }
     Ok(None)
 }
@@ -247,7 +249,8 @@ fn duration_ms(text: &str) -> Option<u64> {
     if seconds.is_empty() || !is_digits(seconds) || !is_digits(fraction) || fraction.len() > 9 {
         return None;
     }
-    let nanos: u64 = format!("{fraction:0<9}").parse().ok()?;
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(9);
+    let nanos = digits.fold(0, |nanos, digit| nanos * 10 + u64::from(digit - b'0'));
     let whole = seconds.parse::<u64>().ok()?.checked_mul(1000)?;
     whole.checked_add(nanos.div_ceil(1_000_000))
 }
