@@ -247,7 +247,8 @@ async fn call(dispatcher: &Dispatcher, input: &Arc<Value>, key: IdempotencyKey) 
     black_box(answer).outcome.is_ok()
 }
 
-/// A connection to tables like those of the store, and nothing around it.
+/// A connection to tables like those of the store, and nothing around it: SQLite as it comes, but as
+/// durable as the store.
 struct Raw {
     connection: Connection,
     _folder: Folder,

@@ -26,6 +26,10 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// More statements than there are, so that each is prepared once per connection.
 const STATEMENTS: usize = 64;
 
+/// With how many pages of 4 KB the log is written into the file. Four times what SQLite does by itself:
+/// a page that many calls change, as those of an index are, is then carried over once for all of them.
+const LOG_PAGES: i64 = 4000;
+
 /// What a log that grew is cut back to when it was written into the file.
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
@@ -154,6 +158,7 @@ impl Place {
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+        connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(())
     }

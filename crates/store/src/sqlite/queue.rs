@@ -85,6 +85,8 @@ pub(super) struct Batch {
     pub(super) notes: Vec<Recording>,
     pub(super) counts: Vec<Count>,
     pub(super) flushes: Vec<Reply>,
+    /// How long it has waited for company.
+    waited: Duration,
 }
 
 impl std::fmt::Debug for Waiting {
@@ -187,15 +189,18 @@ impl Queue {
     }
 
     /// Adds jobs that came while those of the batch were being done, so that one commit serves them
-    /// all. Callers that were answered a moment ago are waited for until their time is over.
-    pub(super) fn join(&self, batch: &mut Batch, begun: Instant) {
+    /// all. Callers that were answered a moment ago are waited for; the time their jobs take to be done
+    /// is no waiting.
+    pub(super) fn join(&self, batch: &mut Batch) {
         let mut waiting = self.lock();
         let taken = batch.jobs.len();
         let Company { callers, patience } = waiting.company;
         let missing = callers.min(BATCH_LIMIT).saturating_sub(taken).min(HANDFUL);
-        let left = patience.saturating_sub(begun.elapsed());
+        let left = patience.saturating_sub(batch.waited);
         if waiting.jobs.len() < missing && !left.is_zero() && !waiting.closed {
+            let begun = Instant::now();
             waiting = self.wait(waiting, missing, Some(left));
+            batch.waited += begun.elapsed();
         }
         let more = waiting.jobs.len().min(BATCH_LIMIT.saturating_sub(taken));
         batch.jobs.extend(waiting.jobs.drain(..more));
@@ -301,6 +306,7 @@ impl Waiting {
             notes: self.notes.drain(..notes).collect(),
             counts: mem::take(&mut self.counts).since(Timestamp::MIN),
             flushes: done.into_iter().map(|flush| flush.reply).collect(),
+            waited: Duration::ZERO,
         }
     }
 }

@@ -201,7 +201,6 @@ fn write_all(
 /// Time is read when the lock is held: waiting for it may take long, and leases are compared with the
 /// time.
 fn run_jobs(connection: &Connection, batch: &mut Batch, shared: &Shared) -> Result<(), Trouble> {
-    let begun = Instant::now();
     let mut done = 0;
     while done < batch.jobs.len() {
         let now_ms = now_ms(&*shared.clock);
@@ -209,7 +208,7 @@ fn run_jobs(connection: &Connection, batch: &mut Batch, shared: &Shared) -> Resu
             job.run(connection, now_ms)?;
         }
         done = batch.jobs.len();
-        shared.queue.join(batch, begun);
+        shared.queue.join(batch);
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ fn a_batch_is_joined_by_what_came_meanwhile_up_to_its_limit() {
         queue.push(job()).unwrap();
         let mut batch = queue.take().unwrap();
         (0..waiting).for_each(|_| queue.push(job()).unwrap());
-        queue.join(&mut batch, Instant::now());
+        queue.join(&mut batch);
         assert_eq!(batch.jobs.len(), expected);
         assert_eq!(queue.lock().jobs.drain(..).count(), left);
     }
@@ -74,7 +74,7 @@ fn callers_that_were_answered_are_waited_for_and_nobody_else() {
         std::thread::scope(|scope| {
             let missing = come_again..answered;
             scope.spawn(|| missing.for_each(|_| queue.push(job()).unwrap()));
-            queue.join(&mut batch, Instant::now());
+            queue.join(&mut batch);
         });
         assert_eq!(batch.jobs.len(), answered.max(come_again), "{answered}");
     }
@@ -92,7 +92,7 @@ fn the_wait_for_callers_is_a_part_of_the_commit_and_never_long() {
         assert_eq!((callers, patience.as_millis()), (2, patience_ms));
     }
     queue.lock().jobs.clear();
-    queue.join(&mut batch, Instant::now());
+    queue.join(&mut batch);
     assert_eq!(batch.jobs.len(), 1);
 }
 
