@@ -13,6 +13,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use panpan_contract::circuit::CircuitRule;
 use panpan_openapi::ImportOptions;
 use panpan_runtime::Credentials;
 use panpan_upstream::header::HeaderMap;
@@ -50,6 +51,7 @@ pub(super) async fn panpan(upstream: SocketAddr) -> anyhow::Result<()> {
         credentials: Credentials::default(),
         headers: HeaderMap::new(),
         passed: Vec::new(),
+        circuit: CircuitRule::default(),
     };
     let operations = service.operations(specs);
     let operations = operations.map_err(|errors| anyhow::anyhow!("{errors:?}"))?;

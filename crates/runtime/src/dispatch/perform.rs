@@ -150,7 +150,7 @@ struct Ran {
 
 enum Turn {
     Ended(Result<Arc<Value>, Redacted>),
-    Again,
+    Again { delay_ms: u64, after: Redacted },
 }
 
 /// One call between its first attempt and its outcome.
@@ -199,7 +199,11 @@ impl<'a> Course<'a> {
         let outcome = loop {
             match self.step().await {
                 Turn::Ended(outcome) => break outcome,
-                Turn::Again => {}
+                Turn::Again { delay_ms, after } => {
+                    if let Err(cancelled) = self.wait(delay_ms, &after).await {
+                        break Err(cancelled);
+                    }
+                }
             }
         };
         self.history.truncate(self.brought);
@@ -222,13 +226,13 @@ impl<'a> Course<'a> {
             Ok(leave) => leave,
             Err(raised) => {
                 let failure = self.finish(raised);
-                return self.failed(failure, started_at).await;
+                return self.failed(failure, started_at);
             }
         };
         // Asked last: a trial that is granted has to take place.
         if let Some(refusal) = self.refusal(started_at) {
             let failure = self.finish(refusal);
-            return self.refused(failure, started_at).await;
+            return self.refused(failure, started_at);
         }
         self.began = true;
         self.made = self.made.saturating_add(1);
@@ -257,7 +261,7 @@ impl<'a> Course<'a> {
                 } else {
                     self.last = Some(failure.clone());
                 }
-                self.failed(failure, started_at).await
+                self.failed(failure, started_at)
             }
         }
     }
@@ -317,24 +321,24 @@ impl<'a> Course<'a> {
         self.dispatcher.finish(raised, &self.claimed.call)
     }
 
-    async fn failed(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
+    fn failed(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
         let ended_at = self.now();
         let failed = Attempt {
             took_ms: milliseconds_between(started_at, ended_at),
             ..Attempt::of(&failure)
         };
-        self.after(failed, failure, started_at, ended_at).await
+        self.after(failed, failure, started_at, ended_at)
     }
 
-    async fn refused(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
+    fn refused(&mut self, failure: Redacted, started_at: Timestamp) -> Turn {
         let refused = Attempt {
             refused_by_circuit: true,
             ..Attempt::of(&failure)
         };
-        self.after(refused, failure, started_at, started_at).await
+        self.after(refused, failure, started_at, started_at)
     }
 
-    async fn after(
+    fn after(
         &mut self,
         failed: Attempt,
         failure: Redacted,
@@ -355,7 +359,10 @@ impl<'a> Course<'a> {
                 self.again_at = Some(at);
                 Turn::Ended(Err(failure))
             }
-            Decision::Again { delay_ms } => self.wait(delay_ms, &failure).await,
+            Decision::Again { delay_ms } => Turn::Again {
+                delay_ms,
+                after: failure,
+            },
         }
     }
 
@@ -403,7 +410,7 @@ impl<'a> Course<'a> {
     }
 
     /// Waits, and says so; an abort in between is the end.
-    async fn wait(&self, delay_ms: u64, after: &Redacted) -> Turn {
+    async fn wait(&self, delay_ms: u64, after: &Redacted) -> Result<(), Redacted> {
         if let Some(progress) = &self.claimed.call.progress {
             let (number, code) = (self.number(), after.code());
             progress.note(format!("attempt {number} in {delay_ms} ms after {code}"));
@@ -411,15 +418,15 @@ impl<'a> Course<'a> {
         let sleep = self.dispatcher.world().clock.sleep(delay_ms);
         let Some(abort) = &self.claimed.call.abort else {
             sleep.await;
-            return Turn::Again;
+            return Ok(());
         };
         if abort.run_until_cancelled(sleep).await.is_some() {
-            return Turn::Again;
+            return Ok(());
         }
         let operation = &self.claimed.operation;
         let cancelled = cancelled(operation, self.effect_so_far());
         let raised = Raised::by_gateway(cancelled, Some(operation.clone()));
-        Turn::Ended(Err(self.finish(raised)))
+        Err(self.finish(raised))
     }
 
     /// What the attempts left behind, all together.
