@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{Canonical, EXCERPT_CHARACTERS_LIMIT, Failure, Parts, Recovery, Repeat, Violation};
 use crate::Effect;
 use crate::kind::Kind;
+use crate::pointer::joined;
 use crate::redact::{Markers, Redactor};
 
 /// A failure with nothing secret in it.
@@ -63,6 +64,16 @@ impl Redacted {
     /// Says what is known about repeating the call.
     pub fn with_repeat(self, repeat: Repeat) -> Self {
         Self(self.0.with_repeat(repeat)).settled()
+    }
+
+    /// The same failure of an input that stood in a member of something larger: its violations point
+    /// there.
+    pub fn within(mut self, member: &str) -> Self {
+        let above = joined("", member);
+        for violation in &mut self.0.0.violations {
+            violation.pointer.insert_str(0, &above);
+        }
+        self
     }
 
     /// Takes the way forward out, to be put back by [`with_recovery`](Self::with_recovery).

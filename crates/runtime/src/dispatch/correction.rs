@@ -7,11 +7,14 @@ use crate::schema::NO_SUCH_MEMBER;
 
 /// How many members an action names that have to be corrected.
 const CORRECTIONS_LIMIT: usize = 5;
+/// The member that names a key where a call is described, and that inputs have no use for.
+const KEY_MEMBER: &str = "idempotency_key";
 /// The longest rule for a member that an action repeats, in bytes.
 const EXPECTED_BYTES_LIMIT: usize = 120;
 
-/// Which members to correct, and what they must be, where a few are named.
-pub(super) fn correction(failure: &Failure) -> Option<String> {
+/// Which members to correct, and what they must be, where a few are named. They are named as their caller
+/// wrote them: within the argument the input stands in, if that was not all it wrote.
+pub(super) fn correction(failure: &Failure, stands_in: Option<&str>) -> Option<String> {
     let mut wrong: Vec<Wrong<'_>> = Vec::new();
     for violation in failure.violations() {
         let name = violation.pointer.trim_start_matches('/');
@@ -20,6 +23,7 @@ pub(super) fn correction(failure: &Failure) -> Option<String> {
             let expected = violation.expected.as_deref();
             wrong.push(Wrong {
                 name,
+                stands_in,
                 is_missing: violation.kind == ViolationKind::Missing,
                 expected,
             });
@@ -29,11 +33,11 @@ pub(super) fn correction(failure: &Failure) -> Option<String> {
         return None;
     }
     let rules: String = wrong.iter().filter_map(Wrong::rule).collect();
-    let steps = [Step::Correct, Step::Add, Step::LeaveOut];
+    let steps = [Step::Correct, Step::Add, Step::MoveOut, Step::LeaveOut];
     let steps = steps.into_iter().filter_map(|step| {
         let names = wrong.iter().filter(|it| it.step() == step);
-        let names: Vec<&str> = names.map(|it| it.name).collect();
-        (!names.is_empty()).then(|| format!("{} {}", step.verb(), names.join(", ")))
+        let names: Vec<String> = names.map(Wrong::shown).collect();
+        (!names.is_empty()).then(|| step.said_of(&names.join(", "), stands_in.unwrap_or_default()))
     });
     let steps: Vec<String> = steps.collect();
     let steps = capitalised(&steps.join(", "));
@@ -43,6 +47,7 @@ pub(super) fn correction(failure: &Failure) -> Option<String> {
 /// A member of the input that is wrong.
 struct Wrong<'a> {
     name: &'a str,
+    stands_in: Option<&'a str>,
     is_missing: bool,
     expected: Option<&'a str>,
 }
@@ -52,15 +57,20 @@ struct Wrong<'a> {
 enum Step {
     Correct,
     Add,
+    /// It is no part of the input, and known beside it.
+    MoveOut,
     LeaveOut,
 }
 
 impl Step {
-    fn verb(self) -> &'static str {
+    fn said_of(self, names: &str, stands_in: &str) -> String {
         match self {
-            Step::Correct => "correct",
-            Step::Add => "add",
-            Step::LeaveOut => "leave out",
+            Step::Correct => format!("correct {names}"),
+            Step::Add => format!("add {names}"),
+            Step::MoveOut => {
+                format!("write {KEY_MEMBER} beside {stands_in}, not in it")
+            }
+            Step::LeaveOut => format!("leave out {names}"),
         }
     }
 }
@@ -69,6 +79,9 @@ impl Wrong<'_> {
     fn step(&self) -> Step {
         match self.expected {
             _ if self.is_missing => Step::Add,
+            Some(NO_SUCH_MEMBER) if self.stands_in.is_some() && self.name == KEY_MEMBER => {
+                Step::MoveOut
+            }
             Some(NO_SUCH_MEMBER) => Step::LeaveOut,
             _ => Step::Correct,
         }
@@ -78,8 +91,17 @@ impl Wrong<'_> {
         let expected = self
             .expected
             .filter(|it| it.len() <= EXPECTED_BYTES_LIMIT)?;
-        let rule = format!("{} must be {}. ", self.name, with_article(expected));
-        (self.step() != Step::LeaveOut).then_some(rule)
+        let has_rule = matches!(self.step(), Step::Correct | Step::Add);
+        let rule = format!("{} must be {}. ", self.shown(), with_article(expected));
+        has_rule.then_some(rule)
+    }
+
+    /// Its name as the caller wrote it.
+    fn shown(&self) -> String {
+        match self.stands_in {
+            Some(argument) => format!("{argument}/{}", self.name),
+            None => self.name.to_owned(),
+        }
     }
 }
 
@@ -110,7 +132,10 @@ mod tests {
     use super::*;
 
     fn corrected(violations: impl IntoIterator<Item = Violation>) -> Option<String> {
-        correction(&Failure::new(codes::INVALID_INPUT).with_violations(violations))
+        correction(
+            &Failure::new(codes::INVALID_INPUT).with_violations(violations),
+            None,
+        )
     }
 
     #[test]
@@ -138,5 +163,25 @@ mod tests {
             assert_eq!(corrected(violations).as_deref(), said);
         }
         assert_eq!(corrected((0..9).map(|it| wrong(&format!("/{it}")))), None);
+    }
+
+    #[test]
+    fn members_are_named_where_their_caller_wrote_them() {
+        let failure = Failure::new(codes::INVALID_INPUT).with_violations([
+            Violation::missing("/body/sku"),
+            Violation::value("/idempotency_key", "no").expected(NO_SUCH_MEMBER),
+        ]);
+        for (stands_in, said) in [
+            (
+                None,
+                "Add body/sku, leave out idempotency_key, then call again",
+            ),
+            (
+                Some("input"),
+                "Add input/body/sku, write idempotency_key beside input, not in it, then call again",
+            ),
+        ] {
+            assert_eq!(correction(&failure, stands_in).as_deref(), Some(said));
+        }
     }
 }

@@ -30,6 +30,8 @@ pub struct CallRequest {
     pub operation: String,
     /// The input, not yet checked.
     pub input: Arc<Value>,
+    /// The argument the caller wrote the input in, where that was not all it wrote.
+    pub input_stands_in: Option<&'static str>,
     /// Where the call comes from.
     pub origin: Origin,
     /// Who calls, if that is known.
@@ -116,6 +118,7 @@ impl CallRequest {
         Self {
             operation: operation.into(),
             input: input.into(),
+            input_stands_in: None,
             origin: Origin::Wire,
             caller: None,
             key: None,
@@ -160,6 +163,7 @@ pub(crate) struct Call {
     /// What goes by that name. Whether it is there for the caller is another question.
     pub(crate) named: Option<Arc<Operation>>,
     pub(crate) input: Arc<Value>,
+    pub(crate) input_stands_in: Option<&'static str>,
     pub(crate) origin: Origin,
     pub(crate) caller: Option<Arc<Identity>>,
     pub(crate) key: Option<IdempotencyKey>,
@@ -213,6 +217,7 @@ impl Call {
             origin: request.origin,
             caller: request.caller,
             key: request.key,
+            input_stands_in: request.input_stands_in,
             key_is_made: request.key_is_made,
             in_flight: request.in_flight,
             retry_seed: request.retry_seed,

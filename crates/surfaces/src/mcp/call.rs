@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
+use panpan_contract::{Failure, Redacted};
 use panpan_runtime::{
     Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress, absent,
 };
@@ -29,6 +29,9 @@ pub(super) struct Asked {
     pub(super) names: Names,
 }
 
+/// The argument of `call` that holds the input.
+pub(super) const INPUT_ARGUMENT: &str = "input";
+
 /// By which names a caller knows operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
@@ -36,6 +39,21 @@ pub(super) enum Names {
     Tools,
     /// Their own, which it hands to the tools `call` and `batch`.
     Operations,
+}
+
+impl Names {
+    /// The argument the input stands in, beside others; a tool's own arguments are all of its input.
+    fn input_stands_in(self) -> Option<&'static str> {
+        (self == Self::Operations).then_some(INPUT_ARGUMENT)
+    }
+
+    /// A failure as it is shown to such a caller: pointers lead through all it wrote.
+    fn shown(self, failure: Redacted) -> Redacted {
+        match self.input_stands_in() {
+            Some(argument) => failure.within(argument),
+            None => failure,
+        }
+    }
 }
 
 /// How a call ended, and the key it had.
@@ -116,6 +134,7 @@ impl<'a> Errand<'a> {
         person: Option<Arc<dyn AskPerson>>,
     ) -> Performed {
         let mut call = CallRequest {
+            input_stands_in: asked.names.input_stands_in(),
             progress,
             person,
             ..CallRequest::from_wire(asked.operation, asked.input)
@@ -145,7 +164,8 @@ impl<'a> Errand<'a> {
         };
         call.abort = Some(stop.clone());
         call.key.clone_from(&key);
-        let answer = self.desk.call(Surface::Mcp, self.caller, call).await;
+        let mut answer = self.desk.call(Surface::Mcp, self.caller, call).await;
+        answer.outcome = answer.outcome.map_err(|it| asked.names.shown(it));
         Performed {
             answer,
             key,

@@ -7,7 +7,7 @@ use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};
 
 use crate::mcp::arguments::Arguments;
-use crate::mcp::call::{Asked, Names, Performed};
+use crate::mcp::call::{Asked, INPUT_ARGUMENT, Names, Performed};
 use crate::mcp::tools::Catalogue;
 use crate::mcp::turn::Turn;
 use crate::mcp::{KEY_ARGUMENT, answer, key};
@@ -18,7 +18,7 @@ const BATCH_AT_ONCE: usize = 8;
 /// A call as `call` and `batch` describe one.
 pub(super) fn asked(mut arguments: Arguments<'_>, meta: &Map<String, Value>) -> Asked {
     let operation = arguments.required_text("operation");
-    let input = arguments.take("input").unwrap_or_else(|| json!({}));
+    let input = arguments.take(INPUT_ARGUMENT).unwrap_or_else(|| json!({}));
     let timeout_ms = arguments.count("timeout_ms");
     let argument = arguments.take(KEY_ARGUMENT);
     arguments.finish();

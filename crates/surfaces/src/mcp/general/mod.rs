@@ -15,6 +15,7 @@ use rmcp::model::{CallToolResponse, CallToolResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, Problems};
+use super::call::INPUT_ARGUMENT;
 use super::tools::Catalogue;
 use super::turn::Turn;
 use super::{KEY_ARGUMENT, answer, key};
@@ -179,7 +180,7 @@ fn name_schema() -> Value {
 fn call_schema() -> Value {
     json!({
         "operation": name_schema(),
-        "input": {"description": "The input, as the operation's schema describes it; {} if left out."},
+        INPUT_ARGUMENT: {"description": "The input, as the operation's schema describes it; {} if left out."},
         KEY_ARGUMENT: key_schema(),
         "timeout_ms": {"type": "integer", "minimum": 1},
     })

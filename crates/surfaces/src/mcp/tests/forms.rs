@@ -182,26 +182,67 @@ async fn a_key_that_callers_have_to_give_is_not_made_for_them() {
 }
 
 #[tokio::test]
-async fn a_failure_within_a_call_looks_like_that_of_a_tool() {
+async fn a_failure_within_a_call_names_the_input_where_the_caller_wrote_it() {
     let mut refused = query("test/refused");
-    refused.input_schema = json!({"type": "object", "required": ["a"]});
+    refused.input_schema = json!({
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "required": ["a"],
+        "additionalProperties": false,
+    });
     let builder = || Registry::builder().register(refused.clone(), echo);
-    let told = |mut result: Value| {
-        let mut failure = result["_meta"]["dev.panpan/failure"].take();
-        for own in ["id", "at"] {
-            failure.as_object_mut().unwrap().remove(own);
-        }
-        (result["isError"].take(), failure)
+    let told = |error: &Value| {
+        let pointers = error["violations"].as_array().unwrap().iter();
+        let pointers: Vec<_> = pointers.map(|it| it["pointer"].clone()).collect();
+        (json!(pointers), error["actions"].clone())
     };
+    let within = |input: Value| json!({"operation": "test/refused", "input": input});
     let each = Wire::to(desk(builder()), HttpSettings::default()).await;
-    let as_tool = called(&each, "test__refused", json!({})).await;
     let settings = HttpSettings {
         form: ToolForm::Search,
         ..HttpSettings::default()
     };
     let four = Wire::to(desk(builder()), settings).await;
-    let as_call = called(&four, "call", json!({"operation": "test/refused"})).await;
-    assert_eq!(told(as_call), told(as_tool));
+    for (input, pointer, action, within_pointer, within_action) in [
+        (
+            json!({}),
+            "/a",
+            "Add a, then call again",
+            "/input/a",
+            "Add input/a, then call again",
+        ),
+        (
+            json!({"a": "x"}),
+            "/a",
+            "a must be an integer. Correct a, then call again",
+            "/input/a",
+            "input/a must be an integer. Correct input/a, then call again",
+        ),
+        (
+            json!({"a": 1, "idempotency_key": "k"}),
+            "/idempotency_key",
+            "Leave out idempotency_key, then call again",
+            "/input/idempotency_key",
+            "Write idempotency_key beside input, not in it, then call again",
+        ),
+    ] {
+        let as_tool = called(&each, "test__refused", input.clone()).await;
+        let shown = (json!([pointer]), json!([action]));
+        assert_eq!(told(&view(&as_tool)), shown);
+        let shown = (json!([within_pointer]), json!([within_action]));
+        let as_call = called(&four, "call", within(input.clone())).await;
+        assert_eq!(told(&view(&as_call)), shown);
+        let calls = json!({"calls": [within(input)]});
+        let as_batch = called(&four, "batch", calls).await;
+        let results = &as_batch["structuredContent"]["results"];
+        assert_eq!(told(&results[0]["error"]), shown);
+    }
+}
+
+/// The error in the first text block.
+fn view(result: &Value) -> Value {
+    let text = result["content"][0]["text"].as_str().unwrap();
+    serde_json::from_str::<Value>(text).unwrap()["error"].take()
 }
 
 #[tokio::test]
