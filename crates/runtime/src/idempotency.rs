@@ -47,6 +47,11 @@ impl IdempotencyKey {
         }
     }
 
+    /// What a key has to look like, said to somebody who wrote another.
+    pub fn form() -> String {
+        format!("1 to {KEY_LENGTH_LIMIT} visible ASCII characters, without spaces")
+    }
+
     /// The key without quotes.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,7 +5,7 @@
 use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
 use panpan_contract::{Failure, codes};
-use panpan_runtime::{CallRequest, IdempotencyKey, KEY_LENGTH_LIMIT, Trace, shown};
+use panpan_runtime::{CallRequest, IdempotencyKey, Trace, shown};
 use serde_json::{Map, Value};
 
 /// The key in a request's `_meta` that holds the idempotency key.
@@ -124,7 +124,7 @@ impl Names {
 
     fn key_of(&self, stated: &Value) -> Result<IdempotencyKey, Failure> {
         let key = stated.as_str().map(IdempotencyKey::new);
-        let expected = || format!("1 to {KEY_LENGTH_LIMIT} visible characters");
+        let expected = IdempotencyKey::form;
         match key {
             Some(Ok(key)) => Ok(key),
             Some(Err(error)) => {

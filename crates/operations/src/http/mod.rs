@@ -17,7 +17,7 @@ use panpan_contract::operation::{
     ByInput, ErrorDefinition, Idempotency, KeyRule, OperationName, OperationSpec, OperationType,
 };
 use panpan_contract::redact::Redactor;
-use panpan_contract::{Code, Failure, Kind, codes};
+use panpan_contract::{Code, Effect, Failure, Kind, codes};
 use panpan_runtime::{Builder, Context, Registration};
 use panpan_upstream::{Client, Incoming};
 use serde_json::{Value, json};
@@ -54,6 +54,11 @@ async fn run(client: Client, context: Context, input: Arc<Value>) -> Result<Valu
     let ended_at = context.now();
     if let Some(failure) = incoming.failure(ended_at) {
         let failure = answerable(failure, &incoming);
+        // A request that only reads leaves nothing behind, whatever came of it.
+        let failure = match method.is_safe() {
+            true => failure.with_effect(Effect::None),
+            false => failure,
+        };
         return Err(failure.with_detail("method", method.as_str()));
     }
     let latency = ended_at.duration_since(started_at);

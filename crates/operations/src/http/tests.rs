@@ -183,6 +183,19 @@ async fn every_status_has_its_code() {
 }
 
 #[tokio::test]
+async fn what_only_reads_leaves_nothing_behind() {
+    for (method, effect) in [
+        ("GET", Effect::None),
+        ("OPTIONS", Effect::None),
+        ("PUT", Effect::Unknown),
+    ] {
+        let (url, _) = server(vec![http(500, "", "said")]).await;
+        let failure = call(once(method, &url)).await.unwrap_err();
+        assert_eq!(failure.effect(), effect, "{method}");
+    }
+}
+
+#[tokio::test]
 async fn every_way_the_network_fails_has_its_code() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let nobody = format!("http://{}/", listener.local_addr().unwrap());

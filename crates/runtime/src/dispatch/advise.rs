@@ -425,8 +425,12 @@ fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -
     }
     // An outcome that was lost or not kept is no loss where the call can simply be made again.
     if situation.is_harmless && failure.code().as_str().starts_with("ERR_OUTCOME_") {
-        return "Call again without an idempotency_key, and ask for less if it was too large"
-            .to_owned();
+        let too_large = codes::ERR_OUTCOME_TOO_LARGE.code;
+        return match failure.code().as_str() == too_large {
+            true => "Ask for less, and without an idempotency_key",
+            false => "Call again without an idempotency_key",
+        }
+        .to_owned();
     }
     if let Some(sentence) = missing(failure, situation) {
         return sentence;

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::request::CallRequest;
-use crate::idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT};
+use crate::idempotency::IdempotencyKey;
 use crate::registry::Operation;
 use crate::schema::shown;
 
@@ -110,8 +110,7 @@ fn agree(
 fn unusable(pointer: &str, reason: &str, stated: &Value) -> Violation {
     Violation {
         actual: shown(stated),
-        ..Violation::value(pointer, reason)
-            .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"))
+        ..Violation::value(pointer, reason).expected(IdempotencyKey::form())
     }
 }
 

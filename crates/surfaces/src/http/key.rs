@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName};
 use panpan_contract::failure::Violation;
 use panpan_contract::{Failure, codes};
-use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT};
+use panpan_runtime::IdempotencyKey;
 
 use crate::meta::Terms;
 
@@ -111,8 +111,7 @@ fn unquoted(key: &str) -> &str {
 }
 
 fn unusable(reason: &str) -> Failure {
-    let violation = Violation::value("/idempotency_key", reason)
-        .expected(format!("1 to {KEY_LENGTH_LIMIT} visible characters"));
+    let violation = Violation::value("/idempotency_key", reason).expected(IdempotencyKey::form());
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
         .with_violation(violation)

@@ -62,13 +62,17 @@ pub(super) fn stated(
     let Value::String(text) = stated else {
         return Err(unusable(
             "the idempotency key is not a string",
-            &form(),
+            &IdempotencyKey::form(),
             stated,
         ));
     };
     match IdempotencyKey::new(text) {
         Ok(key) => Ok(Some(key)),
-        Err(error) => Err(unusable(&error.to_string(), &form(), stated)),
+        Err(error) => Err(unusable(
+            &error.to_string(),
+            &IdempotencyKey::form(),
+            stated,
+        )),
     }
 }
 
@@ -79,11 +83,6 @@ pub(super) fn takes_argument(spec: &OperationSpec) -> bool {
             .input_schema
             .pointer("/properties/idempotency_key")
             .is_none()
-}
-
-/// What a key looks like.
-fn form() -> String {
-    format!("1 to {KEY_LENGTH_LIMIT} visible characters")
 }
 
 fn unusable(reason: &str, expected: &str, actual: &Value) -> Failure {
