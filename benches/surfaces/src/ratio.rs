@@ -1,6 +1,7 @@
 //! What a request costs a server of panpan, as a multiple of what it costs a bare one.
 //!
-//! Both are asked in turn, many times; the ratio is that of the medians. `--plant-slowdown` asks panpan
+//! Both are started several times, since one start costs up to a tenth more or less than the next, and
+//! asked in turn, many times; the ratio is that of the medians. `--plant-slowdown` asks panpan
 //! three times for every request that is counted, to show that a slowdown would be noticed.
 
 use std::time::Duration;
@@ -13,7 +14,8 @@ use crate::process::Process;
 use crate::request::Kind;
 use crate::serve::Role;
 
-const ROUNDS: usize = 31;
+const STARTS: usize = 9;
+const ROUNDS_PER_START: usize = 5;
 const REQUESTS_PER_ROUND: usize = 3000;
 
 /// Two servers that are asked for the same.
@@ -29,11 +31,14 @@ impl Ratio {
     /// Whether it is within its limit.
     pub(crate) fn measure(&self, planted: bool) -> anyhow::Result<bool> {
         let repeats = if planted { 3 } else { 1 };
-        let mut work = Asked::begin(&self.work, self.kind)?;
-        let mut baseline = Asked::begin(&self.baseline, self.kind)?;
-        for _ in 0..ROUNDS {
-            work.round(repeats)?;
-            baseline.round(1)?;
+        let (mut work, mut baseline) = (Cost::default(), Cost::default());
+        for _ in 0..STARTS {
+            let mut working = Asked::begin(&self.work, self.kind)?;
+            let mut bare = Asked::begin(&self.baseline, self.kind)?;
+            for _ in 0..ROUNDS_PER_START {
+                working.round(repeats, &mut work)?;
+                bare.round(1, &mut baseline)?;
+            }
         }
         let (cpu, baseline_cpu) = (work.cpu(), baseline.cpu());
         let ratio = cpu.as_secs_f64() / baseline_cpu.as_secs_f64();
@@ -48,12 +53,27 @@ impl Ratio {
     }
 }
 
-/// A server, those who ask it, and what it cost so far.
+/// What a request cost in each round.
+#[derive(Default)]
+struct Cost {
+    cpu: Vec<Duration>,
+    time: Vec<Duration>,
+}
+
+impl Cost {
+    fn cpu(&self) -> Duration {
+        median(&self.cpu)
+    }
+
+    fn per_second(&self) -> f64 {
+        median(&self.time).as_secs_f64().recip()
+    }
+}
+
+/// A server and those who ask it.
 struct Asked {
     process: Process,
     load: Load,
-    cpu: Vec<Duration>,
-    time: Vec<Duration>,
 }
 
 impl Asked {
@@ -62,31 +82,18 @@ impl Asked {
         let process = Process::start(role)?;
         let load = Load::connect(process.address, kind)
             .with_context(|| format!("{role:?} cannot be asked"))?;
-        let mut asked = Self {
-            process,
-            load,
-            cpu: Vec::new(),
-            time: Vec::new(),
-        };
+        let mut asked = Self { process, load };
         asked.load.ask(REQUESTS_PER_ROUND)?;
         Ok(asked)
     }
 
-    fn round(&mut self, repeats: usize) -> anyhow::Result<()> {
+    fn round(&mut self, repeats: usize, cost: &mut Cost) -> anyhow::Result<()> {
         let before = self.process.cpu()?;
         let time = self.load.ask(REQUESTS_PER_ROUND * repeats)?;
         let cpu = self.process.cpu()? - before;
-        self.cpu.push(cpu / REQUESTS_PER_ROUND as u32);
-        self.time.push(time / REQUESTS_PER_ROUND as u32);
+        cost.cpu.push(cpu / REQUESTS_PER_ROUND as u32);
+        cost.time.push(time / REQUESTS_PER_ROUND as u32);
         Ok(())
-    }
-
-    fn cpu(&self) -> Duration {
-        median(&self.cpu)
-    }
-
-    fn per_second(&self) -> f64 {
-        median(&self.time).as_secs_f64().recip()
     }
 }
 

@@ -30,7 +30,6 @@ use crate::listen::Open;
 
 /// The id a request is known by in logs, sent by the caller or left out.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const REQUEST_ID_LENGTH_LIMIT: usize = 128;
 
 /// Headers that say where a request may come from, who sends it, and which piece of work it is.
@@ -80,6 +79,35 @@ pub enum Hosts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(pub Vec<String>);
 
+/// What the door looks at in every request, found in one walk over its headers: of most there are none,
+/// and to look for each by itself costs more than the few there are.
+#[derive(Default)]
+struct Head<'a> {
+    host: Option<&'a HeaderValue>,
+    origin: Option<&'a HeaderValue>,
+    authorization: Option<&'a HeaderValue>,
+    request_id: Option<&'a HeaderValue>,
+    trace: Option<&'a HeaderValue>,
+}
+
+impl<'a> Head<'a> {
+    fn of(headers: &'a HeaderMap) -> Self {
+        let mut head = Self::default();
+        for (name, value) in headers {
+            let place = match name.as_str() {
+                "host" => &mut head.host,
+                "origin" => &mut head.origin,
+                "authorization" => &mut head.authorization,
+                "x-request-id" => &mut head.request_id,
+                "traceparent" => &mut head.trace,
+                _ => continue,
+            };
+            place.get_or_insert(value);
+        }
+        head
+    }
+}
+
 /// All that is served over HTTP, behind its door. Clones are the same door.
 #[derive(Clone, Debug)]
 pub struct Door {
@@ -109,18 +137,21 @@ impl Door {
 
     async fn admit(&self, peer: Peer, request: Arrived) -> Response {
         let (house, headers) = (&self.house, request.headers());
-        if let Err(refusal) = unambiguous(headers, request.uri()) {
+        let head = Head::of(headers);
+        if let Err(refusal) = unambiguous(headers, head.host, request.uri()) {
             return answer::plain(house, &refusal, StatusCode::BAD_REQUEST);
         }
-        if let Err(refusal) = house.0.settings.check(headers) {
+        if let Err(refusal) = house.0.settings.check(&head) {
             return answer::plain(house, &refusal, StatusCode::FORBIDDEN);
         }
-        let origin = headers.get(ORIGIN).cloned();
+        let origin = head.origin.cloned();
         if request.method() == Method::OPTIONS && origin.is_some() {
             return allowing(origin, StatusCode::NO_CONTENT.into_response());
         }
-        let request_id = request_id(headers);
-        let visitor = self.visitor(&peer, request_id.as_ref(), headers).await;
+        let request_id = head.request_id.and_then(usable_id);
+        let visitor = self
+            .visitor(&peer, request_id.as_ref(), &head, headers)
+            .await;
         let mut response = self.lead(visitor, peer, request).await;
         if let Some(id) = request_id {
             response.headers_mut().insert(REQUEST_ID, id);
@@ -153,10 +184,11 @@ impl Door {
         &self,
         peer: &Peer,
         request_id: Option<&HeaderValue>,
+        head: &Head<'_>,
         headers: &HeaderMap,
     ) -> Visitor {
-        let trace = trace(headers);
-        let token = token(headers)?;
+        let trace = head.trace.and_then(trace);
+        let token = head.authorization.map(bearer).transpose()?;
         let caller = self
             .house
             .0
@@ -169,10 +201,8 @@ impl Door {
 }
 
 impl super::HttpSettings {
-    fn check(&self, headers: &HeaderMap) -> Result<(), Failure> {
-        let host = headers
-            .get(HOST)
-            .map(|host| host.to_str().unwrap_or_default());
+    fn check(&self, head: &Head<'_>) -> Result<(), Failure> {
+        let host = head.host.map(|host| host.to_str().unwrap_or_default());
         let host =
             host.ok_or_else(|| foreign("the request does not say which host it is for", ""))?;
         if !self.hosts.includes(host) {
@@ -181,8 +211,8 @@ impl super::HttpSettings {
                 "Add the name to `hosts` in panpan.toml if it is really one of this server",
             ]));
         }
-        match headers
-            .get(ORIGIN)
+        match head
+            .origin
             .map(|origin| origin.to_str().unwrap_or_default())
         {
             Some(origin) if !self.origins.includes(origin, host) => {
@@ -197,14 +227,14 @@ impl super::HttpSettings {
 
 /// Whether it can be told what a request means: of two that differ, somebody in front of this server may
 /// have looked at the other one.
-fn unambiguous(headers: &HeaderMap, uri: &Uri) -> Result<(), Failure> {
+fn unambiguous(headers: &HeaderMap, host: Option<&HeaderValue>, uri: &Uri) -> Result<(), Failure> {
     let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
     let some_stand_twice = headers.len() > headers.keys_len();
     if some_stand_twice && let Some(name) = ONCE.iter().find(twice) {
         return Err(Failure::new(codes::INVALID_REQUEST)
             .with_message(format!("the header {name} stands twice in the request")));
     }
-    let host = headers.get(HOST).map(HeaderValue::as_bytes);
+    let host = host.map(HeaderValue::as_bytes);
     match uri.authority() {
         Some(named)
             if !host.is_some_and(|it| it.eq_ignore_ascii_case(named.as_str().as_bytes())) =>
@@ -266,14 +296,16 @@ fn name_of(host: &str) -> &str {
     }
 }
 
-/// The bearer token of a request. Credentials of another kind are refused rather than overlooked.
+/// The bearer token of a request, if it carries one.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
-    let Some(value) = headers.get(AUTHORIZATION) else {
-        return Ok(None);
-    };
+    headers.get(AUTHORIZATION).map(bearer).transpose()
+}
+
+/// The bearer token in a header. Credentials of another kind are refused rather than overlooked.
+fn bearer(value: &HeaderValue) -> Result<&str, Failure> {
     let stated = value.to_str().ok().and_then(|text| text.split_once(' '));
     match stated {
-        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(Some(token.trim())),
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
         _ => Err(Failure::new(codes::FORBIDDEN)
             .with_message("the Authorization header carries no bearer token")
             .with_detail("authenticated", false)
@@ -281,8 +313,8 @@ pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     }
 }
 
-fn trace(headers: &HeaderMap) -> Option<Trace> {
-    Trace::parse(headers.get(TRACEPARENT)?.to_str().ok()?)
+fn trace(stated: &HeaderValue) -> Option<Trace> {
+    Trace::parse(stated.to_str().ok()?)
 }
 
 /// The secrets for services behind that a request carries; most servers pass none on.
@@ -295,8 +327,7 @@ fn brought(passed: &[HeaderName], headers: &HeaderMap) -> Option<Credentials> {
     (!found.is_empty()).then(|| found.into_iter().collect())
 }
 
-fn request_id(headers: &HeaderMap) -> Option<HeaderValue> {
-    let id = headers.get(REQUEST_ID)?;
+fn usable_id(id: &HeaderValue) -> Option<HeaderValue> {
     let usable = id.len() <= REQUEST_ID_LENGTH_LIMIT && id.to_str().is_ok();
     usable.then(|| id.clone())
 }

@@ -15,7 +15,8 @@ pub(super) const TIMEOUT: HeaderName = HeaderName::from_static("panpan-timeout-m
 pub(super) fn stated_in(headers: &HeaderMap) -> Option<&'static HeaderName> {
     const STATED: [HeaderName; 3] = [KEY, SEED, TIMEOUT];
     static NAMES: [HeaderName; 3] = STATED;
-    NAMES.iter().find(|name| headers.contains_key(*name))
+    let mut stated = headers.keys();
+    stated.find_map(|stated| NAMES.iter().find(|name| *name == stated))
 }
 
 /// What headers and body say together.
@@ -29,6 +30,10 @@ pub(super) struct Stated {
 impl Stated {
     /// What the headers say.
     pub(super) fn in_headers(headers: &HeaderMap) -> Result<Self, Failure> {
+        // One walk over few headers, which most calls end with.
+        if stated_in(headers).is_none() {
+            return Ok(Self::default());
+        }
         Ok(Self {
             key: text(headers, &KEY)?.map(|key| unquoted(key).to_owned()),
             retry_seed: number(headers, &SEED)?,

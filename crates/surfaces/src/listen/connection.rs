@@ -114,6 +114,7 @@ impl Connections {
         // all connections would be what they wait for.
         let mut stopping = FuturesUnordered::from_iter([self.stopping.cancelled()]);
         let ended = tokio::select! {
+            biased;
             ended = connection.as_mut() => ended,
             Some(()) = stopping.next() => {
                 // The request that is under way is answered, and no other is taken.
