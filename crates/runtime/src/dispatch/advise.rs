@@ -32,8 +32,6 @@ struct Situation<'a> {
     key: Key<'a>,
     /// Whether the key keeps the failure, so that repeating the call returns it again.
     is_kept: bool,
-    /// Whether the failure is that of an earlier call.
-    is_replayed: bool,
     /// Whether the call only reads.
     is_read: bool,
     /// Whether repeating the call is harmless whatever it left behind.
@@ -65,10 +63,7 @@ enum Key<'a> {
 /// Whether the key of a call keeps its failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keeping {
-    /// It keeps it from now on.
     Kept,
-    /// It has kept it since an earlier call.
-    Replayed,
     NotKept,
 }
 
@@ -98,8 +93,7 @@ impl Dispatcher {
         let has_stated_delay = failure.stated_retry_after_ms().is_some_and(|it| it > 0);
         let before = failure.take_recovery();
         let situation = Situation {
-            is_kept: keeping != Keeping::NotKept,
-            is_replayed: keeping == Keeping::Replayed,
+            is_kept: keeping == Keeping::Kept,
             has_stated_delay,
             failed_in_a_row: self.failed_in_a_row(&failure, operation, call),
             ..self.look(|registry| situation(&failure, operation, call, registry))
@@ -151,7 +145,6 @@ fn situation<'a>(
             (None, None) => Key::None,
         },
         is_kept: false,
-        is_replayed: false,
         is_read: operation.spec().op_type == OperationType::Query,
         is_harmless: is_harmless(operation, &call.input),
         honours_key: honours_key(operation),
@@ -230,7 +223,7 @@ fn misleads(action: &str) -> bool {
 
 /// Whether a sentence is one of those below.
 fn is_advice(action: &str) -> bool {
-    const BEGINNINGS: [&str; 11] = [
+    const BEGINNINGS: [&str; 10] = [
         "Repeat the identical call",
         "Repeat the call with the same idempotency_key",
         "Repeat the call with idempotency_key gateway-",
@@ -239,7 +232,6 @@ fn is_advice(action: &str) -> bool {
         "If it did not",
         "Call again with a new idempotency_key",
         "Call again with the input first sent under ",
-        "If the input is right and what it needs has changed since",
         "Once that is put right, call again with a new idempotency_key",
         "Only for other work",
     ];
@@ -404,16 +396,11 @@ fn another_key(failure: &Failure, situation: Situation<'_>) -> Option<String> {
     };
     let remedies = failure.remedies();
     let is_put_right_outside = OUTSIDE.iter().any(|remedy| remedies.contains(*remedy));
-    let when = match situation.is_kept {
-        true if is_put_right_outside => "Once that is put right",
-        true if situation.is_replayed => {
-            "If the input is right and what it needs has changed since"
-        }
-        _ => return None,
-    };
-    Some(format!(
-        "{when}, call again with a new idempotency_key: {key} keeps this failure"
-    ))
+    (situation.is_kept && is_put_right_outside).then(|| {
+        format!(
+            "Once that is put right, call again with a new idempotency_key: {key} keeps this failure"
+        )
+    })
 }
 
 /// What to change before another call.

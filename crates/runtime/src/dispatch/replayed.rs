@@ -52,7 +52,7 @@ impl Dispatcher {
                 // This caller states the key; the first call may have run under a key the gateway made.
                 Ok(failure) => {
                     let failure = failure.redacted();
-                    Err(self.advised(failure, Some(operation), call, Keeping::Replayed))
+                    Err(self.advised(failure, Some(operation), call, Keeping::Kept))
                 }
                 Err(error) => Err(self.unreadable(&error.to_string(), operation, call)),
             },

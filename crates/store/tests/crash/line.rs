@@ -35,10 +35,7 @@ impl Answered {
         let outcome = match &answer.outcome {
             Ok(output) => format!("ok {}", output.text()),
             Err(failure) => {
-                // The way forward is for whoever asks, and another for who asks again.
-                let mut failure = failure.clone();
-                failure.take_recovery();
-                let text = serde_json::to_string(&failure).expect("a failure is made of JSON");
+                let text = serde_json::to_string(failure).expect("a failure is made of JSON");
                 format!("failed {text}")
             }
         };

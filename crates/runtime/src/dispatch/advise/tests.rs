@@ -19,7 +19,6 @@ fn situations() -> Vec<Situation<'static>> {
                         all.push(Situation {
                             key,
                             is_kept: matches!(key, Key::Stated(_)),
-                            is_replayed: failed_in_a_row > 1 && matches!(key, Key::Stated(_)),
                             is_read,
                             is_harmless,
                             honours_key,
@@ -177,7 +176,6 @@ fn of_a_write(key: Key<'static>) -> Situation<'static> {
     Situation {
         key,
         is_kept: false,
-        is_replayed: false,
         is_read: false,
         is_harmless: false,
         honours_key: false,
@@ -306,27 +304,4 @@ fn the_wait_grows_with_every_call_that_fails_in_a_row() {
     let usual = failure.kind().default_retry_after_ms().unwrap();
     assert!(waits[0] == Some(usual) && waits.is_sorted(), "{waits:?}");
     assert_eq!(waits[4], Some(WAIT_MS_MAX.max(usual)));
-}
-
-#[test]
-fn a_failure_of_an_earlier_call_says_that_its_key_keeps_it() {
-    for (code, first, replayed) in [
-        ("HTTP_404", false, true),
-        ("HTTP_422", false, true),
-        ("HTTP_403", true, true),
-    ] {
-        for (is_replayed, says_so) in [(false, first), (true, replayed)] {
-            let failure = Failure::new(Kind::of(code).unwrap())
-                .with_effect(Effect::None)
-                .with_repeat(Repeat::OnlyWithoutEffect);
-            let situation = Situation {
-                is_kept: true,
-                is_replayed,
-                ..of_a_write(Key::Stated("k-1"))
-            };
-            let found = actions(failure, situation);
-            let says = found.iter().any(|it| it.contains("k-1 keeps this failure"));
-            assert_eq!(says, says_so, "{code} {is_replayed} {found:?}");
-        }
-    }
 }
