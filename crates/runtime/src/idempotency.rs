@@ -47,7 +47,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// What a key has to look like, said to somebody who wrote another.
+    /// What a key must look like, for error messages.
     pub fn form() -> String {
         format!("1 to {KEY_LENGTH_LIMIT} visible ASCII characters, without spaces")
     }

@@ -66,8 +66,8 @@ impl Redacted {
         Self(self.0.with_repeat(repeat)).settled()
     }
 
-    /// The same failure of an input that stood in a member of something larger: its violations point
-    /// there.
+    /// The same failure for a caller that sent its input inside a member: violations point into that
+    /// member.
     pub fn within(mut self, member: &str) -> Self {
         let above = joined("", member);
         for violation in &mut self.0.0.violations {

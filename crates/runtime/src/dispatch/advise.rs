@@ -42,7 +42,7 @@ struct Situation<'a> {
     failed_in_a_row: u32,
     /// Whether the failure itself says how long to wait.
     has_stated_delay: bool,
-    /// The argument the caller wrote the input in, where that was not all it wrote.
+    /// The argument that held the input, such as `input`, where the caller sent other arguments too.
     input_stands_in: Option<&'static str>,
     /// The operation that shows whether a change took effect.
     shows_effect: Option<&'a str>,

@@ -12,8 +12,8 @@ const KEY_MEMBER: &str = "idempotency_key";
 /// The longest rule for a member that an action repeats, in bytes.
 const EXPECTED_BYTES_LIMIT: usize = 120;
 
-/// Which members to correct, and what they must be, where a few are named. They are named as their caller
-/// wrote them: within the argument the input stands in, if that was not all it wrote.
+/// Which members to correct, and what they must be, where a few are named. If the caller sent its input
+/// inside an argument, the names start with that argument: `input/limit`.
 pub(super) fn correction(failure: &Failure, stands_in: Option<&str>) -> Option<String> {
     let mut wrong: Vec<Wrong<'_>> = Vec::new();
     for violation in failure.violations() {
@@ -57,7 +57,7 @@ struct Wrong<'a> {
 enum Step {
     Correct,
     Add,
-    /// It is no part of the input, and known beside it.
+    /// It belongs beside the argument that holds the input.
     MoveOut,
     LeaveOut,
 }

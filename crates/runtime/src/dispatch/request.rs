@@ -30,7 +30,7 @@ pub struct CallRequest {
     pub operation: String,
     /// The input, not yet checked.
     pub input: Arc<Value>,
-    /// The argument the caller wrote the input in, where that was not all it wrote.
+    /// The argument that held the input, such as `input`, where the caller sent other arguments too.
     pub input_stands_in: Option<&'static str>,
     /// Where the call comes from.
     pub origin: Origin,

@@ -42,12 +42,12 @@ pub(super) enum Names {
 }
 
 impl Names {
-    /// The argument the input stands in, beside others; a tool's own arguments are all of its input.
+    /// The argument that holds the input. A tool of its own has none: all its arguments are the input.
     fn input_stands_in(self) -> Option<&'static str> {
         (self == Self::Operations).then_some(INPUT_ARGUMENT)
     }
 
-    /// A failure as it is shown to such a caller: pointers lead through all it wrote.
+    /// A failure as it is shown to such a caller: pointers start at its arguments.
     fn shown(self, failure: Redacted) -> Redacted {
         match self.input_stands_in() {
             Some(argument) => failure.within(argument),
