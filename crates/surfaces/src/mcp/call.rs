@@ -183,7 +183,7 @@ impl<'a> Errand<'a> {
         Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
     }
 
-    /// Answers what cannot become a call.
+    /// Answers what cannot become a call: what is wrong stands beside the input, not in it.
     pub(super) fn refused(
         &self,
         mut call: CallRequest,
@@ -191,6 +191,7 @@ impl<'a> Errand<'a> {
         names: Names,
     ) -> Performed {
         call.caller.clone_from(&self.caller.identity);
+        call.input_stands_in = None;
         let answer = self.desk.refuse(Surface::Mcp, call, failure);
         Performed {
             answer,

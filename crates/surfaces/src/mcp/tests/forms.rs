@@ -239,6 +239,20 @@ async fn a_failure_within_a_call_names_the_input_where_the_caller_wrote_it() {
     }
 }
 
+#[tokio::test]
+async fn a_key_that_is_none_is_corrected_where_it_stands() {
+    let wire = wire(1, ToolForm::Search).await;
+    let arguments = json!({"operation": "many/put", "input": {}, "idempotency_key": "a b"});
+    let error = view(&called(&wire, "call", arguments).await);
+    assert_eq!(error["violations"][0]["pointer"], "/idempotency_key");
+    let action = error["actions"][0].as_str().unwrap();
+    assert!(action.starts_with("idempotency_key must be"), "{action}");
+    assert!(
+        action.ends_with("Correct idempotency_key, then call again"),
+        "{action}"
+    );
+}
+
 /// The error in the first text block.
 fn view(result: &Value) -> Value {
     let text = result["content"][0]["text"].as_str().unwrap();
