@@ -162,6 +162,9 @@ pub fn stated_problem(document: &Value) -> Option<Failure> {
 
 /// Whether a flag says that it failed, an error says why, and nothing else is there.
 fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
+    if !(members.contains_key(flag) && members.contains_key("error")) {
+        return false;
+    }
     let is_ours = members.get(RESIDUAL).is_some_and(Value::is_object);
     let is_coded = is_ours || says(members, "code") || says(members, "error_code");
     let fits = |(name, value): (&String, &Value)| match name.as_str() {
@@ -171,7 +174,7 @@ fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
         name if BESIDE_CODES.contains(&name) => is_coded,
         name => BESIDE.contains(&name),
     };
-    members.contains_key(flag) && members.contains_key("error") && members.iter().all(fits)
+    members.iter().all(fits)
 }
 
 /// Whether an error says something: a text, or an object with a message or a code.
@@ -245,10 +248,10 @@ fn is_problem(members: &Map<String, Value>) -> bool {
         let kind = it.as_str();
         kind.is_some_and(|it| it == "about:blank" || it.starts_with("/errors/"))
     };
-    let is_ours = members.get(RESIDUAL).is_some_and(Value::is_object);
+    let is_ours = || members.get(RESIDUAL).is_some_and(Value::is_object);
     has_only(members, &PROBLEM)
         && members.get("status").is_some_and(is_failing)
-        && (is_ours || members.get("type").is_some_and(is_known))
+        && (members.get("type").is_some_and(is_known) || is_ours())
         && says(members, "title")
 }
 

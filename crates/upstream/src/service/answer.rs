@@ -76,11 +76,12 @@ impl<'a> Question<'a> {
         let document = body
             .json()
             .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
-        let is_problem = incoming.media_type().as_deref() == Some("application/problem+json");
-        let stated = || stated_problem(document).filter(|_| is_problem);
         let found = disguised_failure(document);
         let found = found.filter(|_| !self.declarations.is_output(document));
-        let failure = found.or_else(stated)?;
+        let failure = found.or_else(|| match incoming.media_type().as_deref() {
+            Some("application/problem+json") => stated_problem(document),
+            _ => None,
+        })?;
         let code = failure.code().as_str().to_owned();
         let own = own_code(&failure);
         let is_declared = |code: &str| self.spec.definition(code).is_some();
