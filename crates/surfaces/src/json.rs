@@ -132,43 +132,41 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
 /// Nothing is built and nothing is checked but names: where one is written with an escape, or the text
 /// is no JSON at all, the answer may be no.
 pub(crate) fn is_plainly_unambiguous(text: &[u8]) -> bool {
-    let mut names = Names::default();
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
+    let mut names = Names::with_usual_room();
+    let mut rest = text;
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
         match byte {
             b'"' => {
-                let Some(end) = end_of_string(text, at + 1) else {
+                let Some((string, behind)) = string(behind) else {
                     return false;
                 };
-                let is_name = text[end + 1..].trim_ascii_start().first() == Some(&b':');
-                if is_name && !names.is_new(&text[at + 1..end]) {
+                let is_name = behind.trim_ascii_start().first() == Some(&b':');
+                if is_name && !names.is_new(string) {
                     return false;
                 }
-                at = end;
+                rest = behind;
             }
             b'{' => names.open(),
             b'}' => names.close(),
             _ => {}
         }
-        at += 1;
     }
     true
 }
 
-/// Where the string that begins here ends.
-fn end_of_string(text: &[u8], begin: usize) -> Option<usize> {
-    let mut at = begin;
-    loop {
-        match text.get(at)? {
-            b'"' => return Some(at),
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
+/// The string a text begins with, and what stands behind its closing quote.
+fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut is_escaped = false;
+    let end = text.iter().position(|&byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })?;
+    Some((&text[..end], &text[end + 1..]))
 }
 
 /// The names of the objects that are open, the innermost last.
-#[derive(Default)]
 struct Names<'a> {
     names: Vec<&'a [u8]>,
     /// How many names stood before each object that is open.
@@ -179,6 +177,14 @@ struct Names<'a> {
 const NAMES_LIMIT: usize = 64;
 
 impl<'a> Names<'a> {
+    /// With room for the names of a usual request.
+    fn with_usual_room() -> Self {
+        Self {
+            names: Vec::with_capacity(32),
+            before: Vec::with_capacity(8),
+        }
+    }
+
     fn open(&mut self) {
         self.before.push(self.names.len());
     }
