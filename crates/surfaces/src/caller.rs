@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use panpan_runtime::{Credentials, Identity, Trace};
+use panpan_runtime::{CallRequest, Credentials, Identity, Trace};
 
 use crate::meta::Terms;
 
@@ -108,6 +108,13 @@ impl Caller {
     pub fn bringing(mut self, brought: Option<Credentials>) -> Self {
         self.brought = brought;
         self
+    }
+
+    /// Makes a call the caller's own, with its trace and what it brought along.
+    pub(crate) fn signs(&self, request: &mut CallRequest) {
+        request.caller.clone_from(&self.identity);
+        request.trace = request.trace.or(self.trace);
+        request.brought.clone_from(&self.brought);
     }
 
     /// The same caller, whose headers say this about the one call in its request.

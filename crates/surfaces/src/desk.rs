@@ -197,9 +197,14 @@ impl Desk {
     }
 
     /// Serves a call, if there is room for it.
-    pub async fn call(&self, surface: Surface, caller: &Caller, request: CallRequest) -> Answer {
+    pub async fn call(
+        &self,
+        surface: Surface,
+        caller: &Caller,
+        mut request: CallRequest,
+    ) -> Answer {
         let counted = self.counted(surface, &request);
-        let mut request = by(caller, request);
+        caller.signs(&mut request);
         let _awaited = self.0.awaited.token();
         let answer = match self.admit(&self.0.calls, caller) {
             Ok(permit) if request.key.is_none() => {
@@ -231,11 +236,11 @@ impl Desk {
         &self,
         surface: Surface,
         caller: &Caller,
-        request: CallRequest,
+        mut request: CallRequest,
     ) -> Result<Items, Redacted> {
         let counted = self.counted(surface, &request);
         let operation = request.operation.clone();
-        let request = by(caller, request);
+        caller.signs(&mut request);
         let opened = match self.admit(&self.0.streams, caller) {
             Ok(permit) => {
                 let opened = self.0.dispatcher.subscribe(request);
@@ -324,13 +329,6 @@ fn note(surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
 fn rejected(answer: Answer) -> Redacted {
     let failure = answer.outcome.err();
     failure.expect("a rejected call has no output")
-}
-
-fn by(caller: &Caller, mut request: CallRequest) -> CallRequest {
-    request.caller.clone_from(&caller.identity);
-    request.trace = request.trace.or(caller.trace);
-    request.brought.clone_from(&caller.brought);
-    request
 }
 
 fn unknown_caller() -> Failure {

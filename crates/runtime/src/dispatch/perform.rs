@@ -63,10 +63,12 @@ pub(super) async fn perform_once(
 }
 
 async fn run(dispatcher: &Dispatcher, claimed: Claimed, held: Held, waiting: Waiting) -> Performed {
-    let ran = Course::new(dispatcher, &claimed, held, waiting).run().await;
+    let mut course = Course::new(dispatcher, &claimed, held, waiting);
+    let outcome = course.run().await;
+    let ran = course.end();
     Performed {
         claimed,
-        outcome: ran.outcome,
+        outcome,
         earlier: ran.earlier,
         steps: ran.steps,
         terms: ran.terms,
@@ -135,9 +137,8 @@ pub(super) fn terms(claimed: &Claimed, waiting: Waiting) -> Terms {
     }
 }
 
-/// What came of a course.
+/// What a course leaves behind beside its outcome.
 struct Ran {
-    outcome: Result<Arc<Value>, Redacted>,
     earlier: Vec<Attempt>,
     steps: Vec<Step>,
     terms: Terms,
@@ -194,21 +195,20 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Goes on until there is an outcome. The circuits learn about it when the course is dropped.
-    async fn run(mut self) -> Ran {
-        let outcome = loop {
+    /// Goes on until there is an outcome.
+    async fn run(&mut self) -> Result<Arc<Value>, Redacted> {
+        loop {
             match self.step().await {
-                Turn::Ended(outcome) => break outcome,
-                Turn::Again { delay_ms, after } => {
-                    if let Err(cancelled) = self.wait(delay_ms, &after).await {
-                        break Err(cancelled);
-                    }
-                }
+                Turn::Ended(outcome) => return outcome,
+                Turn::Again { delay_ms, after } => self.wait(delay_ms, &after).await?,
             }
-        };
+        }
+    }
+
+    /// The circuits learn how it ended.
+    fn end(mut self) -> Ran {
         self.history.truncate(self.brought);
         Ran {
-            outcome,
             earlier: self.history,
             steps: self.steps,
             terms: self.terms,

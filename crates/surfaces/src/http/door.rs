@@ -121,63 +121,62 @@ impl Door {
     }
 
     /// Lets a request in, with who sent it, or answers it at the door.
-    pub(crate) async fn enter(&self, peer: Peer, request: Arrived) -> Response {
-        let has_body = !request.body().is_end_stream();
-        let mut response = self.admit(peer, request).await;
-        let unread = has_body && response.extensions().get::<Unread>().is_some();
-        let headers = response.headers_mut();
-        if unread {
-            // Said beforehand: a client that has begun its next request would lose it.
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
-        // What callers sent is repeated to them: a browser is to take it for nothing else than it says.
-        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        response
-    }
-
-    async fn admit(&self, peer: Peer, request: Arrived) -> Response {
+    ///
+    /// One function and not several that wait for each other: a request is moved into each of those, and
+    /// its answer out of each.
+    pub(crate) async fn enter(&self, peer: Peer, mut request: Arrived) -> Response {
         let (house, headers) = (&self.house, request.headers());
         let head = Head::of(headers);
-        if let Err(refusal) = unambiguous(headers, head.host, request.uri()) {
-            return answer::plain(house, &refusal, StatusCode::BAD_REQUEST);
+        let entry = match self.entry(&head, &request) {
+            Ok(entry) => entry,
+            Err(response) => return response,
+        };
+        let id = entry.request_id.as_ref();
+        let visitor = self.visitor(&peer, id, &head, headers).await;
+        // The paths nearly all calls take are known here, and reached without a router's work; the
+        // router knows all others, and all other methods.
+        let is_post = request.method() == Method::POST;
+        let response = match request.uri().path() {
+            "/call" if is_post => call::one(house, visitor, request).await,
+            "/rpc" | "/tasks" | "/" if is_post => protocols::jsonrpc(house, visitor, request).await,
+            "/mcp" => protocols::mcp(house, visitor, request).await,
+            _ => {
+                let extensions = request.extensions_mut();
+                extensions.insert(Arc::new(visitor));
+                extensions.insert(peer);
+                // A router is always ready, and never fails.
+                let Ok(response) = self.paths.clone().call(request.map(Body::new)).await;
+                response
+            }
+        };
+        entry.leave(response)
+    }
+
+    /// What has to be remembered of a request until it is answered, or its answer at the door.
+    fn entry(&self, head: &Head<'_>, request: &Arrived) -> Result<Entry, Response> {
+        let entry = Entry {
+            has_body: !request.body().is_end_stream(),
+            origin: None,
+            request_id: None,
+        };
+        if let Err(refusal) = unambiguous(request.headers(), head.host, request.uri()) {
+            let response = answer::plain(&self.house, &refusal, StatusCode::BAD_REQUEST);
+            return Err(entry.leave(response));
         }
-        if let Err(refusal) = house.0.settings.check(&head) {
-            return answer::plain(house, &refusal, StatusCode::FORBIDDEN);
+        if let Err(refusal) = self.house.0.settings.check(head) {
+            let response = answer::plain(&self.house, &refusal, StatusCode::FORBIDDEN);
+            return Err(entry.leave(response));
         }
         let origin = head.origin.cloned();
         if request.method() == Method::OPTIONS && origin.is_some() {
-            return allowing(origin, StatusCode::NO_CONTENT.into_response());
+            let entry = Entry { origin, ..entry };
+            return Err(entry.leave(StatusCode::NO_CONTENT.into_response()));
         }
-        let request_id = head.request_id.and_then(usable_id);
-        let visitor = self
-            .visitor(&peer, request_id.as_ref(), &head, headers)
-            .await;
-        let mut response = self.lead(visitor, peer, request).await;
-        if let Some(id) = request_id {
-            response.headers_mut().insert(REQUEST_ID, id);
-        }
-        allowing(origin, response)
-    }
-
-    /// Leads a request to where it is answered. The paths nearly all calls take are known here, and
-    /// reached without a router's work; the router knows all others, and all other methods.
-    async fn lead(&self, visitor: Visitor, peer: Peer, mut request: Arrived) -> Response {
-        let (house, path) = (&self.house, request.uri().path());
-        let is_post = request.method() == Method::POST;
-        match path {
-            "/call" if is_post => return call::one(house, visitor, request).await,
-            "/rpc" | "/tasks" | "/" if is_post => {
-                return protocols::jsonrpc(house, visitor, request).await;
-            }
-            "/mcp" => return protocols::mcp(house, visitor, request).await,
-            _ => {}
-        }
-        let extensions = request.extensions_mut();
-        extensions.insert(Arc::new(visitor));
-        extensions.insert(peer);
-        // A router is always ready, and never fails.
-        let Ok(response) = self.paths.clone().call(request.map(Body::new)).await;
-        response
+        Ok(Entry {
+            origin,
+            request_id: head.request_id.and_then(usable_id),
+            ..entry
+        })
     }
 
     async fn visitor(
@@ -197,6 +196,34 @@ impl Door {
             .await?;
         let caller = caller.within(trace, request_id.and_then(logged));
         Ok(caller.bringing(brought(&self.house.0.settings.passed_headers, headers)))
+    }
+}
+
+/// What the answer to a request depends on besides what was asked.
+struct Entry {
+    has_body: bool,
+    origin: Option<HeaderValue>,
+    request_id: Option<HeaderValue>,
+}
+
+impl Entry {
+    /// The answer as it leaves.
+    fn leave(self, mut response: Response) -> Response {
+        let unread = self.has_body && response.extensions().get::<Unread>().is_some();
+        let headers = response.headers_mut();
+        if unread {
+            // Said beforehand: a client that has begun its next request would lose it.
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        // What callers sent is repeated to them: a browser is to take it for nothing else than it says.
+        headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Some(id) = self.request_id {
+            headers.insert(REQUEST_ID, id);
+        }
+        if let Some(origin) = self.origin {
+            allow(origin, headers);
+        }
+        response
     }
 }
 
@@ -339,11 +366,7 @@ fn logged(id: &HeaderValue) -> Option<Arc<str>> {
 }
 
 /// Tells the browser that the page may read the answer.
-fn allowing(origin: Option<HeaderValue>, mut response: Response) -> Response {
-    let Some(origin) = origin else {
-        return response;
-    };
-    let headers = response.headers_mut();
+fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("origin"));
     let readable = "idempotent-replayed, mcp-session-id, panpan-error-id, retry-after, www-authenticate, x-request-id";
@@ -357,7 +380,6 @@ fn allowing(origin: Option<HeaderValue>, mut response: Response) -> Response {
     );
     let sent = "authorization, content-type, accept, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, panpan-retry-seed, panpan-timeout-ms, traceparent, x-request-id";
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(sent));
-    response
 }
 
 #[cfg(test)]
