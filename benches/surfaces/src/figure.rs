@@ -26,7 +26,7 @@ const ANSWERS: usize = 3000;
 
 /// A number that has to stay within a limit.
 pub(crate) struct Figure {
-    name: &'static str,
+    pub(crate) name: &'static str,
     unit: &'static str,
     limit: f64,
     find: fn() -> anyhow::Result<f64>,
