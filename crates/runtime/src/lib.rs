@@ -44,8 +44,9 @@ pub use identity::{Identity, WATCH_SCOPE};
 pub use output::Output;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry, Related};
 pub use schema::{
-    BACKTRACKS_LIMIT, Checked, LISTED_VALUES_LIMIT, Listing, PATTERN_BYTES_LIMIT,
-    SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, check_once, shown,
+    BACKTRACKS_LIMIT, CHECK_STEPS_LIMIT, Checked, IN_A_ROW_LIMIT, LISTED_VALUES_LIMIT,
+    PATTERN_BYTES_LIMIT, SEARCH_STEPS_LIMIT, SHOWN_CHARACTERS_LIMIT, VIOLATIONS_LIMIT, WAYS_LIMIT,
+    check_once, shown,
 };
 pub use settings::{
     Freeze, RECOVERIES_LIMIT, Record, SHORTEST_KEEP_MS, SHORTEST_LEASE_MS, Settings,

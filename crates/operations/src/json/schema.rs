@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use panpan_runtime::{Listing, check_once};
+use panpan_runtime::check_once;
 use serde_json::{Map, Value};
 
 use super::document::{Document, bytes_within};
@@ -14,13 +14,9 @@ use super::problem::Problem;
 /// The largest schema, in bytes of JSON.
 pub(super) const SCHEMA_BYTES_LIMIT: usize = 256 * 1024;
 /// How many schemas may be at work inside each other.
-pub(super) const SCHEMA_NESTING_LIMIT: usize = 300;
+const SCHEMA_NESTING_LIMIT: usize = 300;
 /// How many values a check may look at.
 pub(super) const SCHEMA_WORK_LIMIT: u64 = 200_000_000;
-/// Up to how much work everything that does not fit is listed; each place takes memory.
-pub(super) const LISTING_WORK_LIMIT: u64 = 1_000_000;
-/// The same where there are alternatives, of which each is told apart.
-pub(super) const ALTERNATIVES_WORK_LIMIT: u64 = 250_000;
 /// To find what is unevaluated, everything beside it is evaluated again at every level.
 const UNEVALUATED_WEIGHT: u64 = 50;
 
@@ -45,7 +41,7 @@ pub(super) fn check(document: &Document<'_>, schema: &Value) -> Result<(), Probl
             limit: SCHEMA_WORK_LIMIT,
         });
     }
-    let checked = check_once(schema, &document.value, walk.listing(steps));
+    let checked = check_once(schema, &document.value);
     let mut checked = checked.map_err(|problem| Problem::Schema { problem })?;
     if checked.violations.is_empty() {
         return Ok(());
@@ -63,8 +59,6 @@ struct Walk<'s> {
     known: HashMap<(*const Value, usize), u64>,
     /// Those that are being looked at.
     open: HashSet<(*const Value, usize)>,
-    /// Whether there are alternatives among what was looked at.
-    has_alternatives: bool,
 }
 
 impl<'s> Walk<'s> {
@@ -73,16 +67,6 @@ impl<'s> Walk<'s> {
             root,
             known: HashMap::new(),
             open: HashSet::new(),
-            has_alternatives: false,
-        }
-    }
-
-    /// How much can be told of data that does not fit.
-    fn listing(&self, steps: u64) -> Listing {
-        match (self.has_alternatives, steps) {
-            (true, ..=ALTERNATIVES_WORK_LIMIT) | (false, ..=LISTING_WORK_LIMIT) => Listing::All,
-            (true, _) => Listing::Whole,
-            (false, _) => Listing::First,
         }
     }
 
@@ -120,7 +104,6 @@ impl<'s> Walk<'s> {
     /// What looks at the same value.
     fn here(&mut self, keywords: &'s Map<String, Value>, levels: usize) -> Result<u64, String> {
         let mut work = 0_u64;
-        self.has_alternatives |= keywords.contains_key("anyOf") || keywords.contains_key("oneOf");
         for (keyword, value) in keywords {
             let more = match (keyword.as_str(), value) {
                 ("$ref", Value::String(reference)) => {

@@ -488,10 +488,9 @@ fn is_open_circuit(code: &Code) -> bool {
 /// What an output does wrong about the schema that was declared for it, and where it does so first.
 pub(super) fn schema_broken_by(operation: &Operation, output: &Value) -> Option<String> {
     match operation.output_schema()? {
-        Ok(schema) if schema.accepts(output) => None,
         Ok(schema) => {
-            let first = schema.check(output).violations.into_iter().next();
-            Some(first.map_or_else(|| UNFIT.to_owned(), |first| unfit_at(&first)))
+            let checked = schema.check(&operation.spec().output_schema, output);
+            checked.violations.first().map(unfit_at)
         }
         Err(broken) => Some(format!("the output schema does not compile: {broken}")),
     }

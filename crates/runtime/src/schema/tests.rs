@@ -21,7 +21,7 @@ fn every_violation_is_found_with_pointer_expected_and_actual() {
     let value = json!({"priority": 5, "name": [1], "colour": "blue", "extra": 1});
     let mut found: Vec<_> = Schema::compile(&schema)
         .unwrap()
-        .check(&value)
+        .check(&schema, &value)
         .violations
         .into_iter()
         .map(|it| (it.pointer, it.kind.word(), it.expected, it.actual))
@@ -52,11 +52,12 @@ fn every_violation_is_found_with_pointer_expected_and_actual() {
 
 #[test]
 fn the_list_of_violations_ends_at_its_limit() {
-    let schema = Schema::compile(&json!({"items": {"type": "string"}})).unwrap();
+    let source = json!({"items": {"type": "string"}});
+    let schema = Schema::compile(&source).unwrap();
     let numbers = |count: usize| Value::from_iter(0..count);
-    let at = schema.check(&numbers(VIOLATIONS_LIMIT));
+    let at = schema.check(&source, &numbers(VIOLATIONS_LIMIT));
     assert_eq!((at.violations.len(), at.more), (VIOLATIONS_LIMIT, false));
-    let beyond = schema.check(&numbers(VIOLATIONS_LIMIT + 1));
+    let beyond = schema.check(&source, &numbers(VIOLATIONS_LIMIT + 1));
     assert_eq!(
         (beyond.violations.len(), beyond.more),
         (VIOLATIONS_LIMIT, true)
@@ -64,22 +65,27 @@ fn the_list_of_violations_ends_at_its_limit() {
 }
 
 #[test]
-fn of_a_value_with_many_parts_only_the_first_violation_is_gathered() {
+fn of_a_large_value_the_first_places_are_told() {
     let plain = json!({"items": {"type": "string"}});
     let either = json!({"items": {"anyOf": [{"type": "string"}, {"type": "null"}]}});
     let numbers = |count: usize| Value::from_iter(0..count);
-    let nested = |count: usize| json!([numbers(count)]);
-    let limit = LISTED_VALUES_LIMIT;
-    for (schema, value, violations, pointer) in [
-        (&plain, numbers(limit - 1), VIOLATIONS_LIMIT, "/0"),
-        (&plain, numbers(limit), 1, "/0"),
-        (&plain, nested(limit - 2), 1, "/0"),
-        (&either, numbers(limit - 1), VIOLATIONS_LIMIT, "/0"),
-        (&either, numbers(limit), 1, ""),
+    for (schema, expected) in [
+        (&plain, "string"),
+        (&either, "one of the 2 forms the schema lists"),
     ] {
-        let checked = Schema::compile(schema).unwrap().check(&value);
-        assert_eq!(checked.violations.len(), violations, "{schema}");
-        assert!(checked.violations.iter().any(|it| it.pointer == pointer));
+        for count in [LISTED_VALUES_LIMIT - 1, LISTED_VALUES_LIMIT, 100_000] {
+            let compiled = Schema::compile(schema).unwrap();
+            let checked = compiled.check(schema, &numbers(count));
+            assert_eq!(
+                checked.violations.len(),
+                VIOLATIONS_LIMIT,
+                "{schema} {count}"
+            );
+            assert!(checked.more);
+            let first = &checked.violations[0];
+            let told = (first.pointer.as_str(), first.expected.as_deref());
+            assert_eq!(told, ("/0", Some(expected)), "{schema} {count}");
+        }
     }
 }
 
@@ -99,7 +105,7 @@ fn how_large_a_value_is_is_known_without_looking_at_all_of_it() {
             false,
         ),
     ] {
-        assert_eq!(is_small(&value), small);
+        assert_eq!(is_within(&value, limit), small);
     }
 }
 
@@ -111,16 +117,20 @@ fn a_planted_pattern_goes_back_so_often_and_no_more() {
     let steps = |length: usize| "a".repeat(length) + "c";
     assert!(schema.accepts(&json!(steps(BACKTRACKS_LIMIT / 2))));
     let beyond = json!(steps(2 * BACKTRACKS_LIMIT));
-    let checked = schema.check(&beyond);
+    let checked = schema.check(&counting, &beyond);
     let reasons: Vec<&str> = checked.violations.iter().map(|it| &*it.reason).collect();
     let told = "whether it matches the schema's pattern takes too long to tell";
     assert_eq!(reasons, [told]);
     // These would take a step for every way to part thirty letters.
     for pattern in ["^(?=(a+)+$)a*b", "^(a|aa)+\\1b$", "^((a+)(?!c))+b$"] {
-        let schema = Schema::compile(&json!({"items": {"pattern": pattern}})).unwrap();
+        let source = json!({"items": {"pattern": pattern}});
+        let schema = Schema::compile(&source).unwrap();
         let value = json!(["a".repeat(30), "a".repeat(31)]);
         assert!(!schema.accepts(&value), "{pattern}");
-        assert!(!schema.check(&value).violations.is_empty(), "{pattern}");
+        assert!(
+            !schema.check(&source, &value).violations.is_empty(),
+            "{pattern}"
+        );
     }
 }
 
@@ -133,32 +143,11 @@ fn a_schema_that_came_with_a_call_is_checked_with_linear_patterns_only() {
         ("a{1000}", true),
         ("(a{1000}){1000}", false),
     ] {
-        let built = check_once(&json!({"pattern": pattern}), &json!(""), Listing::All);
+        let built = check_once(&json!({"pattern": pattern}), &json!(""));
         assert_eq!(built.is_ok(), usable, "{pattern}");
     }
     for schema in [json!({"type": 3}), json!({"$ref": "file:///etc/passwd"})] {
-        assert!(check_once(&schema, &json!(""), Listing::All).is_err());
-    }
-}
-
-#[test]
-fn of_a_large_value_less_is_told() {
-    let schema = json!({"items": {"type": "string"}});
-    for (value, listing, pointers, more) in [
-        (json!([1, "", 2]), Listing::All, &["/0", "/2"][..], false),
-        (json!([1, "", 2]), Listing::First, &["/0"], true),
-        (json!([1, "", 2]), Listing::Whole, &[""], true),
-        (json!([""]), Listing::All, &[], false),
-        (json!([""]), Listing::First, &[], false),
-        (json!([""]), Listing::Whole, &[], false),
-    ] {
-        let checked = check_once(&schema, &value, listing).unwrap();
-        let found: Vec<_> = checked.violations.iter().map(|it| &*it.pointer).collect();
-        assert_eq!(
-            (found, checked.more),
-            (pointers.to_vec(), more),
-            "{listing:?}"
-        );
+        assert!(check_once(&schema, &json!("")).is_err());
     }
 }
 
@@ -167,5 +156,195 @@ fn long_text_is_cut_and_an_outside_reference_is_refused() {
     let exact = "é".repeat(SHOWN_CHARACTERS_LIMIT);
     assert_eq!(cut(&exact), exact);
     assert_eq!(cut(&format!("{exact}é")), format!("{exact}…"));
+    let options = |count: usize| Value::from_iter((0..count).map(|it| format!("é{it}")));
+    for count in [2, 3, 100, 10_000] {
+        let schema = json!({"enum": options(count)});
+        let checked = Schema::compile(&schema).unwrap().check(&schema, &json!(1));
+        let expected = format!("one of {}", options(count));
+        assert_eq!(
+            checked.violations[0].expected.as_deref(),
+            Some(&*cut(&expected))
+        );
+    }
     assert!(Schema::compile(&json!({"$ref": "http://169.254.169.254/x.json"})).is_err());
+}
+
+/// A schema of filters: two forms go on below the same member.
+fn filters() -> Value {
+    let form = |flag: &str| {
+        let below = json!({"$ref": "#/$defs/filter"});
+        json!({"type": "object", "required": ["of", flag], "properties": {"of": below}})
+    };
+    let text = json!({"type": "string"});
+    json!({
+        "$ref": "#/$defs/filter",
+        "$defs": {"filter": {"oneOf": [form("and"), form("or"), form("not"), text]}},
+    })
+}
+
+/// So many objects inside each other, the innermost holding a number.
+fn nested(depth: usize, beside: &Value) -> Value {
+    (0..depth).fold(json!(5), |inner, _| {
+        let mut outer = beside.clone();
+        outer["of"] = inner;
+        outer
+    })
+}
+
+#[test]
+fn a_schema_whose_forms_all_go_on_below_is_checked_at_any_depth() {
+    let schema = filters();
+    let compiled = Schema::compile(&schema).unwrap();
+    for depth in [1, 10, 40, 120] {
+        let several = json!({"and": 1, "or": 1, "not": 1});
+        for beside in [json!({}), json!({"and": 1}), several] {
+            let checked = compiled.check(&schema, &nested(depth, &beside));
+            let found: Vec<_> = checked.violations.iter().map(|it| &*it.pointer).collect();
+            assert_eq!(found, [""], "{depth} {beside}");
+            let expected = checked.violations[0].expected.as_deref();
+            assert_eq!(expected, Some("one of the 4 forms the schema lists"));
+        }
+    }
+}
+
+#[test]
+fn what_a_schema_asks_for_several_times_over_is_told_once() {
+    let below = json!({"properties": {"of": {"$ref": "#"}}});
+    let schema = json!({
+        "allOf": [below, below, {"if": {"type": "object"}, "then": below, "else": {"type": "string"}}],
+    });
+    let compiled = Schema::compile(&schema).unwrap();
+    for depth in [1, 30, 120] {
+        let checked = compiled.check(&schema, &nested(depth, &json!({})));
+        let found: Vec<_> = checked.violations.iter().map(|it| &*it.pointer).collect();
+        assert_eq!(found, ["/of".repeat(depth)], "{depth}");
+        assert_eq!(checked.violations[0].expected.as_deref(), Some("string"));
+    }
+}
+
+#[test]
+fn a_schema_that_is_held_against_one_value_in_too_many_ways_is_refused() {
+    // Each part refers to the one before twice.
+    let doubling = |parts: usize, keyword: &str| {
+        let part = |number: usize| match number.checked_sub(1) {
+            Some(before) => {
+                let before = json!({"$ref": format!("#/$defs/d{before}")});
+                json!({keyword: [before, before]})
+            }
+            None => json!({"type": "string"}),
+        };
+        let parts_of = (0..=parts).map(|number| (format!("d{number}"), part(number)));
+        let defs: serde_json::Map<_, _> = parts_of.collect();
+        json!({"$ref": format!("#/$defs/d{parts}"), "unevaluatedProperties": false, "$defs": defs})
+    };
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        assert!(Schema::compile(&doubling(8, keyword)).is_ok(), "{keyword}");
+        for parts in [14, 25, 400] {
+            let refused = Schema::compile(&doubling(parts, keyword)).unwrap_err();
+            assert!(
+                refused.contains("one value"),
+                "{keyword} {parts}: {refused}"
+            );
+        }
+    }
+    let forms = (0..WAYS_LIMIT).map(|number| json!({"const": number}));
+    let many = json!({"oneOf": Value::from_iter(forms)});
+    assert!(Schema::compile(&many).unwrap_err().contains("10000 ways"));
+}
+
+#[test]
+fn types_that_refer_to_what_they_are_a_kind_of_are_served() {
+    let kind = |name: &str| {
+        let own = json!({"required": [name], "properties": {"kind": {"const": name}}});
+        json!({"allOf": [{"$ref": "#/$defs/pet"}, own]})
+    };
+    let kinds = ["cat", "dog"].map(|name| json!({"$ref": format!("#/$defs/{name}")}));
+    let schema = json!({
+        "$ref": "#/$defs/pet",
+        "$defs": {
+            "pet": {"type": "object", "required": ["kind"], "oneOf": kinds},
+            "cat": kind("cat"),
+            "dog": kind("dog"),
+        },
+    });
+    let compiled = Schema::compile(&schema).unwrap();
+    assert!(compiled.accepts(&json!({"kind": "cat", "cat": 1})));
+    let checked = compiled.check(&schema, &json!({"kind": "cat", "dog": 1}));
+    assert_eq!(checked.violations.len(), 1);
+    let missing = compiled.check(&schema, &json!({"cat": 1, "dog": 1}));
+    let found: Vec<_> = missing.violations.iter().map(|it| &*it.pointer).collect();
+    assert_eq!(found, ["/kind", ""]);
+}
+
+#[test]
+fn a_value_with_more_parts_than_there_is_time_for_is_refused_as_too_large() {
+    let forms = (0..2000).map(|number| json!({"const": number}));
+    let schema = json!({"items": {"oneOf": Value::from_iter(forms)}});
+    let compiled = Schema::compile(&schema).unwrap();
+    let numbers = |count: usize| Value::from_iter((0..count).map(|number| number % 2000));
+    let limit = CHECK_STEPS_LIMIT / 2001;
+    let checked = compiled.check(&schema, &numbers(limit));
+    assert_eq!(checked.violations.len(), 1);
+    assert!(checked.violations[0].reason.contains("too much of it"));
+    assert!(!compiled.accepts(&numbers(limit)));
+    assert!(compiled.accepts(&numbers(1000)));
+}
+
+#[test]
+fn what_is_searched_for_is_what_the_library_lists() {
+    let schema = json!({
+        "type": "object",
+        "required": ["id"],
+        "additionalProperties": false,
+        "properties": {
+            "id": {"type": "integer"},
+            "a/b": {"items": {"minimum": 3}, "prefixItems": [{"type": "string"}]},
+            "map": {"additionalProperties": {"type": "string"}},
+            "one": {"oneOf": [{"type": "string"}, {"type": "integer"}, {"const": 7}]},
+            "either": {"not": {"type": "null"}, "$ref": "#/$defs/short"},
+            "none": false,
+        },
+        "patternProperties": {"^x-": {"type": "boolean"}},
+        "dependentSchemas": {"map": {"required": ["id", "one"]}},
+        "$defs": {"short": {"maxLength": 2}},
+    });
+    let compiled = Schema::compile(&schema).unwrap();
+    for value in [
+        json!([]),
+        json!({}),
+        json!({"id": "1", "unknown": 1, "x-flag": 1}),
+        json!({"id": 1, "a/b": [1, 2, 3]}),
+        json!({"id": 1, "map": {"a": "", "b": 2}}),
+        json!({"id": 1, "one": true}),
+        json!({"id": 1, "one": 7}),
+        json!({"id": 1, "either": null}),
+        json!({"id": 1, "either": "long", "none": 1}),
+    ] {
+        let pointers = |checked: Checked| {
+            assert!(!checked.more, "{value}");
+            let pointers = checked.violations.into_iter().map(|it| it.pointer);
+            pointers.collect::<std::collections::BTreeSet<_>>()
+        };
+        let (searched, listed) = (compiled.searched(&schema, &value), compiled.listed(&value));
+        assert_eq!(pointers(searched), pointers(listed), "{value}");
+    }
+}
+
+#[test]
+fn the_deepest_value_and_the_longest_row_of_references_fit_the_stack_of_a_worker() {
+    // Each part is held against the value, and so is the reference in it.
+    let last = (IN_A_ROW_LIMIT - 2) / 2;
+    let part = |number: usize| match number {
+        number if number == last => json!({"properties": {"of": {"$ref": "#/$defs/d0"}}}),
+        number => json!({"allOf": [{"$ref": format!("#/$defs/d{}", number + 1)}]}),
+    };
+    let parts_of = (0..=last).map(|number| (format!("d{number}"), part(number)));
+    let defs: serde_json::Map<_, _> = parts_of.collect();
+    let schema = json!({"$ref": "#/$defs/d0", "$defs": defs});
+    let worker = std::thread::Builder::new().stack_size(2 * 1024 * 1024);
+    let accepted = worker.spawn(move || {
+        let compiled = Schema::compile(&schema).unwrap();
+        compiled.accepts(&nested(127, &json!({})))
+    });
+    assert!(accepted.unwrap().join().unwrap());
 }

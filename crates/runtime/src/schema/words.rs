@@ -1,5 +1,7 @@
 //! What is wrong with a value, in the words of a contract.
 
+use std::fmt::{self, Write as _};
+
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use panpan_contract::failure::{Violation, ViolationKind};
@@ -18,7 +20,12 @@ pub(crate) const NO_SUCH_MEMBER: &str = "no such member";
 
 /// What an error of the library says about a value.
 pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
-    let pointer = error.instance_path().as_str();
+    violations_within("", error)
+}
+
+/// The same of a value that stands within another.
+pub(super) fn violations_within(within: &str, error: &ValidationError<'_>) -> Vec<Violation> {
+    let pointer = &format!("{within}{}", error.instance_path().as_str());
     match error.kind() {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -73,8 +80,8 @@ fn reason(kind: &ValidationErrorKind) -> String {
 fn expected(kind: &ValidationErrorKind) -> String {
     use ValidationErrorKind as Kind;
     match kind {
-        Kind::Enum { options } => format!("one of {options}"),
-        Kind::Constant { expected_value } => expected_value.to_string(),
+        Kind::Enum { options } => format!("one of {}", beginning(options)),
+        Kind::Constant { expected_value } => beginning(expected_value),
         Kind::Minimum { limit } => format!("at least {limit}"),
         Kind::Maximum { limit } => format!("at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("more than {limit}"),
@@ -107,6 +114,25 @@ pub fn shown(value: &Value) -> Option<Value> {
         Value::String(text) => Some(cut(&Redactor::new().text(text)).into()),
         Value::Array(_) | Value::Object(_) => None,
         scalar => Some(scalar.clone()),
+    }
+}
+
+/// A value as text, of which no more is written than is shown: a list of options can be long.
+fn beginning(value: &Value) -> String {
+    let mut beginning = Beginning(String::new());
+    // It ends with an error where the rest is left out.
+    let _ = write!(beginning, "{value}");
+    beginning.0
+}
+
+/// Takes text until more of it would not be shown.
+struct Beginning(String);
+
+impl fmt::Write for Beginning {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(&cut(text));
+        let is_enough = self.0.len() > SHOWN_CHARACTERS_LIMIT * char::MAX.len_utf8();
+        if is_enough { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
