@@ -23,6 +23,7 @@ pub mod recording;
 pub mod redact;
 pub mod retry;
 mod secret;
+pub mod size;
 pub mod undeclared;
 mod word;
 

@@ -2,6 +2,7 @@
 //!
 //! Exists only where a caller sees it; helpers and background work return their own errors.
 
+mod bounds;
 mod build;
 mod canonical;
 mod draft;
@@ -26,6 +27,7 @@ use crate::kind::Kind;
 use crate::read::{Members, ReadError};
 use crate::redact::Redactor;
 
+pub use bounds::FAILURE_BYTES_LIMIT;
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
 pub(crate) use draft::{Draft, violation};
 use parts::DelayFrom;

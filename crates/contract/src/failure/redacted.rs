@@ -41,6 +41,7 @@ impl Failure {
     pub fn redacted_by(mut self, mut redactor: Redactor, marked: Marked<'_>) -> Redacted {
         self.0.learn(&mut redactor, marked);
         self.0.redact(&redactor, marked);
+        self.0.bound();
         Redacted(self).settled()
     }
 }
@@ -83,7 +84,8 @@ impl Redacted {
 
     /// Replaces the way forward by one without secrets: sentences of our own about an occurrence that
     /// was redacted before.
-    pub fn with_recovery(self, recovery: Recovery) -> Self {
+    pub fn with_recovery(self, mut recovery: Recovery) -> Self {
+        recovery.bound();
         Self(self.0.with_recovery(recovery)).settled()
     }
 

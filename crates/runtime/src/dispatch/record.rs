@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::redact::Redactor;
-use panpan_contract::{Failure, Redacted, digest, hex};
+use panpan_contract::{Failure, Redacted, digest, hex, size};
 use serde_json::Value;
 
 use super::Dispatcher;
@@ -15,7 +15,7 @@ use super::advise::Keeping;
 use super::answer::Answer;
 use super::perform::{Performed, schema_broken_by};
 use super::request::Call;
-use super::stamp::{PARAMETERS_BYTES_LIMIT, fits};
+use super::stamp::PARAMETERS_BYTES_LIMIT;
 use crate::output::Output;
 use crate::registry::Operation;
 use crate::settings::Record;
@@ -154,7 +154,7 @@ pub(super) fn shown_input(
     if failure.is_some_and(|failure| failure.parameters().is_some()) {
         return None;
     }
-    fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| {
+    size::fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| {
         let mut input = Value::clone(&call.input);
         Redactor::new().marked(operation.input_markers(), &mut input);
         input

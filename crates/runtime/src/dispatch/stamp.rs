@@ -4,7 +4,7 @@
 
 use panpan_contract::failure::Repeat;
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_contract::{Effect, Failure, codes, size};
 use serde_json::{Map, Value};
 
 use super::claim::{is_sent_a_key, made_key, may_be_repeated_by_caller};
@@ -116,43 +116,5 @@ fn key_to_name(failure: &Failure, operation: &Operation, call: &Call) -> Option<
 /// The input, unless it is large.
 fn parameters(call: &Call) -> Option<Map<String, Value>> {
     let members = call.input.as_object()?;
-    fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| members.clone())
-}
-
-/// Whether a value is written in at most so many bytes of JSON.
-pub(super) fn fits(value: &Value, limit: usize) -> bool {
-    at_most(value) <= limit || serde_json::to_writer(Room(limit), value).is_ok()
-}
-
-/// A number of bytes the JSON of a value does not exceed, found without writing it.
-fn at_most(value: &Value) -> usize {
-    /// The longest a number is written.
-    const NUMBER: usize = 25;
-    // What a character grows to at most, and what stands around a text.
-    let text = |text: &str| text.len() * 6 + 2;
-    match value {
-        Value::Null | Value::Bool(_) => 5,
-        Value::Number(_) => NUMBER,
-        Value::String(string) => text(string),
-        Value::Array(items) => 2 + items.iter().map(|item| at_most(item) + 1).sum::<usize>(),
-        Value::Object(members) => {
-            let member = |(name, value): (&String, &Value)| text(name) + at_most(value) + 2;
-            2 + members.iter().map(member).sum::<usize>()
-        }
-    }
-}
-
-/// Takes so many bytes and not one more.
-struct Room(usize);
-
-impl std::io::Write for Room {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let left = self.0.checked_sub(bytes.len());
-        self.0 = left.ok_or(std::io::ErrorKind::StorageFull)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    size::fits(&call.input, PARAMETERS_BYTES_LIMIT).then(|| members.clone())
 }

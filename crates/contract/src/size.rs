@@ -1,0 +1,100 @@
+//! How many bytes a value takes as JSON, found without writing it.
+
+use serde_json::{Map, Value};
+
+/// Whether a value takes at most so many bytes.
+pub fn fits(value: &Value, limit: usize) -> bool {
+    of(value, limit) <= limit
+}
+
+/// The same of an object.
+pub fn object_fits(members: &Map<String, Value>, limit: usize) -> bool {
+    of_object(members, limit) <= limit
+}
+
+/// The size of a value, or some number beyond the limit: no more is looked at.
+pub(crate) fn of(value: &Value, limit: usize) -> usize {
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => number.to_string().len(),
+        Value::String(text) => of_string(text, limit),
+        Value::Array(items) => {
+            // The brackets, and a comma between two items.
+            let mut size = 2 + items.len().saturating_sub(1);
+            for item in items {
+                if size > limit {
+                    break;
+                }
+                size += of(item, limit - size);
+            }
+            size
+        }
+        Value::Object(members) => of_object(members, limit),
+    }
+}
+
+/// The same of an object.
+pub(crate) fn of_object(members: &Map<String, Value>, limit: usize) -> usize {
+    // The braces, a comma between two members, and a colon in each.
+    let mut size = 2 + members.len().saturating_sub(1) + members.len();
+    for (name, value) in members {
+        if size > limit {
+            break;
+        }
+        size += of_string(name, limit);
+        if size <= limit {
+            size += of(value, limit - size);
+        }
+    }
+    size
+}
+
+fn of_string(text: &str, limit: usize) -> usize {
+    // A text is never written shorter than it is.
+    match text.len() > limit {
+        true => text.len(),
+        false => 2 + of_text(text),
+    }
+}
+
+/// The size of a text, without its quotes.
+pub(crate) fn of_text(text: &str) -> usize {
+    let longer = text.bytes().map(|byte| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+        0..=0x1f => 5,
+        _ => 0,
+    });
+    text.len() + longer.sum::<usize>()
+}
+
+/// The size of a character in a text.
+pub(crate) fn of_character(character: char) -> usize {
+    of_text(character.encode_utf8(&mut [0; 4]))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_as_large_as_it_is_written() {
+        for value in [
+            json!(null),
+            json!("a\"\\\n\u{1}é\u{7f}"),
+            json!({"a": ["b", {"c\t": false}], "": []}),
+            json!({}),
+            json!({"a": -1.5e-7, "b": u64::MAX}),
+            json!([[], [[], true]]),
+        ] {
+            let written = value.to_string().len();
+            assert_eq!(of(&value, usize::MAX), written, "{value}");
+            assert!(fits(&value, written), "{value}");
+            assert!(!fits(&value, written - 1), "{value}");
+        }
+        assert!(!fits(&json!(["abc", "def"]), 10));
+        assert!(!fits(&json!({"abc": "def"}), 10));
+    }
+}
