@@ -129,7 +129,7 @@ impl Door {
         let head = Head::of(headers);
         let entry = match self.entry(&head, &request) {
             Ok(entry) => entry,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let id = entry.request_id.as_ref();
         let visitor = self.visitor(&peer, id, &head, headers).await;
@@ -153,7 +153,7 @@ impl Door {
     }
 
     /// What has to be remembered of a request until it is answered, or its answer at the door.
-    fn entry(&self, head: &Head<'_>, request: &Arrived) -> Result<Entry, Response> {
+    fn entry(&self, head: &Head<'_>, request: &Arrived) -> Result<Entry, Box<Response>> {
         let entry = Entry {
             has_body: !request.body().is_end_stream(),
             origin: None,
@@ -161,16 +161,17 @@ impl Door {
         };
         if let Err(refusal) = unambiguous(request.headers(), head.host, request.uri()) {
             let response = answer::plain(&self.house, &refusal, StatusCode::BAD_REQUEST);
-            return Err(entry.leave(response));
+            return Err(Box::new(entry.leave(response)));
         }
         if let Err(refusal) = self.house.0.settings.check(head) {
             let response = answer::plain(&self.house, &refusal, StatusCode::FORBIDDEN);
-            return Err(entry.leave(response));
+            return Err(Box::new(entry.leave(response)));
         }
         let origin = head.origin.cloned();
         if request.method() == Method::OPTIONS && origin.is_some() {
             let entry = Entry { origin, ..entry };
-            return Err(entry.leave(StatusCode::NO_CONTENT.into_response()));
+            let response = StatusCode::NO_CONTENT.into_response();
+            return Err(Box::new(entry.leave(response)));
         }
         Ok(Entry {
             origin,
