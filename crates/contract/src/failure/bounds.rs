@@ -220,10 +220,12 @@ mod tests {
     fn huge(text: &str) -> Failure {
         let many = |count: usize| (0..count).map(|number| format!("{number}{text}"));
         let members = |count: usize| many(count).map(|name| (name, json!([text, {text: text}])));
-        let mut recovery = Recovery::default();
-        recovery.required_actions = many(30).collect();
-        recovery.alternatives = many(30).map(|it| Alternative::from(&*it)).collect();
-        recovery.parameter_adjustments = members(9).collect();
+        let recovery = Recovery {
+            required_actions: many(30).collect(),
+            alternatives: many(30).map(|it| Alternative::from(&*it)).collect(),
+            parameter_adjustments: members(9).collect(),
+            ..Recovery::default()
+        };
         let failure = Failure::new(codes::INVALID_INPUT)
             .with_message(text)
             .with_meaning(text)
