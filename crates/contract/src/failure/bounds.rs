@@ -16,14 +16,15 @@ const NAME: usize = 256;
 const SENTENCE: usize = 512;
 const POINTER: usize = 512;
 const SENTENCES: usize = 16;
+const ACTUAL: usize = 4 * 1024;
 const ALTERNATIVES: usize = 4 * 1024;
 const ADJUSTMENTS: usize = 4 * 1024;
 const VIOLATIONS: usize = 12 * 1024;
-const DETAILS: usize = 12 * 1024;
+const DETAILS: usize = 16 * 1024;
 const PARAMETERS: usize = 16 * 1024;
 /// Details, violations and parameters together; beyond that the parameters, which the caller knows, are
 /// left out.
-const TOGETHER: usize = 28 * 1024;
+const TOGETHER: usize = 32 * 1024;
 
 /// What stands around a text or a violation.
 const AROUND: usize = 32;
@@ -144,14 +145,14 @@ impl Violation {
         self.bound_pointer();
         cut(&mut self.reason, SENTENCE);
         self.expected.iter_mut().for_each(|it| cut(it, SENTENCE));
-        self.actual = self.actual.take().filter(|it| size::fits(it, SENTENCE));
+        self.actual = self.actual.take().filter(|it| size::fits(it, ACTUAL));
         let texts = [
             Some(&self.pointer),
             Some(&self.reason),
             self.expected.as_ref(),
         ];
         let texts = texts.into_iter().flatten().map(|it| size::of_text(it));
-        let actual = self.actual.as_ref().map_or(0, |it| size::of(it, SENTENCE));
+        let actual = self.actual.as_ref().map_or(0, |it| size::of(it, ACTUAL));
         AROUND + texts.sum::<usize>() + actual
     }
 
