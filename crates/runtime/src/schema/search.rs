@@ -14,7 +14,7 @@ use panpan_contract::pointer::joined;
 use serde_json::{Map, Value};
 
 use super::shape::{local_pointer, target};
-use super::words::violations_within;
+use super::words::{NOTHING_ALLOWED, violations_within};
 use super::{Checked, VIOLATIONS_LIMIT, options};
 
 /// How many parts of a value are held against parts of a schema to tell what is wrong.
@@ -149,10 +149,8 @@ impl<'a> Search<'a, '_> {
         let keywords = match place.schema {
             Value::Object(keywords) => keywords,
             Value::Bool(false) => {
-                let reason = "no value is allowed here";
-                return self
-                    .violations
-                    .push(Violation::value(&place.pointer, reason));
+                let violation = Violation::value(&place.pointer, NOTHING_ALLOWED);
+                return self.violations.push(violation);
             }
             _ => return,
         };

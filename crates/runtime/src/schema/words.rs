@@ -18,6 +18,9 @@ pub const SHOWN_CHARACTERS_LIMIT: usize = 200;
 /// What a violation expects in place of an unknown member.
 pub(crate) const NO_SUCH_MEMBER: &str = "no such member";
 
+/// What is wrong with a value where the schema allows none.
+pub(super) const NOTHING_ALLOWED: &str = "no value is allowed here";
+
 /// What an error of the library says about a value.
 pub(super) fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     violations_within("", error)
@@ -49,6 +52,14 @@ pub(super) fn violations_within(within: &str, error: &ValidationError<'_>) -> Ve
                     .expected(NO_SUCH_MEMBER)
             })
             .collect(),
+        // Of an object that takes no members at all, the library does not say which one it has.
+        ValidationErrorKind::FalseSchema if is_of_members(error) => {
+            let reason = "no members are known here";
+            vec![Violation::value(pointer, reason).expected("an object without members")]
+        }
+        ValidationErrorKind::FalseSchema => {
+            vec![Violation::value(pointer, NOTHING_ALLOWED)]
+        }
         ValidationErrorKind::BacktrackLimitExceeded { .. } => {
             let reason = "whether it matches the schema's pattern takes too long to tell";
             vec![Violation::value(pointer, reason)]
@@ -61,6 +72,11 @@ pub(super) fn violations_within(within: &str, error: &ValidationError<'_>) -> Ve
             }]
         }
     }
+}
+
+fn is_of_members(error: &ValidationError<'_>) -> bool {
+    let schema_path = error.schema_path().as_str();
+    schema_path.ends_with("/additionalProperties")
 }
 
 fn types(kind: &TypeKind) -> String {
