@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Alternative, Parts, Recovery, Violation};
+use super::{Alternative, Parts, Recovery, Violation, ViolationKind};
 use crate::size;
 
 /// The largest failure in any dialect, in bytes.
@@ -14,7 +14,7 @@ pub const FAILURE_BYTES_LIMIT: usize = 64 * 1024;
 const MESSAGE: usize = 2048;
 const NAME: usize = 256;
 const SENTENCE: usize = 512;
-const POINTER: usize = 512;
+const POINTER: usize = 1024;
 const SENTENCES: usize = 16;
 const ACTUAL: usize = 4 * 1024;
 const ALTERNATIVES: usize = 4 * 1024;
@@ -156,7 +156,8 @@ impl Violation {
         AROUND + texts.sum::<usize>() + actual
     }
 
-    /// A pointer that is too long leads to what holds the place instead: half a name would lead nowhere.
+    /// Replaces a pointer that is too long by that of the nearest value around it: half a name would point
+    /// nowhere. What was expected, and that something is missing, is not true of that value.
     fn bound_pointer(&mut self) {
         if size::of_text(&self.pointer) <= POINTER {
             return;
@@ -172,7 +173,13 @@ impl Violation {
             }
         }
         self.pointer.truncate(above);
-        self.reason = format!("below this, at a name too long to show: {}", self.reason);
+        self.reason = format!(
+            "deeper inside, at a pointer too long to show: {}",
+            self.reason
+        );
+        self.kind = ViolationKind::Value;
+        self.expected = None;
+        self.actual = None;
     }
 }
 
@@ -274,7 +281,8 @@ mod tests {
         assert!(cut.message().ends_with('…'));
         let violation = &cut.violations()[0];
         assert_eq!(violation.pointer, "/input");
-        assert!(violation.reason.starts_with("below this"));
+        assert!(violation.reason.starts_with("deeper inside"));
+        assert_eq!(violation.expected, None);
         assert!(cut.parameters().is_none());
 
         let whole = |it: &Redacted| (it.details().cloned(), it.violations().to_vec());

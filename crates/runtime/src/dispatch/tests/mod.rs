@@ -185,6 +185,35 @@ async fn a_refusal_names_what_the_caller_lacks() {
     }
 }
 
+#[tokio::test]
+async fn an_object_that_takes_no_members_says_so() {
+    let mut strict = query();
+    strict.input_schema = json!({"properties": {"body": {"additionalProperties": false}}});
+    let echo = |_: Context, input: Arc<Value>| async { Ok::<_, Failure>(input) };
+    let failure = House::of(strict, echo)
+        .fails(json!({"body": {"a": 1}}))
+        .await;
+    let actions = &failure.recovery().required_actions;
+    let action = "body must be an object without members. Correct body, then call again";
+    assert_eq!(actions[0], action);
+}
+
+#[tokio::test]
+async fn a_member_whose_name_is_too_long_to_show_is_not_mistaken_for_what_it_is_in() {
+    let long = "x".repeat(5000);
+    let required = json!({"type": "object", "required": [long]});
+    let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
+    for (schema, body) in [(required, json!({})), (closed, json!({&long: 1}))] {
+        let mut strict = query();
+        strict.input_schema = json!({"properties": {"body": schema}});
+        let echo = |_: Context, input: Arc<Value>| async { Ok::<_, Failure>(input) };
+        let failure = House::of(strict, echo).fails(json!({"body": body})).await;
+        assert_eq!(failure.violations()[0].pointer, "/body");
+        let actions = &failure.recovery().required_actions;
+        assert_eq!(actions[0], "Correct body, then call again");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn unfit_input_never_reaches_the_handler_and_every_place_is_named() {
     let mut strict = query();
