@@ -155,7 +155,7 @@ pub(crate) fn is_plainly_unambiguous(text: &[u8]) -> bool {
     true
 }
 
-/// The string a text begins with, and what stands behind its closing quote.
+/// Splits a text at its first closing quote: the string before it, and the rest.
 fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut is_escaped = false;
     let end = text.iter().position(|&byte| {

@@ -134,7 +134,7 @@ impl Schema {
     fn searched(&self, source: &Value, value: &Value) -> Checked {
         match self.parts.try_lock() {
             Ok(mut parts) => search(source, value, &mut parts),
-            // Somebody else searches: to compile the parts again is no slower than to wait.
+            // Another call is searching; compiling the parts again is no slower than waiting for it.
             Err(_) => search(source, value, &mut Parts::default()),
         }
     }

@@ -183,7 +183,7 @@ impl<'a> Errand<'a> {
         Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
     }
 
-    /// Answers what cannot become a call: what is wrong stands beside the input, not in it.
+    /// Answers a request that cannot become a call. What is wrong is beside the input, not in it.
     pub(super) fn refused(
         &self,
         mut call: CallRequest,
