@@ -11,7 +11,10 @@ use ::http::request::Parts;
 use ::http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use axum::body::{Body, Bytes};
 use axum::response::IntoResponse as _;
-use http_body_util::Full;
+use bytes::BytesMut;
+use futures_util::StreamExt as _;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
 use panpan_contract::Failure;
 use panpan_runtime::CancellationToken;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -26,7 +29,16 @@ use crate::caller::Caller;
 use crate::desk::Desk;
 use crate::json::is_plainly_unambiguous;
 
+/// How long the first events of an answer are gathered before they are sent.
+const GATHERED_FOR: Duration = Duration::from_millis(5);
+
+/// With how many bytes of them that ends.
+const GATHERED_BYTES: usize = 64 * 1024;
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The body of an answer of the library.
+type LibraryBody = BoxBody<Bytes, std::convert::Infallible>;
 
 /// How MCP is served over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +152,7 @@ impl HttpService {
             }
             // What clients take for the end of a session; the library says that it will end.
             (None, StatusCode::ACCEPTED) if ends_session => StatusCode::NO_CONTENT.into_response(),
+            (None, _) if is_message => gathered(response).await,
             (None, _) => response.map(Body::new),
         }
     }
@@ -154,6 +167,34 @@ impl HttpService {
         let read = value(body, self.body_limit);
         read.err().map(|unusable| unusable.answer)
     }
+}
+
+/// The same answer with its first events together: in a session even one message comes as two events, and
+/// each would be written alone, which costs both sides about as much as the call does.
+async fn gathered(response: Response<LibraryBody>) -> Response<Body> {
+    let (parts, mut body) = response.into_parts();
+    let mut first = BytesMut::new();
+    let gathering = tokio::time::timeout(GATHERED_FOR, gather(&mut body, &mut first));
+    let is_whole = gathering.await.unwrap_or(false);
+    let first = Full::new(first.freeze());
+    let body = if is_whole {
+        Body::new(first)
+    } else {
+        Body::from_stream(first.into_data_stream().chain(body.into_data_stream()))
+    };
+    Response::from_parts(parts, body)
+}
+
+/// Takes what comes of a body; `true` when that is all of it.
+async fn gather(body: &mut LibraryBody, first: &mut BytesMut) -> bool {
+    while first.len() < GATHERED_BYTES {
+        let Some(frame) = body.frame().await else {
+            return true;
+        };
+        let Ok(data) = frame.map(|frame| frame.into_data().unwrap_or_default());
+        first.extend_from_slice(&data);
+    }
+    false
 }
 
 /// Whether a request brings a message, by the same rule as the library's, which refuses what is not JSON.
@@ -202,4 +243,41 @@ fn with_json(status: StatusCode, written: Vec<u8>) -> Response<Body> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    /// The frames an answer with these events is written in. The rest comes only after `pause`.
+    async fn frames_of(
+        first: Vec<&'static str>,
+        pause: Duration,
+        rest: &'static str,
+    ) -> Vec<Bytes> {
+        let first = stream::iter(first).map(Bytes::from);
+        let rest = stream::once(async move {
+            tokio::time::sleep(pause).await;
+            Bytes::from_static(rest.as_bytes())
+        });
+        let frames = first.chain(rest).map(|it| Ok(::http_body::Frame::data(it)));
+        let body = BoxBody::new(http_body_util::StreamBody::new(frames));
+        let body = gathered(Response::new(body)).await.into_body();
+        body.into_data_stream().map(Result::unwrap).collect().await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn events_that_come_together_are_written_together_and_nothing_waits_for_the_others() {
+        let (soon, later) = (Duration::from_millis(1), Duration::from_secs(1));
+        let whole = frames_of(vec!["id: 0\n\n", "data: 1\n\n"], soon, "data: 2\n\n").await;
+        assert_eq!(whole, ["id: 0\n\ndata: 1\n\ndata: 2\n\n"]);
+        let split = frames_of(vec!["id: 0\n\n", "data: 1\n\n"], later, "data: 2\n\n").await;
+        assert_eq!(split, ["id: 0\n\ndata: 1\n\n", "data: 2\n\n"]);
+        let long: &str = "x".repeat(GATHERED_BYTES).leak();
+        let bounded = frames_of(vec![long, "a"], soon, "b").await;
+        assert_eq!(bounded.concat().len(), long.len() + 2);
+        assert_eq!(bounded[0].len(), long.len());
+    }
 }
