@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 pub use incoming::{Incoming, IncomingStream};
 pub use outgoing::Outgoing;
+pub(crate) use outgoing::with_room;
 pub(crate) use redirect::REDIRECTED_FROM;
 
 use crate::guard::{Allowed, Trust, check_url};
@@ -141,7 +142,7 @@ impl Client {
             Trust::Public => &self.0.public,
         };
         let payload = Payload::new(body.clone(), Some(trouble.sent.clone()));
-        let sending = wire.send(method.clone(), url, headers.clone(), payload);
+        let sending = wire.send(method.clone(), url, with_room(headers), payload);
         let answered = timeout_at(deadline, sending).await;
         answered
             .map_err(|_| trouble.silence())?

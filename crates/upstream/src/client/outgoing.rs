@@ -18,6 +18,9 @@ pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
 /// How many redirects are followed when nobody says.
 pub(super) const REDIRECTS: usize = 5;
 
+/// How many headers are added to those of a request on its way.
+const ADDED_HEADERS: usize = 8;
+
 /// What to ask. Its debug form shows no header, no body and no query.
 #[derive(Clone)]
 pub struct Outgoing {
@@ -61,6 +64,14 @@ impl Outgoing {
     pub fn is_of_connection(name: &HeaderName) -> bool {
         CONNECTION_HEADERS.contains(&name.as_str())
     }
+}
+
+/// The same headers with room for those that are added on the way, which then moves none of them.
+pub(crate) fn with_room(headers: &HeaderMap) -> HeaderMap {
+    let mut roomy = HeaderMap::with_capacity(headers.len() + ADDED_HEADERS);
+    let all = headers.iter();
+    roomy.extend(all.map(|(name, value)| (name.clone(), value.clone())));
+    roomy
 }
 
 fn stake(method: &Method) -> Stake {

@@ -71,11 +71,11 @@ impl Allowed {
     }
 
     pub(super) fn names(&self, host: &str, port: u16) -> bool {
-        let host = normal(host);
+        let host = without_dot(host);
         let fits = |only: &Option<u16>| only.is_none_or(|only| only == port);
         self.hosts
             .iter()
-            .any(|(named, only)| *named == host && fits(only))
+            .any(|(named, only)| named.eq_ignore_ascii_case(host) && fits(only))
     }
 
     pub(super) fn holds(&self, address: IpAddr) -> bool {
@@ -133,14 +133,17 @@ fn host(entry: &str) -> Option<(String, Option<u16>)> {
     Some((normal(host), port))
 }
 
-/// A trailing dot makes no other host.
 fn normal(host: &str) -> String {
-    let host = if literal(host).is_some() {
+    without_dot(host).to_ascii_lowercase()
+}
+
+/// A trailing dot makes no other host.
+fn without_dot(host: &str) -> &str {
+    if literal(host).is_some() {
         host
     } else {
         host.trim_end_matches('.')
-    };
-    host.to_ascii_lowercase()
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use url::Url;
 use related::Readers;
 
 use crate::asked::Declarations;
-use crate::client::{Client, Incoming, IncomingStream, Outgoing};
+use crate::client::{Client, Incoming, IncomingStream, Outgoing, with_room};
 use crate::trouble::Stake;
 
 /// The header a key is sent in where the service does not name another.
@@ -121,7 +121,7 @@ impl Service {
         readers: &Readers,
     ) -> Result<(Registration, Url), BindingError> {
         let bound = Arc::new(Bound::new(self, &mut spec)?);
-        let base = bound.base.clone();
+        let base = bound.address.base().clone();
         let related = readers.related_to(&spec, &bound.binding);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
@@ -153,7 +153,7 @@ struct Bound {
     spec: OperationSpec,
     binding: HttpBinding,
     method: http::Method,
-    base: Url,
+    address: request::Address,
     /// What every request carries.
     headers: HeaderMap,
     declarations: Declarations,
@@ -175,8 +175,9 @@ impl Bound {
         headers.insert(ACCEPT, request::accepted(&binding));
         let changes = spec.op_type == OperationType::Mutation;
         spec.idempotency.honours_key |= changes && key_header(&binding).is_some();
+        let base = base.ok_or_else(|| BindingError::Nowhere(name()))?;
         Ok(Self {
-            base: base.ok_or_else(|| BindingError::Nowhere(name()))?,
+            address: request::Address::new(&binding, base),
             service: service.clone(),
             declarations: Declarations::of(spec, &binding),
             spec: without_schemas(spec),
@@ -187,7 +188,8 @@ impl Bound {
     }
 
     fn outgoing(&self, context: &Context, input: &Value) -> Result<Outgoing, Failure> {
-        let written = request::write(&self.binding, &self.base, self.headers.clone(), input)?;
+        let headers = with_room(&self.headers);
+        let written = request::write(&self.binding, &self.address, headers, input)?;
         let mut outgoing = Outgoing::new(self.method.clone(), written.url);
         outgoing.headers = self.pinned(written.headers);
         outgoing.body = written.body;

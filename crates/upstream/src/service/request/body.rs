@@ -17,6 +17,9 @@ use super::parameter::{encoded, in_media_type, in_query, text};
 /// The media type of pairs.
 const FORM: &str = "application/x-www-form-urlencoded";
 
+/// What most bodies need at most: one that grows is moved each time.
+const BODY_BYTES: usize = 1024;
+
 /// The body and its media type; nothing where the input has none.
 pub(super) fn write(
     body: &RequestBody,
@@ -47,7 +50,10 @@ pub(super) fn write(
 }
 
 fn json(value: &Value) -> Vec<u8> {
-    serde_json::to_vec(value).expect("names are strings, and writing to memory does not fail")
+    let mut written = Vec::with_capacity(BODY_BYTES);
+    serde_json::to_writer(&mut written, value)
+        .expect("names are strings, and writing to memory does not fail");
+    written
 }
 
 fn members<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Unsendable> {

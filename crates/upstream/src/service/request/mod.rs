@@ -62,11 +62,11 @@ pub(super) fn accepted(binding: &HttpBinding) -> HeaderValue {
 /// The request an input becomes, with these headers besides its own.
 pub(super) fn write(
     binding: &HttpBinding,
-    base: &Url,
+    address: &Address,
     mut headers: HeaderMap,
     input: &Value,
 ) -> Result<Written, Unsendable> {
-    let url = address(binding, base, input)?;
+    let url = address.of(binding, input)?;
     for (parameter, value) in given(binding, input, Place::Header) {
         let (name, value) = header(parameter, value)?;
         headers.insert(name, value);
@@ -96,7 +96,55 @@ fn given<'a>(
         .filter_map(|it| Some((it, input.get(&it.name).filter(|it| !it.is_null())?)))
 }
 
-fn address(binding: &HttpBinding, base: &Url, input: &Value) -> Result<Url, Unsendable> {
+/// Where the requests of an operation go.
+#[derive(Debug)]
+pub(super) struct Address {
+    base: Url,
+    /// The same with the path, where that is the same for every input.
+    fixed: Option<Url>,
+}
+
+impl Address {
+    pub(super) fn new(binding: &HttpBinding, base: Url) -> Self {
+        let mut path = binding.parameters.iter();
+        let is_fixed = path.all(|it| it.place != Place::Path);
+        let fixed = is_fixed.then(|| below(&base, &binding.path));
+        Self { base, fixed }
+    }
+
+    pub(super) fn base(&self) -> &Url {
+        &self.base
+    }
+
+    fn of(&self, binding: &HttpBinding, input: &Value) -> Result<Url, Unsendable> {
+        let mut url = match &self.fixed {
+            Some(fixed) => fixed.clone(),
+            None => below(&self.base, &path(binding, input)?),
+        };
+        let pairs = given(binding, input, Place::Query)
+            .flat_map(|(parameter, value)| parameter::in_query(parameter, value));
+        let whole = given(binding, input, Place::Querystring)
+            .flat_map(|(parameter, value)| body::as_query(parameter, value));
+        let pairs: Vec<String> = pairs.chain(whole).collect();
+        if !pairs.is_empty() {
+            let before = self.base.query().map(|query| format!("{query}&"));
+            url.set_query(Some(&format!(
+                "{}{}",
+                before.unwrap_or_default(),
+                pairs.join("&")
+            )));
+        }
+        Ok(url)
+    }
+}
+
+fn below(base: &Url, path: &str) -> Url {
+    let mut url = base.clone();
+    url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
+    url
+}
+
+fn path(binding: &HttpBinding, input: &Value) -> Result<String, Unsendable> {
     let mut path = binding.path.clone();
     for (parameter, value) in given(binding, input, Place::Path) {
         let written = parameter::in_path(parameter, value);
@@ -110,23 +158,7 @@ fn address(binding: &HttpBinding, base: &Url, input: &Value) -> Result<Url, Unse
         let reason = "a path is not whole without this";
         return Err(Unsendable::member(&missing.name, reason));
     }
-    let mut url = base.clone();
-    let below = base.path().trim_end_matches('/');
-    url.set_path(&format!("{below}{path}"));
-    let pairs = given(binding, input, Place::Query)
-        .flat_map(|(parameter, value)| parameter::in_query(parameter, value));
-    let whole = given(binding, input, Place::Querystring)
-        .flat_map(|(parameter, value)| body::as_query(parameter, value));
-    let pairs: Vec<String> = pairs.chain(whole).collect();
-    if !pairs.is_empty() {
-        let before = base.query().map(|query| format!("{query}&"));
-        url.set_query(Some(&format!(
-            "{}{}",
-            before.unwrap_or_default(),
-            pairs.join("&")
-        )));
-    }
-    Ok(url)
+    Ok(path)
 }
 
 /// Whether a path is another one when it is followed. There are services that decode the slashes of a

@@ -17,7 +17,8 @@ fn parameter(place: &str, style: &str, explode: bool) -> Value {
 
 fn sent(binding: &HttpBinding, input: &Value) -> Result<Written, String> {
     let base = Url::parse("https://api.example.com/v1/").unwrap();
-    write(binding, &base, HeaderMap::new(), input).map_err(|it| it.pointer)
+    let address = Address::new(binding, base);
+    write(binding, &address, HeaderMap::new(), input).map_err(|it| it.pointer)
 }
 
 #[test]
