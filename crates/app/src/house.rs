@@ -7,10 +7,11 @@ use anyhow::Context;
 use futures_util::future::join_all;
 use panpan_contract::redact::Redactor;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Builder, Dispatcher, Registration, Registry, World};
+use panpan_runtime::{Builder, Dispatcher, Registration, Registry, Settings, World};
 use panpan_surfaces::identity::Tokens;
 use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
 
+use crate::config::Config;
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
 use crate::world::warn;
@@ -53,32 +54,49 @@ struct Given {
 }
 
 impl House {
-    /// Opens the store and registers the program's own operations.
+    /// Opens the store, of whatever size, and registers the program's own operations: for commands that
+    /// end soon.
     pub(crate) fn open(address: &StoreAddress) -> anyhow::Result<Self> {
-        Self::with(address, Loaded::default(), Vec::new(), Vec::new())
+        let store = opened(address, u64::MAX)?;
+        Self::with(
+            store,
+            Loaded::default(),
+            Vec::new(),
+            Vec::new(),
+            Settings::default(),
+        )
     }
 
     /// Opens the store and registers the program's own operations and those of the descriptions. No MCP
     /// server is started before it is asked what it offers.
-    pub(crate) fn open_with(address: &StoreAddress, sources: &Sources) -> anyhow::Result<Self> {
+    pub(crate) fn open_with(config: &Config) -> anyhow::Result<Self> {
+        let sources = &config.sources;
         let (described, servers) = (sources.load()?, sources.upstreams()?);
-        Self::with(address, described, servers, sources.server_calls())
+        let store = opened(&config.store, config.store_bytes())?;
+        Self::with(
+            store,
+            described,
+            servers,
+            sources.server_calls(),
+            config.settings(),
+        )
     }
 
     fn with(
-        address: &StoreAddress,
+        store: Store,
         described: Loaded,
         servers: Vec<McpUpstream>,
         calls: Vec<SourceCalls>,
+        settings: Settings,
     ) -> anyhow::Result<Self> {
-        let store = address.open().context("cannot open the store")?;
         let given = Given {
             served: servers.iter().map(|_| None).collect(),
             described,
         };
         given.misfits(&store)?;
         let registry = given.registry(&store)?;
-        let dispatcher = Dispatcher::new(registry, World::system(store.outcomes.clone()));
+        let world = World::system(store.outcomes.clone());
+        let dispatcher = Dispatcher::with_settings(registry, world, settings);
         Ok(Self {
             store,
             dispatcher,
@@ -251,6 +269,10 @@ impl House {
         }
         done
     }
+}
+
+fn opened(address: &StoreAddress, size_bytes: u64) -> anyhow::Result<Store> {
+    address.open(size_bytes).context("cannot open the store")
 }
 
 impl Given {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
-use panpan_store::{MemoryStore, OpenError, SqliteStore};
+use panpan_store::{MemoryStore, OpenError, SqliteOptions, SqliteStore};
 
 /// Where outcomes are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +50,18 @@ impl FromStr for StoreAddress {
 }
 
 impl StoreAddress {
-    /// Opens the store, or says why that is not possible and what to do.
-    pub(crate) fn open(&self) -> Result<Store, OpenError> {
+    /// Opens the store, which may become so large, or says why that is not possible and what to do.
+    pub(crate) fn open(&self, size_bytes: u64) -> Result<Store, OpenError> {
         let clock = Arc::new(SystemClock);
+        let options = SqliteOptions {
+            size_bytes,
+            ..SqliteOptions::default()
+        };
         Ok(match self {
             Self::Memory => Store::of(Arc::new(MemoryStore::new(clock))),
-            Self::Sqlite(path) => Store::of(Arc::new(SqliteStore::open(path, clock)?)),
+            Self::Sqlite(path) => {
+                Store::of(Arc::new(SqliteStore::open_with(path, clock, options)?))
+            }
         })
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Which members count towards a fingerprint is decided by whoever asks for one.
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 use serde_json::{Map, Number, Value};
@@ -12,6 +13,9 @@ const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
 /// The first whole number that no JSON integer is read as.
 const INTEGER_LIMIT: f64 = 18_446_744_073_709_551_616.0;
 
+/// What most texts need at most: one that grows is moved each time.
+const TEXT_BYTES: usize = 512;
+
 /// Writes a value as RFC 8785 says: names sorted by UTF-16, numbers as ECMAScript prints them, no
 /// white space.
 ///
@@ -19,7 +23,7 @@ const INTEGER_LIMIT: f64 = 18_446_744_073_709_551_616.0;
 /// a double and then to its shortest digits, is written exactly: two different order numbers must
 /// never share a fingerprint.
 pub fn canonical_json(value: &Value) -> Vec<u8> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(TEXT_BYTES);
     let mut open = Vec::new();
     let mut next = Some(value);
     while let Some(value) = next {
@@ -46,6 +50,14 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The order of two names by UTF-16, which among those of ASCII is that of their bytes.
+fn in_utf16(one: &str, other: &str) -> Ordering {
+    if one.is_ascii() && other.is_ascii() {
+        return one.cmp(other);
+    }
+    one.encode_utf16().cmp(other.encode_utf16())
+}
+
 /// A list or object that has been opened but not closed. They stand on a stack of their own, since
 /// a value can be nested deeper than the thread's stack is high.
 enum Open<'a> {
@@ -68,7 +80,7 @@ impl<'a> Open<'a> {
     fn object(members: &'a Map<String, Value>, text: &mut Vec<u8>) -> Self {
         text.push(b'{');
         let mut members: Vec<_> = members.iter().collect();
-        members.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+        members.sort_by(|(one, _), (other, _)| in_utf16(one, other));
         Open::Object(members.into_iter(), Position::First)
     }
 

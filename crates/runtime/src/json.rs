@@ -1,12 +1,27 @@
-//! Reading back JSON that was written from a value.
+//! Writing JSON from a value and reading it back.
 //!
 //! A value that was taken in may be nested deeper than readers of JSON go by default; it has to come
 //! back all the same. A text somebody else wrote must still not exhaust the stack.
 
+use std::sync::Arc;
+
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// How deep values may be nested.
 pub const DEPTH_LIMIT: usize = 1000;
+
+/// What most texts need at most: one that grows is moved each time.
+const TEXT_BYTES: usize = 1024;
+
+/// A value as text.
+pub(crate) fn text(value: &Value) -> Arc<str> {
+    let mut text = Vec::with_capacity(TEXT_BYTES);
+    serde_json::to_writer(&mut text, value)
+        .expect("names are strings, and writing to memory does not fail");
+    let text = String::from_utf8(text);
+    text.expect("JSON is written in UTF-8").into()
+}
 
 /// Reads what was written.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, serde_json::Error> {

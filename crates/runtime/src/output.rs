@@ -30,7 +30,7 @@ impl Output {
     /// The output as JSON, the same bytes each time it is replayed.
     pub fn text(&self) -> Arc<str> {
         match &self.0 {
-            Form::Value(value) => value.to_string().into(),
+            Form::Value(value) => json::text(value),
             Form::Text(text) => text.clone(),
         }
     }

@@ -1,6 +1,8 @@
 //! The real world behind the ports: the system's clock, random ids, tasks on the runtime of tokio.
 //!
-//! The only file of this crate that reads a clock or draws randomness.
+//! The only part of this crate that reads a clock or draws randomness.
+
+mod lines;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +14,8 @@ use crate::handler::BoxFuture;
 use crate::ports::{Clock, Ids, Outcomes, PrivateLog, Spawn};
 use crate::world::World;
 
+pub use lines::Lines;
+
 impl World {
     /// The real world around a store; to be used within a runtime of tokio.
     pub fn system(outcomes: Arc<dyn Outcomes>) -> Self {
@@ -20,7 +24,7 @@ impl World {
             ids: Arc::new(RandomIds),
             spawn: Arc::new(TokioTasks),
             outcomes,
-            log: Arc::new(TracingLog),
+            log: Arc::new(TracingLog::default()),
         }
     }
 }
@@ -71,12 +75,16 @@ impl Spawn for TokioTasks {
     }
 }
 
-/// A log of `tracing` events, for programs that have a subscriber.
-#[derive(Clone, Copy, Debug)]
-pub struct TracingLog;
+/// A log of `tracing` events, for programs that have a subscriber. Of many about one operation some are left
+/// out.
+#[derive(Debug, Default)]
+pub struct TracingLog(Lines);
 
 impl PrivateLog for TracingLog {
     fn note(&self, id: Uuid, operation: &str, cause: &str) {
-        tracing::warn!(failure = %id, operation, cause, "a failure with a private cause");
+        if let Some(left_out) = self.0.next(operation) {
+            let left_out = (left_out > 0).then_some(left_out);
+            tracing::warn!(failure = %id, operation, cause, left_out, "a failure with a private cause");
+        }
     }
 }

@@ -9,6 +9,8 @@ use std::time::Duration;
 use foldhash::HashSet;
 use panpan_contract::operation::Visibility;
 use panpan_contract::{Failure, Redacted, codes};
+use panpan_runtime::ports::StoreError;
+use panpan_runtime::system::Lines;
 use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
@@ -39,6 +41,8 @@ struct Inner {
     metrics: Metrics,
     /// What is offered beside operations.
     library: OnceLock<Arc<dyn Library>>,
+    /// Lines of the log about failures.
+    lines: Lines,
     /// Calls somebody waits for.
     awaited: TaskTracker,
     /// Connections, which a server waits for when it stops.
@@ -104,6 +108,7 @@ impl Desk {
             limits,
             metrics: Metrics::default(),
             library: OnceLock::new(),
+            lines: Lines::default(),
             awaited: TaskTracker::new(),
             tasks: TaskTracker::new(),
         }))
@@ -138,9 +143,9 @@ impl Desk {
     /// call.
     pub(crate) fn told(&self, caller: &Caller) -> String {
         let running = self.0.calls.occupied() + self.0.streams.occupied();
-        let text = self.0.metrics.text(running);
-        let identity = caller.identity.as_deref();
         let dispatcher = &self.0.dispatcher;
+        let text = self.0.metrics.text(running, &dispatcher.store_state());
+        let identity = caller.identity.as_deref();
         if identity.is_some_and(|it| it.scopes.contains(WATCH_SCOPE)) {
             return metrics::with_circuits(&text, &dispatcher.open_circuits(|_| true));
         }
@@ -162,9 +167,13 @@ impl Desk {
         self.0.awaited.wait().await;
     }
 
-    /// Whether the store answers.
+    /// Whether the store answers and has room.
     pub(crate) async fn look_at_store(&self) -> Result<(), Failure> {
-        self.0.tokens.look_at_store().await
+        self.0.tokens.look_at_store().await?;
+        match self.0.dispatcher.store_state().is_full {
+            true => Err(StoreError::Full.failure()),
+            false => Ok(()),
+        }
     }
 
     /// The operations this caller may call from outside, in the order of their names.
@@ -226,7 +235,7 @@ impl Desk {
         counted.answered(&answer);
         match &answer.outcome {
             Ok(_) => tracing::debug!(call = %answer.call, surface = surface.name(), "answered"),
-            Err(failure) => note(surface, Some(caller), failure),
+            Err(failure) => self.note(surface, Some(caller), failure),
         }
         answer
     }
@@ -255,7 +264,7 @@ impl Desk {
             }
             Err(failure) => {
                 counted.ended(Some(&failure));
-                note(surface, Some(caller), &failure);
+                self.note(surface, Some(caller), &failure);
                 Err(failure)
             }
         }
@@ -268,7 +277,7 @@ impl Desk {
         let answer = self.0.dispatcher.reject(request, failure);
         counted.answered(&answer);
         if let Err(failure) = &answer.outcome {
-            note(surface, None, failure);
+            self.note(surface, None, failure);
         }
         answer
     }
@@ -294,6 +303,26 @@ impl Desk {
         }))
     }
 
+    /// A line in the log for a failure a caller saw; its private cause has the same id. Of many with one
+    /// code some are left out, and the next line says how many.
+    fn note(&self, surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
+        let Some(left_out) = self.0.lines.next(failure.code().as_str()) else {
+            return;
+        };
+        let trace = caller.and_then(|caller| caller.trace);
+        tracing::info!(
+            failure = failure.id().map(tracing::field::display),
+            code = failure.code().as_str(),
+            operation = failure.operation(),
+            surface = surface.name(),
+            caller = caller.map(|caller| tracing::field::display(&caller.principal)),
+            request_id = caller.and_then(|caller| caller.request_id.as_deref()),
+            trace_id = trace.as_ref().map(Trace::trace_id),
+            left_out = (left_out > 0).then_some(left_out),
+            "failed"
+        );
+    }
+
     fn admit(&self, room: &Room, caller: &Caller) -> Result<Permit, Failure> {
         self.0.rates.take(&caller.principal)?;
         room.enter(&caller.principal)
@@ -309,21 +338,6 @@ impl Desk {
             self.0.metrics.begin(surface, name)
         })
     }
-}
-
-/// A line in the log for every failure a caller saw; its private cause has the same id.
-fn note(surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
-    let trace = caller.and_then(|caller| caller.trace);
-    tracing::info!(
-        failure = failure.id().map(tracing::field::display),
-        code = failure.code().as_str(),
-        operation = failure.operation(),
-        surface = surface.name(),
-        caller = caller.map(|caller| tracing::field::display(&caller.principal)),
-        request_id = caller.and_then(|caller| caller.request_id.as_deref()),
-        trace_id = trace.as_ref().map(Trace::trace_id),
-        "failed"
-    );
 }
 
 fn rejected(answer: Answer) -> Redacted {

@@ -9,6 +9,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use foldhash::{HashMap, HashSet};
 use panpan_contract::Redacted;
+use panpan_runtime::ports::StoreState;
 use panpan_runtime::retry::OpenCircuit;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};
 use prometheus_client::encoding::text::encode;
@@ -41,6 +42,16 @@ struct Inner {
     by_operation: ArcSwap<HashMap<String, Arc<OfOperation>>>,
     running: Gauge,
     connections: Gauge,
+    store: StoreGauges,
+}
+
+/// What is known about the room in the store.
+#[derive(Debug, Default)]
+struct StoreGauges {
+    bytes: Gauge,
+    limit: Gauge,
+    recordings: Gauge,
+    is_full: Gauge,
 }
 
 /// What is counted about calls. Clones are the same counters.
@@ -99,6 +110,7 @@ impl Default for Metrics {
             by_operation: ArcSwap::default(),
             running: Gauge::default(),
             connections: Gauge::default(),
+            store: StoreGauges::default(),
         };
         inner.register();
         Self(Arc::new(inner))
@@ -130,6 +142,30 @@ impl Inner {
         registry.register("calls_in_flight", running, self.running.clone());
         let connections = "Connections that are open";
         registry.register("connections", connections, self.connections.clone());
+        for (name, help, gauge) in [
+            (
+                "store_bytes",
+                "What is kept in the store, in bytes",
+                &self.store.bytes,
+            ),
+            (
+                "store_limit_bytes",
+                "How much may be kept; 0 without a limit",
+                &self.store.limit,
+            ),
+            (
+                "store_recordings_bytes",
+                "What recordings take of it",
+                &self.store.recordings,
+            ),
+            (
+                "store_full",
+                "1 while the store takes no new keys and no recordings",
+                &self.store.is_full,
+            ),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
     }
 }
 
@@ -167,13 +203,24 @@ impl Metrics {
         &self.0.connections
     }
 
-    /// All of it, as text, while so many calls and subscriptions are running.
-    pub(crate) fn text(&self, running: usize) -> String {
+    /// All of it, as text, while so many calls and subscriptions are running and this is in the store.
+    pub(crate) fn text(&self, running: usize, store: &StoreState) -> String {
         let running = i64::try_from(running).unwrap_or(i64::MAX);
         self.0.running.set(running);
+        self.0.store.set(store);
         let mut text = String::new();
         encode(&mut text, &self.0.registry).expect("writing to a string does not fail");
         text
+    }
+}
+
+impl StoreGauges {
+    fn set(&self, state: &StoreState) {
+        let bytes = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.bytes.set(bytes(state.used_bytes));
+        self.limit.set(bytes(state.limit_bytes.unwrap_or_default()));
+        self.recordings.set(bytes(state.recordings_bytes));
+        self.is_full.set(i64::from(state.is_full));
     }
 }
 

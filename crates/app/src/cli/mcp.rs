@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
         .context("cannot start the threads that serve calls")?;
     let nothing = |error| hinted("cannot serve MCP", error);
     let entered = runtime.enter();
-    let house = House::open_with(&config.store, &config.sources).map_err(nothing)?;
+    let house = House::open_with(&config).map_err(nothing)?;
     let house = Arc::new(house);
     // Before a server is started that would have to be ended.
     let signals = Signals::heard().context("cannot hear when it is asked to stop")?;

@@ -50,7 +50,7 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         Some(files) => Some(listen::acceptor(&files.certificate, &files.key).map_err(no_tls)?),
         None => None,
     };
-    let house = House::open_with(&config.store, &config.sources);
+    let house = House::open_with(config);
     let house = Arc::new(house.map_err(|error| hinted("cannot serve", error))?);
     // Before a server is started that would have to be ended.
     let signals = Signals::heard().context("cannot hear when it is asked to stop")?;

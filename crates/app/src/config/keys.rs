@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use panpan_store::SMALLEST_SIZE_BYTES;
 use panpan_upstream::Allowed;
 
 use super::{Draft, LogFormat, ToolForm};
@@ -23,6 +24,11 @@ const COUNT_LIMIT: u64 = 1_000_000;
 const WAIT_SECONDS_LIMIT: u64 = 24 * 60 * 60;
 /// The longest time the end of a server may take, in seconds.
 const DRAIN_SECONDS_LIMIT: u64 = 60 * 60;
+
+/// The largest store, in megabytes.
+const STORE_MB_LIMIT: u64 = 1024 * 1024;
+/// The longest time the outcome of a key is kept, in hours.
+const KEPT_HOURS_LIMIT: u64 = 366 * 24;
 
 /// The keys whose values may be lists of tables too.
 pub(super) const SERVICES: &str = "openapi";
@@ -85,7 +91,7 @@ pub(super) enum Kind {
 
 /// Everything that can be told.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 31] = [
+pub(super) static KEYS: [Key; 33] = [
     text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, text| {
         put(&mut draft.config.listen, text.parse().ok())
     }).flag("listen", "ADDRESS:PORT", "Where to listen [default: 127.0.0.1:7077]"),
@@ -95,6 +101,12 @@ pub(super) static KEYS: [Key; 31] = [
                                  [default: panpan.db in your folder for data]")
       .secret()
       .of_pipes(),
+    number("store_mb", SMALLEST_SIZE_BYTES / (1024 * 1024), STORE_MB_LIMIT, |draft, number| {
+        put(&mut draft.config.store_mb, Some(number))
+    }).of_pipes(),
+    number("keys_kept_hours", 1, KEPT_HOURS_LIMIT, |draft, number| {
+        put(&mut draft.config.keys_kept_hours, Some(number))
+    }).of_pipes(),
     boolean("allow_anonymous", |draft, allowed| put(&mut draft.config.allow_anonymous, Some(Some(allowed))))
         .flag("allow-anonymous", "true|false", "Whether to serve callers without a token what needs no scope"),
     list("hosts", "a list of host names, such as panpan.example.com or localhost:7077", is_host, |draft, hosts| {

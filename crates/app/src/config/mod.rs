@@ -17,6 +17,8 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use panpan_runtime::Settings;
+use panpan_store::DEFAULT_SIZE_BYTES;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::ToolForm;
 
@@ -31,6 +33,8 @@ use crate::world::LogFormat;
 pub(crate) use self::flags::{Flags, PipeFlags};
 pub(crate) use self::problem::Problems;
 
+const MEGABYTE: u64 = 1024 * 1024;
+
 /// The file that is read where none is named, if it is there.
 const USUAL_FILE: &str = "panpan.toml";
 /// What names the file.
@@ -43,6 +47,10 @@ pub(crate) struct Config {
     pub(crate) listen: SocketAddr,
     /// Where it keeps outcomes and tokens.
     pub(crate) store: StoreAddress,
+    /// How large the store may become, in megabytes.
+    pub(crate) store_mb: u64,
+    /// How long the outcome of an idempotency key is kept.
+    pub(crate) keys_kept_hours: u64,
     /// Whether callers without a token are served; unset when nobody said.
     pub(crate) allow_anonymous: Option<bool>,
     /// What it proves itself with; plain HTTP when unset.
@@ -61,6 +69,21 @@ pub(crate) struct Config {
     pub(crate) drain_seconds: u64,
     /// Where operations come from besides the program itself.
     pub(crate) sources: Sources,
+}
+
+impl Config {
+    /// How large the store may become, in bytes.
+    pub(crate) fn store_bytes(&self) -> u64 {
+        self.store_mb.saturating_mul(MEGABYTE)
+    }
+
+    /// How the dispatcher works.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            keep_ms: self.keys_kept_hours.saturating_mul(60 * 60 * 1000),
+            ..Settings::default()
+        }
+    }
 }
 
 /// The files a server proves itself with.
@@ -118,6 +141,8 @@ impl Default for Draft {
         let config = Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7077)),
             store: StoreAddress::Memory,
+            store_mb: DEFAULT_SIZE_BYTES / MEGABYTE,
+            keys_kept_hours: 24,
             allow_anonymous: None,
             tls: None,
             hosts: Vec::new(),

@@ -172,6 +172,7 @@ fn paths_in_a_file_are_seen_from_its_folder_and_others_from_where_one_stands() {
 /// Three different values of a key, as one would write them in a variable, and another key it needs.
 fn samples(key: &Key) -> ([&'static str; 3], Option<(&'static str, &'static str)>) {
     let samples = match (key.name, key.kind) {
+        ("store_mb", _) => ["17", "18", "19"],
         (_, Kind::Number { .. }) => ["7", "8", "9"],
         (_, Kind::Boolean { .. }) => ["true", "false", "true"],
         ("listen", _) => ["[::1]:1", "[::1]:2", "[::1]:3"],

@@ -21,6 +21,7 @@ use super::record::answer;
 use super::replayed::key_of;
 use super::stamp::KEY_DETAIL;
 use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
+use crate::json;
 use crate::output::Output;
 use crate::ports::{
     self, Claim, Completed, Completion, End, Fingerprint, KeptOutcome, Scope, StoreError,
@@ -134,7 +135,7 @@ impl Dispatcher {
         };
         match &performed.outcome {
             Ok(output) => {
-                let text: Arc<str> = output.to_string().into();
+                let text = json::text(output);
                 if text.len() <= self.settings().kept_output_bytes_limit {
                     (keep(KeptOutcome::Output(text.clone())), Some(text))
                 } else {

@@ -50,12 +50,12 @@ use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::retry::Terms;
-use panpan_contract::{Failure, Redacted};
+use panpan_contract::{Failure, Redacted, codes};
 use tokio::sync::watch;
 
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, lacking};
-use crate::ports::{Fingerprint, Scope};
+use crate::ports::{Fingerprint, Scope, StoreState};
 use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
@@ -178,6 +178,11 @@ impl Dispatcher {
         open
     }
 
+    /// How much room the store has.
+    pub fn store_state(&self) -> StoreState {
+        self.world().outcomes.state()
+    }
+
     /// Serves one call.
     ///
     /// Refuses with NOT_FOUND, FORBIDDEN, INVALID_OPERATION_TYPE, INVALID_INPUT and the codes of the
@@ -293,7 +298,10 @@ impl Dispatcher {
         let operation = operation.unwrap_or(UNKNOWN_OPERATION);
         self.tally()
             .add(operation, Some(failure.code()), call.at, Way::default(), 1);
-        if !self.is_only_counted(operation, &failure, call) {
+        let is_known = known && failure.code().as_str() != codes::FORBIDDEN.code;
+        // What anyone can send costs no room: a person looks for calls of callers who may call.
+        let is_noise = call.caller.is_none() && !is_known;
+        if !is_noise && !self.is_only_counted(operation, &failure, call) {
             self.note(refusal(&failure, call));
         }
         failure

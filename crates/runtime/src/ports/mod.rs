@@ -17,7 +17,7 @@ use crate::handler::BoxFuture;
 pub use documents::{Applied, Change, Document, Documents, Expect};
 pub use outcomes::{
     Before, Claim, Claimed, Completed, Completion, Count, Earlier, End, Fingerprint, Kept,
-    KeptOutcome, Lease, Outcomes, Reopened, Reopening, Scope, Swept,
+    KeptOutcome, Lease, Outcomes, Reopened, Reopening, Scope, StoreState, Swept,
 };
 pub use store_error::StoreError;
 

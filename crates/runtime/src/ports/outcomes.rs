@@ -55,6 +55,11 @@ pub trait Outcomes: Send + Sync + fmt::Debug {
     /// How many recordings were dropped since the store was opened.
     fn dropped(&self) -> u64;
 
+    /// How much room there is and how much is taken.
+    fn state(&self) -> StoreState {
+        StoreState::default()
+    }
+
     /// Waits until everything noted and counted before is durable.
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 
@@ -75,6 +80,21 @@ pub trait Outcomes: Send + Sync + fmt::Debug {
     /// Deletes a bounded number of things nobody can ask for any more: outcomes that have expired,
     /// keys that were set free longer than a day ago, recordings and counts from before `recordings_before`.
     fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>>;
+}
+
+/// How much room a store has and how much of it is taken. By default nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreState {
+    /// What is taken, in bytes.
+    pub used_bytes: u64,
+    /// How much there may be; `None` where no limit is known.
+    pub limit_bytes: Option<u64>,
+    /// What recordings take of it, in bytes.
+    pub recordings_bytes: u64,
+    /// How much that may be.
+    pub recordings_limit_bytes: Option<u64>,
+    /// Whether only what was promised is still written: no key is taken and nothing is recorded.
+    pub is_full: bool,
 }
 
 /// Which keyed call: a digest of the caller, the operation and the key.

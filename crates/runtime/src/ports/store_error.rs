@@ -9,7 +9,7 @@ use panpan_contract::{Failure, codes};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// There is no room left.
-    #[error("the disk of the store is full")]
+    #[error("the store is full")]
     Full,
     /// Somebody else holds the lock for too long.
     #[error("the store is locked by another process")]
@@ -44,7 +44,9 @@ impl StoreError {
     /// What makes it work again.
     pub fn advice(&self) -> &'static str {
         match self {
-            StoreError::Full => "Free room on the disk of the store; it goes on by itself",
+            StoreError::Full => {
+                "Free room on the disk of the store, or let it become larger; it goes on by itself"
+            }
             StoreError::Locked => "End the other process that holds the store's lock",
             StoreError::Damaged => {
                 "Move the store's file away with its -wal and -shm files, or put a backup in their place"

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::errors::Trouble;
 use super::outcome::Columns;
-use crate::time::timestamp;
+use crate::time::{remaining_ms, timestamp};
 
 /// The state of a key somebody holds or held last.
 pub(super) const HELD: i64 = 1;
@@ -41,6 +41,23 @@ pub(super) fn answered(
         return Ok((!found.without_effect).then_some(Claimed::Reused));
     }
     Ok(Some(Claimed::Replay(found.kept()?)))
+}
+
+/// What a claim can be told when no key may be taken: besides the above, that another call holds it.
+pub(super) fn told(
+    connection: &Connection,
+    claim: &Claim,
+    now_ms: i64,
+) -> Result<Option<Claimed>, Trouble> {
+    let held = look(connection, claim.scope)?
+        .filter(|found| found.state == HELD && now_ms < found.lease_until);
+    match held {
+        Some(held) if held.fingerprint == claim.fingerprint.0 => Ok(Some(Claimed::InFlight {
+            remaining_ms: remaining_ms(held.lease_until, now_ms),
+        })),
+        Some(_) => Ok(Some(Claimed::Reused)),
+        None => answered(connection, claim, now_ms),
+    }
 }
 
 /// The outcome of a key.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::errors::OpenError;
+use super::room;
 use super::schema::{self, Recognised};
 
 /// The oldest SQLite that is used: older ones can lose what two connections committed.
@@ -41,11 +42,24 @@ pub fn check_version(number: i32) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// How a store is opened; only for proofs that take something away.
-#[derive(Clone, Copy, Debug, Default)]
+/// How a store is opened.
+#[derive(Clone, Copy, Debug)]
 pub struct SqliteOptions {
-    /// How sure a commit is.
+    /// How large the file may become, in bytes; at least [`SMALLEST_SIZE_BYTES`](super::SMALLEST_SIZE_BYTES).
+    /// Its log beside it takes up to 64 MB more.
+    pub size_bytes: u64,
+    /// How sure a commit is; only for proofs that take something away.
+    #[doc(hidden)]
     pub synchronous: Synchronous,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            size_bytes: room::DEFAULT_SIZE_BYTES,
+            synchronous: Synchronous::default(),
+        }
+    }
 }
 
 /// How sure a commit is.
@@ -66,6 +80,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// How large the file may become, in bytes.
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.options.size_bytes.max(room::SMALLEST_SIZE_BYTES)
+    }
+
     /// A connection that writes. The file and its folder are made only if `may_create`: a file that
     /// went away is not silently begun anew, since all keys would be forgotten.
     pub(super) fn open_writer(&self, may_create: bool) -> Result<Connection, OpenError> {
@@ -111,6 +130,13 @@ impl Place {
     /// Which file lies there now; `None` when there is none, or when the system cannot tell.
     pub(super) fn identity(&self) -> Option<(u64, u64)> {
         identity(&self.path)
+    }
+
+    /// How large the log beside the file is, in bytes.
+    pub(super) fn log_bytes(&self) -> u64 {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        fs::metadata(log).map_or(0, |it| it.len())
     }
 
     fn make_folder(&self) -> Result<(), OpenError> {
@@ -159,6 +185,7 @@ impl Place {
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
         connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+        room::limit(connection, self.size_bytes())?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(())
     }

@@ -17,7 +17,7 @@ use super::job::Job;
 use crate::counts::Counts;
 
 /// How many recordings wait at most; more are dropped.
-pub const NOTES_LIMIT: usize = 4096;
+pub const NOTES_LIMIT: usize = 2048;
 
 /// How many different counts wait at most; of others the newest are not counted.
 const COUNTS_LIMIT: usize = 4096;
@@ -38,7 +38,7 @@ const HANDFUL: usize = 16;
 const LINGER: Duration = Duration::from_millis(20);
 
 /// How long notes that could not be written wait before they are tried again by themselves.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// What waits.
 #[derive(Debug, Default)]
@@ -85,6 +85,8 @@ pub(super) struct Batch {
     pub(super) notes: Vec<Recording>,
     pub(super) counts: Vec<Count>,
     pub(super) flushes: Vec<Reply>,
+    /// Why its notes and counts are not written, if they are not.
+    pub(super) not_noted: Option<StoreError>,
     /// How long it has waited for company.
     waited: Duration,
 }
@@ -233,7 +235,7 @@ impl Queue {
     /// Takes note of a batch that was written, before its callers know.
     pub(super) fn written(&self, batch: &Batch, commit: Duration) {
         let mut waiting = self.lock();
-        waiting.failing = false;
+        waiting.failing = batch.not_noted.is_some();
         waiting.company = Company {
             callers: batch.jobs.len() + waiting.jobs.len(),
             patience: (commit / PART_OF_COMMIT).min(COMPANY_WAIT_MAX),
@@ -306,6 +308,7 @@ impl Waiting {
             notes: self.notes.drain(..notes).collect(),
             counts: mem::take(&mut self.counts).since(Timestamp::MIN),
             flushes: done.into_iter().map(|flush| flush.reply).collect(),
+            not_noted: None,
             waited: Duration::ZERO,
         }
     }

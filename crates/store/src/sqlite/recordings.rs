@@ -13,8 +13,10 @@ use crate::time::{hour_ms, timestamp};
 use crate::{COUNT_LIMIT, SWEEP_LIMIT};
 
 const WRITE: &str = "
-    INSERT OR REPLACE INTO recordings (call, at, operation, code, recording)
-    VALUES (?1, ?2, ?3, ?4, ?5)";
+    INSERT INTO recordings (call, at, operation, code, recording)
+    VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (call) DO UPDATE SET at = excluded.at, operation = excluded.operation,
+        code = excluded.code, recording = excluded.recording";
 
 const FIND: &str = "SELECT recording FROM recordings WHERE call = ?1";
 

@@ -11,6 +11,7 @@ const APPLICATION_ID: i64 = 0x5041_4E50;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/1_first.sql"),
     include_str!("migrations/2_without_effect.sql"),
+    include_str!("migrations/3_room.sql"),
 ];
 
 /// Whose file it is.

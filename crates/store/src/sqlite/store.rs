@@ -9,7 +9,7 @@ use panpan_contract::recording::Recording;
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::{
     Applied, Change, Claim, Claimed, Clock, Completed, Completion, Count, Document, Documents,
-    Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, Swept,
+    Earlier, Kept, Lease, Outcomes, Reopened, Reopening, Scope, StoreError, StoreState, Swept,
 };
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -43,8 +43,7 @@ impl SqliteStore {
         Self::open_with(path, clock, SqliteOptions::default())
     }
 
-    /// The same with something taken away.
-    #[doc(hidden)]
+    /// The same with other than the usual options.
     pub fn open_with(
         path: impl Into<PathBuf>,
         clock: Arc<dyn Clock>,
@@ -133,6 +132,12 @@ impl Outcomes for SqliteStore {
             if let Some(answered) = self.foreseen(&claim) {
                 return Ok(answered);
             }
+            // What is left is for the outcomes of keys that are held.
+            if self.shared.gauge.is_full() {
+                let now_ms = self.now_ms();
+                let told = self.read(|connection| found::told(connection, &claim, now_ms));
+                return told?.ok_or(StoreError::Full);
+            }
             let ask = self.ask(move |connection, now_ms| keys::claim(connection, &claim, now_ms));
             let claimed = ask.await?;
             if let Claimed::Replay(_) = claimed {
@@ -182,6 +187,10 @@ impl Outcomes for SqliteStore {
 
     fn dropped(&self) -> u64 {
         self.shared.queue.dropped()
+    }
+
+    fn state(&self) -> StoreState {
+        self.shared.gauge.state(self.shared.place.size_bytes())
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {

@@ -12,10 +12,15 @@ use panpan_runtime::ports::{Clock, StoreError};
 use rusqlite::Connection;
 
 use super::errors::Trouble;
-use super::open::Place;
-use super::queue::{Batch, Queue};
+use super::open::{BUSY_TIMEOUT_MS, Place};
+use super::queue::{Batch, PAUSE, Queue};
 use super::recordings;
+use super::room::{self, Gauge, RESERVE_BYTES};
 use crate::time::now_ms;
+
+/// How often the room in the file is looked at, and after how many recordings sooner.
+const LOOK: Duration = Duration::from_millis(250);
+const NOTED: usize = 256;
 
 /// What the writer, the readers and the store itself share.
 #[derive(Debug)]
@@ -23,6 +28,7 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) place: Place,
     pub(super) queue: Queue,
+    pub(super) gauge: Gauge,
     /// Rises when connections opened before are of no use.
     incarnation: AtomicU64,
 }
@@ -33,6 +39,7 @@ impl Shared {
             clock,
             place,
             queue: Queue::default(),
+            gauge: Gauge::default(),
             incarnation: AtomicU64::new(0),
         }
     }
@@ -56,6 +63,11 @@ struct Writer<'a> {
     /// The last error was that the file is damaged: then people are told to move it away, and a new
     /// one may be begun.
     may_create: bool,
+    /// When the reserve was last tried to be put back.
+    tried_at: Option<Instant>,
+    /// When the room in the file was last looked at, and how many recordings were written since.
+    looked_at: Instant,
+    noted: usize,
 }
 
 struct Open {
@@ -76,9 +88,15 @@ pub(super) fn run(shared: &Shared, connection: Connection) {
         shared,
         open: Some(open),
         may_create: false,
+        tried_at: None,
+        looked_at: Instant::now(),
+        noted: 0,
     };
+    writer.make_reserve();
+    writer.look_at_room();
     while let Some(batch) = shared.queue.take() {
         writer.write(batch);
+        writer.look_after_room();
     }
 }
 
@@ -93,18 +111,25 @@ impl Drop for Ending<'_> {
 
 impl Writer<'_> {
     fn write(&mut self, mut batch: Batch) {
-        let mut committed = self.try_to_commit(&mut batch);
-        // Nobody waits for notes: where there is no room for them, there may be some for what is
-        // waited for.
-        if committed == Err(StoreError::Full) && !batch.jobs.is_empty() {
-            committed = self.try_to_commit(&mut batch);
+        // What is noted must not use up the reserve.
+        if self.shared.gauge.is_full() {
+            self.put_back(&mut batch, &StoreError::Full);
         }
+        let mut committed = self.try_to_commit(&mut batch);
+        if committed == Err(StoreError::Full) {
+            self.give_up_reserve();
+            if !batch.jobs.is_empty() {
+                committed = self.try_to_commit(&mut batch);
+            }
+        }
+        self.noted += batch.notes.len();
         let committed = committed.map(|took| self.shared.queue.written(&batch, took));
         for job in batch.jobs {
             job.answer(committed.clone());
         }
+        let noted = batch.not_noted.map_or(committed, Err);
         for reply in batch.flushes {
-            let _ = reply.send(committed.clone());
+            let _ = reply.send(noted.clone());
         }
     }
 
@@ -157,14 +182,81 @@ impl Writer<'_> {
         Ok(&open.connection)
     }
 
+    /// Sees to it that there is a reserve, and as much room in the log: a log that is new has none. Another
+    /// process that writes meanwhile is not waited for, since it has done the same.
+    fn make_reserve(&mut self) {
+        if self.shared.place.log_bytes() < RESERVE_BYTES {
+            let _ = self.with_connection(|connection| {
+                connection.busy_timeout(Duration::ZERO)?;
+                let made = room::put_reserve(connection);
+                connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
+                made
+            });
+        }
+        self.put_reserve_back();
+    }
+
+    /// From now on there is room for what is waited for, and for nothing else.
+    fn give_up_reserve(&mut self) {
+        if !self.shared.gauge.is_full() {
+            self.shared.gauge.set_full(true);
+            // What is given up now is not put back at once, unless older recordings give way.
+            self.tried_at = None;
+        }
+        let _ = self.with_connection(room::give_up);
+    }
+
+    /// From time to time: puts a reserve back that was given up, and looks at the room there is.
+    fn look_after_room(&mut self) {
+        let is_full = self.shared.gauge.is_full();
+        if is_full && self.tried_at.is_none_or(|at| at.elapsed() >= PAUSE) {
+            self.tried_at = Some(Instant::now());
+            self.put_reserve_back();
+        }
+        if is_full || self.noted >= NOTED || self.looked_at.elapsed() >= LOOK {
+            self.look_at_room();
+        }
+    }
+
+    fn put_reserve_back(&mut self) {
+        match self.with_connection(room::put_back) {
+            Ok(()) => self.shared.gauge.set_full(false),
+            Err(StoreError::Full) => self.shared.gauge.set_full(true),
+            // Says nothing about room.
+            Err(_) => {}
+        }
+    }
+
+    fn look_at_room(&mut self) {
+        (self.looked_at, self.noted) = (Instant::now(), 0);
+        let limit = room::recordings_limit(self.shared.place.size_bytes());
+        if let Ok((used, recordings)) = self.with_connection(|it| room::cut_back(it, limit)) {
+            self.shared.gauge.set_used(used, recordings);
+        }
+    }
+
+    /// Does something with the connection that no caller waits for.
+    fn with_connection<T>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+    ) -> Result<T, StoreError> {
+        Ok(work(self.connection()?)?)
+    }
+
     fn after_error(&mut self, error: &StoreError, batch: &mut Batch) {
         self.shared.heed(error);
         if matches!(error, StoreError::Damaged | StoreError::Unreachable) {
             self.open = None;
         }
         self.may_create = *error == StoreError::Damaged;
+        self.put_back(batch, error);
+    }
+
+    /// Has what was noted and counted wait.
+    fn put_back(&self, batch: &mut Batch, error: &StoreError) {
         let notes = std::mem::take(&mut batch.notes);
         let counts = std::mem::take(&mut batch.counts);
+        batch.not_noted = Some(error.clone());
         self.shared.queue.put_back(notes, counts, error);
     }
 

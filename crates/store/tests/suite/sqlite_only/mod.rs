@@ -2,5 +2,6 @@
 
 mod neighbours;
 mod opening;
+mod room;
 mod sharing;
 mod trouble;

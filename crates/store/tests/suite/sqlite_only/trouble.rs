@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use jiff::Timestamp;
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::{Before, Claimed, Clock, Completion, Outcomes, StoreError};
-use panpan_store::{NOTES_LIMIT, SqliteStore};
+use panpan_store::{NOTES_LIMIT, RESERVE_BYTES, SqliteStore};
 use rusqlite::Connection;
 
 use crate::support::{
@@ -40,7 +40,8 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     bench.finish(1, "before").await;
     let (lease, _) = bench.hold(2).await;
     store.limit_pages(1).await.unwrap();
-    let large = "x".repeat(100_000);
+    // More than there is in reserve.
+    let large = "x".repeat(2 * usize::try_from(RESERVE_BYTES).unwrap());
     let completion = Completion {
         lease,
         attempts: 1,

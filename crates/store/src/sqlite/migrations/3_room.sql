@@ -1,0 +1,24 @@
+-- How many bytes the recordings take, with what stands around each. Kept by triggers, so that no statement
+-- can forget it.
+CREATE TABLE sizes (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    recordings INTEGER NOT NULL
+) STRICT;
+INSERT INTO sizes (only_row, recordings)
+    SELECT 1, coalesce(sum(octet_length(recording) + 256), 0) FROM recordings;
+
+CREATE TRIGGER recordings_added AFTER INSERT ON recordings BEGIN
+    UPDATE sizes SET recordings = recordings + octet_length(new.recording) + 256;
+END;
+CREATE TRIGGER recordings_changed AFTER UPDATE OF recording ON recordings BEGIN
+    UPDATE sizes SET recordings = recordings + octet_length(new.recording) - octet_length(old.recording);
+END;
+CREATE TRIGGER recordings_removed AFTER DELETE ON recordings BEGIN
+    UPDATE sizes SET recordings = recordings - octet_length(old.recording) - 256;
+END;
+
+-- Room that is given up when there is no other, so that outcomes and tokens can still be written.
+CREATE TABLE reserve (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    room BLOB NOT NULL
+) STRICT;
