@@ -1,7 +1,7 @@
 //! What an operation proves itself with at the other side.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use panpan_contract::Secret;
 use panpan_contract::redact::Redactor;
@@ -11,32 +11,44 @@ use panpan_contract::redact::Redactor;
 /// They are neither printed nor serialised, are no part of any input, and are not handed on to the
 /// operations it calls.
 #[derive(Clone, Debug, Default)]
-pub struct Credentials(Arc<BTreeMap<String, Secret<String>>>);
+pub struct Credentials(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    secrets: BTreeMap<String, Secret<String>>,
+    /// Knows them in every writing; made when the first failure needs it.
+    redactor: OnceLock<Redactor>,
+}
 
 impl Credentials {
+    /// A redactor that recognises them wherever they stand.
+    pub(crate) fn redactor(&self) -> Redactor {
+        let known = self.0.redactor.get_or_init(|| {
+            let mut redactor = Redactor::new();
+            self.teach(&mut redactor);
+            redactor
+        });
+        known.clone()
+    }
+
     /// Has them recognised wherever they stand.
     pub fn teach(&self, redactor: &mut Redactor) {
-        for secret in self.0.values() {
-            let secret = secret.expose();
-            redactor.learn_literal(secret);
-            // As in `Bearer …`, of which the other side may repeat the end alone.
-            if let Some((_, proof)) = secret.split_once(' ') {
-                redactor.learn_literal(proof);
-            }
+        for secret in self.0.secrets.values() {
+            redactor.learn_literal(secret.expose());
         }
     }
 
     /// These and others, which are named differently.
     #[must_use]
     pub fn and(&self, others: impl IntoIterator<Item = (String, Secret<String>)>) -> Self {
-        let own = self.0.iter();
+        let own = self.0.secrets.iter();
         let own = own.map(|(name, secret)| (name.clone(), secret.clone()));
         own.chain(others).collect()
     }
 
     /// The secret of this name.
     pub fn get(&self, name: &str) -> Option<&Secret<String>> {
-        self.0.get(name)
+        self.0.secrets.get(name)
     }
 }
 
@@ -45,7 +57,10 @@ impl<N: Into<String>> FromIterator<(N, Secret<String>)> for Credentials {
         let named = secrets
             .into_iter()
             .map(|(name, secret)| (name.into(), secret));
-        Self(Arc::new(named.collect()))
+        Self(Arc::new(Inner {
+            secrets: named.collect(),
+            redactor: OnceLock::new(),
+        }))
     }
 }
 

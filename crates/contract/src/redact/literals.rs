@@ -13,6 +13,7 @@ use super::glyphs::ends_escape;
 use super::names::is_nothing;
 use super::prose::is_everyday_word;
 use super::spans::Spans;
+use super::writings::{parts, writings};
 use super::{LEARNED_BYTES_LIMIT, LEARNED_LIMIT, REPLACEMENT};
 
 /// Shorter values are not learned even when the runtime says so: they would blank innocent text.
@@ -30,10 +31,13 @@ pub(super) struct Literals {
 }
 
 impl Literals {
-    /// Adds a secret that goes wherever it stands, even inside a word.
+    /// Adds a secret that goes wherever it stands, even inside a word, in every writing and with its parts.
     pub(super) fn tell(&mut self, secret: &str) {
-        if secret.chars().count() >= SHORTEST_LITERAL && !is_harmless(secret) {
-            Arc::make_mut(&mut self.told).add(secret);
+        let told = Arc::make_mut(&mut self.told);
+        for secret in parts(secret).into_iter().chain([secret.to_owned()]) {
+            if secret.chars().count() >= SHORTEST_LITERAL && !is_harmless(&secret) {
+                told.add_all(writings(&secret));
+            }
         }
     }
 
@@ -106,11 +110,14 @@ impl Set {
     fn add(&mut self, secret: &str) -> bool {
         let is_new = self.texts.insert(secret.to_owned());
         if is_new {
-            self.texts
-                .extend([percent_encoded(secret), json_escaped(secret)]);
-            self.automaton = OnceLock::new();
+            self.add_all([percent_encoded(secret), json_escaped(secret)]);
         }
         is_new
+    }
+
+    fn add_all(&mut self, texts: impl IntoIterator<Item = String>) {
+        self.texts.extend(texts);
+        self.automaton = OnceLock::new();
     }
 
     /// Finds the texts whose end and whole range fit; the end is asked first, because many texts
@@ -163,7 +170,7 @@ fn is_harmless(text: &str) -> bool {
 }
 
 /// Whether a value is so unlike an everyday word that finding it elsewhere means the secret.
-fn is_telling(secret: &str) -> bool {
+pub(super) fn is_telling(secret: &str) -> bool {
     const SHORTEST_PLAIN: usize = 8;
     const SHORTEST_MIXED: usize = 6;
     let has = |class: fn(char) -> bool| secret.contains(class);

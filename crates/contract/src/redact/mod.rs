@@ -22,6 +22,7 @@ mod tree;
 mod urls;
 mod values;
 mod words;
+mod writings;
 
 use std::borrow::Cow;
 

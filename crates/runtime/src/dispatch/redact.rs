@@ -37,14 +37,13 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
             parameters: Some(operation.input_markers()),
             details: operation.details_markers(&failure),
         });
-    let mut redactor = Redactor::new();
+    // What an operation proves itself with may come back in what the other side says.
+    let mut redactor = operation
+        .as_deref()
+        .map_or_else(Redactor::new, |it| it.credentials().redactor());
     // Parameters that are the input teach its secrets themselves.
     if !shows_input {
         redactor.learn_value(&call.input, marked.parameters);
-    }
-    // What an operation proves itself with may come back in what the other side says.
-    if let Some(operation) = &operation {
-        operation.credentials().teach(&mut redactor);
     }
     if let Some(brought) = &call.brought {
         brought.teach(&mut redactor);
