@@ -92,7 +92,7 @@ async fn other_answers_below_400_are_answers() {
 async fn credentials_stay_with_the_server_they_are_for() {
     let (other, elsewhere) = server(vec![here()]).await;
     let (url, served) = server(vec![to(307, "/same"), to(307, &other)]).await;
-    let mut outgoing = post(&url);
+    let mut outgoing = get(&url);
     for (name, value) in [
         ("authorization", "Bearer hunter2"),
         ("cookie", "session=hunter2"),
@@ -113,6 +113,19 @@ async fn credentials_stay_with_the_server_they_are_for() {
         last.contains("x-trace: kept") && !last.contains("hunter2"),
         "{last}"
     );
+}
+
+#[tokio::test]
+async fn what_was_sent_to_one_server_is_not_carried_to_another() {
+    for status in [307, 308] {
+        let (other, elsewhere) = server(vec![here()]).await;
+        let (url, _) = server(vec![to(status, "/same"), to(status, &other)]).await;
+        let failure = client().send(post(&url)).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), "ERR_REDIRECT_FAILED");
+        assert_eq!(reason(&failure), "redirect_elsewhere");
+        assert_eq!(failure.effect(), Effect::None);
+        assert!(!elsewhere.is_finished());
+    }
 }
 
 #[tokio::test]
@@ -169,7 +182,7 @@ async fn a_write_that_was_answered_by_see_other_was_perhaps_done() {
     for (status, code, effect) in [
         (303, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
         (302, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
-        (307, "ERR_CONNECTION_REFUSED", Effect::None),
+        (307, "ERR_REDIRECT_FAILED", Effect::None),
     ] {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let nobody = format!("http://{}/", listener.local_addr().unwrap());

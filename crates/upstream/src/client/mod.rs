@@ -137,6 +137,7 @@ impl Client {
             ..
         } = &trip.outgoing;
         let trust = check_url(url, &self.0.allowed).map_err(|refusal| trouble.blocked(&refusal))?;
+        trip.stays(trouble)?;
         let wire = match trust {
             Trust::Named => &self.0.named,
             Trust::Public => &self.0.public,

@@ -24,6 +24,8 @@ pub(super) struct Trip {
     visited: Vec<(Method, Url)>,
     /// Whether a request before this one may have taken effect.
     earlier: bool,
+    /// The status that would carry a body to another server.
+    leads_elsewhere: Option<StatusCode>,
 }
 
 /// What an answer means for a trip.
@@ -41,6 +43,8 @@ enum Stuck {
     Loop,
     TooMany,
     Unusable,
+    /// It would carry what was sent to another server.
+    Elsewhere,
 }
 
 impl Stuck {
@@ -49,6 +53,10 @@ impl Stuck {
             Stuck::Loop => ("redirect_loop", "its redirects lead in a circle"),
             Stuck::TooMany => ("redirects_limit", "it redirects too often"),
             Stuck::Unusable => ("redirect_unusable", "it redirects to what is no address"),
+            Stuck::Elsewhere => (
+                "redirect_elsewhere",
+                "it redirects a request with a body to another server, which is not sent it",
+            ),
         }
     }
 }
@@ -65,6 +73,15 @@ impl Trip {
             outgoing,
             visited: Vec::new(),
             earlier: false,
+            leads_elsewhere: None,
+        }
+    }
+
+    /// What was sent to one server is not sent on to another: the operator chose to trust the first.
+    pub(super) fn stays(&self, trouble: &Trouble) -> Result<(), Failure> {
+        match self.leads_elsewhere {
+            Some(status) => Err(self.stuck(Stuck::Elsewhere, status, trouble)),
+            None => Ok(()),
         }
     }
 
@@ -143,6 +160,8 @@ impl Trip {
             return Err(self.stuck(Stuck::TooMany, status, trouble));
         }
         if old.origin() != self.outgoing.url.origin() {
+            let has_body = self.outgoing.body.as_ref().is_some_and(|it| !it.is_empty());
+            self.leads_elsewhere = has_body.then_some(status);
             drop_credentials(&mut self.outgoing.headers);
         }
         Ok(())
