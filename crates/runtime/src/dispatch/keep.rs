@@ -33,6 +33,9 @@ use crate::world::World;
 const TRY_AGAIN_MS: u64 = 50;
 const TRY_AGAIN_MS_MAX: u64 = 2000;
 
+/// How long a caller waits at most for a store that does not take the outcome of its call.
+const UNWRITTEN_PATIENCE_MS: u64 = 3000;
+
 impl Dispatcher {
     /// Keeps the outcome of a key, then answers.
     pub(super) async fn record_keyed(&self, held: HeldKey, performed: Performed, mut reply: Reply) {
@@ -50,7 +53,7 @@ impl Dispatcher {
         if let Some(recording) = &completion.recording {
             self.watch_for_repeats(recording);
         }
-        let mut wait_ms = TRY_AGAIN_MS;
+        let (mut wait_ms, mut waited_ms) = (TRY_AGAIN_MS, 0);
         loop {
             match self.write(completion.clone(), &performed, &mut reply).await {
                 Ok(completed) => {
@@ -59,11 +62,12 @@ impl Dispatcher {
                     return reply.send(self.answer_ended(completed, kept, performed, text));
                 }
                 Err(error) => {
-                    self.not_written(&error, &performed, &mut reply);
+                    self.not_written(&error, &performed, waited_ms, &mut reply);
                     self.hold_back(held, &performed);
                 }
             }
             self.world().clock.sleep(wait_ms).await;
+            waited_ms += wait_ms;
             wait_ms = (wait_ms * 2).min(TRY_AGAIN_MS_MAX);
             // Other gateways have to know that somebody knows the outcome. If the store does not even
             // take this, it is away for them too.
@@ -219,11 +223,19 @@ impl Dispatcher {
         })
     }
 
-    /// Tells the caller when it would stop waiting before the outcome is tried to be written again.
-    fn not_written(&self, error: &StoreError, performed: &Performed, reply: &mut Reply) {
+    /// Tells the caller when it would stop waiting before the outcome is tried to be written again, and after
+    /// some seconds in any case: a disk that is full stays full for longer.
+    fn not_written(
+        &self,
+        error: &StoreError,
+        performed: &Performed,
+        waited_ms: u64,
+        reply: &mut Reply,
+    ) {
         let deadline = performed.claimed.deadline;
         let left_ms = milliseconds_between(self.world().clock.now(), deadline);
-        if *error == StoreError::Closed || left_ms <= TRY_AGAIN_MS_MAX {
+        let is_over = left_ms <= TRY_AGAIN_MS_MAX || waited_ms >= UNWRITTEN_PATIENCE_MS;
+        if *error == StoreError::Closed || is_over {
             self.tell_not_written(error, performed, reply);
         }
     }
