@@ -13,6 +13,7 @@ mod http;
 mod logs;
 mod offered;
 mod refusals;
+mod room;
 mod server;
 mod settings;
 mod sharing;

@@ -23,6 +23,7 @@ use super::*;
 use crate::context::Context;
 use crate::handler::{Handler, untyped};
 use crate::identity::Identity;
+use crate::ports::Outcomes as _;
 use crate::registry::{Builder, Registration};
 use crate::settings::Record;
 use crate::testing::{Forgetful, Notes, TestClock, TestWorld};
@@ -133,6 +134,41 @@ async fn an_internal_operation_does_not_exist_from_outside() {
     };
     let answer = house.dispatcher.dispatch(inside).await;
     assert_eq!(answer.into_value().unwrap(), json!(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_anyone_can_send_is_counted_and_not_recorded() {
+    let mut restricted = query();
+    restricted.access_control.required_scopes = vec!["files:read".to_owned()];
+    restricted.input_schema = json!({"type": "object"});
+    let open = OperationSpec {
+        name: "test/open".parse().unwrap(),
+        access_control: Default::default(),
+        ..restricted.clone()
+    };
+    let builder = Registry::builder()
+        .register(restricted, echo)
+        .register(open, echo);
+    let house = House::over(builder, Settings::default());
+    let ada = Identity::new("ada").with_scope("files:read");
+    for (name, caller, code, is_recorded) in [
+        ("test/run", None, "FORBIDDEN", false),
+        ("made/up", None, "NOT_FOUND", false),
+        ("test/open", None, "INVALID_INPUT", true),
+        ("made/up", Some(&ada), "NOT_FOUND", true),
+        ("test/run", Some(&ada), "INVALID_INPUT", true),
+    ] {
+        let before = house.store.recordings().len();
+        let mut request = CallRequest::from_wire(name, json!([]));
+        request.caller = caller.map(|it| Arc::new(it.clone()));
+        let failure = house.dispatcher.dispatch(request).await.into_value();
+        assert_eq!(failure.unwrap_err().code().as_str(), code);
+        let recorded = house.store.recordings().len() - before;
+        assert_eq!(recorded == 1, is_recorded, "{name} {code}");
+    }
+    let _ = house.dispatcher.tend().await;
+    let counted = house.store.counts(Timestamp::MIN).await.unwrap();
+    assert_eq!(counted.iter().map(|it| it.calls).sum::<u64>(), 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,107 @@
+//! A store that may not grow any more: what is promised goes on, what is not is refused, and it is said.
+
+use panpan_runtime::ports::{Change, Documents as _, Expect};
+use panpan_runtime::system::SystemClock;
+use panpan_store::{SqliteOptions, SqliteStore};
+
+use crate::server::Server;
+use crate::{Folder, until};
+
+/// Puts twenty documents of a megabyte into the store, or takes them out again.
+fn fill(folder: &Folder, with: Option<&str>) {
+    let options = SqliteOptions {
+        size_bytes: u64::MAX,
+        ..SqliteOptions::default()
+    };
+    let file = folder.data().join("panpan.db");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let store = SqliteStore::open_with(file, std::sync::Arc::new(SystemClock), options).unwrap();
+    for number in 0..20 {
+        let change = Change {
+            collection: "filling".to_owned(),
+            id: number.to_string(),
+            expect: Expect::Anything,
+            body: with.map(|text| text.into()),
+        };
+        runtime.block_on(store.apply(vec![change])).unwrap();
+    }
+}
+
+fn is_ready(server: &Server) -> bool {
+    server.get("/readyz").status == 200
+}
+
+#[test]
+fn a_server_whose_store_is_full_says_so_and_goes_on_by_itself() {
+    let folder = Folder::new();
+    let server = Server::run(
+        folder
+            .panpan(&["serve", "--listen", "127.0.0.1:0"])
+            .env("PANPAN_STORE_MB", "16"),
+    );
+    assert_eq!(server.order("first").status, 200);
+    assert!(is_ready(&server));
+    fill(&folder, Some(&"x".repeat(1024 * 1024)));
+    // The first one that finds no room is still served, from the reserve.
+    let mut number = 0;
+    until("a store that is full", || {
+        number += 1;
+        let answer = server.order(&format!("filling-{number}"));
+        assert!([200, 503].contains(&answer.status), "{answer:?}");
+        answer.status == 503
+    });
+    let refused = server.order("refused");
+    let failure = refused.json();
+    assert_eq!(failure["code"], "ERR_STORE_UNAVAILABLE");
+    assert_eq!(failure["details"]["reason"], "full");
+    assert_eq!(failure["panpan"]["effect"], "none");
+    assert_eq!(server.order("first").status, 200, "its outcome is told");
+    let unkeyed = r#"{"operation": "demo/divide", "input": {"dividend": 6, "divisor": 3}}"#;
+    assert_eq!(server.call("", unkeyed).status, 200);
+    let readiness = server.get("/readyz");
+    assert_eq!(readiness.status, 503);
+    assert!(readiness.body.contains("full"), "{}", readiness.body);
+    assert_eq!(server.get("/healthz").status, 200);
+    assert!(
+        server
+            .get("/metrics")
+            .body
+            .contains("\npanpan_store_full 1\n")
+    );
+    fill(&folder, None);
+    until("room", || is_ready(&server));
+    assert_eq!(server.order("refused").status, 200);
+    assert!(
+        server
+            .get("/metrics")
+            .body
+            .contains("\npanpan_store_full 0\n")
+    );
+}
+
+#[test]
+fn what_unknown_callers_are_refused_is_counted_and_not_recorded() {
+    let folder = Folder::new();
+    let made = folder.ran(&["token", "new", "ann", "--scope", "panpan:watch"]);
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let server = Server::start(&folder, &["--allow-anonymous=false"]);
+    for _ in 0..30 {
+        let answer = server.call(
+            "",
+            r#"{"operation": "demo/divide", "input": {"dividend": 1}}"#,
+        );
+        assert_eq!(answer.status, 401, "{answer:?}");
+    }
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let known = server.call(&bearer, r#"{"operation": "made/up", "input": {}}"#);
+    assert_eq!(known.status, 404);
+    let recent = r#"{"operation": "calls/recent", "input": {}}"#;
+    let recorded = || server.call(&bearer, recent).json().to_string();
+    until("the recording", || recorded().contains("made/up"));
+    assert!(!recorded().contains("FORBIDDEN"), "{}", recorded());
+    let metrics = server.get("/metrics");
+    assert_eq!(metrics.status, 401);
+    let lines = server.said();
+    let about = lines.iter().filter(|line| line.contains("FORBIDDEN"));
+    assert!(about.count() <= 21, "{lines:?}");
+}
