@@ -41,7 +41,7 @@ pub enum Principal {
 impl Principal {
     /// Whoever calls from an address. Of IPv6 a customer has at least a network of 64 bits, and so as
     /// many addresses as one likes.
-    fn at(address: IpAddr) -> Self {
+    pub(crate) fn at(address: IpAddr) -> Self {
         Self::Address(match address {
             IpAddr::V4(_) => address,
             IpAddr::V6(address) => {

@@ -15,11 +15,11 @@ use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trac
 use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
-use crate::caller::Caller;
+use crate::caller::{Caller, Principal};
 use crate::identity::{self, Tokens};
 use crate::items::Items;
 use crate::library::Library;
-use crate::limits::{Limits, Permit, Rates, Room};
+use crate::limits::{Limits, Permit, Rates, Room, Unread};
 use crate::metrics::{self, Counted, Metrics};
 
 /// How often the token of a subscription that is open is looked at again.
@@ -36,8 +36,11 @@ struct Inner {
     anonymous: Anonymous,
     limits: Limits,
     rates: Rates,
+    /// Of requests, whether they become calls or not.
+    requests: Rates,
     calls: Room,
     streams: Room,
+    unread: Unread,
     metrics: Metrics,
     /// What is offered beside operations.
     library: OnceLock<Arc<dyn Library>>,
@@ -98,13 +101,15 @@ impl Desk {
             dispatcher,
             tokens,
             anonymous,
-            rates: Rates::new(&limits),
+            rates: Rates::of_calls(&limits),
+            requests: Rates::of_requests(&limits),
             calls: Room::new(
                 "calls",
                 limits.calls_in_flight,
                 limits.calls_in_flight_per_caller,
             ),
             streams: Room::new("subscriptions", limits.streams, limits.streams_per_caller),
+            unread: Unread::new(&limits),
             limits,
             metrics: Metrics::default(),
             library: OnceLock::new(),
@@ -203,6 +208,17 @@ impl Desk {
     /// Takes as much of a caller's share as a call does, for answers that take work and are no calls.
     pub(crate) fn take_share(&self, caller: &Caller) -> Result<(), Failure> {
         self.0.rates.take(&caller.principal)
+    }
+
+    /// Takes a request from a caller's share, before it is read. Whoever could not prove to be known takes
+    /// from that of its address.
+    pub(crate) fn take_request(&self, principal: &Principal) -> Result<(), Failure> {
+        self.0.requests.take(principal)
+    }
+
+    /// The answers that wait to be read.
+    pub(crate) fn unread(&self) -> &Unread {
+        &self.0.unread
     }
 
     /// Serves a call, if there is room for it.
@@ -325,6 +341,7 @@ impl Desk {
 
     fn admit(&self, room: &Room, caller: &Caller) -> Result<Permit, Failure> {
         self.0.rates.take(&caller.principal)?;
+        self.0.unread.check(&caller.principal)?;
         room.enter(&caller.principal)
     }
 

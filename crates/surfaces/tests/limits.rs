@@ -15,6 +15,7 @@ use tokio::net::TcpStream;
 
 const SHORT: Duration = Duration::from_millis(200);
 const ECHO: &str = r#"{"operation": "test/echo"}"#;
+const RPC: &str = r#"{"jsonrpc": "2.0", "id": 7, "method": "test/echo"}"#;
 const HOLD: &str = r#"{"operation": "test/hold"}"#;
 
 async fn limited(limits: Limits) -> Server {
@@ -171,6 +172,65 @@ async fn a_caller_may_make_so_many_calls_a_second_and_is_told_truly_when_the_nex
         refused.count() >= 3,
         "each call of a batch counts: {results}"
     );
+}
+
+#[tokio::test]
+async fn what_is_refused_counts_too_and_beyond_a_rate_nothing_is_read() {
+    let large = format!(
+        r#"{{"operation": "test/echo", "unknown": "{}""#,
+        "x".repeat(1 << 20)
+    );
+    for (path, headers, body, first) in [
+        ("/call", &[][..], &*large, "PARSE_ERROR"),
+        (
+            "/call",
+            &[("authorization", "Bearer made-up")],
+            ECHO,
+            "FORBIDDEN",
+        ),
+        (
+            "/rpc",
+            &[],
+            r#"{"jsonrpc": "2.0", "id": 7, "method": 7}"#,
+            "INVALID_REQUEST",
+        ),
+        (
+            "/rpc",
+            &[("authorization", "Bearer made-up")],
+            RPC,
+            "FORBIDDEN",
+        ),
+        (
+            "/mcp",
+            &[("authorization", "Bearer made-up")],
+            RPC,
+            "FORBIDDEN",
+        ),
+    ] {
+        let server = limited(Limits {
+            calls_per_second: NonZeroU32::new(2),
+            ..Limits::default()
+        })
+        .await;
+        let mut codes = Vec::new();
+        for _ in 0..40 {
+            let answer = server.post(path, headers, body).await.json();
+            let code = [&answer["code"], &answer["error"]["data"]["code"]]
+                .into_iter()
+                .find_map(serde_json::Value::as_str);
+            codes.push(code.unwrap_or_default().to_owned());
+        }
+        assert_eq!(codes[0], first, "{path}: {codes:?}");
+        let limited = codes.iter().filter(|it| *it == "ERR_RATE_LIMITED").count();
+        // Four at once and four a second later, on a machine however slow.
+        assert!(limited >= 10, "{path}: {codes:?}");
+        assert!(
+            codes
+                .iter()
+                .all(|it| it == first || it == "ERR_RATE_LIMITED"),
+            "{codes:?}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -400,6 +460,39 @@ async fn a_head_is_taken_up_to_its_limit() {
             .status,
         200
     );
+}
+
+#[tokio::test]
+async fn one_address_has_so_many_connections_and_no_more() {
+    let server = limited(Limits {
+        connections_per_address: 2,
+        ..Limits::default()
+    })
+    .await;
+    let ask = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut some = [0; 16];
+    let mut open = Vec::new();
+    // The one that read what the server says of itself may still be closing.
+    while open.len() < 2 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        let _ = stream.write_all(ask).await;
+        if stream.read_exact(&mut some).await.is_ok() {
+            open.push(stream);
+        }
+    }
+    let mut third = TcpStream::connect(server.address).await.unwrap();
+    let _ = third.write_all(ask).await;
+    assert!(third.read_exact(&mut some).await.is_err());
+    drop(open.pop());
+    for attempt in 0.. {
+        let mut again = TcpStream::connect(server.address).await.unwrap();
+        let _ = again.write_all(ask).await;
+        if again.read_exact(&mut some).await.is_ok() {
+            break;
+        }
+        assert!(attempt < 100, "a place that was given back is taken again");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test]

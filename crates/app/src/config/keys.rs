@@ -20,6 +20,8 @@ pub(super) const VARIABLE_PREFIX: &str = "PANPAN_";
 
 /// The most of anything that is counted.
 const COUNT_LIMIT: u64 = 1_000_000;
+/// The most bytes that wait for anything.
+const BYTES_LIMIT: u64 = 1 << 40;
 /// The longest time that is waited for a client, in seconds.
 const WAIT_SECONDS_LIMIT: u64 = 24 * 60 * 60;
 /// The longest time the end of a server may take, in seconds.
@@ -91,7 +93,7 @@ pub(super) enum Kind {
 
 /// Everything that can be told.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 33] = [
+pub(super) static KEYS: [Key; 36] = [
     text("listen", "an address and a port, such as 127.0.0.1:7077", |draft, text| {
         put(&mut draft.config.listen, text.parse().ok())
     }).flag("listen", "ADDRESS:PORT", "Where to listen [default: 127.0.0.1:7077]"),
@@ -188,6 +190,15 @@ pub(super) static KEYS: [Key; 33] = [
     }),
     number("limits.connections", 1, COUNT_LIMIT, |draft, number| {
         put(&mut draft.config.limits.connections, count(number))
+    }),
+    number("limits.connections_per_address", 1, COUNT_LIMIT, |draft, number| {
+        put(&mut draft.config.limits.connections_per_address, count(number))
+    }),
+    number("limits.unread_bytes", 1, BYTES_LIMIT, |draft, number| {
+        put(&mut draft.config.limits.unread_bytes, count(number))
+    }),
+    number("limits.unread_bytes_per_caller", 1, BYTES_LIMIT, |draft, number| {
+        put(&mut draft.config.limits.unread_bytes_per_caller, count(number))
     }),
     number("limits.head_timeout_seconds", 1, WAIT_SECONDS_LIMIT, |draft, number| {
         put(&mut draft.config.limits.head_timeout, Some(Duration::from_secs(number)))

@@ -276,6 +276,9 @@ fn every_limit_has_a_key() {
         streams,
         streams_per_caller,
         connections,
+        connections_per_address,
+        unread_bytes,
+        unread_bytes_per_caller,
         head_timeout,
         body_timeout,
         write_timeout,
@@ -288,6 +291,9 @@ fn every_limit_has_a_key() {
         streams,
         streams_per_caller,
         connections,
+        connections_per_address,
+        unread_bytes,
+        unread_bytes_per_caller,
     ] {
         assert_eq!(count, 7);
     }

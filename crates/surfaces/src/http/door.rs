@@ -25,7 +25,7 @@ use tower::Service as _;
 
 use super::answer::{self, Unread};
 use super::{House, call, protocols};
-use crate::caller::Caller;
+use crate::caller::{Caller, Principal};
 use crate::listen::Open;
 
 /// The id a request is known by in logs, sent by the caller or left out.
@@ -136,6 +136,10 @@ impl Door {
         // The paths nearly all calls take are known here, and reached without a router's work; the
         // router knows all others, and all other methods.
         let is_post = request.method() == Method::POST;
+        let principal = match &visitor {
+            Ok(caller) => caller.principal.clone(),
+            Err(_) => Principal::at(peer.address),
+        };
         let response = match request.uri().path() {
             "/call" if is_post => call::one(house, visitor, request).await,
             "/rpc" | "/tasks" | "/" if is_post => protocols::jsonrpc(house, visitor, request).await,
@@ -149,7 +153,11 @@ impl Door {
                 response
             }
         };
-        entry.leave(response)
+        house
+            .0
+            .desk
+            .unread()
+            .counting(&principal, entry.leave(response))
     }
 
     /// What has to be remembered of a request until it is answered, or its answer at the door.
@@ -188,14 +196,16 @@ impl Door {
         headers: &HeaderMap,
     ) -> Visitor {
         let trace = head.trace.and_then(trace);
-        let token = head.authorization.map(bearer).transpose()?;
-        let caller = self
-            .house
-            .0
-            .desk
-            .identify(token, Some(peer.address))
-            .await?;
-        let caller = caller.within(trace, request_id.and_then(logged));
+        let desk = &self.house.0.desk;
+        let caller = match head.authorization.map(bearer).transpose() {
+            Ok(token) => desk.identify(token, Some(peer.address)).await,
+            Err(unreadable) => Err(unreadable),
+        };
+        match &caller {
+            Ok(caller) => desk.take_request(&caller.principal)?,
+            Err(_) => desk.take_request(&Principal::at(peer.address))?,
+        }
+        let caller = caller?.within(trace, request_id.and_then(logged));
         Ok(caller.bringing(brought(&self.house.0.settings.passed_headers, headers)))
     }
 }

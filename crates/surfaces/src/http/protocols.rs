@@ -17,9 +17,13 @@ use crate::{jsonrpc, ws};
 /// `POST /rpc`: JSON-RPC 2.0, whose errors are answers like any other.
 pub(super) async fn jsonrpc(house: &House, visitor: Visitor, request: Arrived) -> Response {
     let (parts, body) = request.into_parts();
-    let read = match Stated::alone_in(&parts.headers) {
-        Ok(terms) => body::read(body, house).await.map(|body| (terms, body)),
-        Err(failure) => Err(failure),
+    let read = match (Stated::alone_in(&parts.headers), &visitor) {
+        // What comes too fast is not read, not even for its id.
+        (_, Err(failure)) if failure.code().as_str() == codes::ERR_RATE_LIMITED.code => {
+            Err(failure.clone())
+        }
+        (Ok(terms), _) => body::read(body, house).await.map(|body| (terms, body)),
+        (Err(failure), _) => Err(failure),
     };
     let (terms, body) = match read {
         Ok(read) => read,
@@ -57,9 +61,12 @@ pub(super) async fn websocket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
     request: Request,
 ) -> Response {
-    if let Err(failure) = visitor(request.extensions()) {
-        return answer::turned_away_from(&house, Surface::WebSocket, Dialect::Call, failure);
-    }
+    let caller = match visitor(request.extensions()) {
+        Ok(caller) => caller,
+        Err(failure) => {
+            return answer::turned_away_from(&house, Surface::WebSocket, Dialect::Call, failure);
+        }
+    };
     let upgrade = match upgrade {
         Ok(upgrade) => ws::configure(upgrade, house.0.desk.limits()),
         Err(rejection) => {
@@ -82,7 +89,8 @@ pub(super) async fn websocket(
         let address = peer.as_ref().map(|peer| peer.address);
         let _open = peer.map(|peer| peer.open);
         let task = desk.tasks().token();
-        ws::serve(desk, token, address, socket, stopping).await;
+        let who = ws::Who::new(desk, token, address, caller.principal);
+        ws::serve(who, socket, stopping).await;
         drop(task);
     })
 }

@@ -4,6 +4,7 @@
 
 mod rate;
 mod room;
+mod unread;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
 
 pub(crate) use rate::Rates;
 pub(crate) use room::{Permit, Room};
+pub(crate) use unread::Unread;
 
 /// What is allowed. The defaults suit one machine that serves a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +36,13 @@ pub struct Limits {
     pub streams_per_caller: usize,
     /// How many connections are open at a time; more wait to be accepted.
     pub connections: usize,
+    /// How many of them may come from one address; more are closed at once.
+    pub connections_per_address: usize,
+    /// How many bytes of answers wait to be read at a time before no call is begun; those being made come on
+    /// top.
+    pub unread_bytes: usize,
+    /// The same for one caller.
+    pub unread_bytes_per_caller: usize,
     /// How long a client may take to send the head of a request, or stay idle between two.
     pub head_timeout: Duration,
     /// How long a client may take to send the body of a request.
@@ -54,6 +63,9 @@ impl Default for Limits {
             streams: 16_384,
             streams_per_caller: 1024,
             connections: 16_384,
+            connections_per_address: 4096,
+            unread_bytes: 512 * 1024 * 1024,
+            unread_bytes_per_caller: 64 * 1024 * 1024,
             head_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),

@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::timer::ConnectionTimer;
 use crate::desk::Desk;
 use crate::http::{Door, Peer};
+use crate::limits::Permit;
 use crate::metrics::Metrics;
 
 /// The largest head of a request, in bytes.
@@ -38,11 +39,14 @@ pub(super) struct Connections {
 /// How long a client has to take the rest of its answer when a server stops and no call runs any more.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// A place among all connections, and one among those of its address.
+pub(super) type Place = (OwnedSemaphorePermit, Permit);
+
 /// A connection that is open, also after it has become a WebSocket.
 #[derive(Debug)]
 pub(crate) struct Open {
     metrics: Metrics,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Drop for Open {
@@ -53,12 +57,7 @@ impl Drop for Open {
 
 impl Connections {
     /// Serves one connection beside the others.
-    pub(super) fn serve(
-        self: &Arc<Self>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        place: OwnedSemaphorePermit,
-    ) {
+    pub(super) fn serve(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
         // Answers are written whole; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
         let metrics = self.desk.metrics().clone();

@@ -16,8 +16,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
+use crate::caller::Principal;
 use crate::desk::Desk;
 use crate::http::Door;
+use crate::limits::Room;
 use connection::Connections;
 
 pub(crate) use connection::Open;
@@ -67,7 +69,9 @@ pub async fn serve(
     stopping: CancellationToken,
     drain: Duration,
 ) -> usize {
-    let open = Arc::new(Semaphore::new(desk.limits().connections));
+    let limits = desk.limits();
+    let open = Arc::new(Semaphore::new(limits.connections));
+    let by_address = Room::new("connections", usize::MAX, limits.connections_per_address);
     let connections = Arc::new(Connections {
         door,
         tls,
@@ -85,7 +89,12 @@ pub async fn serve(
             () = stopping.cancelled() => break,
         };
         match accepted {
-            Ok((stream, peer)) => connections.serve(stream, peer, place),
+            Ok((stream, peer)) => {
+                // One address cannot take the places of all others.
+                if let Ok(of_address) = by_address.enter(&Principal::at(peer.ip())) {
+                    connections.serve(stream, peer, (place, of_address));
+                }
+            }
             Err(error) => pause_after(&error).await,
         }
     }

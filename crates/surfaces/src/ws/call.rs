@@ -12,15 +12,17 @@ use tokio::select;
 
 use super::connection::stopping;
 use super::envelope::Kind;
-use crate::caller::Caller;
+use crate::caller::{Caller, Principal};
 use crate::desk::{Desk, Surface};
 use crate::items::Items;
 
 /// Who is at the other end. What was presented is not shown anywhere.
-pub(super) struct Who {
+pub(crate) struct Who {
     desk: Desk,
     presented: Option<String>,
     address: Option<IpAddr>,
+    /// Whoever opened the connection, from whose share its messages are taken.
+    principal: Principal,
 }
 
 /// A call as the client asked for it.
@@ -72,12 +74,23 @@ impl Event {
 }
 
 impl Who {
-    pub(super) fn new(desk: Desk, presented: Option<String>, address: Option<IpAddr>) -> Self {
+    pub(crate) fn new(
+        desk: Desk,
+        presented: Option<String>,
+        address: Option<IpAddr>,
+        principal: Principal,
+    ) -> Self {
         Self {
             desk,
             presented,
             address,
+            principal,
         }
+    }
+
+    /// Takes a message from the share of whoever opened the connection.
+    pub(super) fn take_message(&self) -> Result<(), Failure> {
+        self.desk.take_request(&self.principal)
     }
 
     pub(super) fn desk(&self) -> &Desk {

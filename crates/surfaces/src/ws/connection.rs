@@ -57,12 +57,16 @@ impl Connection {
     /// Takes in a message of the client.
     pub(super) fn received(&mut self, message: Message) {
         let limit = self.who.desk().limits().body_bytes;
-        let (kind, received) = match &message {
-            Message::Text(text) => (Kind::Text, envelope::read(text.as_bytes(), limit)),
-            Message::Binary(bytes) => (Kind::Binary, envelope::read(bytes, limit)),
+        let (kind, bytes) = match &message {
+            Message::Text(text) => (Kind::Text, text.as_bytes()),
+            Message::Binary(bytes) => (Kind::Binary, &bytes[..]),
             // Pings are answered by the library.
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return,
         };
+        if let Err(limited) = self.who.take_message() {
+            return self.refuse(kind, "", "", limited);
+        }
+        let received = envelope::read(bytes, limit);
         match received {
             Ok(Received::Requested(id, asked)) => self.requested(kind, id, asked),
             Ok(Received::Aborted(id)) => self.aborted(&id),

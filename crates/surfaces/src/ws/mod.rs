@@ -12,19 +12,18 @@ mod pulse;
 #[cfg(test)]
 mod tests;
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use panpan_runtime::CancellationToken;
 use tokio::select;
 
-use crate::desk::Desk;
 use crate::limits::Limits;
-use call::Who;
 use connection::Connection;
 use line::{Line, Step};
 use pulse::{PACE, Pace, Pulse};
+
+pub(crate) use call::Who;
 
 /// How much is read at a time. An idle connection holds so much for as long as it lasts.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
@@ -47,14 +46,7 @@ pub(crate) fn configure(upgrade: WebSocketUpgrade, limits: &Limits) -> WebSocket
 /// shutdown, until the calls it runs have ended.
 ///
 /// Who calls is asked at each call, since a token may be revoked meanwhile.
-pub(crate) async fn serve(
-    desk: Desk,
-    presented: Option<String>,
-    address: Option<IpAddr>,
-    socket: WebSocket,
-    shutdown: CancellationToken,
-) {
-    let who = Who::new(desk, presented, address);
+pub(crate) async fn serve(who: Who, socket: WebSocket, shutdown: CancellationToken) {
     serve_at(PACE, who, socket, shutdown).await;
 }
 

@@ -24,6 +24,7 @@ use super::super::call::Who;
 use super::super::pulse::Pace;
 use super::super::{configure, serve, serve_at};
 use super::client::Client;
+use crate::caller::Principal;
 use crate::desk::{Anonymous, Desk};
 use crate::identity::Tokens;
 use crate::limits::Limits;
@@ -133,12 +134,10 @@ fn router(
             let presented = presented.map(|it| it.to_str().unwrap().to_owned());
             let upgrade = configure(upgrade, desk.limits());
             let serving = upgrade.on_upgrade(move |socket| async move {
+                let who = Who::new(desk, presented, None, Principal::Local);
                 match pace {
-                    None => serve(desk, presented, None, socket, shutdown).await,
-                    Some(pace) => {
-                        let who = Who::new(desk, presented, None);
-                        serve_at(pace, who, socket, shutdown).await;
-                    }
+                    None => serve(who, socket, shutdown).await,
+                    Some(pace) => serve_at(pace, who, socket, shutdown).await,
                 }
                 // A test that has ended does not listen.
                 let _ = end.send(());
