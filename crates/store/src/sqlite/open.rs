@@ -4,6 +4,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -73,16 +74,31 @@ pub enum Synchronous {
 }
 
 /// Where the file is.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Place {
     pub(super) path: PathBuf,
-    pub(super) options: SqliteOptions,
+    options: SqliteOptions,
+    size_bytes: AtomicU64,
 }
 
 impl Place {
+    pub(super) fn new(path: PathBuf, options: SqliteOptions) -> Self {
+        let size_bytes = options.size_bytes.max(room::SMALLEST_SIZE_BYTES);
+        Self {
+            path,
+            options,
+            size_bytes: AtomicU64::new(size_bytes),
+        }
+    }
+
     /// How large the file may become, in bytes.
     pub(super) fn size_bytes(&self) -> u64 {
-        self.options.size_bytes.max(room::SMALLEST_SIZE_BYTES)
+        self.size_bytes.load(Ordering::Acquire)
+    }
+
+    /// Lets it become so large from now on.
+    pub(super) fn set_size_bytes(&self, size_bytes: u64) {
+        self.size_bytes.store(size_bytes, Ordering::Release);
     }
 
     /// A connection that writes. The file and its folder are made only if `may_create`: a file that
@@ -132,11 +148,11 @@ impl Place {
         identity(&self.path)
     }
 
-    /// How large the log beside the file is, in bytes.
-    pub(super) fn log_bytes(&self) -> u64 {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        fs::metadata(log).map_or(0, |it| it.len())
+    /// The file that is kept in reserve.
+    pub(super) fn reserve(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-reserve");
+        path.into()
     }
 
     fn make_folder(&self) -> Result<(), OpenError> {

@@ -1,15 +1,18 @@
 //! How large the file may become, and what gives way when it cannot grow: first the oldest recordings, then a
 //! reserve that is there for outcomes and tokens alone.
 //!
-//! The reserve is a row of the file itself: whatever else fills the disk cannot take it away. It is written
-//! through the log, which so has as much room of its own.
+//! The reserve is twofold: so many pages beyond the size of the file, and a file beside it that is deleted when
+//! the disk is full.
 
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use panpan_runtime::ports::StoreState;
-use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::errors::Trouble;
+use super::open::Place;
 
 /// How large the file may become when nothing else is said, in bytes.
 pub const DEFAULT_SIZE_BYTES: u64 = 1024 * 1024 * 1024;
@@ -25,7 +28,10 @@ const RECORDINGS_PART: u64 = 4;
 const CUT_PART: u64 = 16;
 
 /// What is kept in reserve, in bytes.
-pub const RESERVE_BYTES: u64 = 2 * 1024 * 1024;
+pub const RESERVE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How much has to be free before the reserve is no longer needed, in bytes.
+const SLACK_BYTES: u64 = 256 * 1024;
 
 /// How many recordings are deleted at once.
 const DELETED_AT_ONCE: u64 = 64;
@@ -34,13 +40,6 @@ const RECORDINGS: &str = "SELECT recordings FROM sizes";
 
 const DELETE_OLDEST: &str = "
     DELETE FROM recordings WHERE id IN (SELECT id FROM recordings ORDER BY at, id LIMIT ?1)";
-
-const HAS_RESERVE: &str = "SELECT octet_length(room) FROM reserve";
-
-const PUT_RESERVE: &str =
-    "INSERT OR REPLACE INTO reserve (only_row, room) VALUES (1, zeroblob(?1))";
-
-const GIVE_UP_RESERVE: &str = "DELETE FROM reserve";
 
 /// How many bytes recordings may take in a file of this size.
 pub(super) fn recordings_limit(size_bytes: u64) -> u64 {
@@ -51,7 +50,7 @@ pub(super) fn recordings_limit(size_bytes: u64) -> u64 {
 pub(super) fn limit(connection: &Connection, size_bytes: u64) -> rusqlite::Result<()> {
     let pages = size_bytes / number(connection, "page_size")?.max(1);
     let pages = u32::try_from(pages).unwrap_or(u32::MAX - 1);
-    connection.pragma_update(None, "max_page_count", pages)
+    connection.pragma_update(None, "max_page_count", pages.max(1))
 }
 
 /// Deletes the oldest recordings if all of them take more than they may. Tells how many bytes of the file are
@@ -63,40 +62,58 @@ pub(super) fn cut_back(connection: &Connection, limit_bytes: u64) -> Result<(u64
     look(connection)
 }
 
-/// Gives the reserve up. On a disk that is full the log has to begin anew for that, where it has room.
-pub(super) fn give_up(connection: &Connection) -> Result<(), Trouble> {
-    restart_log(connection)?;
-    connection.execute(GIVE_UP_RESERVE, [])?;
-    Ok(())
+/// Gives the reserve up: the file may grow by as much, and so may everything on its disk.
+pub(super) fn give_up(connection: &Connection, place: &Place) -> Result<(), Trouble> {
+    // What is not there any more was given up by another process.
+    let _ = fs::remove_file(place.reserve());
+    let size_bytes = place.size_bytes().max(file_bytes(connection)?);
+    Ok(limit(connection, size_bytes.saturating_add(RESERVE_BYTES))?)
 }
 
-/// Puts the reserve back, for which the oldest recordings give way. Fails when there is no room for it.
-pub(super) fn put_back(connection: &Connection) -> Result<(), Trouble> {
-    if has_reserve(connection)? || put_reserve(connection).is_ok() {
-        return Ok(());
+/// Puts the reserve back, for which the oldest recordings give way; `false` when there is no room for it.
+pub(super) fn put_back(connection: &Connection, place: &Place) -> Result<bool, Trouble> {
+    let size_bytes = place.size_bytes();
+    let (used, recordings) = look(connection)?;
+    let lacking = used.saturating_add(SLACK_BYTES).saturating_sub(size_bytes);
+    if lacking > 0 {
+        delete_oldest(connection, recordings.saturating_sub(lacking))?;
+        if look(connection)?.0 > size_bytes {
+            return Ok(false);
+        }
     }
-    restart_log(connection)?;
-    let others = recordings(connection)?.saturating_sub(RESERVE_BYTES + RESERVE_BYTES / 4);
-    delete_oldest(connection, others)?;
-    put_reserve(connection)
+    limit(connection, size_bytes)?;
+    Ok(make(place))
 }
 
-/// Writes the reserve again, which gives the log as much room as the reserve has.
-pub(super) fn put_reserve(connection: &Connection) -> Result<(), Trouble> {
-    connection.execute(PUT_RESERVE, [RESERVE_BYTES.cast_signed()])?;
-    Ok(())
+/// Makes the file that is kept in reserve, of real bytes; `false` when there is no room for it. Where it cannot
+/// be made for another reason, the store does without.
+fn make(place: &Place) -> bool {
+    let path = place.reserve();
+    if fs::metadata(&path).is_ok_and(|it| it.len() == RESERVE_BYTES) {
+        return true;
+    }
+    let made = File::create(&path).and_then(|mut file| {
+        io::copy(&mut io::repeat(0).take(RESERVE_BYTES), &mut file)?;
+        file.sync_all()
+    });
+    let is_full = made.is_err_and(|error| error.kind() == io::ErrorKind::StorageFull);
+    if is_full {
+        let _ = fs::remove_file(&path);
+    }
+    !is_full
 }
 
+/// How large the file is, in bytes.
+pub(super) fn file_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    Ok(number(connection, "page_count")? * number(connection, "page_size")?)
+}
+
+/// How many bytes of the file are in use, and how many of them by recordings.
 fn look(connection: &Connection) -> Result<(u64, u64), Trouble> {
     let pages = number(connection, "page_count")?;
     let used = pages.saturating_sub(number(connection, "freelist_count")?);
     let page_bytes = number(connection, "page_size")?;
     Ok((used * page_bytes, recordings(connection)?))
-}
-
-fn has_reserve(connection: &Connection) -> Result<bool, Trouble> {
-    let held = connection.query_row(HAS_RESERVE, [], |row| row.get::<_, i64>(0));
-    Ok(held.optional()? == Some(RESERVE_BYTES.cast_signed()))
 }
 
 fn recordings(connection: &Connection) -> Result<u64, Trouble> {
@@ -116,11 +133,6 @@ fn delete_oldest(connection: &Connection, left_bytes: u64) -> Result<(), Trouble
         }
     }
     Ok(transaction.commit()?)
-}
-
-/// Writes the log into the file and begins it anew. Where others read, it stays as it is.
-fn restart_log(connection: &Connection) -> Result<(), Trouble> {
-    Ok(connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()))?)
 }
 
 fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<u64> {

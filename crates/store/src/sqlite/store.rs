@@ -21,7 +21,7 @@ use super::job::Asked;
 use super::open::{Place, SqliteOptions};
 use super::readers::Readers;
 use super::writer::{self, Shared};
-use super::{documents, found, keys, recordings};
+use super::{documents, found, keys, recordings, room};
 use crate::time::now_ms;
 
 /// Keeps everything in one file.
@@ -50,7 +50,7 @@ impl SqliteStore {
         options: SqliteOptions,
     ) -> Result<Self, OpenError> {
         let path = path.into();
-        let place = Place { path, options };
+        let place = Place::new(path, options);
         let connection = place.open_writer(true)?;
         let shared = Arc::new(Shared::new(clock, place));
         let writer = thread::Builder::new().name("panpan-store".to_owned());
@@ -68,12 +68,18 @@ impl SqliteStore {
         })
     }
 
-    /// Lets the file grow to so many pages and no further, to see what a full disk does.
+    /// Lets the file grow by so many bytes and no further, to see what a full disk does; without a number, on
+    /// and on.
     #[doc(hidden)]
-    pub async fn limit_pages(&self, pages: u32) -> Result<(), StoreError> {
+    pub async fn limit_growth(&self, bytes: Option<u64>) -> Result<(), StoreError> {
+        let shared = self.shared.clone();
         let limit = move |connection: &Connection, _| {
-            let set = connection.pragma_update(None, "max_page_count", pages);
-            set.map_err(Trouble::from)
+            let size_bytes = match bytes {
+                Some(bytes) => room::file_bytes(connection)? + bytes,
+                None => u64::MAX,
+            };
+            shared.place.set_size_bytes(size_bytes);
+            Ok(room::limit(connection, size_bytes)?)
         };
         self.ask(limit).await
     }

@@ -12,10 +12,10 @@ use panpan_runtime::ports::{Clock, StoreError};
 use rusqlite::Connection;
 
 use super::errors::Trouble;
-use super::open::{BUSY_TIMEOUT_MS, Place};
+use super::open::Place;
 use super::queue::{Batch, PAUSE, Queue};
 use super::recordings;
-use super::room::{self, Gauge, RESERVE_BYTES};
+use super::room::{self, Gauge};
 use crate::time::now_ms;
 
 /// How often the room in the file is looked at, and after how many recordings sooner.
@@ -92,7 +92,7 @@ pub(super) fn run(shared: &Shared, connection: Connection) {
         looked_at: Instant::now(),
         noted: 0,
     };
-    writer.make_reserve();
+    writer.put_reserve_back();
     writer.look_at_room();
     while let Some(batch) = shared.queue.take() {
         writer.write(batch);
@@ -182,25 +182,10 @@ impl Writer<'_> {
         Ok(&open.connection)
     }
 
-    /// Sees to it that there is a reserve, and as much room in the log: a log that is new has none. Another
-    /// process that writes meanwhile is not waited for, since it has done the same.
-    fn make_reserve(&mut self) {
-        if self.shared.place.log_bytes() < RESERVE_BYTES {
-            let _ = self.with_connection(|connection| {
-                connection.busy_timeout(Duration::ZERO)?;
-                let made = room::put_reserve(connection);
-                connection.busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))?;
-                made
-            });
-        }
-        self.put_reserve_back();
-    }
-
     /// From now on there is room for what is waited for, and for nothing else.
     fn give_up_reserve(&mut self) {
         if !self.shared.gauge.is_full() {
             self.shared.gauge.set_full(true);
-            // What is given up now is not put back at once, unless older recordings give way.
             self.tried_at = None;
         }
         let _ = self.with_connection(room::give_up);
@@ -219,18 +204,16 @@ impl Writer<'_> {
     }
 
     fn put_reserve_back(&mut self) {
-        match self.with_connection(room::put_back) {
-            Ok(()) => self.shared.gauge.set_full(false),
-            Err(StoreError::Full) => self.shared.gauge.set_full(true),
-            // Says nothing about room.
-            Err(_) => {}
+        // An error says nothing about room.
+        if let Ok(is_back) = self.with_connection(room::put_back) {
+            self.shared.gauge.set_full(!is_back);
         }
     }
 
     fn look_at_room(&mut self) {
         (self.looked_at, self.noted) = (Instant::now(), 0);
         let limit = room::recordings_limit(self.shared.place.size_bytes());
-        if let Ok((used, recordings)) = self.with_connection(|it| room::cut_back(it, limit)) {
+        if let Ok((used, recordings)) = self.with_connection(|it, _| room::cut_back(it, limit)) {
             self.shared.gauge.set_used(used, recordings);
         }
     }
@@ -238,9 +221,10 @@ impl Writer<'_> {
     /// Does something with the connection that no caller waits for.
     fn with_connection<T>(
         &mut self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+        work: impl FnOnce(&Connection, &Place) -> Result<T, Trouble>,
     ) -> Result<T, StoreError> {
-        Ok(work(self.connection()?)?)
+        let place = &self.shared.place;
+        Ok(work(self.connection()?, place)?)
     }
 
     fn after_error(&mut self, error: &StoreError, batch: &mut Batch) {

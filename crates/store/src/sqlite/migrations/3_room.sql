@@ -16,9 +16,3 @@ END;
 CREATE TRIGGER recordings_removed AFTER DELETE ON recordings BEGIN
     UPDATE sizes SET recordings = recordings - octet_length(old.recording) - 256;
 END;
-
--- Room that is given up when there is no other, so that outcomes and tokens can still be written.
-CREATE TABLE reserve (
-    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
-    room BLOB NOT NULL
-) STRICT;

@@ -15,7 +15,7 @@ use crate::support::{Bench, Folder, HandClock, START_MS, count, recording, sqlit
 async fn notes_nobody_waits_for_do_not_take_the_room_of_keys() {
     let folder = Folder::new();
     let store = SqliteStore::open(folder.file("store.db"), HandClock::new()).unwrap();
-    store.limit_pages(60).await.unwrap();
+    store.limit_growth(Some(60 * 4096)).await.unwrap();
     for call in 0..64 {
         let mut note = recording(call, START_MS, Some(codes::ERR_TIMEOUT));
         note.operation = "x".repeat(15_000);

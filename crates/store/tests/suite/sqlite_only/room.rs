@@ -125,7 +125,7 @@ async fn outcomes_and_tokens_are_written_when_there_is_no_other_room_and_no_key_
     let (store, bench) = small();
     bench.finish(1, "before").await;
     let (lease, _) = bench.hold(2).await;
-    store.limit_pages(1).await.unwrap();
+    store.limit_growth(Some(0)).await.unwrap();
     let large = "x".repeat(100_000);
     let completed = store.complete(completion(lease, &large)).await;
     assert!(
@@ -143,7 +143,7 @@ async fn outcomes_and_tokens_are_written_when_there_is_no_other_room_and_no_key_
     note(&store, 0..100);
     assert_eq!(store.flush().await, Err(StoreError::Full));
     assert_eq!(bench.recent(9, false).await, [0; 0]);
-    store.limit_pages(u32::MAX).await.unwrap();
+    store.limit_growth(None).await.unwrap();
     until_not_full(&store).await;
     store.flush().await.unwrap();
     assert_eq!(bench.recent(usize::MAX, false).await.len(), 100);
@@ -158,7 +158,7 @@ async fn recordings_give_way_to_outcomes() {
     store.flush().await.unwrap();
     note(&store, 2000..3500);
     store.flush().await.unwrap();
-    store.limit_pages(1).await.unwrap();
+    store.limit_growth(Some(0)).await.unwrap();
     let large = "x".repeat(500_000);
     for key in 1..=4 {
         bench.finish(key, &large).await;
@@ -173,21 +173,17 @@ async fn recordings_give_way_to_outcomes() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_opened_again_while_there_is_no_room_says_so() {
+async fn the_reserve_is_a_file_that_goes_when_there_is_no_room_and_comes_back() {
     let (store, bench) = small();
     let (lease, _) = bench.hold(1).await;
-    store.limit_pages(1).await.unwrap();
-    store.complete(completion(lease, "1")).await.unwrap();
-    let filling = "x".repeat(usize::try_from(RESERVE_BYTES).unwrap() / 2);
-    let other = Connection::open(bench.file()).unwrap();
-    let held = "SELECT count(*) FROM reserve";
-    let held = |it: &Connection| it.query_row(held, [], |row| row.get::<_, i64>(0)).unwrap();
-    store.limit_pages(u32::MAX).await.unwrap();
-    until_not_full(&store).await;
-    assert_eq!(held(&other), 1);
-    let (lease, _) = bench.hold(2).await;
-    store.limit_pages(1).await.unwrap();
-    store.complete(completion(lease, &filling)).await.unwrap();
+    let reserve = || fs::metadata(bench.folder.file("store.db-reserve")).map(|it| it.len());
+    assert_eq!(reserve().unwrap(), RESERVE_BYTES);
+    store.limit_growth(Some(0)).await.unwrap();
+    let large = "x".repeat(usize::try_from(RESERVE_BYTES).unwrap() / 2);
+    store.complete(completion(lease, &large)).await.unwrap();
     assert!(store.state().is_full);
-    assert_eq!(held(&other), 0);
+    reserve().unwrap_err();
+    store.limit_growth(None).await.unwrap();
+    until_not_full(&store).await;
+    assert_eq!(reserve().unwrap(), RESERVE_BYTES);
 }

@@ -39,7 +39,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     let (store, bench) = opened();
     bench.finish(1, "before").await;
     let (lease, _) = bench.hold(2).await;
-    store.limit_pages(1).await.unwrap();
+    store.limit_growth(Some(0)).await.unwrap();
     // More than there is in reserve.
     let large = "x".repeat(2 * usize::try_from(RESERVE_BYTES).unwrap());
     let completion = Completion {
@@ -56,7 +56,7 @@ async fn a_full_disk_is_said_and_loses_nothing() {
     assert_eq!(bench.output(1).await.as_deref(), Some("before"));
     assert!(matches!(bench.claim(2, 1).await, Claimed::InFlight { .. }));
     assert_eq!(bench.recent(9, false).await, [0; 0]);
-    store.limit_pages(u32::MAX).await.unwrap();
+    store.limit_growth(None).await.unwrap();
     assert_eq!(complete(&bench, &completion).await, Ok(()));
     assert_eq!(bench.output(2).await, Some(large));
     assert_eq!(bench.recent(9, false).await, [8]);
@@ -69,7 +69,7 @@ async fn complete(bench: &Bench, completion: &Completion) -> Result<(), StoreErr
 #[tokio::test]
 async fn what_is_noted_while_the_disk_is_full_is_written_later() {
     let (store, bench) = opened();
-    store.limit_pages(1).await.unwrap();
+    store.limit_growth(Some(0)).await.unwrap();
     let many = 1000;
     for call in 0..many {
         note(&bench, call);
@@ -77,7 +77,7 @@ async fn what_is_noted_while_the_disk_is_full_is_written_later() {
     assert_eq!(bench.store.flush().await, Err(StoreError::Full));
     bench.store.count(vec![count("a", None, 0, 9)]);
     assert_eq!(bench.store.flush().await, Err(StoreError::Full));
-    store.limit_pages(u32::MAX).await.unwrap();
+    store.limit_growth(None).await.unwrap();
     assert_eq!(bench.store.flush().await, Ok(()));
     assert_eq!(bench.recent(9999, false).await.len(), 1000);
     let counts = bench.store.counts(at(0)).await;
