@@ -174,11 +174,7 @@ impl Place {
     /// What is kept is private: nobody else may read a file that is made here. If it cannot be made,
     /// SQLite finds out why.
     fn make_file(&self) {
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        drop(options.open(&self.path));
+        drop(private().create_new(true).open(&self.path));
     }
 
     fn check_owner(&self, recognised: Recognised) -> Result<(), OpenError> {
@@ -205,6 +201,15 @@ impl Place {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(())
     }
+}
+
+/// How a file of the store is made: for its owner alone.
+pub(super) fn private() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 fn set_up_reader(connection: &Connection) -> rusqlite::Result<()> {

@@ -4,7 +4,7 @@
 //! The reserve is twofold: so many pages beyond the size of the file, and a file beside it that is deleted when
 //! the disk is full.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ use panpan_runtime::ports::StoreState;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::errors::Trouble;
-use super::open::Place;
+use super::open::{Place, private};
 
 /// How large the file may become when nothing else is said, in bytes.
 pub const DEFAULT_SIZE_BYTES: u64 = 1024 * 1024 * 1024;
@@ -92,7 +92,8 @@ fn make(place: &Place) -> bool {
     if fs::metadata(&path).is_ok_and(|it| it.len() == RESERVE_BYTES) {
         return true;
     }
-    let made = File::create(&path).and_then(|mut file| {
+    let opened = private().create(true).truncate(true).open(&path);
+    let made = opened.and_then(|mut file| {
         io::copy(&mut io::repeat(0).take(RESERVE_BYTES), &mut file)?;
         file.sync_all()
     });

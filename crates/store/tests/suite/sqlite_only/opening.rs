@@ -102,7 +102,7 @@ async fn a_log_left_by_a_process_that_was_killed_is_recovered() {
     let bench = Bench::new(sqlite);
     fill(&bench).await;
     // As a killed process leaves it: the log is not written into the file, and nobody holds it.
-    for name in ["store.db", "store.db-wal"] {
+    for name in ["store.db", "store.db-wal", "store.db-reserve"] {
         let copy = bench.folder.file(&name.replace("store", "copy"));
         fs::copy(bench.folder.file(name), copy).unwrap();
     }
@@ -132,15 +132,16 @@ fn missing_folders_are_made() {
 fn a_new_file_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new();
+    let mode = |name: &str| {
+        let permissions = fs::metadata(folder.file(name)).unwrap().permissions();
+        permissions.mode() & 0o777
+    };
     let store = open(&folder.file("store.db")).unwrap();
-    for name in ["store.db", "store.db-wal"] {
-        let mode = fs::metadata(folder.file(name))
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600, "{name}");
-    }
+    assert_eq!(mode("store.db"), 0o600);
+    assert_eq!(mode("store.db-wal"), 0o600);
+    // The thread that writes makes the reserve, and has ended then.
     drop(store);
+    assert_eq!(mode("store.db-reserve"), 0o600);
 }
 
 #[test]
