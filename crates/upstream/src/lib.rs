@@ -7,6 +7,7 @@ mod answerable;
 mod asked;
 mod bounded;
 mod broken;
+mod charset;
 mod classify;
 mod client;
 mod events;

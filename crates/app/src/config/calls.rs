@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::Outputs;
+use panpan_contract::operation::{Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
@@ -60,6 +60,7 @@ fn problem(name: &str, value: &Spanned<DeValue<'_>>) -> Option<(usize, String)> 
         "patience_ms" => refused::<u64>(value),
         "circuit" => refused::<CircuitRule>(value),
         "outputs" => refused::<Outputs>(value),
+        "redaction" => refused::<Redaction>(value),
         _ => None,
     }
 }

@@ -360,7 +360,7 @@ fn every_key_is_in_the_guide() {
 #[test]
 fn settings_of_calls_are_read_for_services_and_servers() {
     use panpan_contract::circuit::CircuitRule;
-    use panpan_contract::operation::{CallSettings, Outputs};
+    use panpan_contract::operation::{CallSettings, Outputs, Redaction};
     use panpan_contract::retry::RetryRule;
     let config = Setup::file(
         r#"
@@ -371,6 +371,7 @@ retry = "off"
 patience_ms = 0
 circuit = "off"
 outputs = "strict"
+redaction = "strict"
 
 [openapi.operations."list*"]
 retry = { categories = ["NETWORK"] }
@@ -393,6 +394,7 @@ timeout_ms = 5
         patience_ms: Some(0),
         circuit: Some(CircuitRule::Off),
         outputs: Some(Outputs::Strict),
+        redaction: Some(Redaction::Strict),
     };
     assert_eq!(calls.all, all);
     assert_eq!(calls.by_name[0].0, "billing/list*");

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use panpan_contract::binding::SuccessBodies;
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, Outputs};
+use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_runtime::Registration;
 use panpan_upstream::Url;
@@ -70,6 +70,7 @@ pub(crate) struct WrittenServer {
     patience_ms: Option<u64>,
     circuit: Option<CircuitRule>,
     outputs: Option<Outputs>,
+    redaction: Option<Redaction>,
     #[serde(default)]
     operations: BTreeMap<String, CallSettings>,
 }
@@ -130,6 +131,7 @@ impl WrittenServer {
             patience_ms: self.patience_ms,
             circuit: self.circuit,
             outputs: self.outputs,
+            redaction: self.redaction,
         };
         Ok(ServerSource {
             calls: SourceCalls::of(&namespace, calls, self.operations),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use panpan_contract::Secret;
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, Outputs};
+use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_openapi::{Filters, Selection};
 use panpan_surfaces::identity::{NameError, check_scopes};
@@ -48,6 +48,7 @@ pub(crate) struct WrittenService {
     patience_ms: Option<u64>,
     circuit: Option<CircuitRule>,
     outputs: Option<Outputs>,
+    redaction: Option<Redaction>,
     #[serde(default)]
     operations: BTreeMap<String, CallSettings>,
 }
@@ -149,6 +150,7 @@ impl WrittenService {
             patience_ms: self.patience_ms,
             circuit: self.circuit,
             outputs: self.outputs,
+            redaction: self.redaction,
         };
         ServiceSource {
             is_named,

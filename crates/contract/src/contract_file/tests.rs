@@ -51,6 +51,7 @@ pub(super) fn full() -> Value {
                 "patience_ms": 0,
                 "circuit": {"row": 3, "open_ms": 100},
                 "outputs": "strict",
+                "redaction": "strict",
                 "deterministic": true,
                 "x-cost": 3
             },

@@ -10,6 +10,7 @@ mod parts;
 mod redacted;
 mod repeat;
 mod shared;
+mod wordless;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -16,7 +16,7 @@ pub use definition::{ErrorDefinition, StatusPattern};
 pub(crate) use extensions::EXTENSION_PREFIX;
 pub use extensions::{Extensions, UnknownMember};
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
-pub use settings::{CallSettings, Outputs};
+pub use settings::{CallSettings, Outputs, Redaction};
 
 /// An operation's contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,6 +54,8 @@ pub struct OperationSpec {
     pub circuit: Option<CircuitRule>,
     /// What becomes of an output that breaks its schema.
     pub outputs: Option<Outputs>,
+    /// How much of what a service says in its own words is passed on.
+    pub redaction: Option<Redaction>,
     /// Whether the same input and seed give the same course of events.
     pub deterministic: bool,
     /// Members of its author's own, kept and not read.
@@ -164,6 +166,7 @@ impl OperationSpec {
             patience_ms: None,
             circuit: None,
             outputs: None,
+            redaction: None,
             deterministic: false,
             extensions: Extensions::default(),
         }
@@ -241,6 +244,8 @@ struct Written {
     circuit: Option<CircuitRule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     outputs: Option<Outputs>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    redaction: Option<Redaction>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deterministic: bool,
     #[serde(flatten)]
@@ -286,6 +291,7 @@ impl TryFrom<Written> for OperationSpec {
             patience_ms: written.patience_ms,
             circuit: written.circuit,
             outputs: written.outputs,
+            redaction: written.redaction,
             deterministic: written.deterministic,
             extensions: written.extensions,
         })
@@ -311,6 +317,7 @@ impl From<OperationSpec> for Written {
             patience_ms: spec.patience_ms,
             circuit: spec.circuit,
             outputs: spec.outputs,
+            redaction: spec.redaction,
             deterministic: spec.deterministic,
             extensions: spec.extensions,
         }

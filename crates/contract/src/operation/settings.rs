@@ -28,6 +28,9 @@ pub struct CallSettings {
     /// What becomes of an output that breaks its schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
+    /// How much of what a service says in its own words is passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redaction: Option<Redaction>,
 }
 
 /// What becomes of an output that breaks the schema declared for it.
@@ -37,6 +40,16 @@ pub enum Outputs {
     /// It is delivered, and said to break its schema.
     Deliver,
     /// The call has failed.
+    Strict,
+}
+
+/// How much of what a service says in its own words about a failure is passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Redaction {
+    /// All of it, without the secrets that are found in it.
+    Found,
+    /// None of it: what is typed or declared says what happened.
     Strict,
 }
 
@@ -58,6 +71,7 @@ impl CallSettings {
         spec.patience_ms = self.patience_ms.or(spec.patience_ms);
         spec.circuit = self.circuit.or(spec.circuit);
         spec.outputs = self.outputs.or(spec.outputs);
+        spec.redaction = self.redaction.or(spec.redaction);
     }
 }
 

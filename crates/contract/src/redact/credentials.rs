@@ -1,11 +1,24 @@
 //! The checks behind patterns that plain words would also match: what follows `Bearer` or
 //! `Basic`, and keys whose prefix is short. Nothing here searches.
 
+use super::harmless::is_placeholder;
 use super::names::{is_credible, is_sentence_word};
 
 /// Accepts whatever the pattern matched.
 pub(super) fn any(_: &str) -> bool {
     true
+}
+
+/// Accepts a block with something in it, and not a header that a sentence names.
+pub(super) fn has_key_body(block: &str) -> bool {
+    const SHORTEST: usize = 6;
+    let body = block.split_once("KEY").map_or(block, |(_, body)| body);
+    body.bytes().filter(u8::is_ascii_alphanumeric).count() >= SHORTEST
+}
+
+/// Accepts a password that is not masked already.
+pub(super) fn is_unmasked(password: &str) -> bool {
+    !is_placeholder(password)
 }
 
 /// Accepts a key whose body could not be a hyphenated word.
@@ -36,7 +49,7 @@ pub(super) fn is_basic_pair(encoded: &str) -> bool {
 }
 
 /// Reads either alphabet, with or without padding; a truncated end is ignored.
-fn decode_base64(encoded: &str) -> Option<Vec<u8>> {
+pub(super) fn decode_base64(encoded: &str) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(encoded.len() * 3 / 4);
     let (mut buffer, mut bits) = (0u32, 0u32);
     for byte in encoded.trim_end_matches('=').bytes() {

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use super::glyphs::{glyph, skip_blanks};
+use super::names::listed;
 
 /// The value of a YAML name whose colon ends at `at`: a block, or text alone on the next line.
 pub(super) fn yaml_value(bytes: &[u8], name_start: usize, at: usize) -> Option<Range<usize>> {
@@ -58,6 +59,97 @@ pub(super) fn value_before(bytes: &[u8], name_start: usize) -> Option<Range<usiz
     };
     let start = tag + find(tag, key)? + key.len();
     Some(start..start + find(start, quote)?)
+}
+
+/// The text of the element behind the one that holds the name: `<td>password</td><td>x</td>`.
+pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>> {
+    const TAGS: usize = 6;
+    const REACH: usize = 300;
+    let limit = bytes.len().min(name_end + REACH);
+    let mut at = skip_blanks(bytes, name_end, true);
+    if bytes.get(at) == Some(&b':') {
+        at = skip_blanks(bytes, at + 1, true);
+    }
+    // The name may stand in an attribute of the element that holds the value.
+    let is_attribute = bytes.get(at) == Some(&b'>') && bytes[..name_end].ends_with(b"\"");
+    if is_attribute {
+        at = skip_blanks(bytes, at + 1, true);
+    }
+    let is_opened = is_attribute && bytes.get(at) == Some(&b'<');
+    if !is_opened && !bytes[at..].starts_with(b"</") {
+        return None;
+    }
+    for _ in 0..TAGS {
+        // Quotes around an element are none of its text.
+        if matches!(bytes.get(at), Some(b'"' | b'\'')) && bytes.get(at + 1) == Some(&b'<') {
+            at += 1;
+        }
+        if bytes.get(at) != Some(&b'<') {
+            break;
+        }
+        // Headings stand above their values, and values do not hold headings.
+        let tag = &bytes[at + 1..limit.max(at + 1)];
+        if [
+            &b"th"[..],
+            b"h1",
+            b"h2",
+            b"h3",
+            b"label",
+            b"input",
+            b"p>",
+            b"p ",
+        ]
+        .iter()
+        .any(|it| tag.starts_with(it))
+        {
+            return None;
+        }
+        let name = tag
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric())
+            .count();
+        const VALUES: &str = "td dd pre code span div b strong em i tt string value data text val content bdi samp kbd li a";
+        let is_value = std::str::from_utf8(&tag[..name])
+            .is_ok_and(|it| listed(VALUES, it) || it.to_ascii_lowercase().ends_with("value"));
+        if !is_value && tag.first() != Some(&b'/') && !tag.starts_with(b"![CDATA[") {
+            return None;
+        }
+        let end = bytes[at..limit.max(at)]
+            .iter()
+            .position(|byte| *byte == b'>')?;
+        at = skip_blanks(bytes, at + end + 1, true);
+    }
+    let length = bytes[at..].iter().position(|byte| *byte == b'<')?;
+    (length > 0).then(|| at..at + bytes[at..at + length].trim_ascii_end().len())
+}
+
+/// The argument behind the one that is the name: `define('DB_PASSWORD', 'x')`.
+pub(super) fn next_argument(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
+    let quote = *name
+        .start
+        .checked_sub(1)
+        .and_then(|at| bytes.get(at))
+        .filter(|it| b"\"'".contains(*it))?;
+    let head = bytes[..name.start - 1].trim_ascii_end();
+    let opens = head.ends_with(b"(")
+        && head.len() > 1
+        && head[..head.len() - 1]
+            .last()
+            .is_some_and(u8::is_ascii_alphanumeric);
+    let rest = bytes[name.end..]
+        .strip_prefix(&[quote])
+        .filter(|_| opens || head.ends_with(b"id("))?;
+    let mut at = skip_blanks(bytes, bytes.len() - rest.len(), true);
+    if bytes.get(at) == Some(&b')') {
+        at += 1;
+    }
+    if bytes.get(at) != Some(&b',') {
+        return None;
+    }
+    let at = skip_blanks(bytes, at + 1, true);
+    let open = *bytes.get(at).filter(|it| b"\"'".contains(*it))?;
+    let length = bytes[at + 1..].iter().position(|byte| *byte == open)?;
+    Some(at + 1..at + 1 + length)
 }
 
 /// Where the value starts behind a type in front of it (`string(7) "x"`).

@@ -2,12 +2,19 @@
 //! schema marker and by how a value looks. When to redact, and what is logged, is not decided here.
 
 mod cards;
+mod commands;
 mod credentials;
+mod encoded;
 mod glyphs;
+mod harmless;
 mod layouts;
+mod lexicon;
 mod literals;
+mod looks;
 mod markers;
+mod mentions;
 mod names;
+mod neighbours;
 mod opaque;
 mod pairs;
 mod prefilter;

@@ -1,11 +1,14 @@
 //! Decides by its name alone whether a field holds a secret: the name is split into words and
 //! compared with the tables in `words`. Nothing here allocates.
 
-use super::prefilter;
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
 use super::words::{
     INNOCENT_BEFORE_TOKEN, INNOCENT_LAST, NOTHING, Place, QUALIFIED, SENTENCE_WORDS, SINGLE,
     Strength,
 };
+use super::{lexicon, prefilter};
 
 /// Tells whether a value under this name is a secret, whatever it looks like.
 ///
@@ -24,7 +27,19 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.eq_ignore_ascii_case("_auth") {
         return Some(Strength::Firm);
     }
-    judge_both(name, false)
+    judge_both(name, false).or_else(|| foreign_strength(name))
+}
+
+/// The strength of a name in another script, by the word it ends with.
+fn foreign_strength(name: &str) -> Option<Strength> {
+    let last = (!name.is_ascii()).then(|| lexicon::mentions(name).last())??;
+    let is_last = name[last.end..].chars().count() <= 2;
+    let strength = match last.sort {
+        lexicon::Sort::Password => Strength::Firm,
+        lexicon::Sort::Code => Strength::Loose,
+        lexicon::Sort::Soft | lexicon::Sort::Token => return None,
+    };
+    is_last.then_some(strength)
 }
 
 /// The strength of a phrase in prose, where the sensitive words must come last.
@@ -63,6 +78,31 @@ pub(super) fn is_credible(value: &str) -> bool {
     let spaced = bytes.iter().any(u8::is_ascii_whitespace);
     !spaced
         && (bytes.len() >= LONGEST_WORD || bytes.len() >= SHORTEST && (digit || mixed || symbol))
+}
+
+/// A long list of words, made ready for looking up when it is first asked.
+pub(super) struct WordSet {
+    words: &'static str,
+    ready: OnceLock<HashSet<&'static str>>,
+}
+
+impl WordSet {
+    pub(super) const fn new(words: &'static str) -> Self {
+        Self {
+            words,
+            ready: OnceLock::new(),
+        }
+    }
+
+    /// Whether a word stands in it, compared without the case of ASCII.
+    pub(super) fn contains(&self, word: &str) -> bool {
+        const LONGEST: usize = 40;
+        let ready = self
+            .ready
+            .get_or_init(|| self.words.split_ascii_whitespace().collect());
+        word.len() <= LONGEST
+            && (ready.contains(word) || ready.contains(word.to_ascii_lowercase().as_str()))
+    }
 }
 
 /// Whether a word of the table stands in the list, compared without case.

@@ -5,7 +5,9 @@
 use std::ops::Range;
 
 use super::glyphs::{Glyph, glyph, skip_blanks};
-use super::names::{is_credible, is_nothing, is_sentence_word, phrase_strength, strength};
+use super::harmless::is_harmless;
+use super::looks::is_path as is_file_path;
+use super::names::{is_credible, is_sentence_word, listed, phrase_strength, strength};
 use super::prose::{is_everyday_word, is_mark, is_sentence};
 use super::spans::Spans;
 use super::values::{Context, Extent, Form, contains_word, extent};
@@ -14,14 +16,14 @@ use super::{layouts, prefilter, tree};
 
 /// What a text must hold before it can hold a sensitive name or secret query parameter.
 pub(super) const STEMS: &str = "\
-    password passwd passphrase passcode pass$ pwd passwort kennwort wachtwoord ^senha secret token authoriz authoris bearer \
+    password passwd passphrase passcode pass$ pwd ^pw$ ^seed$ privkey passwort kennwort wachtwoord ^senha secret token authoriz authoris bearer \
     credential ^cred$ cookie sessid jsession key$ key%3d psk$ ^dsn$ ^ssn$ cvv cvc credit~card \
     debit~card card~n card~pin ^cc~n ^pin$ pin~code pin~number user~pin otp$ basic~auth \
     http~auth _auth auth~header auth~code access~code backup~code device~code mfa~code \
     authorization~code authorisation~code time~code recovery~code security~code verification~code conn~string \
     connection~string mnemonic~phrase recovery~phrase seed~phrase social~security \
     access~signature code~verifier sig= sig%3d signature= signature%3d hmac= assertion= \
-    samlresponse= samlrequest= auth= sid= ticket= code= code%3d";
+    samlresponse= samlrequest= auth= sid= appid= ticket= code= code%3d";
 
 /// Collects the value behind every sensitive name in the text.
 pub(super) fn find(text: &str, spans: &mut Spans) {
@@ -122,15 +124,26 @@ impl Name {
         let bytes = text.as_bytes();
         let strength = self.strength(text)?;
         if let Some(content) = self.element_content(bytes) {
-            let accepted = !is_nothing(text[content.clone()].trim());
+            let accepted = !is_harmless(&text[content.clone()]);
             return Some((content, accepted));
+        }
+        if let Some(content) = layouts::next_element(bytes, skip_closers(bytes, self.range.end).1) {
+            let value = text[content.clone()].trim();
+            let is_shaped = strength == Strength::Firm || is_credible(value);
+            let accepted =
+                is_shaped && !is_harmless(value) && !is_sentence(value) && !is_sentence_word(value);
+            return Some((content, accepted));
+        }
+        if let Some(argument) = layouts::next_argument(bytes, self.range.clone()) {
+            let accepted = !is_harmless(&text[argument.clone()]);
+            return Some((argument, accepted));
         }
         let (quoted, after) = skip_closers(bytes, skip_participle(bytes, self.range.end));
         let (link, separator, start) = self.link(bytes, quoted, after)?;
         if link == Link::Colon
             && let Some(block) = layouts::yaml_value(bytes, self.range.start, start)
         {
-            let accepted = !is_sentence(&text[block.clone()]) && !is_nothing(&text[block.clone()]);
+            let accepted = !is_sentence(&text[block.clone()]) && !is_harmless(&text[block.clone()]);
             return Some((block, accepted));
         }
         if link == Link::Colon
@@ -152,13 +165,37 @@ impl Name {
             enclosing: self.before.filter(|byte| b"\"'`".contains(byte)),
             form: link.form(strength),
         };
+        let is_closed = |it: u8| bytes.get(skip_blanks(bytes, start, false)) == Some(&it);
+        if !quoted && context.enclosing.is_some_and(is_closed) {
+            return None;
+        }
         let mut found = extent(text, start, &context)?;
-        if link == Link::Colon && contains_word(context.name, "pass") && !found.quoted {
+        let begins_sentence = is_harmless(&text[found.range.clone()]);
+        if link == Link::Colon
+            && contains_word(context.name, "pass")
+            && !found.quoted
+            && !begins_sentence
+        {
             found.range.end = phrase_end(bytes, found.range.end);
         }
-        let accepted = !self.is_in_resource_name(bytes)
+        let value = &text[found.range.clone()];
+        let is_next_name = !found.quoted && is_name_of_pair(bytes, &found.range);
+        let is_metavariable = self.is_flag
+            && value
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+        let is_declared = ["type ", "class ", "interface ", "enum ", "struct "]
+            .iter()
+            .any(|it| text[..self.range.start].ends_with(it));
+        let accepted = !is_next_name
+            && !is_metavariable
+            && !is_declared
+            && (found.quoted || !is_file_path(value))
+            && !self.is_in_resource_name(bytes)
+            && !self.is_place_in_code(bytes, &found.range)
             && !holds_remark(&text[found.range.clone()], &found)
             && !is_remark_behind(text, &found, link)
+            && !is_start_of_remark(text, &found, link)
             && accepts(
                 &text[found.range.clone()],
                 &found,
@@ -178,7 +215,8 @@ impl Name {
             let grant = self.is_in_query() && is_grant(text, self.range.start);
             return phrase_strength(self.phrase(text)).or(grant.then_some(Strength::Firm));
         }
-        let words_inside = name.contains(['_', '-', '.']) || is_camel(name);
+        let is_set = text.as_bytes().get(self.range.end) == Some(&b'=');
+        let words_inside = name.contains(['_', '-', '.']) || is_camel(name) || is_set;
         phrase_strength(self.phrase(text)).or_else(|| strength(name).filter(|_| words_inside))
     }
 
@@ -257,6 +295,20 @@ impl Name {
         }
     }
 
+    /// Whether the name is that of a file and what follows a line in it, or the name is itself a value.
+    fn is_place_in_code(&self, bytes: &[u8], value: &Range<usize>) -> bool {
+        let name = &bytes[self.range.clone()];
+        let value = &bytes[value.clone()];
+        let is_file = name.contains(&b'.') && value.first().is_some_and(u8::is_ascii_digit);
+        let is_line = value
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || *byte == b':');
+        let is_default = bytes[..self.range.start].ends_with(b"${");
+        is_file && is_line
+            || is_default
+            || self.before == Some(b'=') && bytes.get(self.range.end) == Some(&b']')
+    }
+
     /// Whether the name is a part of a cloud resource's name, whose parts colons join.
     fn is_in_resource_name(&self, bytes: &[u8]) -> bool {
         let floor = self.range.start.saturating_sub(NAME_LIMIT);
@@ -281,7 +333,14 @@ impl Name {
         }
         let start = end + mark.length;
         let close = find_bracket(bytes, start, b"<");
-        Some(start..close.map_or(bytes.len(), |(at, _)| at))
+        // A name in angle brackets is an element only if something closes it.
+        let is_closed = close.is_none_or(|(at, mark)| {
+            let behind = &bytes[at + mark.length..];
+            glyph(behind, 0).is_some_and(|it| it.character == b'/')
+                || behind.starts_with(b"![CDATA[")
+        });
+        let is_cut = close.is_none() && !bytes.trim_ascii_start().starts_with(b"<");
+        (is_closed && !is_cut).then(|| start..close.map_or(bytes.len(), |(at, _)| at))
     }
 }
 
@@ -300,7 +359,7 @@ fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, 
 fn holds_remark(value: &str, found: &Extent) -> bool {
     found.certain
         && value.starts_with(['[', '{'])
-        && serde_json::from_str(&value.replace('\\', ""))
+        && serde_json::from_str(&value.replace('\\', "").replace('\'', "\""))
             .is_ok_and(|value| tree::speaks_about_secret(&value, tree::Place::outermost()))
 }
 
@@ -311,6 +370,27 @@ fn is_remark_behind(text: &str, found: &Extent, link: Link) -> bool {
     let end = layouts::line_end(&text.as_bytes()[..reach], start);
     let linked = matches!(link, Link::Colon | Link::Is);
     linked && !found.quoted && is_sentence(&text[start..text.floor_char_boundary(end)])
+}
+
+/// Whether a word and those behind it make a remark: "Path `password` is required", "mindestens 5 Zeichen".
+fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
+    const LOOKED_AT: usize = 4;
+    let value = &text[found.range.clone()];
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if found.quoted || !is_word || !matches!(link, Link::Colon | Link::Quoted) {
+        return false;
+    }
+    let reach = text.floor_char_boundary((found.range.start + REMARK_REACH).min(text.len()));
+    let rest = &text[found.range.start + value.len().min(reach - found.range.start)..reach];
+    let rest = rest.split(['\n', ';']).next().unwrap_or_default();
+    let mut behind = rest.split_whitespace().take(LOOKED_AT);
+    let is_large = value.starts_with(|it: char| it.is_ascii_uppercase())
+        && value[1..].bytes().all(|byte| byte.is_ascii_lowercase());
+    let counts = behind
+        .clone()
+        .next()
+        .is_some_and(|it| it.len() <= 3 && it.bytes().all(|byte| byte.is_ascii_digit()));
+    counts || is_large && behind.clone().count() >= 2 && behind.any(is_everyday_word)
 }
 
 /// A remark is looked for in this many bytes.
@@ -334,18 +414,73 @@ fn phrase_end(bytes: &[u8], at: usize) -> usize {
 }
 
 fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &str) -> bool {
-    if is_nothing(value) {
+    if is_harmless(value) || found.quoted && is_sentence(value) {
         return false;
     }
     match (link, strength) {
         _ if found.certain => true,
         (Link::Pair, _) => found.quoted || !is_plain_pair(name, value),
-        (Link::Quoted, _) => (found.quoted || !is_sentence_word(value)) && !is_mark(value),
-        (Link::Colon, Strength::Firm) => !is_sentence_word(value),
-        (Link::Is, Strength::Firm) => !is_everyday_word(value),
+        (Link::Quoted, _) => {
+            (found.quoted
+                || !is_sentence_word(value)
+                    && (value.len() >= 3 || value.bytes().all(|byte| byte.is_ascii_digit())))
+                && !is_mark(value)
+        }
+        (Link::Colon, _)
+            if !found.quoted
+                && listed(
+                    "password passwd token secret api_key apikey key pin otp credentials",
+                    value,
+                ) =>
+        {
+            false
+        }
+        (Link::Colon, Strength::Firm)
+            if name.ends_with('s') && value.bytes().all(|byte| byte.is_ascii_digit()) =>
+        {
+            false
+        }
+        (Link::Colon, Strength::Firm) => {
+            !is_sentence_word(value) && (is_card_code(name) || !is_small_number(value))
+        }
+        (Link::Is, Strength::Firm) => {
+            found.quoted
+                || !is_everyday_word(value) && !is_adjective(value) && !is_small_number(value)
+        }
         (Link::Colon | Link::Is, Strength::Loose) => is_credible(value),
-        (Link::Nothing, _) => is_credible(value) && (found.quoted || stands_alone(value, name)),
+        (Link::Nothing, _) => {
+            let is_code = value.starts_with('(') || value.contains("://");
+            is_credible(value) && !is_code && (found.quoted || stands_alone(value, name))
+        }
     }
+}
+
+/// Whether a word ends as words do that tell how something is.
+fn is_adjective(value: &str) -> bool {
+    const ENDINGS: [&str; 19] = [
+        "ed", "ete", "ect", "ly", "ing", "able", "ible", "ic", "al", "ous", "ive", "ful", "less",
+        "ent", "ant", "ary", "ory", "shown", "own",
+    ];
+    let value = value.trim_end_matches(|it: char| it.is_ascii_punctuation());
+    value.bytes().all(|byte| byte.is_ascii_lowercase())
+        && ENDINGS.iter().any(|it| value.ends_with(it))
+}
+
+fn is_small_number(value: &str) -> bool {
+    value.len() <= 3 && value.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_card_code(name: &str) -> bool {
+    contains_word(name, "cvv") || contains_word(name, "cvc")
+}
+
+/// Whether what was taken for a value is the name of the next pair.
+fn is_name_of_pair(bytes: &[u8], value: &Range<usize>) -> bool {
+    let at = skip_blanks(bytes, value.end, false);
+    let is_name = bytes[value.clone()]
+        .iter()
+        .all(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    is_name && at > value.end && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) == Some(&b' ')
 }
 
 /// Whether a pair counts checks (`pass=12`) or names a token of a grammar (`token=IDENT`).
@@ -353,7 +488,9 @@ fn is_plain_pair(name: &str, value: &str) -> bool {
     const LONGEST_KIND: usize = 12;
     let all = |class: fn(&u8) -> bool| value.bytes().all(|byte| class(&byte));
     let count = name.eq_ignore_ascii_case("pass") && all(u8::is_ascii_digit);
-    let kind = name == "token" && value.len() <= LONGEST_KIND && all(u8::is_ascii_uppercase);
+    let word = listed("token secret key api_key apikey", value);
+    let kind =
+        word || name == "token" && value.len() <= LONGEST_KIND && all(u8::is_ascii_uppercase);
     count || kind
 }
 
@@ -438,8 +575,8 @@ fn skip_closers(bytes: &[u8], mut at: usize) -> (bool, usize) {
 fn skip_marks(bytes: &[u8], mut at: usize) -> usize {
     const MARKS_LIMIT: usize = 4;
     for _ in 0..MARKS_LIMIT {
-        match bytes.get(at) {
-            Some(b'=' | b'>' | b'*') => at += 1,
+        match glyph(bytes, at) {
+            Some(mark) if matches!(mark.character, b'=' | b'>' | b'*') => at += mark.length,
             _ => break,
         }
     }

@@ -8,6 +8,7 @@ use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
 use super::glyphs::ends_escape;
+use super::lexicon;
 use super::rules::{self, Hits, Trigger};
 use super::shapes::NAMED_VALUE;
 
@@ -40,7 +41,7 @@ pub(super) fn may_be_sensitive_name(name: &[u8]) -> bool {
 
 /// Whether the hits of a name include the stems of the sensitive names.
 pub(super) fn is_name_hit(hits: Hits) -> bool {
-    hits & PREFILTER.names != 0
+    hits & (PREFILTER.names | PREFILTER.mentions) != 0
 }
 
 /// Calls back with the end of every stem of a sensitive name, in order.
@@ -56,6 +57,7 @@ struct Prefilter {
     automaton: DFA,
     anchors: Vec<Anchor>,
     names: Hits,
+    mentions: Hits,
     digits: Hits,
     long_run: Hits,
 }
@@ -69,13 +71,17 @@ struct Anchor {
 }
 
 static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| {
-    let (mut anchors, mut names, mut digits, mut long_run) = (Vec::new(), 0, 0, 0);
+    let (mut anchors, mut names, mut mentions, mut digits, mut long_run) = (Vec::new(), 0, 0, 0, 0);
     for (index, rule) in rules::all().enumerate() {
         match rule.trigger {
             Trigger::Anchors(list) => {
                 let list = list.split_ascii_whitespace();
                 anchors.extend(list.flat_map(|text| Anchor::read(text, index)));
                 names |= Hits::from(rule.name == NAMED_VALUE) << index;
+            }
+            Trigger::Mention => {
+                mentions |= 1 << index;
+                anchors.extend(lexicon::forms().map(|word| Anchor::of_word(&word, index)));
             }
             Trigger::Digits => digits |= 1 << index,
             Trigger::LongRun => long_run |= 1 << index,
@@ -92,6 +98,7 @@ static PREFILTER: LazyLock<Prefilter> = LazyLock::new(|| {
         automaton,
         anchors,
         names,
+        mentions,
         digits,
         long_run,
     }
@@ -116,6 +123,19 @@ impl Anchor {
             at_end: text.ends_with('$'),
         };
         spellings.iter().map(read).collect()
+    }
+
+    /// An anchor for a word that calls a secret. Scripts without blanks have no start and end of a word.
+    fn of_word(word: &str, rule: usize) -> Self {
+        const SHORT: usize = 5;
+        Self {
+            literal: word.as_bytes().to_vec(),
+            rule,
+            exact: false,
+            at_start: !word.starts_with(lexicon::is_unspaced)
+                && word.chars().count() < lexicon::COMPOUND,
+            at_end: word.is_ascii() && word.len() <= SHORT,
+        }
     }
 
     /// The length without the separator that some stems include.

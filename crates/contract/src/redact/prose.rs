@@ -4,7 +4,9 @@
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::names::{is_credible, is_sentence_word};
+use super::lexicon::is_unspaced;
+use super::looks::{Look, look};
+use super::names::{is_sentence_word, listed};
 use super::words::{REMARK_WORDS, SENTENCE_WORDS, SINGLE};
 
 /// Longer texts are judged by their first words.
@@ -20,7 +22,50 @@ pub(super) fn is_sentence(text: &str) -> bool {
         count += 1;
         known += usize::from(is_everyday_word(word) || is_number(word));
     }
-    known >= 2 && known * 2 >= count && words(text).next().is_some_and(is_everyday_word)
+    let begins = words(text)
+        .next()
+        .is_some_and(|it| is_everyday_word(it) || is_number(it));
+    let is_short = || {
+        words(text)
+            .next()
+            .is_some_and(|it| listed("already never no none not only too", it))
+    };
+    let is_known = count >= 2 && known * 2 >= count && begins && (known >= 2 || is_short());
+    is_known || is_written_out(text, count) || is_counted(text, count) || is_foreign(text)
+}
+
+/// Whether a text of several words counts something.
+fn is_counted(text: &str, count: usize) -> bool {
+    const LONGEST: usize = 3;
+    count >= 2
+        && words(text)
+            .next()
+            .is_some_and(|it| is_number(it) && it.len() <= LONGEST)
+}
+
+/// Whether a text is of a script that passwords are not typed in.
+fn is_foreign(text: &str) -> bool {
+    const SHORTEST: usize = 4;
+    let letters = text.chars().filter(|it| it.is_alphabetic()).count();
+    let unspaced = text.chars().filter(|it| is_unspaced(*it)).count();
+    letters >= SHORTEST && unspaced * 2 >= letters
+}
+
+/// Whether a text is written as a sentence is, in whatever language: it begins large and ends with a full stop.
+fn is_written_out(text: &str, count: usize) -> bool {
+    let text = text.trim();
+    let is_closed = text.ends_with(['.', '!', '。', '！']);
+    let is_opened = text.starts_with(|it: char| it.is_uppercase() || is_unspaced(it));
+    let has_small_word =
+        words(text).any(|it| it.chars().count() <= 3) || text.contains(is_unspaced);
+    is_closed
+        && (is_opened && count >= 4 && has_small_word
+            || text.ends_with('。') && text.chars().count() >= 8)
+}
+
+/// Whether a text holds a word that sentences are not made of.
+pub(super) fn reveals(text: &str) -> bool {
+    words(text).any(is_revealing)
 }
 
 /// Whether a text can be a remark where remarks are expected: several words, none of them telling.
@@ -57,8 +102,16 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_revealing(word: &str) -> bool {
-    let camel = word.contains(|letter: char| letter.is_ascii_lowercase());
-    is_credible(word) && camel || is_number(word) && word.len() > 4
+    if word.contains(is_unspaced) {
+        return word
+            .split(is_unspaced)
+            .any(|it| !it.is_empty() && is_revealing(it));
+    }
+    match look(word) {
+        Look::Password | Look::Opaque | Look::Uuid => true,
+        Look::Digits => word.len() > 4,
+        Look::Word | Look::Thing => false,
+    }
 }
 
 fn is_number(word: &str) -> bool {

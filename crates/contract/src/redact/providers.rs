@@ -76,7 +76,7 @@ const fn rule(
 
 /// Name, anchors, pattern, sample, innocent.
 #[rustfmt::skip]
-pub(super) static PROVIDERS: [Rule; 63] = [
+pub(super) static PROVIDERS: [Rule; 73] = [
     key(
         "panpan token", "^panpan_",
         r"panpan_[0-9a-f]{12}_[0-9a-f]{16,}",
@@ -145,7 +145,7 @@ pub(super) static PROVIDERS: [Rule; 63] = [
     ),
     part(
         "Discord webhook", "/webhooks/ %2fwebhooks%2f",
-        r"(?i:api(?:/|%2F)webhooks(?:/|%2F)\d+(?:/|%2F))([A-Za-z0-9_-]{8,})",
+        r"(?i:api(?:(?:/|%2F)v\d+)?(?:/|%2F)webhooks(?:/|%2F)\d+(?:/|%2F))([A-Za-z0-9_-]{8,})",
         concat!("https://discord.com/api/web", "hooks/123456789/", "abcdEFGH1234_-xyz"),
         "https://discord.com/api/webhooks/123456789",
     ),
@@ -454,5 +454,65 @@ pub(super) static PROVIDERS: [Rule; 63] = [
         r"sl\.B[A-Za-z0-9_-]{40,}",
         concat!("sl", ".B", "0123456789abcdefABCDEF0123456789abcdefABCDEF01"),
         "sl.Bahnhof, sl.example.com",
+    ),
+    key(
+        "PayPal token", "^A21AA",
+        r"A21AA[A-Za-z0-9_-]{40,}",
+        concat!("A21", "AA", "0123456789abcdefABCDEF0123456789abcdefABCDEF0123"),
+        "A21AA, A21 motorway",
+    ),
+    key(
+        "Heroku key", "^HRKU-",
+        r"HRKU-[A-Za-z0-9_-]{24,}",
+        concat!("HR", "KU-", "0123456789abcdefABCDEF0123456789"),
+        "HRKU-docs",
+    ),
+    key(
+        "Honeycomb key", "^hca ^hcx",
+        r"hc[ax](?:ik|lk|mk)_[a-z0-9]{24,}",
+        concat!("hca", "ik_", "01hqk0123456789abcdefghijkmnpq"),
+        "hcaik_docs",
+    ),
+    key(
+        "Salesforce session", "^00D",
+        r"00D[A-Za-z0-9]{9,15}![A-Za-z0-9._]{20,}",
+        concat!("00D", "Hp000000abcd", "!AQcAQ", "0123456789abcdefABCDEF"),
+        "00D5f000000abcdEAA",
+    ),
+    key(
+        "Okta token", "^SSWS",
+        r"(?:SSWS\s+)([A-Za-z0-9_-]{20,})",
+        concat!("SS", "WS 00", "0123456789abcdefABCDEF0123456789"),
+        "the SSWS scheme",
+    ),
+    part(
+        "Zapier webhook", "hooks.zapier.com",
+        r"hooks\.zapier\.com(?:/|%2F)hooks(?:/|%2F)catch(?:/|%2F)\d+(?:/|%2F)([A-Za-z0-9]{5,})",
+        concat!("https://hooks.zap", "ier.com/hooks/catch/", "123456/a1b2c3d"),
+        "https://hooks.zapier.com/docs",
+    ),
+    key(
+        "Braintree token", "^access_token$",
+        r"access_token\$(?:production|sandbox)\$[a-z0-9]{8,}\$[a-f0-9]{32}",
+        concat!("access_to", "ken$production$", "0123456789abcdef$0123456789abcdef0123456789abcdef"),
+        "access_token$ is a prefix",
+    ),
+    part(
+        "Opsgenie key", "^geniekey",
+        r"(?i:geniekey)\s+([A-Za-z0-9-]{20,})",
+        concat!("Genie", "Key 0123456", "7-0123-0123-0123-0123456789ab"),
+        "GenieKey is the scheme",
+    ),
+    part(
+        "address of a node", "alchemy.com/ infura.io/ quiknode.pro/ ankr.com/",
+        r"(?:alchemy\.com|infura\.io|quiknode\.pro|ankr\.com)/(?:(?:nft/)?v\d/|\w+/)?([A-Za-z0-9_-]{20,})",
+        concat!("https://eth-mainnet.g.alche", "my.com/v2/", "0123456789abcdefABCDEF0123456789"),
+        "https://docs.alchemy.com/reference/api-overview",
+    ),
+    key(
+        "Netlify token", "^nfp_ ^nfc_",
+        r"nf[pc]_[A-Za-z0-9]{24,}",
+        concat!("nf", "p_", "0123456789abcdefABCDEF0123456789"),
+        "nfp_docs",
     ),
 ];

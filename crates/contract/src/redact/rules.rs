@@ -27,6 +27,8 @@ pub(super) enum Trigger {
     /// asks for the start of a word, a trailing `$` for its end, and `~` stands for whatever joins
     /// two words of a name.
     Anchors(&'static str),
+    /// A word that calls a secret, in any language.
+    Mention,
     /// Enough digits close together to be a card number.
     Digits,
     /// A long unbroken run of token characters.

@@ -1,16 +1,18 @@
 //! The rules for secrets that no single provider owns: named values, authentication schemes,
 //! signed tokens, key blocks, credentials in URLs and commands, card numbers.
 
-use super::credentials::{any, is_basic_pair, is_bearer_token, is_random};
+use super::credentials::{
+    any, has_key_body, is_basic_pair, is_bearer_token, is_random, is_unmasked,
+};
 use super::names::is_credible;
 use super::rules::{Find, Pattern, Proof, Rule, Trigger};
-use super::{cards, pairs, statements, urls};
+use super::{cards, commands, encoded, mentions, pairs, statements, urls};
 
 /// The rule whose anchors are the stems of the sensitive names.
 pub(super) const NAMED_VALUE: &str = "named value";
 
 /// The rules, each with a sample it removes and an innocent it spares.
-pub(super) static SHAPES: [Rule; 20] = [
+pub(super) static SHAPES: [Rule; 21] = [
     Rule {
         name: NAMED_VALUE,
         trigger: Trigger::Anchors(pairs::STEMS),
@@ -19,6 +21,16 @@ pub(super) static SHAPES: [Rule; 20] = [
             sample: "login failed: password=hunter2, try again",
             secret: "hunter2",
             innocent: "next_page_token=abc123def456; keyboard: qwerty77; password must be 8 long",
+        },
+    },
+    Rule {
+        name: "value that a sentence names",
+        trigger: Trigger::Mention,
+        find: Find::Code(mentions::find),
+        proof: Proof {
+            sample: "we could not verify 482913 as your one-time code",
+            secret: "482913",
+            innocent: "API key not found for project my-project-42; the code 482913 is on the box",
         },
     },
     Rule {
@@ -75,7 +87,7 @@ pub(super) static SHAPES: [Rule; 20] = [
             Pattern::anywhere(
                 r"(?s)(-{4,5} ?BEGIN(?: |\+|%20)(?:[A-Z0-9]+(?: |\+|%20)){0,4}PRIVATE(?: |\+|%20)KEY.*?(?:-{4,5} ?END[A-Z0-9 +%]{0,60}-{4,5}|\z))",
             ),
-            any,
+            has_key_body,
         ),
         proof: Proof {
             sample: concat!(
@@ -126,43 +138,33 @@ pub(super) static SHAPES: [Rule; 20] = [
         },
     },
     Rule {
-        name: "password of a database command",
-        trigger: Trigger::Anchors("mysql mariadb sshpass"),
-        find: Find::Pattern(
-            Pattern::anywhere(
-                r"(?:(?:mysql|mariadb|mysqldump|mysqladmin)(?: [^\n]*?)? -p|sshpass -p ?)([^\s-]\S*)",
-            ),
-            any,
-        ),
+        name: "password of a command",
+        trigger: Trigger::Anchors(commands::ANCHORS),
+        find: Find::Code(commands::find),
         proof: Proof {
             sample: "mysqldump -h db -u root -popensesame main",
             secret: "opensesame",
-            innocent: "mysql -h db -P 3306 -p --batch; mysql -u root -p main",
+            innocent: "mysql -h db -P 3306 -p --batch; mysql -u root -p main; docker run -p 80:80",
         },
     },
     Rule {
-        name: "password of a database statement",
-        trigger: Trigger::Anchors("with~password encrypted~password identified~by"),
-        find: Find::Pattern(
-            Pattern::anywhere(
-                r"(?i)\b(?:(?:with|encrypted)\s+password|identified\s+by)\s+'((?:[^'\r\n]|'')+)'?",
-            ),
-            any,
-        ),
-        proof: Proof {
-            sample: "ALTER USER bob WITH PASSWORD 'swordfish'",
-            secret: "swordfish",
-            innocent: "log in with password or key; identified by its name",
-        },
-    },
-    Rule {
-        name: "values of an insert statement",
-        trigger: Trigger::Anchors("insert~into"),
-        find: Find::Code(statements::find_inserted),
+        name: "secret of a database statement",
+        trigger: Trigger::Anchors(statements::ANCHORS),
+        find: Find::Code(statements::find),
         proof: Proof {
             sample: "INSERT INTO users (name, password) VALUES ('bob','hunter2')",
             secret: "hunter2",
-            innocent: "INSERT INTO users (name, city) VALUES ('bob', 'Bern')",
+            innocent: "INSERT INTO users (name, city) VALUES ('bob', 'Bern'); select id from t where token_id = 'a1'; identified by its name",
+        },
+    },
+    Rule {
+        name: "secret in encoded JSON",
+        trigger: Trigger::Anchors(encoded::ANCHORS),
+        find: Find::Code(encoded::find),
+        proof: Proof {
+            sample: "state eyJwYXNzd29yZCI6Imh1bnRlcjIifQ== did not verify",
+            secret: "eyJwYXNzd29yZCI6Imh1bnRlcjIifQ",
+            innocent: "cursor eyJpZCI6MTAwLCJzb3J0IjoibmFtZSJ9 has expired",
         },
     },
     Rule {
@@ -200,7 +202,7 @@ pub(super) static SHAPES: [Rule; 20] = [
             Pattern::anywhere(
                 r"(?i)[\w.-]+(?:[:/]|%3a)([^\s@]+)(?:@|%40)(?:(?:tcp|unix)(?:\(|%28)|//|\(description)",
             ),
-            any,
+            is_unmasked,
         ),
         proof: Proof {
             sample: "open app:opensesame@tcp(db:3306)/main",

@@ -1,12 +1,19 @@
-//! Finds the values that an SQL statement inserts into a sensitive column. Statements are not
-//! parsed: where one column is sensitive, every quoted value of the statement goes.
+//! Finds the secrets of SQL: what is written into a sensitive column, what a sensitive column is compared with,
+//! and what was bound to a statement that has one. Statements are not parsed: where one column is sensitive,
+//! every value of the statement goes that looks like a secret.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::names::is_sensitive_name;
+use super::harmless::is_harmless;
+use super::looks::{Look, look};
+use super::names::{is_sensitive_name, listed};
 use super::spans::Spans;
+
+/// What a text must hold before it can hold a statement.
+pub(super) const ANCHORS: &str = "insert~into select update~ merge~into delete~from binding~parameter failing~row duplicate~entry duplicate~key parameters params \
+    pgp_sym aes_decrypt aes_encrypt hashbytes md5( crypt( identif with~password encrypted~password login~password";
 
 /// A statement up to its values, so that one does not hide the next.
 static INSERT: LazyLock<Regex> = LazyLock::new(|| {
@@ -14,9 +21,108 @@ static INSERT: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a fixed pattern compiles")
 });
 
+/// Words without which a text with quotes is no SQL.
+static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\bselect\s|\binsert\s+into\s|\bupdate\s+\S+\s+set\s|\bmerge\s+into\s|\bdelete\s+from\s|failing row contains|duplicate entry|duplicate key value|batch insert",
+    )
+    .expect("a fixed pattern compiles")
+});
+
+/// Values: in quotes, in the brackets of what was bound, in a row that was refused.
+static VALUE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"'((?:[^'\\\n]|''|\\.){1,200})'|"([^"\n]{1,200})"|<- \[([^\]\n]{1,200})\]|[(,]\s*([^\s(),'"]{8,200})\s*[,)]"#)
+        .expect("a fixed pattern compiles")
+});
+
+/// Keys of functions that encrypt, and secrets of functions that hash.
+static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(
+        r"(?i)\b(?:pgp_sym_(?:de|en)crypt(?:_bytea)?|aes_(?:de|en)crypt|(?:de|en)crypt|crypt|md5|sha[12]?|hashbytes|old_password|password)\s*\((?:[^'()]{0,200}?,)?\s*'((?:[^'\n]|''){1,200})'\s*[,)]",
+    )
+    .expect("a fixed pattern compiles")
+});
+
+/// A password in a statement about a user.
+static USER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b(?:(?:with|encrypted|login|user|role)\s+password|identif\w*\s+(?:with\s+\S+\s+)?by)\s+['\x22]((?:[^'\x22\r\n]|'')+)['\x22]?").expect("a fixed pattern compiles")
+});
+
+/// A value that is told before the column: `Duplicate entry 'x' for key 'users.token'`.
+static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)duplicate entry '([^'\n]{1,200})' for key '([^'\n]{1,100})'|constraint '([^'\n]{1,100})'[^\n]{0,200}duplicate key value is \(([^)\n]{1,200})\)|field '([\w.]{1,80})': rejected value \[([^\]\n]{1,200})\]")
+        .expect("a fixed pattern compiles")
+});
+
+/// Collects the secrets of the statements of a text.
+pub(super) fn find(text: &str, spans: &mut Spans) {
+    find_inserted(text, spans);
+    for pattern in [&*FUNCTION, &*USER] {
+        for found in pattern.captures_iter(text).filter_map(|it| it.get(1)) {
+            if !is_harmless(found.as_str()) {
+                spans.push(found.range());
+            }
+        }
+    }
+    for found in REFUSED.captures_iter(text) {
+        let pairs = [(1, 2), (4, 3), (6, 5)].into_iter();
+        for (value, column) in
+            pairs.filter_map(|(value, column)| Some((found.get(value)?, found.get(column)?)))
+        {
+            if calls_secret(column.as_str()) {
+                spans.push(value.range());
+            }
+        }
+    }
+    if STATEMENT.is_match(text) && has_sensitive_column(text) {
+        find_values(text, spans);
+    }
+}
+
+fn find_values(text: &str, spans: &mut Spans) {
+    for found in VALUE.captures_iter(text) {
+        let value = (1..=4).find_map(|group| found.get(group));
+        if let Some(value) = value.filter(|it| is_secret(it.as_str())) {
+            spans.push(value.range());
+        }
+    }
+}
+
+fn is_secret(value: &str) -> bool {
+    match look(value) {
+        Look::Password | Look::Opaque => {
+            !value.contains(char::is_whitespace) && !value.contains(['"', '\''])
+        }
+        Look::Digits => (4..=8).contains(&value.len()),
+        Look::Uuid => true,
+        Look::Word | Look::Thing => false,
+    }
+}
+
+/// Whether a statement has a column or a table that holds secrets.
+fn has_sensitive_column(text: &str) -> bool {
+    const LOOKED_AT: usize = 16 * 1024;
+    let text = &text[..text.floor_char_boundary(LOOKED_AT)];
+    text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_')
+        .any(calls_secret)
+}
+
+fn calls_secret(name: &str) -> bool {
+    const TABLES: &str = "access_tokens api_keys api_tokens auth_tokens credentials oauth_tokens otp_codes otps passwords refresh_tokens secrets session_key tokens";
+    let is_long = name.len() > 4;
+    let part = |it: &str| is_sensitive_name(it) && !it.eq_ignore_ascii_case("secret_name");
+    listed(TABLES, name)
+        || is_long
+            && name.split(['.', '_']).count() > 0
+            && (part(name) || name.rsplit('.').next().is_some_and(part))
+        || ["_token", "_api_key", "sessiontoken", "_password", "_secret"]
+            .iter()
+            .any(|it| name.to_ascii_lowercase().ends_with(it))
+}
+
 /// Collects the quoted values of every statement that fills a sensitive column, and of those behind it up
 /// to a semicolon: a quoted value may hold what looks like the next statement.
-pub(super) fn find_inserted(text: &str, spans: &mut Spans) {
+fn find_inserted(text: &str, spans: &mut Spans) {
     let mut done = 0;
     for statement in INSERT.captures_iter(text) {
         let start = statement.get_match().end();

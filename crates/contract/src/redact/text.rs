@@ -55,23 +55,70 @@ pub(super) fn inner_json(text: &str, hits: Hits) -> Option<Value> {
 
 /// One pass over the text; nothing when it changes nothing.
 fn round(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<String> {
-    redact_json(literals, text, hits, nesting).or_else(|| {
-        if hits == 0 && literals.is_empty() {
-            return None;
-        }
-        let mut spans = Spans::default();
-        literals.find(text, &mut spans);
+    let is_read = match redact_json(literals, text, hits, nesting) {
+        Json::Changed(redacted) => return Some(redacted),
+        Json::Clean => true,
+        Json::Not => false,
+    };
+    if hits == 0 && literals.is_empty() {
+        return None;
+    }
+    let mut spans = Spans::default();
+    literals.find(text, &mut spans);
+    // What was read as what it is says more than its writing.
+    if !is_read {
         rules::find(text, hits, &mut spans);
-        spans.cut(text)
-    })
+    }
+    spans.cut(text)
 }
 
-fn redact_json(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<String> {
-    let mut value = inner_json(text, hits)?;
+/// What became of a text as JSON.
+enum Json {
+    /// It is none, or not all of it was read.
+    Not,
+    /// It holds no secret.
+    Clean,
+    /// It held one.
+    Changed(String),
+}
+
+fn redact_json(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Json {
+    let Some(mut value) = inner_json(text, hits) else {
+        return Json::Not;
+    };
     if nesting == JSON_NESTING {
-        return Some(REPLACEMENT.to_owned());
+        return Json::Changed(REPLACEMENT.to_owned());
     }
-    tree::redact(literals, &mut value, nesting + 1).then(|| value.to_string())
+    let is_whole = (value.is_object() || value.is_array()) && members(&value) == colons(text);
+    match tree::redact(literals, &mut value, nesting + 1) {
+        true => Json::Changed(value.to_string()),
+        false if is_whole => Json::Clean,
+        false => Json::Not,
+    }
+}
+
+/// How many members the objects of a value have. Of members with the same name only one is read.
+fn members(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(members).sum(),
+        Value::Object(inner) => inner.len() + inner.values().map(members).sum::<usize>(),
+        _ => 0,
+    }
+}
+
+/// How many members the objects of a JSON text have.
+fn colons(text: &str) -> usize {
+    let (mut count, mut in_string, mut is_escaped) = (0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b':' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 #[cfg(test)]

@@ -6,12 +6,19 @@ use std::borrow::Cow;
 use serde_json::{Map, Number, Value};
 
 use super::credentials::is_basic_pair;
+use super::harmless::is_harmless;
+use super::lexicon;
 use super::literals::Literals;
+use super::looks::{Look, is_worded, look};
 use super::names::{is_descriptive, listed, strength};
 use super::prefilter::{hits, is_name_hit};
+use super::spans::Spans;
 use super::text::{JSON_NESTING, inner_json, redact as redact_text, redact_hit};
-use super::values::WORD_SCHEMES;
-use super::{DEPTH_LIMIT, REPLACEMENT, cards, is_sensitive_name, prose};
+use super::values::{WORD_SCHEMES, contains_word};
+use super::words::Strength;
+use super::{
+    DEPTH_LIMIT, REPLACEMENT, cards, commands, is_sensitive_name, mentions, neighbours, prose,
+};
 
 /// Redacts a value that no name was given for; tells whether it changed.
 pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> bool {
@@ -25,7 +32,13 @@ pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>
 
 /// Replaces a value that sits in a secret place; booleans and null say nothing and stay.
 pub(super) fn hide(value: &mut Value) -> bool {
-    !value.is_boolean() && !value.is_null() && replace(value)
+    let is_empty = match &*value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Null => true,
+        Value::Number(_) | Value::String(_) => false,
+    };
+    !is_empty && replace(value)
 }
 
 /// Replaces a value whatever it is; tells whether it was anything else before.
@@ -97,6 +110,8 @@ pub(super) fn leaves(value: &Value, depth: usize, found: &mut Vec<String>) {
 pub(super) struct Place {
     depth: usize,
     among_errors: bool,
+    /// What surrounds it names a secret that a value here may be.
+    labelled: bool,
 }
 
 impl Place {
@@ -104,6 +119,7 @@ impl Place {
         Self {
             depth: 1,
             among_errors: false,
+            labelled: false,
         }
     }
 
@@ -119,7 +135,12 @@ impl Place {
         Self {
             depth: self.depth + 1,
             among_errors: self.among_errors || listed(ERRORS, name),
+            labelled: false,
         }
+    }
+
+    const fn labelled(self, labelled: bool) -> Self {
+        Self { labelled, ..self }
     }
 }
 
@@ -171,10 +192,25 @@ impl<'a> Walk<'a> {
     }
 
     fn array(&self, items: &mut [Value], place: Place) -> bool {
+        if neighbours::is_pair(items) {
+            return hide(&mut items[1]);
+        }
+        if hide_flags(items) {
+            return true;
+        }
+        if neighbours::is_map(items) {
+            let mut changed = false;
+            for pair in items.chunks_mut(2) {
+                let is_secret = pair[0].as_str().is_some_and(neighbours::is_secret_label);
+                changed |= is_secret && hide(&mut pair[1])
+                    || !is_secret && self.value(&mut pair[1], place.inner());
+            }
+            return changed;
+        }
         let (mut announced, mut changed) = (false, false);
         for item in items {
             let is_header = item.as_str().is_some_and(announces_secret);
-            changed |= if announced && !is_header {
+            changed |= if announced && !is_header && !item.as_str().is_some_and(is_header_name) {
                 hide(item)
             } else {
                 self.value(item, place.inner())
@@ -185,11 +221,21 @@ impl<'a> Walk<'a> {
     }
 
     fn object(&self, members: &mut Map<String, Value>, place: Place) -> bool {
-        let indirect = holds_named_value(members);
+        let is_label = neighbours::labels_secret(members);
+        let labelled = place.labelled || is_label;
+        let of_failure = neighbours::tells_of_refusal(members);
+        let logs_in = holds_login(members);
+        let columns = neighbours::secret_columns(members);
+        let logs_in_by_call = neighbours::calls_login(members);
         let (mut renamed, mut changed) = (Vec::new(), false);
+        if let Some((width, places)) = columns {
+            members
+                .values_mut()
+                .for_each(|rows| changed |= hide_columns(rows, width, &places));
+        }
         for (name, member) in members.iter_mut() {
             let found = hits(name.as_bytes());
-            let mut sensitive = is_name_hit(found) && strength(name).is_some();
+            let mut sensitive = is_name_hit(found) && is_secret_member(name, member, logs_in);
             if found != 0 || !self.in_names.is_empty() || name.contains('\\') {
                 let redacted = redact_hit(&self.in_names, name, found, self.nesting);
                 if redacted != *name {
@@ -197,16 +243,26 @@ impl<'a> Walk<'a> {
                     renamed.push((name.clone(), redacted.into_owned()));
                 }
             }
-            sensitive |= indirect && name.eq_ignore_ascii_case("value")
+            sensitive |= labelled && neighbours::holds_value(name, member)
                 || name == "auth" && member.as_str().is_some_and(is_basic_pair);
+            sensitive |= of_failure && neighbours::is_bare_token(name, member);
             let speaks = sensitive && speaks_about_secret(member, place);
             changed |= if sensitive && !speaks {
                 hide(member)
             } else {
-                let lost = self.value(member, place.under(name));
+                let inner = place
+                    .under(name)
+                    .labelled(is_label && neighbours::is_holder(name));
+                let mut lost = self.value(member, inner);
                 // A sentence that gives a secret away is none about it.
                 if speaks && lost && !member.is_object() {
                     hide(member);
+                }
+                if labelled || speaks {
+                    lost |= hide_quoted(member);
+                }
+                if logs_in_by_call && neighbours::holds_arguments(name) {
+                    lost |= hide_arguments(member);
                 }
                 lost
             };
@@ -221,19 +277,74 @@ impl<'a> Walk<'a> {
 /// messages, a schema, or one mark of punctuation.
 pub(super) fn speaks_about_secret(value: &Value, place: Place) -> bool {
     let speaks = |text: &str| {
-        prose::is_sentence(text)
+        is_harmless(text)
+            || prose::is_sentence(text)
             || place.among_errors && prose::is_remark(text)
             || prose::is_mark(text)
     };
     match value {
         Value::String(text) => speaks(text),
         Value::Array(items) => {
-            let spoken = |item: &Value| item.as_str().is_some_and(speaks);
-            !items.is_empty() && items.iter().all(spoken)
+            let inner = place.inner();
+            let spoken = |item: &Value| {
+                let is_rule = item
+                    .as_str()
+                    .is_some_and(|it| it.contains('.') && is_rule(it));
+                is_rule || speaks_about_secret(item, inner)
+            };
+            !items.is_empty() && place.depth < DEPTH_LIMIT && items.iter().all(spoken)
         }
-        Value::Object(members) => is_schema(members),
+        Value::Object(members) => {
+            place.depth < DEPTH_LIMIT && (is_schema(members) || is_description(members, place))
+        }
         _ => false,
     }
+}
+
+/// Whether a text is the name of a rule, or says nothing that could be a secret.
+fn is_rule(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
+    let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
+    let is_name = text.bytes().all(is_part)
+        && text.contains([':', '.', '_'])
+        && (!has_digits || text.contains(':'));
+    is_name && is_worded(text) || !prose::reveals(text)
+}
+
+/// Whether an object tells rules and remarks, member by member.
+fn is_description(members: &Map<String, Value>, place: Place) -> bool {
+    const SPEAKING: &str = "message messages msg code rule rules kind type path constraint constraints validator reason hint error errors \
+        name title status param params field location loc in args value_type min max minimum maximum length given_length digits_only allowed pattern required description properties keyword severity passed count";
+    let inner = place.under("errors");
+    let is_small = |it: &Value| it.as_f64().is_some_and(|it| it.abs() < 1e6);
+    let is_counted = members
+        .values()
+        .all(|it| is_small(it) || it.is_boolean() || it.is_null());
+    let mut says = is_counted;
+    let is_told = members.iter().all(|(name, member)| {
+        let lower = name.to_ascii_lowercase();
+        let speaks = SPEAKING
+            .split_ascii_whitespace()
+            .any(|it| lower.ends_with(it));
+        let is_name = !name.contains([' ', ':', '=']);
+        says |= speaks;
+        let is_named = is_name && (speaks || is_descriptive(name));
+        match member {
+            Value::Bool(_) | Value::Null => true,
+            Value::Number(number) => is_named || is_counted && number.to_string().len() <= 3,
+            Value::String(text) => {
+                let is_sentence = text.contains(' ') && speaks_about_secret(member, inner);
+                says |= is_sentence;
+                is_named && is_rule(text) || is_sentence || is_harmless(text)
+            }
+            Value::Array(items) if speaks => {
+                items.iter().all(|it| it.as_str().is_none_or(is_rule))
+                    || speaks_about_secret(member, inner)
+            }
+            _ => speaks_about_secret(member, inner),
+        }
+    });
+    is_told && says && !members.is_empty() || members.contains_key("tokenUrl")
 }
 
 /// Whether an object describes a value in the words of JSON Schema, none of which holds one.
@@ -263,6 +374,14 @@ fn rename(members: &mut Map<String, Value>, renamed: Vec<(String, String)>) {
     }
 }
 
+/// Whether a text is the name of a header, as lists of allowed ones hold them.
+fn is_header_name(text: &str) -> bool {
+    text.contains('-')
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
+}
+
 /// Whether the next element of an array belongs to this one: a header's name or a flag.
 fn announces_secret(text: &str) -> bool {
     const HEADERS: &[&str] = &[
@@ -279,19 +398,127 @@ fn announces_secret(text: &str) -> bool {
     header || text.starts_with("--") && !text.contains(['=', ' ']) && is_sensitive_name(text)
 }
 
-/// Whether an object is written as `{"name": "password", "value": "x"}`.
-fn holds_named_value(members: &Map<String, Value>) -> bool {
-    const NAMES: &[&str] = &["name", "key", "header", "field", "Name", "Key"];
-    let is_identifier = |name: &&str| {
-        name.bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+/// Whether a member holds a secret by its name. A name with everyday meanings needs a value that can be one.
+fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
+    const SHORTEST: usize = 4;
+    let can_be = match member {
+        Value::String(text) => {
+            let is_symbol =
+                text.len() <= SHORTEST && text.bytes().all(|byte| byte.is_ascii_uppercase());
+            // Nobody types blanks for a few digits.
+            let is_pin = name.to_ascii_lowercase().ends_with("pin");
+            text.chars().count() >= SHORTEST && !is_symbol && !(is_pin && text.contains(' '))
+        }
+        Value::Number(number) => number.to_string().len() >= SHORTEST,
+        _ => true,
     };
-    (members.contains_key("value") || members.contains_key("Value"))
-        && NAMES
+    let is_opaque = || member.as_str().is_some_and(|it| look(it) == Look::Opaque);
+    match strength(name) {
+        Some(Strength::Firm) => can_be || !member.is_number() || contains_word(name, "cv"),
+        Some(Strength::Loose) if name.eq_ignore_ascii_case("pass") => can_be && logs_in,
+        Some(Strength::Loose) => can_be,
+        None => !name.is_ascii() && is_opaque() && lexicon::mentions(name).next().is_some(),
+    }
+}
+
+/// Whether an object says who logs in, or where.
+fn holds_login(members: &Map<String, Value>) -> bool {
+    const LOGIN: &str =
+        "account database db email host login name server url user username usr uid";
+    members.len() == 1 || members.keys().any(|name| listed(LOGIN, name))
+}
+
+/// Hides the secret places of rows that are so wide.
+fn hide_columns(rows: &mut Value, width: usize, places: &[usize]) -> bool {
+    let Value::Array(items) = rows else {
+        return false;
+    };
+    if items.iter().any(Value::is_object) {
+        return false;
+    }
+    if items.iter().any(Value::is_array) {
+        return items.iter_mut().fold(false, |changed, row| {
+            hide_columns(row, width, places) | changed
+        });
+    }
+    if items.len() != width
+        || places
             .iter()
-            .filter_map(|name| members.get(*name)?.as_str())
-            .filter(is_identifier)
-            .any(is_sensitive_name)
+            .all(|at| items[*at].as_str().is_some_and(neighbours::is_secret_label))
+    {
+        return false;
+    }
+    places.iter().fold(false, |changed, at| {
+        let is_harmless = items[*at].as_str().is_some_and(is_harmless);
+        !is_harmless && hide(&mut items[*at]) || changed
+    })
+}
+
+/// Removes what a text, or a list of texts, quotes beside the name of a secret.
+fn hide_quoted(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) => items
+            .iter_mut()
+            .filter(|it| it.is_string())
+            .map(hide_quoted)
+            .fold(false, |changed, it| changed | it),
+        Value::String(text) => {
+            let mut spans = Spans::default();
+            mentions::find_beside_name(text, &mut spans);
+            let cut = spans.cut(text);
+            let changed = cut.is_some();
+            if let Some(cut) = cut {
+                *text = cut;
+            }
+            changed
+        }
+        _ => false,
+    }
+}
+
+/// Hides what a command that is written as a list is given to log in with.
+fn hide_flags(items: &mut [Value]) -> bool {
+    let is_command = items.len() > 2 && items.iter().all(Value::is_string);
+    if !is_command
+        || !items.iter().any(|it| {
+            it.as_str()
+                .is_some_and(|it| it.starts_with('-') && it.len() == 2)
+        })
+    {
+        return false;
+    }
+    let words = items.iter().filter_map(Value::as_str);
+    let command = words.collect::<Vec<_>>().join(" ");
+    let mut spans = Spans::default();
+    commands::find(&command, &mut spans);
+    let Some(cut) = spans.cut(&command) else {
+        return false;
+    };
+    let is_gone = |it: &Value| {
+        it.as_str()
+            .is_some_and(|it| it.len() > 2 && !cut.contains(it))
+    };
+    items
+        .iter_mut()
+        .filter(|it| is_gone(it))
+        .map(hide)
+        .fold(false, |changed, it| changed | it)
+}
+
+/// Removes the arguments of a call that look like what one logs in with.
+fn hide_arguments(value: &mut Value) -> bool {
+    match value {
+        Value::Array(items) => items
+            .iter_mut()
+            .map(hide_arguments)
+            .fold(false, |changed, it| changed | it),
+        Value::Object(members) => members
+            .values_mut()
+            .map(hide_arguments)
+            .fold(false, |changed, it| changed | it),
+        argument if neighbours::is_secret_argument(argument) => hide(argument),
+        _ => false,
+    }
 }
 
 fn collect(value: &Value, place: Place, nesting: usize, found: &mut Vec<String>) {
@@ -319,13 +546,19 @@ fn collect_members(
     nesting: usize,
     found: &mut Vec<String>,
 ) {
-    let indirect = holds_named_value(members);
+    let is_label = neighbours::labels_secret(members);
+    let labelled = place.labelled || is_label;
+    let logs_in = holds_login(members);
     for (name, member) in members {
-        let sensitive = is_sensitive_name(name) || indirect && name.eq_ignore_ascii_case("value");
+        let sensitive = is_sensitive_name(name) && is_secret_member(name, member, logs_in)
+            || labelled && neighbours::holds_value(name, member);
         if sensitive && !speaks_about_secret(member, place) {
             leaves(member, place.depth, found);
         } else {
-            collect(member, place.under(name), nesting, found);
+            let inner = place
+                .under(name)
+                .labelled(is_label && neighbours::is_holder(name));
+            collect(member, inner, nesting, found);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::harmless::{is_harmless, is_placeholder};
 use super::names::is_credible;
 use super::spans::Spans;
 
@@ -37,7 +38,9 @@ pub(super) fn find_command_users(text: &str, spans: &mut Spans) {
         ] {
             for at in ends_of(&command[tool..], flag) {
                 let start = line.start + tool + at;
-                if let Some(password) = password_of(text, start) {
+                if let Some(password) =
+                    password_of(text, start).filter(|it| !is_harmless(&text[it.clone()]))
+                {
                     spans.push(password);
                 }
             }
@@ -108,8 +111,10 @@ impl Spelling {
         };
         let secret = find_any(user_information, &[self.colon]).is_some()
             || user_information.len() >= SHORTEST_LONE_TOKEN && is_credible(user_information);
+        let masked = find_any(user_information, &[self.colon])
+            .is_some_and(|at| is_placeholder(&user_information[at + self.colon.len()..]));
         let image = rest[user_information.len() + self.at.len()..].starts_with("sha256:");
-        (secret && !image).then_some(user_information.len())
+        (secret && !image && !masked).then_some(user_information.len())
     }
 
     /// Whether what follows the colon cannot be a port.

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use super::REPLACEMENT;
 use super::glyphs::{Glyph, glyph, skip_blanks};
-use super::names::{is_credible, is_sentence_word};
+use super::harmless::is_harmless;
+use super::names::{is_credible, is_sentence_word, listed};
 
 /// Where the value stands, as far as it bears on where it ends.
 pub(super) struct Context<'a> {
@@ -255,7 +256,17 @@ fn cookies(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usiz
         }
         end = next_end;
     }
-    Some(start..end)
+    (!is_empty_chain(&text[start..end])).then_some(start..end)
+}
+
+/// Whether no cookie of a chain has a value: only what is said about it.
+fn is_empty_chain(chain: &str) -> bool {
+    const ATTRIBUTES: &str =
+        "domain expires httponly max-age partitioned path priority samesite secure";
+    chain.split(';').all(|cookie| {
+        let (name, value) = cookie.trim().split_once('=').unwrap_or((cookie.trim(), ""));
+        listed(ATTRIBUTES, name) || is_harmless(value)
+    })
 }
 
 /// Where the date of `Expires=Wed, 21 Oct 2026 07:28:00 GMT` ends, from its first blank on.

@@ -39,6 +39,8 @@ pub(super) const SINGLE: &[(&str, Place, Strength)] = &[
     ("wachtwoord", Inside, Loose),
     ("senha", Word, Loose),
     ("pass", Alone, Loose),
+    ("pw", Word, Firm),
+    ("seed", Alone, Loose),
     ("secret", Word, Firm),
     ("authorization", Word, Firm),
     ("authorisation", Word, Firm),
@@ -65,19 +67,20 @@ pub(super) const QUALIFIED: &[(&str, &str)] = &[
     (
         "key",
         "access account admin api app application auth authentication authorization client \
-         consumer decryption deploy encryption functions hmac license master private preshared recovery root \
+         consumer decryption deploy encryption install priv functions hmac license master private preshared recovery root \
          secret server service+role session shared shared+access signing ssh ssl subscription \
-         symmetric tls webhook",
+         symmetric tls unlock webhook wifi wpa wep network device storage",
     ),
     (
         "token",
         "access api auth bearer bot csrf device id oauth refresh reset secret security service \
-         session user xsrf",
+         session sas signing unlock user webhook xsrf upload download invite magic link login registration enrollment deploy ci",
     ),
     ("secret", "api app client consumer jwt shared webhook"),
     (
         "pass",
-        "admin auth db ftp key login mail mysql pg proxy redis root smtp ssh store user",
+        "admin api app auth become bind client cluster connection database db dev encryption ftp imap key keystore ldap login mail mongo mqtt mysql \
+         pg postgres prod proxy rabbitmq redis registry root server service sftp site smb smtp sql ssh ssl store sudo test truststore user vault web webdav wifi zip",
     ),
     (
         "code",
@@ -108,17 +111,17 @@ pub(super) const INNOCENT_BEFORE_TOKEN: &str = "\
 
 /// A name whose last word is one of these speaks about the secret and does not hold it.
 pub(super) const INNOCENT_LAST: &str = "\
-    age alg algorithm arn at attempt attempts audience banner brand budget changed class \
-    column consent cost costs count country counts created date description dir disabled \
-    domain duration email enabled encoding endpoint engine env error errors exists \
+    age alg algorithm arn at attempt attempts audience authentication banner brand budget change changed class \
+    column consent cost costs count country counts created date days decimals description digits dir disabled \
+    domain duration email enabled encoding endpoint endpoints engine env error errors exists \
     expected expiration expire expired expires expiry field fields file filename \
-    fingerprint form format help host id ids in index invalid issuer kind label last \
-    length less lifetime limit limits location manager max message method min missing \
+    fingerprint form format free header help hint host href id ids in index invalid issuer kind label last \
+    left length less lifetime limit limits link links lng location manager max message method methods min missing \
     mode ms name names network offset on option options owner page param parameter path \
     placeholder policies policy port position prefix present price property provider \
-    rate realm reason ref reference region remaining required requirement requirements \
-    retries rotated rotation rule rules santa schema scheme scope scopes score seconds \
-    set settings sharing size source state status strength time timestamp title ttl type \
+    protected rate realm reason ref reference region remaining required reset requirement requirements \
+    retries rotated rotation rule rules santa schema scheme scope scopes score seconds servers \
+    set settings sharing size source state status strength supported symbol time timestamp title ttl type \
     types updated uri url usage used user username valid var variable version window";
 
 /// Query parameters that carry a secret although the same name elsewhere would not.
@@ -133,6 +136,7 @@ pub(super) const QUERY_ONLY: &[(&str, Strength)] = &[
     ("samlresponse", Firm),
     ("samlrequest", Firm),
     ("auth", Loose),
+    ("appid", Loose),
     ("key", Loose),
     ("sid", Loose),
     ("ticket", Loose),
@@ -156,10 +160,10 @@ pub(super) const SENTENCE_WORDS: &str = "\
 
 /// Words that, besides those, make up remarks about a secret ("is too short, minimum 8 characters").
 pub(super) const REMARK_WORDS: &str = "\
-    ago been before can't characters common contain contains days doesn't exactly given guess have hours \
-    least letter letters long match matching maximum minimum minutes more most new number numbers \
-    one password permitted previously recently rotated scope secret short similar \
-    single-use special string symbol symbols taken than twice use uses weeks while";
+    after again ago alphanumeric been before can't case characters common contain contains created creation days doesn't entirely exactly given guess have hours \
+    least letter letters long lower match matching max maximum min minimum minutes more most new number numbers numeric \
+    one password permitted previously recently rotated scope secret short shown similar \
+    single-use special string symbol symbols taken than there too twice unbound unchanged upper use uses variable weeks while";
 
 /// Values that are no secret wherever they stand.
 pub(super) const NOTHING: &str = "\

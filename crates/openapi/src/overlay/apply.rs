@@ -104,6 +104,7 @@ pub fn lines_beyond_shown<'a>(
             patience_ms: line.patience_ms,
             circuit: line.circuit,
             outputs: line.outputs,
+            redaction: line.redaction,
             ..OverlayLine::default()
         };
         let mut names = names.clone();

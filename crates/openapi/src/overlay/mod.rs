@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 
 use panpan_contract::binding::{AnswerRule, SuccessBodies};
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, ErrorDefinition, Idempotency, Outputs};
+use panpan_contract::operation::{CallSettings, ErrorDefinition, Idempotency, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_contract::{Code, Effect};
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,9 @@ pub struct OverlayLine {
     /// What becomes of an output that breaks its schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
+    /// How much of what a service says in its own words is passed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redaction: Option<Redaction>,
 }
 
 impl OverlayLine {
@@ -94,6 +97,7 @@ impl OverlayLine {
             patience_ms: self.patience_ms,
             circuit: self.circuit,
             outputs: self.outputs,
+            redaction: self.redaction,
         }
     }
 }

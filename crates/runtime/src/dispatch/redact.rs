@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use panpan_contract::failure::Marked;
+use panpan_contract::operation::{OperationSpec, Redaction};
 use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, Redacted, codes};
 
@@ -31,6 +32,10 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
         operation,
         private_cause,
     } = stamped.raised;
+    let failure = match (&operation, speaker) {
+        (Some(operation), Speaker::Handler) => wordless(failure, operation.spec()),
+        _ => failure,
+    };
     let marked = operation
         .as_deref()
         .map_or_else(Marked::default, |operation| Marked {
@@ -56,6 +61,20 @@ pub(super) fn redact(stamped: Stamped, call: &Call) -> Cleaned {
         operation,
         private_cause,
         _made_here: (),
+    }
+}
+
+/// What a handler said without the words of the service behind it, where the operator asks for that.
+fn wordless(failure: Failure, spec: &OperationSpec) -> Failure {
+    let is_declared = |text: &str| {
+        // A long description is passed on in part.
+        let text = text.trim_end_matches('…');
+        let mut declared = spec.error_schemas.iter();
+        declared.any(|it| it.description.trim().starts_with(text))
+    };
+    match spec.redaction {
+        Some(Redaction::Strict) => failure.without_words(is_declared),
+        Some(Redaction::Found) | None => failure,
     }
 }
 

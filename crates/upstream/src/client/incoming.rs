@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::asked::Asked;
+use crate::charset;
 use crate::classify::{Answer, classify, classify_for};
 use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
 use crate::trouble::{Stake, Trouble, shown};
@@ -66,7 +67,7 @@ impl Incoming {
             .collect();
         // What is packed says nothing to anyone.
         let body = match packing {
-            None => String::from_utf8_lossy(&self.body),
+            None => self.text(),
             Some(_) => Cow::Borrowed(""),
         };
         let answer = Answer {
@@ -93,6 +94,20 @@ impl Incoming {
         let stated = stated.trim().to_ascii_lowercase();
         let is_packed = !matches!(stated.as_str(), "" | "identity") && !self.body.is_empty();
         is_packed.then_some(stated)
+    }
+
+    /// The body as text, in the charset it is written in.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        charset::text(&self.body, self.content_type())
+    }
+
+    /// The body as text, if it is that.
+    pub(crate) fn decoded(&self) -> Option<Cow<'_, str>> {
+        charset::decoded(&self.body, self.content_type())
+    }
+
+    fn content_type(&self) -> Option<&str> {
+        self.headers.get(CONTENT_TYPE)?.to_str().ok()
     }
 
     /// The media type without its parameters, in lower case.

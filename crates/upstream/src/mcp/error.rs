@@ -128,7 +128,7 @@ pub struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(header, _)| header == name);
         header.map(|(_, value)| value.as_str())
     }

@@ -25,6 +25,7 @@ use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
 use crate::broken::Broken;
+use crate::charset;
 use crate::trouble::shown;
 use crate::wire::{Payload, Reply, Wire, WireError};
 
@@ -311,7 +312,7 @@ fn is_kind(reply: &Reply, kind: &str) -> bool {
 fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
     let body = &body[..body.len().min(REFUSAL_BYTES_LIMIT)];
     StreamableHttpError::Client(McpError::Status(HttpAnswer {
-        body: String::from_utf8_lossy(body).into_owned(),
+        body: charset::text(body, head.header("content-type")).into_owned(),
         ..head
     }))
 }

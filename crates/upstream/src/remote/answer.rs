@@ -13,6 +13,7 @@ use url::Url;
 use uuid::Uuid;
 
 use super::RemoteAnswer;
+use crate::charset;
 use crate::classify::{Answer, classify};
 use crate::trouble::shown;
 use crate::wire::{Reply, WireError};
@@ -93,7 +94,7 @@ impl Heard {
 
     /// The failure for an answer no panpan gives. Its status tells more than its body.
     pub(super) fn stranger(&self, url: &Url, error: ReadError) -> Failure {
-        let body = String::from_utf8_lossy(&self.body);
+        let body = charset::text(&self.body, self.header("content-type"));
         let headers: Vec<(&str, &str)> = self
             .header(RETRY_AFTER.as_str())
             .map(|value| (RETRY_AFTER.as_str(), value))

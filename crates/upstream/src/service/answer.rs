@@ -264,14 +264,13 @@ impl Body {
         }
         let kind = incoming.media_type().unwrap_or_default();
         let says_json = kind == "application/json" || kind.ends_with("+json");
-        let text = incoming.body.strip_prefix(BYTE_ORDER_MARK);
-        match read::document(text.unwrap_or(&incoming.body)) {
+        let Some(text) = incoming.decoded() else {
+            return Self::Bytes;
+        };
+        match read::document(text.as_bytes()) {
             Ok(value) if says_json || kind.is_empty() || is_structure(&value) => Self::Json(value),
             // Whatever it says it is, the caller is to have what came.
-            _ => match std::str::from_utf8(&incoming.body) {
-                Ok(text) => Self::Text(text.to_owned()),
-                Err(_) => Self::Bytes,
-            },
+            _ => Self::Text(text.into_owned()),
         }
     }
 
@@ -296,8 +295,6 @@ impl Body {
 fn is_structure(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
-
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// What an answer is that means nothing.
 fn garbled(incoming: &Incoming, message: String) -> Failure {
@@ -328,7 +325,7 @@ fn upstream(incoming: &Incoming) -> Upstream {
     };
     match incoming.content_encoding() {
         Some(_) => upstream,
-        None => upstream.excerpt(&String::from_utf8_lossy(&incoming.body)),
+        None => upstream.excerpt(&incoming.text()),
     }
 }
 

@@ -73,6 +73,7 @@ fn a_wrong_value_is_told_at_its_place() {
         ("/operations/0/circuit", json!("on"), rule::MEMBER_WORD),
         ("/operations/0/circuit", json!(3), rule::MEMBER_TYPE),
         ("/operations/0/outputs", json!("loose"), rule::MEMBER_WORD),
+        ("/operations/0/redaction", json!("some"), rule::MEMBER_WORD),
         (
             "/operations/0/circuit",
             json!({"open_ms": 5, "open_ms_max": 4}),

@@ -1,0 +1,117 @@
+//! Passwords on command lines and in the dialogues of old protocols, where only the program says what a value
+//! is. What has a name of its own (`--password x`, `PGPASSWORD=x`) is found in `pairs`.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::harmless::is_harmless;
+use super::looks::{Look, look};
+use super::spans::Spans;
+
+/// What a text must hold before it can hold one of these.
+pub(super) const ANCHORS: &str = "ldapsearch ldapmodify ldapadd ldapwhoami ldappasswd --password-file az~login docker~login podman~login mosquitto_ ipmitool snmpget \
+    snmpwalk snmpset redis-cli sqlcmd ^bcp$ ^isql$ mongosh mongodump ^mongo$ ^7z ^rar$ unrar unzip zip$ keytool jarsigner smbclient plink pscp htpasswd passin passout -pass$ \
+    lftp sqlplus sqlldr expdp impdp oracle:thin securestring net~use wpa_passphrase xfreerdp ^login$ ^pass$ ^auth$ sshpass mysql mariadb psexec winexe \
+    pgpass helm~registry cqlsh influx connect( login( authenticate( password( construct( signin( sign_in( <input";
+
+/// A value on a command line: in quotes, or up to a blank. Programs also print a command as a list.
+const VALUE: &str = r#"(?:["'],\s*)?["']?([^\s"',;)\]]+)"#;
+
+/// Program and flag, then the value.
+static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    const FLAGS: &[(&str, &str)] = &[
+        (
+            r"ldap(?:search|modify|add|delete|whoami|passwd)",
+            r"-w|-s|-a",
+        ),
+        (r"az\s+login", r"-p|--password"),
+        (
+            r"(?:docker|podman|helm\s+registry|nerdctl|buildah|skopeo)\s+login",
+            r"-p|--password",
+        ),
+        (r"mosquitto_(?:pub|sub|rr)", r"-P|--pw"),
+        (r"ipmitool", r"-P"),
+        (r"snmp(?:get|walk|set|bulkwalk|getnext|trap)", r"-A|-X"),
+        (r"redis-cli", r"-a"),
+        (r"(?:sqlcmd|bcp|isql|osql|tsql)", r"-P"),
+        (
+            r"(?:mongosh?|mongodump|mongorestore|mongoexport|cqlsh|influx)",
+            r"-p",
+        ),
+        (r"(?:unzip|zip)", r"-P"),
+        (
+            r"(?:keytool|jarsigner|apksigner)",
+            r"-storepass|-keypass|--ks-pass|-srcstorepass|-deststorepass",
+        ),
+        (r"(?:plink|pscp|psftp|putty)(?:\.exe)?", r"-pw"),
+        (r"(?:psexec|winexe)\S*", r"-p"),
+        (r"sshpass", r"-p"),
+        (r"(?:smbclient|rpcclient)", r"-U\s+\S+%"),
+        (r"lftp", r"-u\s+\S+,"),
+        (r"xfreerdp", r"/p:"),
+    ];
+    let flags = FLAGS.iter().map(|(program, flag)| format!(r#"\b{program}\b["']?[,\s](?:[^\n]{{0,400}}?[\s"'])?(?:{flag})(?:=|["']|\s){{0,3}}{VALUE}"#));
+    const FORMS: &[&str] = &[
+        r"\b(?:mysql|mariadb|mysqldump|mysqladmin)\b(?: [^\n]{0,400}?)? -p([^\s-]\S*)",
+        r"\b(?:7za?|7z\.exe|rar|unrar)\s[^\n]{0,400}?\s-p([^\s`'\x22]+)",
+        r"-pass(?:in|out)?\s+pass:(\S+)",
+        r"\b(?:sqlplus|sqlldr|expdp|impdp|exp|imp|rman)\s[^\n]{0,200}?[\w$]+/([^\s@]+)@",
+        r"oracle:thin:[\w$]+/([^\s@]+)@",
+        r#"(?i)ConvertTo-SecureString\s+(?:-String\s+)?["']([^"'\n]+)["']"#,
+        r"(?i)\bnet\s+use\s[^\n]{0,200}?\\\\\S+\s+([^\s/]\S*)\s[^\n]{0,60}/user",
+        r"(?i)\bnet\s+use\s[^\n]{0,200}?/user:\S+\s+([^\s/]\S*)",
+        r#"(?:^|[\s'"])[A-Za-z]*\d+\s+LOGIN\s+"?[^\s"]+"?\s+"?([^\s"']{4,})"#,
+        r"\bUSER\s+\S+\s+PASS\s+(\S+)",
+        r"--password-file=<\(echo\s+(\S+?)\)",
+        r"(?m)(?:^|> |C: |>>> )PASS\s+(\S{4,})",
+        r"(?:^|[>\s])AUTH\s+(?:PLAIN\s+|LOGIN\s+)?([A-Za-z0-9+/=_!@#$%^&*.-]{6,})\s*(?:$|\n|\\r)",
+        r"\bwpa_passphrase\s+\S+\s+(\S{8,})",
+        r"\bhtpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+(\S+)",
+        r"(?m)^(?:line \d+ ignored: )?[\w.*-]+:(?:\d{2,5}|\*):[\w*-]+:[\w*-]+:(\S+)",
+        r#"(?i)<input\b[^>]{0,200}type=["']?password["']?[^>]{0,200}\bvalue=["']([^"'>]+)["']"#,
+        r#"(?i)<input\b[^>]{0,200}\bvalue=["']([^"'>]+)["'][^>]{0,200}type=["']?password"#,
+        r#"\bauth=\(\s*["'][^"'\n]{0,80}["'],\s*["']([^"'\n]+)["']"#,
+    ];
+    let forms = FORMS.iter().map(|form| (*form).to_owned());
+    flags
+        .chain(forms)
+        .map(|form| Regex::new(&form).expect("a fixed pattern compiles"))
+        .collect()
+});
+
+/// A call of something that logs in, with its arguments.
+static CALL: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?i)\b\w*(?:connect|log_?in|authenticat|passw|auth|construct|sign_?in)\w*\(([^()\n]{1,400})\)").expect("a fixed pattern compiles")
+});
+
+/// Collects the arguments of calls that log in, but for the first, which says where or who.
+fn find_arguments(text: &str, spans: &mut Spans) {
+    for call in CALL.captures_iter(text).filter_map(|it| it.get(1)) {
+        let mut at = call.start();
+        for (index, argument) in call.as_str().split(',').enumerate() {
+            let value = argument.trim().trim_matches(['\'', '"']);
+            let is_quoted = argument.trim().starts_with(['\'', '"']) && !value.is_empty();
+            if index > 0 && is_quoted && matches!(look(value), Look::Password | Look::Opaque) {
+                let start = at + argument.find(value).unwrap_or(0);
+                spans.push(start..start + value.len());
+            }
+            at += argument.len() + 1;
+        }
+    }
+}
+
+/// Collects the passwords of the commands and dialogues of a text.
+pub(super) fn find(text: &str, spans: &mut Spans) {
+    find_arguments(text, spans);
+    for command in COMMANDS.iter() {
+        let mut at = 0;
+        while let Some(found) = command.captures_at(text, at) {
+            let Some(value) = found.get(1) else { break };
+            if !is_harmless(value.as_str()) && !value.as_str().starts_with('-') {
+                spans.push(value.range());
+            }
+            at = value.end();
+        }
+    }
+}

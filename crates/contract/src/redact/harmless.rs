@@ -1,0 +1,168 @@
+//! Values that are no secret even where one is expected: what stands for a value that is not shown, what names
+//! a place where it is kept, and what says in one word that it is missing or wrong.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::names::{is_nothing, is_sensitive_name, listed};
+use super::prose::is_everyday_word;
+
+/// Whether a connection string says how to get somewhere, and nothing to get in with.
+fn is_open_connection(value: &str) -> bool {
+    let pairs = value.split(';').filter(|it| !it.trim().is_empty());
+    let is_open = |pair: &str| {
+        pair.split_once('=')
+            .is_some_and(|(name, _)| !is_sensitive_name(name))
+    };
+    const PLACES: &str =
+        "server host hostname database dbname driver endpoint address port data initial";
+    let is_place = |pair: &str| {
+        listed(
+            PLACES,
+            pair.trim().split([' ', '=']).next().unwrap_or_default(),
+        )
+    };
+    value.contains(';')
+        && pairs.clone().any(is_place)
+        && pairs.clone().count() > 1
+        && pairs.into_iter().all(is_open)
+}
+
+/// Whether a value in the place of a secret is none.
+pub(super) fn is_harmless(value: &str) -> bool {
+    let value = value.trim();
+    if value.len() < 16 && value.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        let is_mask =
+            value.len() >= 4 && value.bytes().all(|byte| byte.eq_ignore_ascii_case(&b'x'));
+        return is_nothing(value) || listed(STATES, value) || is_mask;
+    }
+    let inside = value
+        .trim_start_matches(['[', '('])
+        .trim_end_matches([']', ')']);
+    let is_reference = REFERENCE.is_match(value) || REFERENCE.is_match(inside);
+    is_nothing(value)
+        || is_state(value)
+        || listed(STATES, value)
+        || is_placeholder(value)
+        || is_reference
+        || is_open_connection(value)
+}
+
+/// Whether a name says what is wrong: `too_short`, `not_numeric`.
+fn is_state(value: &str) -> bool {
+    let parts = value.split(['_', '-']);
+    let is_word = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let count = parts.clone().count();
+    let is_known = |it: &str| is_everyday_word(it) || listed(STATES, it);
+    let known = parts.clone().filter(|it| is_known(it)).count();
+    count >= 2
+        && parts.clone().all(is_word)
+        && known * 3 >= count * 2
+        && parts.into_iter().next().is_some_and(is_known)
+}
+
+/// Words for what is wrong with a value, or for its type.
+const STATES: &str = "absent any array blank bool boolean bytes char confirmed date datetime denied delete disabled empty enabled expired \
+    float forbidden from hidden incorrect insert int integer invalid list long malformed masked mismatch missing needed number numeric object omitted \
+    optional present redacted rejected required revoked select set str string text undefined unchanged unknown unset unsupported update uuid valid \
+    values varchar weak where wrong";
+
+/// Whether a text stands where a value was, or will be.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    const MARKS: &str = "*•xX.#-_?●█";
+    let is_of_marks = value.len() >= 3 && value.chars().all(|it| MARKS.contains(it))
+        || value == "-"
+        || value == "*";
+    let is_masked = [
+        "***",
+        "•••",
+        "●●●",
+        "[REDACTED]",
+        "[FILTERED]",
+        "[MASKED]",
+        "[HIDDEN]",
+        "(hidden)",
+        "(redacted)",
+    ]
+    .iter()
+    .any(|mask| value.contains(mask));
+    is_of_marks || is_masked || PLACEHOLDER.is_match(value)
+}
+
+/// Names in brackets, and what templates and shells put a value in for.
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    const FORMS: &[&str] = &[
+        r"<[A-Za-z][\w .:/-]*>?",
+        r"\$\{.*\}?",
+        r"\$\(.*",
+        r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|\d{1,2})",
+        r"\{\{.*\}?\}?",
+        r"\{[\w. -]*\}",
+        r"%\(?\w*\)?[sdvq]",
+        r"%[A-Z_]+%",
+        r"%\{\w+\}",
+        r"(?i:\[(?:redacted|filtered|masked|hidden|protected|secret|removed|omitted|censored|sensitive)[^\]]*\]?)",
+        r"(?:\d+(?:\.\d+)?(?:ms|us|s|m|h|d))+",
+        r"\d+(?:\.\d+){2,3}",
+        r"\((?:hidden|redacted|sensitive|masked|known|not|unset|empty)\b[^)]*\)?",
+        r"[\w-]+=<.*",
+        r"[\w.-]+:(?:x{3,}|\*{3,}|<\w+>)@.*",
+        r"(?i:(?:your|my|some|the|insert|enter|replace|example|dummy|sample)[-_ ](?:[a-z]+[-_ ])*(?:key|token|secret|password|pass|pin|code|value|here|id)(?:[-_ ]here)?)",
+        r"(?i:VALUE_SPECIFIED_IN_NO_LOG_PARAMETER|x{4,}|changeit-here|not[-_ ]shown|no[-_ ]log)",
+    ];
+    compiled(FORMS)
+});
+
+/// Where a value is kept, or how a program gets it.
+static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
+    const FORMS: &[&str] = &[
+        r"(?i)(?:arn|urn|vault|ref|secretref|keyvault|op|ssm|env|file|sealed)(?::|\+)(?://)?[\w./:#@-]+",
+        r"(?:projects|secrets|kv|secret)/[\w./-]+",
+        r"(?:process\.env|os\.environ|os\.getenv|System\.getenv|ENV|env|secrets|config|vars?|params?|self|this|ctx|settings|options|req|request|user|data|local|module|form|args|kwargs|body|payload|opts|cfg|state|props)(?:\.|\[|\().*",
+        r"[A-Za-z_][\w.]*\(.*",
+        r"[\w./~-]+\.(?:crt|pem|key|json|ya?ml|txt|env|conf|toml|ini|[jt]sx?|py|rb|go|java|rs|xml|html|p12|jks|pub)",
+        r"[a-z][a-z_-]*(?:/[a-z][a-z0-9_-]*)+",
+        r"\(\w.*",
+        r"\\[a-z]+\{?.*",
+        r"@[A-Za-z_]\w*",
+        r":[a-z_]\w*",
+        r"\?\w*",
+        r"/.*[\\^$*+?{}\[\]].*/?[gimsuy]*",
+        r"\^.*\$?",
+        r"\[(?:\\?[A-Za-z0-9]-\\?[A-Za-z0-9]|\\[dws]|[^\]\w]).*",
+    ];
+    compiled(FORMS)
+});
+
+fn compiled(forms: &[&str]) -> Regex {
+    let forms: Vec<String> = forms.iter().map(|form| format!("(?:{form})")).collect();
+    Regex::new(&format!("^(?s:{})$", forms.join("|"))).expect("a fixed pattern compiles")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_for_a_value_is_told_from_one() {
+        let harmless = "missing|required|string|null||<your-api-key>|${DB_PASSWORD}|{{ secrets.TOKEN }}|****|xxxxxx|process.env.API_KEY|\
+            [FILTERED]|$NPM_TOKEN|YOUR_API_KEY|arn:aws:secretsmanager:eu-west-1:1:secret:prod/db-CPcgEO|projects/1/secrets/db-pass/versions/latest|\
+            ?|:password|getToken(user)|^[A-Z]{8,}$|%s|(sensitive value)";
+        for value in harmless.split('|') {
+            assert!(is_harmless(value), "{value}");
+        }
+        for value in [
+            "hunter2",
+            "swordfish",
+            "correct horse battery staple",
+            "$ecret1",
+            "pa{ss}word",
+            "<3cats>9!",
+            "4821",
+            "a",
+        ] {
+            assert!(!is_harmless(value), "{value}");
+        }
+    }
+}

@@ -1,0 +1,932 @@
+//! Finds secrets that a sentence names: a word for a secret in one of many languages, and near it a value that
+//! looks like one. Before, behind, quoted or not; a value that another word claims is that word's.
+
+use std::ops::Range;
+
+use super::harmless::is_harmless;
+use super::lexicon::{self, Mention, Sort, is_unspaced};
+use super::looks::{Look, SHORTEST_OPAQUE, look};
+use super::names::{WordSet, listed};
+use super::prose::is_everyday_word;
+use super::spans::Spans;
+use super::words::INNOCENT_BEFORE_TOKEN;
+
+/// How many words before and behind it a mention may call.
+const REACH: usize = 40;
+
+/// The longest name of a user that stands before a password.
+const USER_LIMIT: usize = 32;
+
+/// A list is followed to its start over so many items.
+const LIST_LIMIT: usize = 8;
+
+/// A token of this length is its own, whatever small word stands before it.
+const LONG: usize = 36;
+const PREPOSITIONS: &str = "for to by from in on at with";
+
+/// How many words may stand between a mention and a value that is set apart.
+const FAR: usize = 14;
+
+/// How many words may stand between a mention and a value that nothing introduces.
+const NEAR: usize = 4;
+
+/// Collects the values that the sentences of a text name as secrets.
+pub(super) fn find(text: &str, spans: &mut Spans) {
+    let mentions: Vec<Mention> = lexicon::mentions(text)
+        .filter(|it| !is_about_something_else(text, it))
+        .collect();
+    if mentions.is_empty() {
+        return;
+    }
+    let words = words(text);
+    let scene = Scene::of(text, &words, &mentions);
+    for (at, word) in words.iter().enumerate() {
+        if scene.is_secret(at) {
+            spans.push(word.range.clone());
+        } else {
+            scene.find_inside(at, spans);
+        }
+    }
+}
+
+/// A text with its words and what they call.
+struct Scene<'a> {
+    text: &'a str,
+    words: &'a [Word],
+    /// For each word, the number of its sentence.
+    sentences: Vec<usize>,
+    /// For each sentence, what it calls: where, and what sort of secret.
+    called: Vec<Sentence>,
+}
+
+/// What one sentence calls, in order.
+#[derive(Clone, Default)]
+struct Sentence {
+    /// The number of the line it begins in.
+    line: usize,
+    called: Vec<Called>,
+    /// Whether it calls anything but by a colon, and whether a password or a code is among it.
+    any: bool,
+    password: bool,
+    code: bool,
+    /// Whether it speaks of logging in.
+    soft: bool,
+}
+
+/// A mention by the words around it.
+#[derive(Clone, Copy)]
+struct Called {
+    /// The first word behind it.
+    next: usize,
+    /// The first word that is not before it.
+    first: usize,
+    sort: Sort,
+    /// A colon behind it says that the value follows, and nothing else.
+    is_pair: bool,
+    is_quoted: bool,
+}
+
+impl<'a> Scene<'a> {
+    fn of(text: &'a str, words: &'a [Word], mentions: &[Mention]) -> Self {
+        let mut sentences = Vec::with_capacity(words.len());
+        let (mut sentence, mut end, mut line) = (0, 0, 0);
+        let mut lines = vec![0];
+        for word in words {
+            let start = word.range.start.max(end);
+            let between = &text[end..start];
+            if ends_sentence(between) {
+                sentence += 1;
+                line += usize::from(between.contains(['\n', '\r']));
+                lines.push(line);
+            }
+            sentences.push(sentence);
+            end = word.range.end;
+        }
+        let new = |line: usize| Sentence {
+            line,
+            ..Sentence::default()
+        };
+        let mut called: Vec<Sentence> = lines.into_iter().map(new).collect();
+        for mention in mentions {
+            let next = words.partition_point(|word| word.range.start < mention.end);
+            let first = words.partition_point(|word| word.range.end <= mention.start);
+            let home = sentences
+                .get(first)
+                .or(sentences.last())
+                .copied()
+                .unwrap_or_default();
+            let found = Called {
+                next,
+                first,
+                sort: mention.sort,
+                is_pair: text[mention.end..]
+                    .trim_start()
+                    .starts_with([':', '=', '：', '＝']),
+                is_quoted: is_quoted(text, mention),
+            };
+            let sentence = &mut called[home];
+            sentence.any |= !found.is_pair;
+            sentence.password |= !found.is_pair && found.sort == Sort::Password;
+            sentence.code |= !found.is_pair && found.sort == Sort::Code;
+            sentence.soft |= matches!(found.sort, Sort::Soft | Sort::Password);
+            sentence.called.push(found);
+        }
+        Self {
+            text,
+            words,
+            sentences,
+            called,
+        }
+    }
+
+    fn value(&self, at: usize) -> &'a str {
+        &self.text[self.words[at].range.clone()]
+    }
+
+    /// Whether the word is a value that a sentence calls a secret.
+    fn is_secret(&self, at: usize) -> bool {
+        let value = self.value(at);
+        let home = self.sentences[at];
+        // Most words are no candidates, whatever they stand beside.
+        let is_plain =
+            value.len() < SHORTEST_OPAQUE && value.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if is_plain && !self.words[at].quoted {
+            return false;
+        }
+        let own = self.around(at);
+        if own.iter().any(|it| (it.first..it.next).contains(&at)) {
+            return false;
+        }
+        own.iter().any(|it| self.is_called(at, value, it)) || self.is_called_nearby(at, value, home)
+    }
+
+    /// The mentions of the same sentence that are near enough to call the word.
+    fn around(&self, at: usize) -> &[Called] {
+        let called = &self.called[self.sentences[at]].called;
+        let first = called.partition_point(|it| it.next + REACH < at);
+        let last = called.partition_point(|it| it.first <= at + REACH);
+        &called[first..last.max(first)]
+    }
+
+    /// Whether a mention in the same sentence calls it.
+    fn is_called(&self, at: usize, value: &str, called: &Called) -> bool {
+        let is_behind = at >= called.next;
+        let distance = if is_behind {
+            at - called.next
+        } else {
+            called.first - 1 - at
+        };
+        if called.is_pair {
+            return is_behind && distance == 0 && self.accepts(at, value, called.sort, 0, true);
+        }
+        if called.is_quoted
+            && (!is_behind || distance > 2 || !self.words[at].quoted && !self.is_given(at))
+        {
+            return false;
+        }
+        let is_linked = !is_behind
+            && (at + 1..called.first)
+                .take(FAR)
+                .any(|it| LINKS.contains(self.value(it)) || self.value(it).contains(is_unspaced));
+        let distance = if is_linked {
+            distance.min(1)
+        } else if is_behind {
+            distance
+        } else {
+            distance + 2
+        };
+        self.accepts(at, value, called.sort, distance, false)
+    }
+
+    /// Whether a value that looks like nothing else is called so in a sentence before or behind.
+    fn is_called_nearby(&self, at: usize, value: &str, home: usize) -> bool {
+        let around = home.saturating_sub(1)..(home + 2).min(self.called.len());
+        let line = self.called[home].line;
+        let around = self.called[around].iter().filter(|it| it.line == line);
+        let (mut any, mut password, mut code) = (false, false, false);
+        for sentence in around {
+            any |= sentence.any;
+            password |= sentence.password;
+            code |= sentence.code;
+        }
+        let is_worth = any || is_strong(value);
+        if !is_worth || value.contains(char::is_whitespace) || self.is_claimed(at) {
+            return false;
+        }
+        match look(value) {
+            Look::Opaque => any,
+            Look::Password if is_strong(value) => true,
+            Look::Password => {
+                let is_code = code && is_short_code(value);
+                self.is_given(at) && (password || is_code) || is_code && self.is_set_apart(at)
+            }
+            Look::Digits => {
+                let is_code = (5..=10).contains(&value.len());
+                is_code && (code || password) && self.is_given(at)
+            }
+            Look::Uuid | Look::Word | Look::Thing => false,
+        }
+    }
+
+    /// Whether a value is one that is called so, as far from the word that calls it.
+    fn accepts(&self, at: usize, value: &str, sort: Sort, distance: usize, is_pair: bool) -> bool {
+        let word = &self.words[at];
+        let is_claimed = self.is_claimed(at);
+        let is_introduced = self.is_given(at) || distance <= FAR && self.is_set_apart(at);
+        let is_near = distance <= NEAR || is_introduced;
+        if !word.quoted && value.contains(['{', '}', '<', '>', '\\']) {
+            return false;
+        }
+        if value.contains(char::is_whitespace) {
+            return word.quoted
+                && sort == Sort::Password
+                && (distance <= NEAR || is_introduced)
+                && is_phrase(value)
+                || word.quoted && sort == Sort::Code && distance <= NEAR && is_spaced_code(value);
+        }
+        match (look(value), sort) {
+            (Look::Word | Look::Thing, Sort::Password)
+                if distance == 0 && is_pair && is_odd(value) =>
+            {
+                true
+            }
+            (Look::Opaque, _) => !is_claimed,
+            (Look::Uuid, Sort::Token) => distance <= 2 && !is_claimed,
+            (Look::Uuid, _) => distance <= 1 && !is_claimed,
+            (Look::Password, Sort::Soft) => {
+                (is_strong(value) || is_introduced && distance <= FAR || distance <= 1)
+                    && !is_claimed
+            }
+            (Look::Password, Sort::Password) => {
+                is_near && (!is_claimed || word.quoted && distance <= 1)
+            }
+            (Look::Password, Sort::Code) => is_near && !is_claimed && is_short_code(value),
+            (Look::Password, Sort::Token) => {
+                (is_strong(value)
+                    || value.len() >= 8 && word.quoted && distance <= 1 && !value.contains(':'))
+                    && !is_claimed
+            }
+            (Look::Thing, Sort::Code) => {
+                (is_spaced_code(value) && distance <= NEAR || is_short_code(value) && distance <= 2)
+                    && !is_claimed
+            }
+            (Look::Thing, Sort::Password) => {
+                distance <= 1
+                    && !is_claimed
+                    && is_short_code(value)
+                    && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+                    && !is_counted(value)
+            }
+            (Look::Digits, Sort::Code) => (4..=10).contains(&value.len()) && is_near && !is_claimed,
+            (Look::Word, Sort::Soft) => {
+                word.quoted && distance <= 2 && !is_claimed && is_free(value) && self.is_given(at)
+            }
+            (Look::Digits, Sort::Password) if is_year(value) => distance == 0,
+            (Look::Digits, Sort::Password) => {
+                value.len() >= 4
+                    && distance <= 2
+                    && !is_claimed
+                    && (word.quoted || value.len() <= 8)
+            }
+            (Look::Word, Sort::Password)
+                if distance <= 1 && !is_claimed && is_letter_code(value) =>
+            {
+                true
+            }
+            (Look::Word, Sort::Password) if value.bytes().any(|byte| byte.is_ascii_digit()) => {
+                (distance <= 3 || word.quoted && distance <= NEAR) && !is_claimed
+            }
+            (Look::Word, Sort::Password) => {
+                word.quoted && (distance <= 2 || is_introduced) && is_free(value)
+                    || distance == 0 && !word.quoted && is_mixed_script(value)
+            }
+            (Look::Word, Sort::Code) => {
+                let is_code = distance <= 1 && is_letter_code(value);
+                let is_numbered = is_near && (is_short_code(value) || is_spaced_code(value));
+                !is_claimed && (is_code || is_numbered)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the word before claims it for something else.
+    fn is_claimed(&self, at: usize) -> bool {
+        self.is_claimed_within(at, LIST_LIMIT)
+    }
+
+    fn is_claimed_within(&self, at: usize, depth: usize) -> bool {
+        let Some(before) = at
+            .checked_sub(1)
+            .filter(|it| self.sentences[*it] == self.sentences[at])
+        else {
+            return false;
+        };
+        if self
+            .around(at)
+            .iter()
+            .any(|it| (it.first..it.next).contains(&before))
+        {
+            return false;
+        }
+        let between = &self.text[self.words[before].range.end..self.words[at].range.start];
+        // What is claimed for the first of a list is claimed for all.
+        let is_listed =
+            between.trim_matches(['\'', '"', ' ']) == "," || self.value(before) == "and";
+        if is_listed && before > 0 && depth > 0 {
+            let first = if self.value(before) == "and" {
+                before - 1
+            } else {
+                before
+            };
+            return self.is_claimed_within(first, depth - 1);
+        }
+        let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
+        let is_own = is_own && listed(PREPOSITIONS, self.value(before));
+        !is_own && !between.contains(['(', ',']) && claims(self.value(before))
+            || is_possessive(self.text, &self.words[at])
+    }
+
+    /// Collects what a word holds that is a name with its secret, or an address with one in it.
+    fn find_inside(&self, at: usize, spans: &mut Spans) {
+        let range = self.words[at].range.clone();
+        let value = self.value(at);
+        let home = &self.called[self.sentences[at]];
+        let is_worth = value.contains(['/', ':']) && (home.any || home.soft);
+        if !is_worth {
+            return;
+        }
+        if value.contains("://") {
+            let mut offset = range.start;
+            for part in value.split_inclusive(['/', '?', '#', '&', '=']) {
+                let segment = part.trim_end_matches(['/', '?', '#', '&', '=']);
+                if look(segment) == Look::Opaque {
+                    spans.push(offset..offset + segment.len());
+                }
+                offset += part.len();
+            }
+            return;
+        }
+        let mut halves = value.splitn(2, ['/', ':']);
+        let (Some(name), Some(secret)) = (halves.next(), halves.next()) else {
+            return;
+        };
+        let is_user = !name.is_empty() && name.len() <= USER_LIMIT && look(name) == Look::Word;
+        let is_whole = !secret.contains(['/', ':']) && !secret.contains(char::is_whitespace);
+        let is_secret = is_whole && look(secret) == Look::Password;
+        if is_user && is_secret && home.soft {
+            spans.push(range.end - secret.len()..range.end);
+        }
+    }
+
+    /// Whether the word before says that something was given: "tried x", "namely x".
+    fn is_given(&self, at: usize) -> bool {
+        const GIVEN: &str = "is was tried try entered enter typed type said used gave given supplied presented accept accepted namely got received offered sent pswd \
+            answer answered rejected refused verify";
+        let Some(before) = at.checked_sub(1) else {
+            return false;
+        };
+        let start = self.words[at].range.start;
+        let between = &self.text[self.words[before].range.end.min(start)..start];
+        let is_joined = between
+            .chars()
+            .all(|it| it.is_whitespace() || "\"'`“„«‘(:,".contains(it))
+            && !between.contains('\n');
+        is_joined && listed(GIVEN, self.value(before))
+    }
+
+    /// Whether marks set it apart from its sentence: "(x)", ": x", ", x,".
+    fn is_set_apart(&self, at: usize) -> bool {
+        let Range { start, end } = self.words[at].range;
+        let head = self.text[..start].trim_end_matches(' ');
+        let tail = &self.text[end..];
+        let is_enclosed = head.ends_with(['(', '/']) && tail.starts_with([')', ' ', ',', '.'])
+            || head.ends_with(':')
+            || tail.is_empty();
+        is_enclosed || head.ends_with(',') && tail.starts_with([',', '.'])
+    }
+}
+
+/// Whether marks, digits and letters are mixed as they are in nothing but passwords.
+fn is_strong(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let has = |class: fn(&u8) -> bool| bytes.iter().filter(|byte| class(byte)).count();
+    let marks = has(|byte| b"!#$%^&*?@".contains(byte));
+    let is_entity = value.contains("&amp;")
+        || value.contains("&#")
+        || value.contains("%2")
+        || value.contains("%3");
+    bytes.len() >= 7
+        && marks >= 1
+        && has(u8::is_ascii_digit) >= 1
+        && has(u8::is_ascii_alphabetic) >= 2
+        && !value.starts_with(['#', '$', '@', '&'])
+        && !value.contains([
+            '=', '/', '<', '>', '(', ')', '{', '}', '[', ']', '|', '\\', ',',
+        ])
+        && !is_entity
+        && !is_colour(value)
+}
+
+/// Whether a word ends with a colour of a page.
+fn is_colour(value: &str) -> bool {
+    let colour = value.rsplit_once('#').map(|(_, it)| it);
+    colour.is_some_and(|it| {
+        matches!(it.len(), 3 | 6 | 8) && it.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// Whether a value is as short as codes are that people type.
+fn is_short_code(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    (4..=40).contains(&value.len())
+        && digits >= 2
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn is_year(value: &str) -> bool {
+    value.len() == 4 && (value.starts_with("19") || value.starts_with("20"))
+}
+
+/// Whether a word is written as no word of a sentence is: marks or capitals inside.
+fn is_odd(value: &str) -> bool {
+    let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
+    let has_mark = inside.contains(['.', '_', '-']) && !inside.contains('/');
+    let has_capital =
+        inside.chars().skip(1).any(char::is_uppercase) && inside.chars().any(char::is_lowercase);
+    let is_constant = !inside.bytes().any(|byte| byte.is_ascii_lowercase());
+    inside.len() >= 6 && !is_constant && (has_mark || has_capital) && !is_harmless(value)
+}
+
+/// Whether a value is a number of something: `12h`, `8-digit`.
+fn is_counted(value: &str) -> bool {
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && digits <= 3
+}
+
+/// Whether a code is written in groups: `532 860`, `36-79-44`.
+fn is_spaced_code(value: &str) -> bool {
+    let groups = value.split([' ', '-']);
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    (4..=10).contains(&digits)
+        && groups.clone().count() >= 2
+        && groups
+            .into_iter()
+            .all(|it| (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a code is groups of letters: `klvcl-usqib-qmsjm`.
+fn is_letter_code(value: &str) -> bool {
+    let groups = value.split('-');
+    let length = groups.clone().next().map_or(0, str::len);
+    groups.clone().count() >= 3
+        && (3..=8).contains(&length)
+        && groups
+            .into_iter()
+            .all(|it| it.len() == length && it.bytes().all(|byte| byte.is_ascii_alphabetic()))
+}
+
+/// Whether a word is written in two scripts, or in one with digits, as passwords are where nobody types Latin.
+fn is_mixed_script(value: &str) -> bool {
+    value.contains(|it: char| is_unspaced(it))
+        && value.bytes().filter(u8::is_ascii_alphanumeric).count() >= 1
+}
+
+/// Collects what a text quotes that stands beside the name of a secret: all of it is about that one.
+pub(super) fn find_beside_name(text: &str, spans: &mut Spans) {
+    const GIVEN: &str =
+        "is was got received value given found provided actual entered attempted supplied";
+    let mut before = "";
+    for word in words(text) {
+        let value = &text[word.range.clone()];
+        let is_secret = match look(value) {
+            Look::Password | Look::Opaque => word.quoted && !value.contains(' '),
+            Look::Digits => word.quoted && value.len() >= 4,
+            Look::Word => {
+                word.quoted && listed(GIVEN, before) && (is_free(value) || is_phrase(value))
+            }
+            Look::Uuid | Look::Thing => false,
+        };
+        if is_secret {
+            spans.push(word.range.clone());
+        }
+        before = value;
+    }
+}
+
+/// Whether the word is a name between quotes.
+fn is_quoted(text: &str, mention: &Mention) -> bool {
+    let is_quote = |it: char| "\"'`[]".contains(it);
+    text[..mention.start].ends_with(is_quote) && text[mention.end..].starts_with(is_quote)
+}
+
+/// Whether several words between quotes can be a passphrase: small letters and nothing that sentences are made of.
+pub(super) fn is_phrase(value: &str) -> bool {
+    let words = value.split_whitespace();
+    let is_small = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'\'')
+    };
+    let count = words.clone().count();
+    count >= 2
+        && words.clone().all(is_small)
+        && words.filter(|it| is_everyday_word(it)).count() * 3 <= count
+}
+
+/// Whether a quoted word can be a password: it is none that sentences about passwords are made of.
+fn is_free(value: &str) -> bool {
+    const NAMES: &str = "body email field form header input json login name new old path query request root string user \
+        username confirm confirmation current repeat hash salt plain basic bearer digest";
+    value.chars().count() >= 4
+        && !value.contains(['_', '.', '/', '<', '>', '{', '}'])
+        && !is_everyday_word(value)
+        && !listed(NAMES, value)
+        && lexicon::mentions(value).next().is_none()
+}
+
+/// Words behind which a value belongs to them and not to the secret.
+fn claims(word: &str) -> bool {
+    static CLAIMANTS: WordSet = WordSet::new(
+        "account address algorithm api app application at attempt attempts before bucket build by channel client cluster code \
+        column commit container contact count customer database date device digest docs document domain email environment error etag event \
+        expires fd file fingerprint for from function hash host http id in index instance invoice issue issuer job key-id keyid kid kids least length \
+        limit line log login machine maximum member message minimum matches model module most name namespace node number object offset on operation \
+        order organization org owner page parameter path payment pod policy port position principal process profile pubkey no_pubkey p project queue realm record \
+        ref region release repo repository request requestid resource revision role row rule run scope see sequence selector serial server service sha shard \
+        since size span state status step subject subscription support table tenant than thread thumbprint ticket time to topic trace transaction \
+        type until uri url user username uuid vault version volume within worker workspace zone \
+        benutzer konto für von bei seit anfrage utilisateur pour depuis usuario usuário para cuenta utente per gebruiker voor användare för bruger \
+        käyttäjä użytkownik dla uživatel pro felhasználó utilizator pentru kullanıcı için пользователь пользователя для запрос користувач \
+        χρήστης χρήστη για pengguna untuk người",
+    );
+    let word = word.trim_matches(|it: char| !it.is_alphanumeric());
+    let last = word.rsplit(['_', '-', '.']).next().unwrap_or(word);
+    CLAIMANTS.contains(word)
+        || word.starts_with("ssh-")
+        || word.starts_with("ecdsa-")
+        || listed(
+            "id uuid hash digest sha url uri name user host version etag trace span arn",
+            last,
+        )
+        || word.ends_with("Id")
+        || word.ends_with("ID")
+}
+
+/// Words that link a value to the name of a secret behind it: "hunter2 is not the password".
+static LINKS: WordSet = WordSet::new(
+    "as is isn't isnt was wasn't are be being not no doesn't does did didn't match matches matched \
+    als ist ist's kein keine nicht war comme est n'est pas como es no não é era come è non is niet was geen jako jest nie nie není neni není \
+    som är inte er ikke on ei ole som δεν είναι ως nem mint nu este ca olarak değil как не является является неверный як не bukan sebagai \
+    không phải là làm लिए नहीं है के रूप में ליסמה אינו אינה אינה היא כ ليس ليست هو هي",
+);
+
+/// Whether a mention is part of a name or phrase that speaks of something else.
+fn is_about_something_else(text: &str, mention: &Mention) -> bool {
+    let word = &text[mention.start..mention.end];
+    let (head, rest) = (&text[..mention.start], &text[mention.end..]);
+    // A part of a longer name.
+    let mut behind = rest.chars();
+    let joins = behind.next().is_some_and(|it| "-_./\\({[$#:@".contains(it))
+        && behind
+            .next()
+            .is_some_and(|it| it.is_alphanumeric() || "_:[(".contains(it));
+    if joins || head.ends_with(['_', '.', '$', '/', '#', '@']) {
+        return true;
+    }
+    if listed(AMBIGUOUS, &word.replace(' ', "-")) && !is_of_failure(text, mention) {
+        return true;
+    }
+    let before = head.trim_end();
+    let last = before
+        .rsplit(|it: char| !it.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    let is_token = word.eq_ignore_ascii_case("token") || word.eq_ignore_ascii_case("key");
+    const INNOCENT_BEFORE_CODE: &str = "error status exit reason response return result country zip postal area dialing dial product promo discount coupon qr source byte \
+        language currency tax bar state http diagnostic fault event message vendor sql oracle abort rc item article airport station hs";
+    const INNOCENT_AFTER_CODE: &str = "postal postale promo promotionnel erreur produit article barre barres fiscale sconto di error de base source";
+    let next = rest
+        .trim_start()
+        .split(|it: char| !it.is_alphanumeric())
+        .next()
+        .unwrap_or_default();
+    let is_code = word.len() <= 8
+        && ["code", "codes", "código", "codice", "kod"]
+            .iter()
+            .any(|it| it.eq_ignore_ascii_case(word));
+    let is_pair = rest.trim_start().starts_with(['=', ':']);
+    if is_code
+        && (is_pair || listed(INNOCENT_BEFORE_CODE, last) || listed(INNOCENT_AFTER_CODE, next))
+    {
+        return true;
+    }
+    const INNOCENT_BEFORE_KEY: &str = "primary foreign public sort partition cache object unique duplicate index idempotency row hash routing map dictionary json";
+    is_token && (listed(INNOCENT_BEFORE_TOKEN, last) || listed(INNOCENT_BEFORE_KEY, last))
+}
+
+/// Words with other meanings, which call a secret only where something failed.
+const AMBIGUOUS: &str = "pin pin-code login sign-in bind reset codes keypad-entry access-code security-code code código codice kod tan otp key clave clé chave chiave ficha klucz sleutel nyckel \
+    session cookie signature nonce authorization";
+
+/// Whether the sentence speaks of something that was tried and did not work.
+fn is_of_failure(text: &str, mention: &Mention) -> bool {
+    static FAILURE: WordSet = WordSet::new(
+        "wrong incorrect invalid expired entered enter verify verified verifying validate authenticate matches match mismatch mismatched rejected \
+        denied accepted failed fails failure attempt attempts unauthorized refused revoked blocked belong typed submitted supplied presented unknown bad your used reused \
+        falsch ungültig abgelaufen incorrecte invalide expirée incorrecto incorrecta inválido inválida caducado incorreto errado scaduto errato non niet ongeldig \
+        usado utilizado utilizada expirou expiró expirado expirada caducó wygasł wygasła udløbet utløpt utgått scadut expiré expirat abgelaufen revocado ogiltig felaktig forkert ugyldig väärä virheellinen nieprawidłowy błędny neplatný nesprávný érvénytelen hibás invalid geçersiz hatalı yanlış",
+    );
+    const REACH: usize = 120;
+    let start = text.floor_char_boundary(mention.start.saturating_sub(REACH));
+    let end = text.ceil_char_boundary((mention.end + REACH).min(text.len()));
+    text[start..end]
+        .split(|it: char| !it.is_alphanumeric() && it != '\'')
+        .any(|word| FAILURE.contains(word))
+}
+
+/// One word of a text, or what stands between quotes.
+#[derive(Debug)]
+struct Word {
+    range: Range<usize>,
+    quoted: bool,
+}
+
+fn is_possessive(text: &str, word: &Word) -> bool {
+    let value = &text[word.range.clone()];
+    value.ends_with("'s") || value.ends_with("’s") || text[word.range.end..].starts_with("'s ")
+}
+
+/// Whether what stands between two words ends a sentence or a line.
+fn ends_sentence(between: &str) -> bool {
+    between.contains(['\n', '\r', '。', '；', '|', '•', ';'])
+        || between.contains(". ")
+        || between.contains("! ")
+        || between.contains("? ")
+        || between.contains("; ")
+}
+
+const QUOTES: &[(char, &[char])] = &[
+    ('"', &['"']),
+    ('\'', &['\'']),
+    ('`', &['`', '\'']),
+    ('“', &['”']),
+    ('„', &['“', '”', '"']),
+    ('”', &['”']),
+    ('«', &['»']),
+    ('»', &['«', '»']),
+    ('‘', &['’']),
+    ('‚', &['‘', '’']),
+    ('「', &['」']),
+    ('『', &['』']),
+    ('《', &['》']),
+    ('"', &['"']),
+    ('［', &['］']),
+    ('【', &['】']),
+];
+
+/// The words of a text; what stands between quotes is one.
+fn words(text: &str) -> Vec<Word> {
+    const QUOTED_LIMIT: usize = 160;
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let is_opening =
+            at == 0 || !text[..at].ends_with(|it: char| it.is_alphanumeric() && !is_unspaced(it));
+        let is_empty =
+            QUOTES[..2].iter().any(|(open, _)| *open == first) && text[at + 1..].starts_with(first);
+        if is_empty {
+            at += 2;
+            continue;
+        }
+        let closing = QUOTES.iter().find(|(open, _)| *open == first && is_opening);
+        if let Some((_, closing)) = closing {
+            let start = at + first.len_utf8();
+            let reach = text.floor_char_boundary((start + QUOTED_LIMIT).min(text.len()));
+            let inside = &text[start..reach];
+            let line = inside.find('\n').unwrap_or(inside.len());
+            if let Some(length) = closing_quote(&inside[..line], closing).filter(|it| *it > 0) {
+                let end = start + length;
+                let quoted = first != '`' && !is_of_structure(text, at, end);
+                let inside = text[start..end].trim();
+                let open = start + text[start..end].find(inside).unwrap_or(0);
+                words.push(Word {
+                    range: open..open + inside.len(),
+                    quoted,
+                });
+                at = end + text[end..].chars().next().map_or(0, char::len_utf8);
+                continue;
+            }
+        }
+        let end = at + word_length(&text[at..]);
+        if end > at {
+            push_trimmed(text, at..end, &mut words);
+            at = end;
+        } else {
+            at += first.len_utf8();
+        }
+    }
+    join_groups(text, words)
+}
+
+/// Whether quotes are those of a data format and not of a sentence: a colon, a comma or a bracket says so.
+fn is_of_structure(text: &str, open: usize, close: usize) -> bool {
+    let head = text[..open].trim_end();
+    let behind = text[close..].chars().nth(1);
+    // A colon in a sentence stands behind a word, and in a data format behind the quote of a name.
+    let is_member = head
+        .strip_suffix(':')
+        .is_some_and(|it| it.ends_with(['"', '\'', '\\']));
+    let is_listed = head.ends_with(['{', '[', '=', '\\'])
+        || head.ends_with(',') && behind.is_some_and(|it| ",]})".contains(it));
+    let is_name = (head.is_empty() || head.ends_with(['{', ',', '['])) && behind == Some(':')
+        || behind == Some('=');
+    is_member || is_listed || is_name
+}
+
+/// Where the quote closes: not before a letter, where it is an apostrophe.
+fn closing_quote(inside: &str, closing: &[char]) -> Option<usize> {
+    let mut found = inside.match_indices(|it: char| closing.contains(&it));
+    found
+        .find(|(at, quote)| {
+            let behind = inside[at + quote.len()..].chars().next();
+            behind.is_none_or(|it| !it.is_alphanumeric() || is_unspaced(it))
+        })
+        .map(|(at, _)| at)
+}
+
+/// How long the word at the start of a text is: a run of one kind of script, up to a blank or a mark that
+/// separates. A name and its value are two words.
+fn word_length(text: &str) -> usize {
+    let Some(first) = text.chars().next().filter(|it| !is_separator(*it)) else {
+        return 0;
+    };
+    let unspaced = is_unspaced(first);
+    let ends = |(at, letter): &(usize, char)| {
+        let rest = &text[at + letter.len_utf8()..];
+        let is_escape = *letter == '\\' && rest.starts_with(['n', 'r', 't', '"', '\'']);
+        is_separator(*letter)
+            || is_escape
+            || is_unspaced(*letter) != unspaced
+            || *at <= NAME_LIMIT && links_value(&text[..*at], *letter, rest)
+    };
+    let end = text.char_indices().find(ends);
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// A longer word is no name of a value.
+const NAME_LIMIT: usize = 64;
+
+/// Whether a mark joins a name and its value, and is the only one that does.
+fn links_value(name: &str, mark: char, rest: &str) -> bool {
+    let is_value = |it: char| it.is_alphanumeric() || "\"'([{<-$".contains(it);
+    let is_only = || {
+        let near = &rest[..rest.floor_char_boundary(NAME_LIMIT)];
+        let value = near.split(is_separator).next();
+        !value.is_some_and(|it| it.contains(':'))
+    };
+    matches!(mark, '=' | ':')
+        && rest.starts_with(is_value)
+        && is_name(name)
+        && (mark == '=' || is_only())
+}
+
+fn is_name(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+fn is_separator(letter: char) -> bool {
+    letter.is_whitespace()
+        || matches!(
+            letter,
+            ',' | ';'
+                | '"'
+                | '“'
+                | '”'
+                | '„'
+                | '«'
+                | '»'
+                | '「'
+                | '」'
+                | '『'
+                | '』'
+                | '《'
+                | '》'
+                | '（'
+                | '）'
+                | '、'
+                | '，'
+                | '。'
+                | '：'
+                | '；'
+                | '`'
+                | '|'
+                | '<'
+                | '>'
+                | '【'
+                | '】'
+                | '！'
+                | '？'
+        )
+}
+
+/// Joins groups of digits with a blank between, as codes are written.
+fn join_groups(text: &str, words: Vec<Word>) -> Vec<Word> {
+    let mut joined: Vec<Word> = Vec::with_capacity(words.len());
+    let is_group = |range: &Range<usize>| {
+        (2..=4).contains(&range.len())
+            && text[range.clone()]
+                .bytes()
+                .all(|byte| byte.is_ascii_digit())
+    };
+    for word in words {
+        if let Some(last) = joined.last_mut()
+            && !word.quoted
+            && is_group(&word.range)
+            && last.range.end + 1 == word.range.start
+            && text.as_bytes()[last.range.end] == b' '
+            && text[last.range.clone()].split(' ').all(|it| {
+                (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        {
+            last.range.end = word.range.end;
+            last.quoted = true;
+            continue;
+        }
+        joined.push(word);
+    }
+    joined
+}
+
+/// A word without the brackets and full stops around it.
+fn push_trimmed(text: &str, range: Range<usize>, words: &mut Vec<Word>) {
+    let word = &text[range.clone()];
+    let start = range.start + word.len()
+        - word
+            .trim_start_matches(['(', '[', '{', '\'', '=', ':', '‘', '’'])
+            .len();
+    let trimmed = text[start..range.end]
+        .trim_end_matches(['.', ':', ')', ']', '}', '\'', '?', '’', '‘', '…']);
+    let trimmed = match trimmed.strip_suffix('!') {
+        Some(rest) if !rest.bytes().any(|byte| byte.is_ascii_digit()) => rest,
+        _ => trimmed,
+    };
+    if !trimmed.is_empty() {
+        words.push(Word {
+            range: start..start + trimmed.len(),
+            quoted: false,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redacted(text: &str) -> String {
+        let mut spans = Spans::default();
+        find(text, &mut spans);
+        spans.cut(text).unwrap_or_else(|| text.to_owned())
+    }
+
+    #[test]
+    fn a_value_that_a_sentence_names_goes() {
+        for (text, secret) in [
+            (
+                "Login with password hunter2 failed for user bob42",
+                "hunter2",
+            ),
+            ("we could not verify 482913 as your one-time code", "482913"),
+            ("tried 'swordfish' as the passphrase", "swordfish"),
+            ("k3v9q0x1z8w7p2m4 is not a valid token", "k3v9q0x1z8w7p2m4"),
+            ("Das Passwort „Sommer2024!“ ist falsch", "Sommer2024!"),
+            ("Le mot de passe « azerty99 » est incorrect", "azerty99"),
+            (
+                "Неверный пароль qwerty123 для пользователя ivan",
+                "qwerty123",
+            ),
+            ("密码“abc12345”不正确", "abc12345"),
+            ("パスワードhunter2が間違っています", "hunter2"),
+            ("Wrong PIN 4821", "4821"),
+        ] {
+            let redacted = redacted(text);
+            assert!(!redacted.contains(secret), "{redacted}");
+        }
+    }
+
+    #[test]
+    fn what_only_speaks_about_secrets_stays() {
+        for text in [
+            "Password must contain at least 8 characters, one digit and one of !@#$%",
+            "token expired at 2026-01-05T10:00:00Z",
+            "API key not found for project my-project-42",
+            "Invalid API key (request 9f8e7d6c5b4a39281706f5e4d3c2b1a0)",
+            "field 'password' is required",
+            "wrong password for bob42, 3 attempts left",
+            "das Passwort ist abgelaufen, bitte 12 Zeichen",
+        ] {
+            assert_eq!(redacted(text), text);
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Label and value as neighbours in JSON: `{"loc": ["body", "password"], "input": "x"}`, `["Cookie", "x"]`, and
+//! lists of names beside lists of values.
+
+use serde_json::{Map, Value};
+
+use super::lexicon;
+use super::looks::{Look, look};
+use super::mentions::is_phrase;
+use super::names::{is_sensitive_name, listed, phrase_strength};
+
+/// Members that say what a value is called.
+const LABELS: &str = "name key header field property param parameter path loc location pointer instancepath instancelocation datapath attribute column label target \
+    fieldname propertyname propertypath parametername argument argumentname arg variable source fieldpath propertyname env setting option input_name flag id element \
+    code_path jsonpath k n member traversal subject question prompt";
+
+/// Endings of the names of such members.
+const LABEL_ENDINGS: [&str; 5] = ["name", "key", "field", "path", "label"];
+
+/// Members that tell about a value, and do not hold it.
+const REMARKS: &str = "message msg description reason code type title error errors problem rule id ids status severity kind hint help detail details constraint keyword schemapath \
+    expected format pattern in ip email user username login host url time timestamp at ticket request requestid trace traceid step class summary note level logger event \
+    component service version ref category object objectname model table resource hash digest fingerprint docs documentation";
+
+/// Members that hold the value.
+const VALUES: &str = "value values input actual rejectedvalue invalidvalue attemptedvalue received given got provided supplied attempted val raw current currentvalue \
+    old new oldvalue newvalue previous was sent rejected offending instance data content contents text default found submitted payload v body actualvalue passed \
+    originalvalue rawvalue stringvalue textvalue string_value valuestring inputvalue badvalue bad_value parsed example from to setting vals answer";
+
+/// Members that may hold label or value one level deeper.
+const HOLDERS: &str = "meta context params source extensions attributes details info detail properties arguments state extra ctx fix node parameter field subject \
+    variable header property parameters";
+
+/// Whether the members of an object call something that is secret.
+pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
+    members.len() > 1
+        && members.iter().any(|(name, member)| {
+            let plain = plain(name);
+            let is_inner_label = |(name, member): (&String, &Value)| is_label(&self::plain(name)) && calls_secret(member);
+            is_label(&plain) && calls_secret(member)
+                || listed("type kind", &plain) && member.as_str().is_some_and(is_kind_of_secret)
+                || matches!(member, Value::Object(inner) if listed(HOLDERS, &plain) && inner.iter().any(is_inner_label))
+        })
+}
+
+fn is_label(plain: &str) -> bool {
+    listed(LABELS, plain) || LABEL_ENDINGS.iter().any(|it| plain.ends_with(it)) && plain.len() > 4
+}
+
+/// Whether a word for the kind of something is one for a kind of secret.
+fn is_kind_of_secret(kind: &str) -> bool {
+    let kind = kind.to_ascii_lowercase();
+    [
+        "password",
+        "passphrase",
+        "passcode",
+        "otp",
+        "pin",
+        "api_key",
+        "apikey",
+        "secret",
+    ]
+    .iter()
+    .any(|it| kind.ends_with(it))
+}
+
+/// Whether a member of such an object holds what was called so: it is named as values are, or looks like one.
+pub(super) fn holds_value(name: &str, member: &Value) -> bool {
+    let plain = plain(name);
+    let is_value = listed(VALUES, &plain) || plain.ends_with("value");
+    let may_be = !is_label(&plain) && !listed(REMARKS, &plain);
+    match member {
+        Value::String(text) => is_value && can_be_secret(text) || may_be && looks_secret(text),
+        Value::Number(number) => {
+            (is_value || listed("entered submitted code", &plain)) && number.to_string().len() >= 4
+        }
+        Value::Array(items) => is_value && !items.is_empty(),
+        Value::Object(_) => is_value,
+        _ => false,
+    }
+}
+
+fn looks_secret(text: &str) -> bool {
+    match look(text) {
+        Look::Password | Look::Opaque => !text.contains(' '),
+        Look::Digits => (4..=8).contains(&text.len()),
+        Look::Word => is_phrase(text),
+        Look::Uuid | Look::Thing => false,
+    }
+}
+
+/// Whether what such a member holds may hold it one level deeper.
+pub(super) fn is_holder(name: &str) -> bool {
+    listed(HOLDERS, &plain(name))
+}
+
+fn plain(name: &str) -> String {
+    let letters = name
+        .chars()
+        .filter(|it| *it != '_' && *it != '-' && *it != '$');
+    letters.map(|it| it.to_ascii_lowercase()).collect()
+}
+
+/// Whether a label calls a secret: an identifier, a path to one, or a few words.
+fn calls_secret(label: &Value) -> bool {
+    match label {
+        Value::String(text) => is_secret_label(text),
+        Value::Array(steps) => steps.iter().filter_map(Value::as_str).any(is_secret_label),
+        _ => false,
+    }
+}
+
+pub(super) fn is_secret_label(text: &str) -> bool {
+    const LONGEST: usize = 80;
+    const WORDS: usize = 4;
+    if text.is_empty()
+        || text.len() > LONGEST
+        || text.contains("://")
+        || text.trim_end_matches('?').contains(['=', '?', '&'])
+    {
+        return false;
+    }
+    let is_called = |it: lexicon::Mention| {
+        let is_sort = matches!(it.sort, lexicon::Sort::Password | lexicon::Sort::Code);
+        is_sort && it.start == 0 && it.end == text.len()
+    };
+    if lexicon::mentions(text).any(is_called) {
+        return true;
+    }
+    if text.contains(' ') {
+        let names = || {
+            phrase_strength(text).is_some()
+                || lexicon::mentions(text).any(|it| {
+                    it.sort != lexicon::Sort::Token && it.sort != lexicon::Sort::Soft
+                        || text[it.start..it.end].eq_ignore_ascii_case("secret")
+                })
+        };
+        return text.split(' ').count() <= WORDS + 3 && names();
+    }
+    // The routes of a service are paths too.
+    let is_route = text.starts_with('/')
+        && ["/oauth", "/auth", "/api/", "/v1", "/v2", "/login", "/token"]
+            .iter()
+            .any(|it| text.starts_with(it));
+    let is_sensitive = |step: &str| !step.is_empty() && is_sensitive_name(step);
+    !is_route
+        && text
+            .split(['/', '.', '[', ']', ':', '>', '\'', '"'])
+            .any(is_sensitive)
+}
+
+/// Whether a text can be the value: no type, no word for a state, no sentence.
+fn can_be_secret(text: &str) -> bool {
+    const METHODS: &str = "GET POST PUT PATCH DELETE HEAD body query header cookie path form formdata env environment";
+    !listed(METHODS, text) && !text.starts_with(['£', '€', '¥'])
+}
+
+/// The places of secret values in lists beside a list of names: `{"columns": ["id", "token"], "row": [1, "x"]}`.
+pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec<usize>)> {
+    const COLUMNS: &str = "columns fields headers keys names cols columnnames fieldnames header labels params parameters attributes variables heads";
+    members.iter().find_map(|(name, member)| {
+        let names = member
+            .as_array()
+            .filter(|_| listed(COLUMNS, &plain(name)))?;
+        let called = |it: &Value| match it {
+            Value::String(text) => Some(text.clone()),
+            Value::Object(column) => ["name", "text", "label", "title", "field"]
+                .iter()
+                .find_map(|it| column.get(*it)?.as_str())
+                .map(str::to_owned),
+            _ => None,
+        };
+        let names: Vec<String> = names.iter().map_while(called).collect();
+        let secret = |(at, name): (usize, &String)| is_secret_label(name).then_some(at);
+        let places: Vec<usize> = names.iter().enumerate().filter_map(secret).collect();
+        (names.len() > 1 && !places.is_empty()).then_some((names.len(), places))
+    })
+}
+
+/// Whether a list is names and values in turn.
+pub(super) fn is_map(items: &[Value]) -> bool {
+    let is_name = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let names: Vec<&str> = items.iter().step_by(2).filter_map(Value::as_str).collect();
+    items.len() >= 4
+        && items.len().is_multiple_of(2)
+        && names.len() * 2 == items.len()
+        && names.iter().all(|it| is_name(it))
+        && {
+            items.chunks(2).any(|pair| {
+                let is_secret = pair[0].as_str().is_some_and(is_secret_label);
+                is_secret && pair[1].as_str().is_some_and(looks_secret)
+            })
+        }
+}
+
+/// Whether a call is one that brings a secret without a name: `{"method": "user.login", "params": ["bob", "x"]}`.
+pub(super) fn calls_login(members: &Map<String, Value>) -> bool {
+    const METHODS: &str =
+        "method function procedure call operation operationname event action command";
+    const LOGINS: [&str; 6] = [
+        "login",
+        "authenticate",
+        "password",
+        "signin",
+        "auth",
+        "athenticate",
+    ];
+    members.iter().any(|(name, member)| {
+        let method = member.as_str().filter(|_| listed(METHODS, &plain(name)));
+        let method = method.map(str::to_ascii_lowercase);
+        method.is_some_and(|it| LOGINS.iter().any(|login| it.contains(login)))
+    })
+}
+
+/// Whether a member of such a call holds its arguments.
+pub(super) fn holds_arguments(name: &str) -> bool {
+    listed(
+        "params args arguments variables parameters argv",
+        &plain(name),
+    )
+}
+
+/// Whether an argument of such a call is the secret.
+pub(super) fn is_secret_argument(argument: &Value) -> bool {
+    argument.as_str().is_some_and(looks_secret)
+}
+
+/// Whether the members of an object say that somebody was not let in.
+pub(super) fn tells_of_refusal(members: &Map<String, Value>) -> bool {
+    const SAYING: &str =
+        "message msg error detail description errorsummary title reason error_description summary";
+    const WORDS: [&str; 9] = [
+        "api key",
+        "apikey",
+        "api_key",
+        "token",
+        "credential",
+        "authenticat",
+        "unauthor",
+        "session expired",
+        "session id",
+    ];
+    members.iter().any(|(name, member)| {
+        let said = member.as_str().filter(|_| listed(SAYING, &plain(name)));
+        said.is_some_and(|it| {
+            let said = it.to_ascii_lowercase();
+            WORDS.iter().any(|word| said.contains(word))
+        })
+    })
+}
+
+/// Whether a member beside that is a token that nothing names.
+pub(super) fn is_bare_token(name: &str, member: &Value) -> bool {
+    const LONG: usize = 20;
+    const OTHER: &str = "id ids hash digest sha etag trace span cursor next page fingerprint thumbprint kid commit version url uri link href checksum nonce correlation request \
+        signature publickey build image md5 sha1 sha256 ref";
+    let plain = plain(name);
+    let is_other =
+        plain.ends_with("id") || OTHER.split_ascii_whitespace().any(|it| plain.contains(it));
+    let value = member
+        .as_str()
+        .filter(|_| !is_other && !listed(REMARKS, &plain));
+    value.is_some_and(|it| it.len() >= LONG && look(it) == Look::Opaque)
+}
+
+/// Whether a list is one name and its value.
+pub(super) fn is_pair(items: &[Value]) -> bool {
+    let [Value::String(name), Value::String(value)] = items else {
+        return false;
+    };
+    !name.contains(' ')
+        && is_secret_label(name)
+        && !is_secret_label(value)
+        && (look(value) != Look::Word || value.len() > 24 || value.contains(' '))
+}
