@@ -100,9 +100,25 @@ async def nothing(path, base, _folder, _options):
 
 @contextlib.asynccontextmanager
 async def panpan(path, base, folder, options):
+    async with served(["--openapi", f"svc={path}@{base}"], folder, options) as started:
+        yield started
+
+
+@contextlib.asynccontextmanager
+async def panpan_strict(path, base, folder, options):
+    """The same with none of the service's own words."""
+    source = f'[[openapi]]\nfile = "{path}"\nnamespace = "svc"\nurl = "{base}"\nredaction = "strict"\n'
+    configuration = folder / "panpan.toml"
+    configuration.write_text(source)
+    async with served(["--config", str(configuration)], folder, options) as started:
+        yield started
+
+
+@contextlib.asynccontextmanager
+async def served(source, folder, options):
     port = free_port()
     command = [
-        str(options.panpan), "serve", "--openapi", f"svc={path}@{base}",
+        str(options.panpan), "serve", *source,
         "--listen", f"127.0.0.1:{port}", "--store", "memory:", "--allow-anonymous=true",
         "--allow-host", "127.0.0.1", "--tools", "each", "--log-level", "error",
     ]  # fmt: skip
@@ -140,6 +156,7 @@ async def openapi_mcp_server(path, base, folder, _options):
 STARTERS = {
     "nothing": nothing,
     "panpan": panpan,
+    "panpan-strict": panpan_strict,
     "fastmcp": fastmcp,
     "rmcp-openapi": rmcp_openapi,
     "openapi-mcp-server": openapi_mcp_server,
@@ -201,6 +218,7 @@ def is_installed(name, options):
     """Whether what a gateway needs is there."""
     needed = {
         "panpan": options.panpan,
+        "panpan-strict": options.panpan,
         "rmcp-openapi": SCRATCH / "rust" / "bin" / "rmcp-openapi-server",
         "openapi-mcp-server": SCRATCH / "node" / "node_modules" / ".bin" / "openapi-mcp-server",
     }

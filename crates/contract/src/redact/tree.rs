@@ -20,14 +20,31 @@ use super::{
     DEPTH_LIMIT, REPLACEMENT, cards, commands, is_sensitive_name, mentions, neighbours, prose,
 };
 
-/// Redacts a value that no name was given for; tells whether it changed.
+/// A value that still changes after this many rounds is replaced whole.
+const ROUND_LIMIT: usize = 6;
+
+/// Redacts a value that no name was given for, again and again until nothing changes; tells whether it did. What
+/// one round removes may be what another rule judged its neighbours by.
 pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> bool {
-    Walk::new(literals, nesting).value(value, Place::outermost())
+    let walk = Walk::new(literals, nesting);
+    let is_settled = (0..ROUND_LIMIT).position(|_| !walk.value(value, Place::outermost()));
+    match is_settled {
+        Some(rounds) => rounds > 0,
+        None => replace(value),
+    }
 }
 
-/// Redacts the members of an object; tells whether it changed.
+/// Redacts the members of an object in the same way; tells whether it changed.
 pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>) -> bool {
-    Walk::new(literals, 0).object(object, Place::outermost())
+    let walk = Walk::new(literals, 0);
+    let is_settled = (0..ROUND_LIMIT).position(|_| !walk.object(object, Place::outermost()));
+    match is_settled {
+        Some(rounds) => rounds > 0,
+        None => object
+            .values_mut()
+            .map(replace)
+            .fold(false, |changed, it| changed | it),
+    }
 }
 
 /// Replaces a value that sits in a secret place; booleans and null say nothing and stay.
