@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -51,23 +52,30 @@ class Server:
         self.folder = folder
         size = 4096 if options.plant_growth else STORE_MB
         self.environment = {
-            "PATH": os.environ["PATH"], "HOME": str(folder), "PANPAN_STORE": str(folder / "panpan.db"),
+            "PATH": os.environ["PATH"], "HOME": str(folder), "PANPAN_STORE": f"sqlite:{folder}/panpan.db",
             "PANPAN_STORE_MB": str(size), "PANPAN_LIMITS_CALLS_PER_SECOND": "2000",
         }  # fmt: skip
         self.mallory, self.ann = self.token("mallory"), self.token("ann")
         self.log = open(folder / "log", "wb")
-        command = [self.panpan, "serve", "--listen", "127.0.0.1:0", "--allow-anonymous=false", "--demo"]
+        self.port = free_port()
+        command = [
+            self.panpan, "serve", "--listen", f"127.0.0.1:{self.port}", "--allow-anonymous=false", "--demo",
+        ]  # fmt: skip
         self.process = subprocess.Popen(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=self.log, cwd=folder
+            command, env=self.environment, stdout=self.log, stderr=self.log, cwd=folder
         )
-        for line in self.process.stdout:
-            found = re.search(rb"http://127\.0\.0\.1:(\d+)", line)
-            if found:
-                self.port = int(found[1])
+        self.wait_until_ready()
+
+    def wait_until_ready(self):
+        for _ in range(300):
+            if self.process.poll() is not None:
                 break
-        else:
-            sys.exit((folder / "log").read_text() or "panpan did not start")
-        multiprocessing.Process(target=drain, args=(self.process.stdout.fileno(),), daemon=True).start()
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+        sys.exit((self.folder / "log").read_text() or "panpan did not start")
 
     def run(self, *arguments):
         done = subprocess.run(
@@ -85,16 +93,17 @@ class Server:
         return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 
     def files_mb(self):
-        return sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()) / 2**20
+        return sum(path.stat().st_size for path in self.folder.iterdir() if path.name.startswith("panpan.db")) / 2**20
 
     def stop(self):
         self.process.terminate()
         self.process.wait(30)
 
 
-def drain(descriptor):
-    while os.read(descriptor, 65536):
-        pass
+def free_port():
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return held.getsockname()[1]
 
 
 def watch(server, options):
