@@ -3,12 +3,15 @@
 
 use std::ops::Range;
 
-use super::harmless::is_harmless;
 use super::lexicon::{self, Mention, Sort, is_unspaced};
 use super::looks::{Look, SHORTEST_OPAQUE, look};
 use super::names::{WordSet, listed};
-use super::prose::is_everyday_word;
+use super::sentences::{Word, ends_sentence, words};
 use super::spans::Spans;
+use super::typed::{
+    is_counted, is_free, is_letter_code, is_mixed_script, is_odd, is_phrase, is_short_code,
+    is_spaced_code, is_strong, is_year,
+};
 use super::words::INNOCENT_BEFORE_TOKEN;
 
 /// How many words before and behind it a mention may call.
@@ -406,93 +409,6 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// Whether marks, digits and letters are mixed as they are in nothing but passwords.
-fn is_strong(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    let has = |class: fn(&u8) -> bool| bytes.iter().filter(|byte| class(byte)).count();
-    let marks = has(|byte| b"!#$%^&*?@".contains(byte));
-    let is_entity = value.contains("&amp;")
-        || value.contains("&#")
-        || value.contains("%2")
-        || value.contains("%3");
-    bytes.len() >= 7
-        && marks >= 1
-        && has(u8::is_ascii_digit) >= 1
-        && has(u8::is_ascii_alphabetic) >= 2
-        && !value.starts_with(['#', '$', '@', '&'])
-        && !value.contains([
-            '=', '/', '<', '>', '(', ')', '{', '}', '[', ']', '|', '\\', ',',
-        ])
-        && !is_entity
-        && !is_colour(value)
-}
-
-/// Whether a word ends with a colour of a page.
-fn is_colour(value: &str) -> bool {
-    let colour = value.rsplit_once('#').map(|(_, it)| it);
-    colour.is_some_and(|it| {
-        matches!(it.len(), 3 | 6 | 8) && it.bytes().all(|byte| byte.is_ascii_hexdigit())
-    })
-}
-
-/// Whether a value is as short as codes are that people type.
-fn is_short_code(value: &str) -> bool {
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    (4..=40).contains(&value.len())
-        && digits >= 2
-        && value
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-}
-
-fn is_year(value: &str) -> bool {
-    value.len() == 4 && (value.starts_with("19") || value.starts_with("20"))
-}
-
-/// Whether a word is written as no word of a sentence is: marks or capitals inside.
-fn is_odd(value: &str) -> bool {
-    let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
-    let has_mark = inside.contains(['.', '_', '-']) && !inside.contains('/');
-    let has_capital =
-        inside.chars().skip(1).any(char::is_uppercase) && inside.chars().any(char::is_lowercase);
-    let is_constant = !inside.bytes().any(|byte| byte.is_ascii_lowercase());
-    inside.len() >= 6 && !is_constant && (has_mark || has_capital) && !is_harmless(value)
-}
-
-/// Whether a value is a number of something: `12h`, `8-digit`.
-fn is_counted(value: &str) -> bool {
-    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
-    digits > 0 && digits <= 3
-}
-
-/// Whether a code is written in groups: `532 860`, `36-79-44`.
-fn is_spaced_code(value: &str) -> bool {
-    let groups = value.split([' ', '-']);
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    (4..=10).contains(&digits)
-        && groups.clone().count() >= 2
-        && groups
-            .into_iter()
-            .all(|it| (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// Whether a code is groups of letters: `klvcl-usqib-qmsjm`.
-fn is_letter_code(value: &str) -> bool {
-    let groups = value.split('-');
-    let length = groups.clone().next().map_or(0, str::len);
-    groups.clone().count() >= 3
-        && (3..=8).contains(&length)
-        && groups
-            .into_iter()
-            .all(|it| it.len() == length && it.bytes().all(|byte| byte.is_ascii_alphabetic()))
-}
-
-/// Whether a word is written in two scripts, or in one with digits, as passwords are where nobody types Latin.
-fn is_mixed_script(value: &str) -> bool {
-    value.contains(|it: char| is_unspaced(it))
-        && value.bytes().filter(u8::is_ascii_alphanumeric).count() >= 1
-}
-
 /// Collects what a text quotes that stands beside the name of a secret: all of it is about that one.
 pub(super) fn find_beside_name(text: &str, spans: &mut Spans) {
     const GIVEN: &str =
@@ -519,30 +435,6 @@ pub(super) fn find_beside_name(text: &str, spans: &mut Spans) {
 fn is_quoted(text: &str, mention: &Mention) -> bool {
     let is_quote = |it: char| "\"'`[]".contains(it);
     text[..mention.start].ends_with(is_quote) && text[mention.end..].starts_with(is_quote)
-}
-
-/// Whether several words between quotes can be a passphrase: small letters and nothing that sentences are made of.
-pub(super) fn is_phrase(value: &str) -> bool {
-    let words = value.split_whitespace();
-    let is_small = |word: &str| {
-        word.bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'\'')
-    };
-    let count = words.clone().count();
-    count >= 2
-        && words.clone().all(is_small)
-        && words.filter(|it| is_everyday_word(it)).count() * 3 <= count
-}
-
-/// Whether a quoted word can be a password: it is none that sentences about passwords are made of.
-fn is_free(value: &str) -> bool {
-    const NAMES: &str = "body email field form header input json login name new old path query request root string user \
-        username confirm confirmation current repeat hash salt plain basic bearer digest";
-    value.chars().count() >= 4
-        && !value.contains(['_', '.', '/', '<', '>', '{', '}'])
-        && !is_everyday_word(value)
-        && !listed(NAMES, value)
-        && lexicon::mentions(value).next().is_none()
 }
 
 /// Words behind which a value belongs to them and not to the secret.
@@ -645,239 +537,9 @@ fn is_of_failure(text: &str, mention: &Mention) -> bool {
         .any(|word| FAILURE.contains(word))
 }
 
-/// One word of a text, or what stands between quotes.
-#[derive(Debug)]
-struct Word {
-    range: Range<usize>,
-    quoted: bool,
-}
-
 fn is_possessive(text: &str, word: &Word) -> bool {
     let value = &text[word.range.clone()];
     value.ends_with("'s") || value.ends_with("’s") || text[word.range.end..].starts_with("'s ")
-}
-
-/// Whether what stands between two words ends a sentence or a line.
-fn ends_sentence(between: &str) -> bool {
-    between.contains(['\n', '\r', '。', '；', '|', '•', ';'])
-        || between.contains(". ")
-        || between.contains("! ")
-        || between.contains("? ")
-        || between.contains("; ")
-}
-
-const QUOTES: &[(char, &[char])] = &[
-    ('"', &['"']),
-    ('\'', &['\'']),
-    ('`', &['`', '\'']),
-    ('“', &['”']),
-    ('„', &['“', '”', '"']),
-    ('”', &['”']),
-    ('«', &['»']),
-    ('»', &['«', '»']),
-    ('‘', &['’']),
-    ('‚', &['‘', '’']),
-    ('「', &['」']),
-    ('『', &['』']),
-    ('《', &['》']),
-    ('"', &['"']),
-    ('［', &['］']),
-    ('【', &['】']),
-];
-
-/// The words of a text; what stands between quotes is one.
-fn words(text: &str) -> Vec<Word> {
-    const QUOTED_LIMIT: usize = 160;
-    let mut words = Vec::new();
-    let mut at = 0;
-    while let Some(first) = text[at..].chars().next() {
-        let is_opening =
-            at == 0 || !text[..at].ends_with(|it: char| it.is_alphanumeric() && !is_unspaced(it));
-        let is_empty =
-            QUOTES[..2].iter().any(|(open, _)| *open == first) && text[at + 1..].starts_with(first);
-        if is_empty {
-            at += 2;
-            continue;
-        }
-        let closing = QUOTES.iter().find(|(open, _)| *open == first && is_opening);
-        if let Some((_, closing)) = closing {
-            let start = at + first.len_utf8();
-            let reach = text.floor_char_boundary((start + QUOTED_LIMIT).min(text.len()));
-            let inside = &text[start..reach];
-            let line = inside.find('\n').unwrap_or(inside.len());
-            if let Some(length) = closing_quote(&inside[..line], closing).filter(|it| *it > 0) {
-                let end = start + length;
-                let quoted = first != '`' && !is_of_structure(text, at, end);
-                let inside = text[start..end].trim();
-                let open = start + text[start..end].find(inside).unwrap_or(0);
-                words.push(Word {
-                    range: open..open + inside.len(),
-                    quoted,
-                });
-                at = end + text[end..].chars().next().map_or(0, char::len_utf8);
-                continue;
-            }
-        }
-        let end = at + word_length(&text[at..]);
-        if end > at {
-            push_trimmed(text, at..end, &mut words);
-            at = end;
-        } else {
-            at += first.len_utf8();
-        }
-    }
-    join_groups(text, words)
-}
-
-/// Whether quotes are those of a data format and not of a sentence: a colon, a comma or a bracket says so.
-fn is_of_structure(text: &str, open: usize, close: usize) -> bool {
-    let head = text[..open].trim_end();
-    let behind = text[close..].chars().nth(1);
-    // A colon in a sentence stands behind a word, and in a data format behind the quote of a name.
-    let is_member = head
-        .strip_suffix(':')
-        .is_some_and(|it| it.ends_with(['"', '\'', '\\']));
-    let is_listed = head.ends_with(['{', '[', '=', '\\'])
-        || head.ends_with(',') && behind.is_some_and(|it| ",]})".contains(it));
-    let is_name = (head.is_empty() || head.ends_with(['{', ',', '['])) && behind == Some(':')
-        || behind == Some('=');
-    is_member || is_listed || is_name
-}
-
-/// Where the quote closes: not before a letter, where it is an apostrophe.
-fn closing_quote(inside: &str, closing: &[char]) -> Option<usize> {
-    let mut found = inside.match_indices(|it: char| closing.contains(&it));
-    found
-        .find(|(at, quote)| {
-            let behind = inside[at + quote.len()..].chars().next();
-            behind.is_none_or(|it| !it.is_alphanumeric() || is_unspaced(it))
-        })
-        .map(|(at, _)| at)
-}
-
-/// How long the word at the start of a text is: a run of one kind of script, up to a blank or a mark that
-/// separates. A name and its value are two words.
-fn word_length(text: &str) -> usize {
-    let Some(first) = text.chars().next().filter(|it| !is_separator(*it)) else {
-        return 0;
-    };
-    let unspaced = is_unspaced(first);
-    let ends = |(at, letter): &(usize, char)| {
-        let rest = &text[at + letter.len_utf8()..];
-        let is_escape = *letter == '\\' && rest.starts_with(['n', 'r', 't', '"', '\'']);
-        is_separator(*letter)
-            || is_escape
-            || is_unspaced(*letter) != unspaced
-            || *at <= NAME_LIMIT && links_value(&text[..*at], *letter, rest)
-    };
-    let end = text.char_indices().find(ends);
-    end.map_or(text.len(), |(at, _)| at)
-}
-
-/// A longer word is no name of a value.
-const NAME_LIMIT: usize = 64;
-
-/// Whether a mark joins a name and its value, and is the only one that does.
-fn links_value(name: &str, mark: char, rest: &str) -> bool {
-    let is_value = |it: char| it.is_alphanumeric() || "\"'([{<-$".contains(it);
-    let is_only = || {
-        let near = &rest[..rest.floor_char_boundary(NAME_LIMIT)];
-        let value = near.split(is_separator).next();
-        !value.is_some_and(|it| it.contains(':'))
-    };
-    matches!(mark, '=' | ':')
-        && rest.starts_with(is_value)
-        && is_name(name)
-        && (mark == '=' || is_only())
-}
-
-fn is_name(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b'.'))
-}
-
-fn is_separator(letter: char) -> bool {
-    letter.is_whitespace()
-        || matches!(
-            letter,
-            ',' | ';'
-                | '"'
-                | '“'
-                | '”'
-                | '„'
-                | '«'
-                | '»'
-                | '「'
-                | '」'
-                | '『'
-                | '』'
-                | '《'
-                | '》'
-                | '（'
-                | '）'
-                | '、'
-                | '，'
-                | '。'
-                | '：'
-                | '；'
-                | '`'
-                | '|'
-                | '<'
-                | '>'
-                | '【'
-                | '】'
-                | '！'
-                | '？'
-        )
-}
-
-/// Joins groups of digits with a blank between, as codes are written.
-fn join_groups(text: &str, words: Vec<Word>) -> Vec<Word> {
-    let mut joined: Vec<Word> = Vec::with_capacity(words.len());
-    let is_group = |range: &Range<usize>| {
-        (2..=4).contains(&range.len())
-            && text[range.clone()]
-                .bytes()
-                .all(|byte| byte.is_ascii_digit())
-    };
-    for word in words {
-        if let Some(last) = joined.last_mut()
-            && !word.quoted
-            && is_group(&word.range)
-            && last.range.end + 1 == word.range.start
-            && text.as_bytes()[last.range.end] == b' '
-            && text[last.range.clone()].split(' ').all(|it| {
-                (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit())
-            })
-        {
-            last.range.end = word.range.end;
-            last.quoted = true;
-            continue;
-        }
-        joined.push(word);
-    }
-    joined
-}
-
-/// A word without the brackets and full stops around it.
-fn push_trimmed(text: &str, range: Range<usize>, words: &mut Vec<Word>) {
-    let word = &text[range.clone()];
-    let start = range.start + word.len()
-        - word
-            .trim_start_matches(['(', '[', '{', '\'', '=', ':', '‘', '’'])
-            .len();
-    let trimmed = text[start..range.end]
-        .trim_end_matches(['.', ':', ')', ']', '}', '\'', '?', '’', '‘', '…']);
-    let trimmed = match trimmed.strip_suffix('!') {
-        Some(rest) if !rest.bytes().any(|byte| byte.is_ascii_digit()) => rest,
-        _ => trimmed,
-    };
-    if !trimmed.is_empty() {
-        words.push(Word {
-            range: start..start + trimmed.len(),
-            quoted: false,
-        });
-    }
 }
 
 #[cfg(test)]

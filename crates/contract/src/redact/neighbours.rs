@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::lexicon;
 use super::looks::{Look, look};
-use super::mentions::is_phrase;
 use super::names::{is_sensitive_name, listed, phrase_strength};
+use super::typed::is_phrase;
 
 /// Members that say what a value is called.
 const LABELS: &str = "name key header field property param parameter path loc location pointer instancepath instancelocation datapath attribute column label target \

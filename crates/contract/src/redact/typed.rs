@@ -1,0 +1,118 @@
+//! Values that look like what a person types to be let in: passwords, codes in groups, passphrases. Only looks;
+//! whether something calls them a secret is asked in `mentions`.
+
+use super::harmless::is_harmless;
+use super::lexicon::{self, is_unspaced};
+use super::names::listed;
+use super::prose::is_everyday_word;
+
+/// Whether marks, digits and letters are mixed as they are in nothing but passwords.
+pub(super) fn is_strong(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let has = |class: fn(&u8) -> bool| bytes.iter().filter(|byte| class(byte)).count();
+    let marks = has(|byte| b"!#$%^&*?@".contains(byte));
+    let is_entity = value.contains("&amp;")
+        || value.contains("&#")
+        || value.contains("%2")
+        || value.contains("%3");
+    bytes.len() >= 7
+        && marks >= 1
+        && has(u8::is_ascii_digit) >= 1
+        && has(u8::is_ascii_alphabetic) >= 2
+        && !value.starts_with(['#', '$', '@', '&'])
+        && !value.contains([
+            '=', '/', '<', '>', '(', ')', '{', '}', '[', ']', '|', '\\', ',',
+        ])
+        && !is_entity
+        && !is_colour(value)
+}
+
+/// Whether a word ends with a colour of a page.
+pub(super) fn is_colour(value: &str) -> bool {
+    let colour = value.rsplit_once('#').map(|(_, it)| it);
+    colour.is_some_and(|it| {
+        matches!(it.len(), 3 | 6 | 8) && it.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+/// Whether a value is as short as codes are that people type.
+pub(super) fn is_short_code(value: &str) -> bool {
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    (4..=40).contains(&value.len())
+        && digits >= 2
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+pub(super) fn is_year(value: &str) -> bool {
+    value.len() == 4 && (value.starts_with("19") || value.starts_with("20"))
+}
+
+/// Whether a word is written as no word of a sentence is: marks or capitals inside.
+pub(super) fn is_odd(value: &str) -> bool {
+    let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
+    let has_mark = inside.contains(['.', '_', '-']) && !inside.contains('/');
+    let has_capital =
+        inside.chars().skip(1).any(char::is_uppercase) && inside.chars().any(char::is_lowercase);
+    let is_constant = !inside.bytes().any(|byte| byte.is_ascii_lowercase());
+    inside.len() >= 6 && !is_constant && (has_mark || has_capital) && !is_harmless(value)
+}
+
+/// Whether a value is a number of something: `12h`, `8-digit`.
+pub(super) fn is_counted(value: &str) -> bool {
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    digits > 0 && digits <= 3
+}
+
+/// Whether a code is written in groups: `532 860`, `36-79-44`.
+pub(super) fn is_spaced_code(value: &str) -> bool {
+    let groups = value.split([' ', '-']);
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    (4..=10).contains(&digits)
+        && groups.clone().count() >= 2
+        && groups
+            .into_iter()
+            .all(|it| (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a code is groups of letters: `klvcl-usqib-qmsjm`.
+pub(super) fn is_letter_code(value: &str) -> bool {
+    let groups = value.split('-');
+    let length = groups.clone().next().map_or(0, str::len);
+    groups.clone().count() >= 3
+        && (3..=8).contains(&length)
+        && groups
+            .into_iter()
+            .all(|it| it.len() == length && it.bytes().all(|byte| byte.is_ascii_alphabetic()))
+}
+
+/// Whether a word is written in two scripts, or in one with digits, as passwords are where nobody types Latin.
+pub(super) fn is_mixed_script(value: &str) -> bool {
+    value.contains(|it: char| is_unspaced(it))
+        && value.bytes().filter(u8::is_ascii_alphanumeric).count() >= 1
+}
+
+/// Whether several words between quotes can be a passphrase: small letters and nothing that sentences are made of.
+pub(super) fn is_phrase(value: &str) -> bool {
+    let words = value.split_whitespace();
+    let is_small = |word: &str| {
+        word.bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'\'')
+    };
+    let count = words.clone().count();
+    count >= 2
+        && words.clone().all(is_small)
+        && words.filter(|it| is_everyday_word(it)).count() * 3 <= count
+}
+
+/// Whether a quoted word can be a password: it is none that sentences about passwords are made of.
+pub(super) fn is_free(value: &str) -> bool {
+    const NAMES: &str = "body email field form header input json login name new old path query request root string user \
+        username confirm confirmation current repeat hash salt plain basic bearer digest";
+    value.chars().count() >= 4
+        && !value.contains(['_', '.', '/', '<', '>', '{', '}'])
+        && !is_everyday_word(value)
+        && !listed(NAMES, value)
+        && lexicon::mentions(value).next().is_none()
+}
