@@ -5,30 +5,38 @@ use serde_json::{Map, Value};
 
 use super::lexicon;
 use super::looks::{Look, look};
-use super::names::{is_sensitive_name, listed, phrase_strength};
+use super::names::{WordSet, is_sensitive_name, listed, phrase_strength};
 use super::typed::is_phrase;
 
 /// Members that say what a value is called.
-const LABELS: &str = "name key header field property param parameter path loc location pointer instancepath instancelocation datapath attribute column label target \
+static LABELS: WordSet = WordSet::new(
+    "name key header field property param parameter path loc location pointer instancepath instancelocation datapath attribute column label target \
     fieldname propertyname propertypath parametername argument argumentname arg variable source fieldpath propertyname env setting option input_name flag id element \
-    code_path jsonpath k n member traversal subject question prompt";
+    code_path jsonpath k n member traversal subject question prompt",
+);
 
 /// Endings of the names of such members.
 const LABEL_ENDINGS: [&str; 5] = ["name", "key", "field", "path", "label"];
 
 /// Members that tell about a value, and do not hold it.
-const REMARKS: &str = "message msg description reason code type title error errors problem rule id ids status severity kind hint help detail details constraint keyword schemapath \
+static REMARKS: WordSet = WordSet::new(
+    "message msg description reason code type title error errors problem rule id ids status severity kind hint help detail details constraint keyword schemapath \
     expected format pattern in ip email user username login host url time timestamp at ticket request requestid trace traceid step class summary note level logger event \
-    component service version ref category object objectname model table resource hash digest fingerprint docs documentation";
+    component service version ref category object objectname model table resource hash digest fingerprint docs documentation",
+);
 
 /// Members that hold the value.
-const VALUES: &str = "value values input actual rejectedvalue invalidvalue attemptedvalue received given got provided supplied attempted val raw current currentvalue \
+static VALUES: WordSet = WordSet::new(
+    "value values input actual rejectedvalue invalidvalue attemptedvalue received given got provided supplied attempted val raw current currentvalue \
     old new oldvalue newvalue previous was sent rejected offending instance data content contents text default found submitted payload v body actualvalue passed \
-    originalvalue rawvalue stringvalue textvalue string_value valuestring inputvalue badvalue bad_value parsed example from to setting vals answer";
+    originalvalue rawvalue stringvalue textvalue string_value valuestring inputvalue badvalue bad_value parsed example from to setting vals answer",
+);
 
 /// Members that may hold label or value one level deeper.
-const HOLDERS: &str = "meta context params source extensions attributes details info detail properties arguments state extra ctx fix node parameter field subject \
-    variable header property parameters";
+static HOLDERS: WordSet = WordSet::new(
+    "meta context params source extensions attributes details info detail properties arguments state extra ctx fix node parameter field subject \
+    variable header property parameters",
+);
 
 /// Whether the members of an object call something that is secret.
 pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
@@ -38,12 +46,12 @@ pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
             let is_inner_label = |(name, member): (&String, &Value)| is_label(&self::plain(name)) && calls_secret(member);
             is_label(&plain) && calls_secret(member)
                 || listed("type kind", &plain) && member.as_str().is_some_and(is_kind_of_secret)
-                || matches!(member, Value::Object(inner) if listed(HOLDERS, &plain) && inner.iter().any(is_inner_label))
+                || matches!(member, Value::Object(inner) if HOLDERS.contains(&plain) && inner.iter().any(is_inner_label))
         })
 }
 
 fn is_label(plain: &str) -> bool {
-    listed(LABELS, plain) || LABEL_ENDINGS.iter().any(|it| plain.ends_with(it)) && plain.len() > 4
+    LABELS.contains(&plain) || LABEL_ENDINGS.iter().any(|it| plain.ends_with(it)) && plain.len() > 4
 }
 
 /// Whether a word for the kind of something is one for a kind of secret.
@@ -66,8 +74,8 @@ fn is_kind_of_secret(kind: &str) -> bool {
 /// Whether a member of such an object holds what was called so: it is named as values are, or looks like one.
 pub(super) fn holds_value(name: &str, member: &Value) -> bool {
     let plain = plain(name);
-    let is_value = listed(VALUES, &plain) || plain.ends_with("value");
-    let may_be = !is_label(&plain) && !listed(REMARKS, &plain);
+    let is_value = VALUES.contains(&plain) || plain.ends_with("value");
+    let may_be = !is_label(&plain) && !REMARKS.contains(&plain);
     match member {
         Value::String(text) => is_value && can_be_secret(text) || may_be && looks_secret(text),
         Value::Number(number) => {
@@ -90,7 +98,7 @@ fn looks_secret(text: &str) -> bool {
 
 /// Whether what such a member holds may hold it one level deeper.
 pub(super) fn is_holder(name: &str) -> bool {
-    listed(HOLDERS, &plain(name))
+    HOLDERS.contains(&plain(name))
 }
 
 fn plain(name: &str) -> String {
@@ -263,7 +271,7 @@ pub(super) fn is_bare_token(name: &str, member: &Value) -> bool {
         plain.ends_with("id") || OTHER.split_ascii_whitespace().any(|it| plain.contains(it));
     let value = member
         .as_str()
-        .filter(|_| !is_other && !listed(REMARKS, &plain));
+        .filter(|_| !is_other && !REMARKS.contains(&plain));
     value.is_some_and(|it| it.len() >= LONG && look(it) == Look::Opaque)
 }
 

@@ -238,12 +238,14 @@ impl<'a> Walk<'a> {
     }
 
     fn object(&self, members: &mut Map<String, Value>, place: Place) -> bool {
-        let is_label = neighbours::labels_secret(members);
+        // Only what names something that can be secret is worth asking about its neighbours.
+        let calls = members.values().any(may_call_secret);
+        let is_label = calls && neighbours::labels_secret(members);
         let labelled = place.labelled || is_label;
-        let of_failure = neighbours::tells_of_refusal(members);
-        let logs_in = holds_login(members);
-        let columns = neighbours::secret_columns(members);
-        let logs_in_by_call = neighbours::calls_login(members);
+        let of_failure = calls && neighbours::tells_of_refusal(members);
+        let logs_in = members.contains_key("pass") && holds_login(members);
+        let columns = calls.then(|| neighbours::secret_columns(members)).flatten();
+        let logs_in_by_call = calls && neighbours::calls_login(members);
         let (mut renamed, mut changed) = (Vec::new(), false);
         if let Some((width, places)) = columns {
             members
@@ -432,9 +434,28 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
     let is_opaque = || member.as_str().is_some_and(|it| look(it) == Look::Opaque);
     match strength(name) {
         Some(Strength::Firm) => can_be || !member.is_number() || contains_word(name, "cv"),
-        Some(Strength::Loose) if name.eq_ignore_ascii_case("pass") => can_be && logs_in,
+        Some(Strength::Loose) if name == "pass" => can_be && logs_in,
         Some(Strength::Loose) => can_be,
         None => !name.is_ascii() && is_opaque() && lexicon::mentions(name).next().is_some(),
+    }
+}
+
+/// Whether a member may name something that is secret, itself or one level deeper.
+fn may_call_secret(member: &Value) -> bool {
+    const LONGEST: usize = 512;
+    let may = |text: &str| text.len() > LONGEST || hits(text.as_bytes()) != 0;
+    let may_inside = |it: &Value| it.as_str().is_some_and(may);
+    match member {
+        Value::String(text) => may(text),
+        Value::Array(items) => items.iter().any(|it| match it {
+            Value::Object(members) => members.values().any(may_inside),
+            other => may_inside(other),
+        }),
+        Value::Object(members) => members.values().any(|it| match it {
+            Value::Array(items) => items.iter().any(may_inside),
+            other => may_inside(other),
+        }),
+        _ => false,
     }
 }
 
@@ -563,9 +584,9 @@ fn collect_members(
     nesting: usize,
     found: &mut Vec<String>,
 ) {
-    let is_label = neighbours::labels_secret(members);
+    let is_label = members.values().any(may_call_secret) && neighbours::labels_secret(members);
     let labelled = place.labelled || is_label;
-    let logs_in = holds_login(members);
+    let logs_in = members.contains_key("pass") && holds_login(members);
     for (name, member) in members {
         let sensitive = is_sensitive_name(name) && is_secret_member(name, member, logs_in)
             || labelled && neighbours::holds_value(name, member);
