@@ -51,7 +51,7 @@ pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
 }
 
 fn is_label(plain: &str) -> bool {
-    LABELS.contains(&plain) || LABEL_ENDINGS.iter().any(|it| plain.ends_with(it)) && plain.len() > 4
+    LABELS.contains(plain) || LABEL_ENDINGS.iter().any(|it| plain.ends_with(it)) && plain.len() > 4
 }
 
 /// Whether a word for the kind of something is one for a kind of secret.
