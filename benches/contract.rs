@@ -23,19 +23,40 @@ fn main() -> ExitCode {
         let dialects = Dialect::ALL.into_iter();
         dialects
             .flat_map(|dialect| [rendering(dialect, &failure), parsing(dialect, &failure)])
-            .chain([delaying(), hostile()])
+            .chain([suspicious(&failure), delaying(), hostile()])
             .collect()
     })
 }
 
 /// Redact and write, against one pattern scan and one serialisation of the same bytes.
 fn rendering(dialect: Dialect, failure: &Failure) -> Goal {
+    against_scan(
+        format!("redact and render {dialect}"),
+        1.5,
+        dialect,
+        failure,
+    )
+}
+
+/// The same for a failure that names secrets and holds none, so that every rule is asked.
+fn suspicious(failure: &Failure) -> Goal {
+    let failure = (failure.clone())
+        .with_message("the API key of api.example.com has expired; update it, or send a new token");
+    against_scan(
+        "redact and render what names secrets".to_owned(),
+        5.0,
+        Dialect::Call,
+        &failure,
+    )
+}
+
+fn against_scan(name: String, limit: f64, dialect: Dialect, failure: &Failure) -> Goal {
     let failure = failure.clone();
     let bytes = dialect.write_failure(&failure.clone().redacted(), Envelope::default());
     let value: Value = serde_json::from_slice(&bytes).expect("it was just written");
     Goal::Ratio {
-        name: format!("redact and render {dialect}"),
-        limit: 2.0,
+        name,
+        limit,
         work: Box::new(move || {
             let failures: Vec<Failure> = std::iter::repeat_n(failure.clone(), BATCH).collect();
             timed(failures, |failure| {

@@ -10,7 +10,9 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use corpus::{INNOCENTS, SECRETS};
+use panpan_contract::failure::Marked;
 use panpan_contract::redact::{DEPTH_LIMIT, Markers, REPLACEMENT, Redactor, is_sensitive_name};
+use panpan_contract::{Failure, codes};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -295,6 +297,18 @@ fn what_is_said_about_a_secret_stays() {
     }
 }
 
+/// What no anchor of a rule gives away before it was read.
+#[test]
+fn a_failure_is_not_called_clean_before_its_escapes_depths_and_numbers_were_read() {
+    let deep = nested(json!("hunter2"), DEPTH_LIMIT + 1);
+    let written = json!(r#"{"\u0070assword":"hunter2"}"#);
+    for value in [deep, written, json!(4_111_111_111_111_111_u64)] {
+        let failure = Failure::new(codes::INTERNAL).with_detail("value", value);
+        let shown = serde_json::to_string(&failure.redacted()).unwrap();
+        assert!(shown.contains(REPLACEMENT), "{shown}");
+    }
+}
+
 #[test]
 fn hostile_input_never_panics() {
     const LENGTH: usize = if cfg!(debug_assertions) {
@@ -469,6 +483,23 @@ proptest! {
         let mut twice = once.clone();
         redactor.value(&mut twice);
         prop_assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn a_failure_that_one_pass_calls_clean_holds_nothing_for_the_rules(
+        message in fragment(),
+        name in fragment(),
+        value in fragment(),
+    ) {
+        // Small, since of much something is always suspicious.
+        let failure = Failure::new(codes::INTERNAL)
+            .with_message(message)
+            .with_detail(&name, json!([value, {&value: name}]));
+        // Knowing a secret, even one that is nowhere, a redactor walks through every rule.
+        let mut thorough = Redactor::new();
+        thorough.learn_literal("\u{1F512}\u{1F512}\u{1F512}\u{1F512}");
+        let walked = failure.clone().redacted_by(thorough, Marked::default());
+        prop_assert_eq!(failure.redacted(), walked);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Alternative, Parts, Recovery, Violation, ViolationKind};
+use super::{Alternative, EXCERPT_CHARACTERS_LIMIT, Parts, Recovery, Violation, ViolationKind};
 use crate::size;
 
 /// The largest failure in any dialect, in bytes.
@@ -53,6 +53,7 @@ impl Parts {
             for name in [&mut upstream.provider, &mut upstream.code] {
                 name.iter_mut().for_each(|name| cut(name, NAME));
             }
+            upstream.excerpt = upstream.excerpt.take().map(cut_excerpt);
         }
         for cause in &mut self.causes {
             cut(&mut cause.message, SENTENCE);
@@ -89,6 +90,14 @@ impl Parts {
         }
         *details = kept;
         DETAILS
+    }
+}
+
+/// The beginning of an excerpt, as much as is shown.
+pub(super) fn cut_excerpt(text: String) -> String {
+    match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
+        Some((end, _)) => text[..end].to_owned(),
+        None => text,
     }
 }
 

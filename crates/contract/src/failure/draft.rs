@@ -11,9 +11,9 @@ use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes, representative
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::bounds::cut_excerpt;
 use super::canonical::{CONDITION, MAY_PASS};
 use super::parts::DelayFrom;
-use super::redacted::cut;
 use super::shared::Shared;
 use super::{
     Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Repeat,
@@ -379,7 +379,7 @@ fn absorb_upstream(upstream: &mut Upstream, member: Member<'_>) -> Result<(), Re
         "status" => upstream.status = Some(member.unsigned()?),
         "provider" => upstream.provider = Some(member.text()?),
         "code" => upstream.code = Some(member.text()?),
-        "excerpt" => upstream.excerpt = Some(cut(member.text()?)),
+        "excerpt" => upstream.excerpt = Some(cut_excerpt(member.text()?)),
         _ => {}
     }
     Ok(())

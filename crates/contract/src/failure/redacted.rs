@@ -7,11 +7,11 @@ use std::ops::Deref;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Canonical, EXCERPT_CHARACTERS_LIMIT, Failure, Parts, Recovery, Repeat, Violation};
+use super::{Alternative, Canonical, Failure, Parts, Recovery, Repeat, Violation};
 use crate::Effect;
 use crate::kind::Kind;
 use crate::pointer::joined;
-use crate::redact::{Markers, Redactor};
+use crate::redact::{Markers, Redactor, is_clean, is_clean_object, is_clean_text};
 
 /// A failure with nothing secret in it.
 ///
@@ -28,6 +28,13 @@ pub struct Marked<'a> {
     pub details: Option<&'a Markers>,
 }
 
+impl Marked<'_> {
+    fn is_empty(self) -> bool {
+        let mut markers = [self.parameters, self.details].into_iter().flatten();
+        markers.all(Markers::is_empty)
+    }
+}
+
 impl Failure {
     /// Removes secrets by the built-in rules.
     pub fn redacted(self) -> Redacted {
@@ -39,8 +46,14 @@ impl Failure {
     /// A secret found under a telling name is removed wherever else its text appears: a password
     /// among the parameters is also a password in the message.
     pub fn redacted_by(mut self, mut redactor: Redactor, marked: Marked<'_>) -> Redacted {
-        self.0.learn(&mut redactor, marked);
-        self.0.redact(&redactor, marked);
+        // Most failures hold nothing that any rule could take for a secret, and one pass shows it.
+        let is_clean = marked.is_empty() && self.0.is_clean();
+        if !is_clean {
+            self.0.learn(&mut redactor, marked);
+        }
+        if !is_clean || !redactor.knows_none() {
+            self.0.redact(&redactor, marked);
+        }
         self.0.bound();
         Redacted(self).settled()
     }
@@ -134,6 +147,26 @@ impl Serialize for Redacted {
 }
 
 impl Parts {
+    /// Whether no rule can find a secret in it. Every field that [`redact`](Self::redact) cleans is asked here.
+    fn is_clean(&self) -> bool {
+        let upstream = self.upstream.iter();
+        let texts = [&self.meaning, &self.source, &self.operation];
+        let defaults = self.kind.default_recovery();
+        is_clean_text(&self.message)
+            && texts.into_iter().flatten().all(|it| is_clean_text(it))
+            && upstream
+                .flat_map(|it| [&it.provider, &it.code, &it.excerpt])
+                .flatten()
+                .all(|it| is_clean_text(it))
+            && self.causes.iter().all(|it| is_clean_text(&it.message))
+            && self.violations.iter().all(Violation::is_clean)
+            && self.recovery.is_clean_beside(&defaults)
+            && [&self.parameters, &self.details]
+                .into_iter()
+                .flatten()
+                .all(is_clean_object)
+    }
+
     fn learn(&self, redactor: &mut Redactor, marked: Marked<'_>) {
         for (object, markers) in [
             (&self.parameters, marked.parameters),
@@ -182,7 +215,6 @@ impl Parts {
             clean_option(redactor, &mut upstream.provider);
             clean_option(redactor, &mut upstream.code);
             clean_option(redactor, &mut upstream.excerpt);
-            upstream.excerpt = upstream.excerpt.take().map(cut);
         }
         for cause in &mut self.causes {
             clean(redactor, &mut cause.message);
@@ -190,11 +222,25 @@ impl Parts {
     }
 }
 
-/// The beginning of an excerpt, as much as is shown.
-pub(super) fn cut(text: String) -> String {
-    match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
-        Some((end, _)) => text[..end].to_owned(),
-        None => text,
+impl Violation {
+    fn is_clean(&self) -> bool {
+        is_clean_text(&self.pointer)
+            && is_clean_text(&self.reason)
+            && self.expected.as_deref().is_none_or(is_clean_text)
+            && self.actual.as_ref().is_none_or(is_clean)
+    }
+}
+
+impl Recovery {
+    fn is_clean_beside(&self, defaults: &Self) -> bool {
+        let is_clean = |it: &Alternative| {
+            is_clean_text(&it.description) && it.example.as_deref().is_none_or(is_clean_text)
+        };
+        is_clean_object(&self.parameter_adjustments)
+            && (self.alternatives.iter())
+                .all(|it| defaults.alternatives.contains(it) || is_clean(it))
+            && (self.required_actions.iter())
+                .all(|it| defaults.required_actions.contains(it) || is_clean_text(it))
     }
 }
 

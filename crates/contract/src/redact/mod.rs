@@ -42,6 +42,7 @@ pub use markers::Markers;
 pub use names::is_sensitive_name;
 pub use opaque::Opaque;
 pub use prefilter::scan;
+pub(crate) use tree::{is_clean, is_clean_object, is_clean_text};
 
 /// What stands where a secret was.
 pub const REPLACEMENT: &str = "[REDACTED]";
@@ -117,6 +118,11 @@ impl Redactor {
         let mut found = Vec::new();
         tree::secrets_of_text(text, &mut found);
         self.learn_all(&found);
+    }
+
+    /// Whether it knows no secret by its value.
+    pub(crate) fn knows_none(&self) -> bool {
+        self.literals.is_empty()
     }
 
     fn learn_all(&mut self, found: &[String]) {

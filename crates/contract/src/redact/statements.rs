@@ -12,7 +12,7 @@ use super::names::{is_sensitive_name, listed};
 use super::spans::Spans;
 
 /// What a text must hold before it can hold a statement.
-pub(super) const ANCHORS: &str = "insert~into select update~ merge~into delete~from binding~parameter failing~row duplicate~entry duplicate~key parameters params \
+pub(super) const ANCHORS: &str = "insert~into ^select$ ^update$ merge~into delete~from binding~parameter failing~row duplicate~entry duplicate~key parameters params \
     pgp_sym aes_decrypt aes_encrypt hashbytes md5( crypt( identif with~password encrypted~password login~password";
 
 /// A statement up to its values, so that one does not hide the next.

@@ -47,6 +47,41 @@ pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>
     }
 }
 
+/// Whether nothing in a value can be a secret by any rule, so that it need not be looked at again. Whether it
+/// holds a known secret is another question.
+pub(crate) fn is_clean(value: &Value) -> bool {
+    is_clean_at(value, 1)
+}
+
+/// The same of the members of an object.
+pub(crate) fn is_clean_object(members: &Map<String, Value>) -> bool {
+    are_clean(members, 1)
+}
+
+/// The same of a text.
+pub(crate) fn is_clean_text(text: &str) -> bool {
+    // Behind an escape the prefilter reads something else than what is meant.
+    !text.contains('\\') && hits(text.as_bytes()) == 0
+}
+
+fn is_clean_at(value: &Value, depth: usize) -> bool {
+    match value {
+        Value::String(text) => is_clean_text(text),
+        Value::Number(number) => !may_be_card(number),
+        Value::Array(items) => {
+            depth <= DEPTH_LIMIT && items.iter().all(|item| is_clean_at(item, depth + 1))
+        }
+        Value::Object(members) => depth <= DEPTH_LIMIT && are_clean(members, depth),
+        Value::Bool(_) | Value::Null => true,
+    }
+}
+
+fn are_clean(members: &Map<String, Value>, depth: usize) -> bool {
+    members
+        .iter()
+        .all(|(name, member)| is_clean_text(name) && is_clean_at(member, depth + 1))
+}
+
 /// Replaces a value that sits in a secret place; booleans and null say nothing and stay.
 pub(super) fn hide(value: &mut Value) -> bool {
     let is_empty = match &*value {
@@ -198,9 +233,7 @@ impl<'a> Walk<'a> {
     }
 
     fn is_secret_number(&self, number: &Number) -> bool {
-        const SMALLEST_CARD: u64 = 1_000_000_000_000;
-        let may_be_card = number.as_u64().is_some_and(|whole| whole >= SMALLEST_CARD);
-        if !may_be_card && self.literals.is_empty() {
+        if !may_be_card(number) && self.literals.is_empty() {
             return false;
         }
         let digits = number.to_string();
@@ -290,6 +323,11 @@ impl<'a> Walk<'a> {
         rename(members, renamed);
         changed
     }
+}
+
+fn may_be_card(number: &Number) -> bool {
+    const SMALLEST_CARD: u64 = 1_000_000_000_000;
+    number.as_u64().is_some_and(|whole| whole >= SMALLEST_CARD)
 }
 
 /// Whether a value under a sensitive name tells something about the secret: a message, a list of
