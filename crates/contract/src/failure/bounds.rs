@@ -1,7 +1,9 @@
 //! How large a failure can be: what goes beyond is cut or left out, so that no failure is larger than
 //! [`FAILURE_BYTES_LIMIT`] in any dialect, whatever a caller sent or a service said.
 //!
-//! Sizes are those of JSON. Cutting comes after redaction: half a secret is no longer recognised as one.
+//! Sizes are those of JSON. Cutting to size comes after redaction: half a secret is no longer recognised as one.
+//! Before it, several times as much is kept, so that looking for secrets has a bound as well and what was cut
+//! then is not shown.
 
 use serde_json::{Map, Value};
 
@@ -36,7 +38,30 @@ const DETAIL_ITEMS: usize = 20;
 /// The member that says that details were cut.
 const CUT: &str = "details_cut";
 
+/// How much of a failure is kept, as a multiple of what can be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Times(usize);
+
+const SHOWN: Times = Times(1);
+const LOOKED_AT: Times = Times(4);
+
 impl Parts {
+    /// Cuts what is too large to be looked through for secrets; long texts are cut where they are looked through.
+    pub(super) fn bound_for_redaction(&mut self) {
+        let Times(times) = LOOKED_AT;
+        for cause in &mut self.causes {
+            cut(&mut cause.message, times * SENTENCE);
+        }
+        self.recovery.bound_to(LOOKED_AT);
+        bound_violations(&mut self.violations, LOOKED_AT);
+        self.bound_details(LOOKED_AT);
+        let room = times * PARAMETERS;
+        self.parameters = self
+            .parameters
+            .take()
+            .filter(|it| size::object_fits(it, room));
+    }
+
     /// Cuts what is too large.
     pub(super) fn bound(&mut self) {
         cut(&mut self.message, MESSAGE);
@@ -59,8 +84,8 @@ impl Parts {
             cut(&mut cause.message, SENTENCE);
         }
         self.recovery.bound();
-        let violations = bound_violations(&mut self.violations);
-        let details = self.bound_details();
+        let violations = bound_violations(&mut self.violations, SHOWN);
+        let details = self.bound_details(SHOWN);
         let room = PARAMETERS.min(TOGETHER - violations - details);
         self.parameters = self
             .parameters
@@ -69,27 +94,28 @@ impl Parts {
     }
 
     /// How large the details are at most, once they were cut.
-    fn bound_details(&mut self) -> usize {
+    fn bound_details(&mut self, times: Times) -> usize {
         let Some(details) = &mut self.details else {
             return 0;
         };
-        let size = size::of_object(details, DETAILS);
-        if size <= DETAILS {
+        let limit = times.0 * DETAILS;
+        let size = size::of_object(details, limit);
+        if size <= limit {
             return size;
         }
         self.defined = false;
         for value in details.values_mut() {
-            shorten(value);
+            shorten(value, times);
         }
         let mut kept = Map::from_iter([(CUT.to_owned(), Value::Bool(true))]);
         for (name, value) in std::mem::take(details) {
             kept.insert(name.clone(), value);
-            if !size::object_fits(&kept, DETAILS) {
+            if !size::object_fits(&kept, limit) {
                 kept.remove(&name);
             }
         }
         *details = kept;
-        DETAILS
+        limit
     }
 }
 
@@ -104,16 +130,20 @@ pub(super) fn cut_excerpt(text: String) -> String {
 impl Recovery {
     /// Cuts what is too large.
     pub(super) fn bound(&mut self) {
+        self.bound_to(SHOWN);
+    }
+
+    fn bound_to(&mut self, Times(times): Times) {
         self.required_actions.truncate(SENTENCES);
         for action in &mut self.required_actions {
-            cut(action, SENTENCE);
+            cut(action, times * SENTENCE);
         }
-        if !size::object_fits(&self.parameter_adjustments, ADJUSTMENTS) {
+        if !size::object_fits(&self.parameter_adjustments, times * ADJUSTMENTS) {
             self.parameter_adjustments.clear();
         }
-        let mut room = ALTERNATIVES;
+        let mut room = times * ALTERNATIVES;
         self.alternatives.retain_mut(|it| {
-            let size = it.bounded();
+            let size = it.bounded(times * SENTENCE);
             let stays = size <= room;
             room -= if stays { size } else { 0 };
             stays
@@ -123,10 +153,10 @@ impl Recovery {
 
 impl Alternative {
     /// How large it is, once it was cut.
-    fn bounded(&mut self) -> usize {
+    fn bounded(&mut self, limit: usize) -> usize {
         let texts = [Some(&mut self.description), self.example.as_mut()];
         let texts = texts.into_iter().flatten().map(|text| {
-            cut(text, SENTENCE);
+            cut(text, limit);
             AROUND + size::of_text(text)
         });
         texts.sum()
@@ -134,11 +164,11 @@ impl Alternative {
 }
 
 /// Cuts violations and leaves out those there is no room for; tells how large they are at most.
-fn bound_violations(violations: &mut Vec<Violation>) -> usize {
+fn bound_violations(violations: &mut Vec<Violation>, times: Times) -> usize {
     let (mut taken, mut fitting) = (0, 0);
     for violation in violations.iter_mut() {
-        let size = violation.bounded();
-        if taken + size > VIOLATIONS {
+        let size = violation.bounded(times);
+        if taken + size > times.0 * VIOLATIONS {
             break;
         }
         taken += size;
@@ -150,18 +180,19 @@ fn bound_violations(violations: &mut Vec<Violation>) -> usize {
 
 impl Violation {
     /// How large it is, once it was cut.
-    fn bounded(&mut self) -> usize {
+    fn bounded(&mut self, Times(times): Times) -> usize {
         self.bound_pointer();
-        cut(&mut self.reason, SENTENCE);
-        self.expected.iter_mut().for_each(|it| cut(it, SENTENCE));
-        self.actual = self.actual.take().filter(|it| size::fits(it, ACTUAL));
+        let (sentence, actual) = (times * SENTENCE, times * ACTUAL);
+        cut(&mut self.reason, sentence);
+        self.expected.iter_mut().for_each(|it| cut(it, sentence));
+        self.actual = self.actual.take().filter(|it| size::fits(it, actual));
         let texts = [
             Some(&self.pointer),
             Some(&self.reason),
             self.expected.as_ref(),
         ];
         let texts = texts.into_iter().flatten().map(|it| size::of_text(it));
-        let actual = self.actual.as_ref().map_or(0, |it| size::of(it, ACTUAL));
+        let actual = self.actual.as_ref().map_or(0, |it| size::of(it, actual));
         AROUND + texts.sum::<usize>() + actual
     }
 
@@ -193,14 +224,14 @@ impl Violation {
 }
 
 /// Cuts texts and lists within a value.
-fn shorten(value: &mut Value) {
+fn shorten(value: &mut Value, times: Times) {
     match value {
-        Value::String(text) => cut(text, DETAIL_TEXT),
+        Value::String(text) => cut(text, times.0 * DETAIL_TEXT),
         Value::Array(items) => {
-            items.truncate(DETAIL_ITEMS);
-            items.iter_mut().for_each(shorten);
+            items.truncate(times.0 * DETAIL_ITEMS);
+            items.iter_mut().for_each(|it| shorten(it, times));
         }
-        Value::Object(members) => members.values_mut().for_each(shorten),
+        Value::Object(members) => members.values_mut().for_each(|it| shorten(it, times)),
         _ => {}
     }
 }

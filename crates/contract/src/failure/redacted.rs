@@ -52,6 +52,7 @@ impl Failure {
             self.0.learn(&mut redactor, marked);
         }
         if !is_clean || !redactor.knows_none() {
+            self.0.bound_for_redaction();
             self.0.redact(&redactor, marked);
         }
         self.0.bound();

@@ -19,6 +19,9 @@ pub(super) const JSON_LIMIT_BYTES: usize = 4 << 20;
 /// JSON inside JSON inside text is read this deep; what lies deeper is replaced whole.
 pub(super) const JSON_NESTING: usize = 5;
 
+/// Of a longer text only the beginning is looked at, and only that is kept: looking is linear, but not cheap.
+pub const TEXT_BYTES_LIMIT: usize = 64 * 1024;
+
 /// The text without its secrets, borrowed when there were none.
 pub(super) fn redact<'a>(literals: &Literals, text: &'a str, nesting: usize) -> Cow<'a, str> {
     redact_hit(literals, text, prefilter::hits(text.as_bytes()), nesting)
@@ -31,6 +34,10 @@ pub(super) fn redact_hit<'a>(
     hits: Hits,
     nesting: usize,
 ) -> Cow<'a, str> {
+    if text.len() > TEXT_BYTES_LIMIT {
+        let beginning = format!("{}{REPLACEMENT}", beginning(text));
+        return Cow::Owned(redact(literals, &beginning, nesting).into_owned());
+    }
     let Some(mut current) = round(literals, text, hits, nesting) else {
         return Cow::Borrowed(text);
     };
@@ -42,6 +49,15 @@ pub(super) fn redact_hit<'a>(
         }
     }
     Cow::Borrowed(REPLACEMENT)
+}
+
+/// As much of a text as is looked at. It ends with a word: half a secret would not be recognised.
+fn beginning(text: &str) -> &str {
+    let limit = TEXT_BYTES_LIMIT - REPLACEMENT.len();
+    let head = &text[..text.floor_char_boundary(limit)];
+    let whole = head.trim_end_matches(|it: char| !it.is_whitespace());
+    // A text without a blank has no words.
+    if whole.is_empty() { head } else { whole }
 }
 
 /// The JSON value a text holds, when it could hide something from the rules.
@@ -135,6 +151,19 @@ mod tests {
         check(r#"{ "keyboard" : "x" }"#, r#"{ "keyboard" : "x" }"#);
         check(r#"{"\u0070assword":"x"}"#, r#"{"password":"[REDACTED]"}"#);
         check(r#""password=x""#, r#""password=[REDACTED]""#);
+    }
+
+    #[test]
+    fn of_a_long_text_the_beginning_is_kept_up_to_a_word() {
+        let kept = "word ".repeat(TEXT_BYTES_LIMIT / 5);
+        check(&kept, &kept);
+        let long = format!("{kept}{kept}");
+        let redacted = redact(&Literals::default(), &long, 0);
+        assert!(redacted.ends_with(&format!("word {REPLACEMENT}")));
+        assert!(redacted.len() <= TEXT_BYTES_LIMIT);
+        check(&redacted, &redacted);
+        let unbroken = "\u{e9}".repeat(TEXT_BYTES_LIMIT);
+        assert!(redact(&Literals::default(), &unbroken, 0).len() <= TEXT_BYTES_LIMIT);
     }
 
     #[test]
