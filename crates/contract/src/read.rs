@@ -46,6 +46,17 @@ pub enum ReadError {
         /// Where, counted from 1.
         column: usize,
     },
+    /// A whole number that would not be passed on as it is.
+    #[error(
+        "the whole number at line {line}, column {column} does not fit into 64 bits and would not be passed on \
+         exactly; send it as a string if the operation takes one, or a smaller number"
+    )]
+    WideNumber {
+        /// Where, counted from 1.
+        line: usize,
+        /// Where, counted from 1.
+        column: usize,
+    },
     /// A member is missing or has the wrong type.
     #[error("at {}: expected {expected}, found {found}", shown(pointer))]
     Shape {
@@ -92,6 +103,68 @@ pub fn document_within(bytes: &[u8], limit: usize) -> Result<Value, ReadError> {
     document_as(bytes, limit, PhantomData::<Value>)
 }
 
+/// Parses what a caller asks for, of at most so many bytes, into what the seed makes of it, which may borrow
+/// from it. A whole number that would be rounded is refused: nobody would notice which one was passed on.
+pub fn request_as<'a, S: DeserializeSeed<'a>>(
+    bytes: &'a [u8],
+    limit: usize,
+    seed: S,
+) -> Result<S::Value, ReadError> {
+    let made = document_as(bytes, limit, seed)?;
+    match wide_numbers(bytes).next() {
+        Some(offset) => Err(wide_number_at(bytes, offset)),
+        None => Ok(made),
+    }
+}
+
+/// The error for a whole number that begins there and would be rounded.
+pub fn wide_number_at(bytes: &[u8], offset: usize) -> ReadError {
+    let (line, column) = position(bytes, offset);
+    ReadError::WideNumber { line, column }
+}
+
+/// Where the whole numbers of a JSON text begin that do not fit into 64 bits.
+pub fn wide_numbers(text: &[u8]) -> impl Iterator<Item = usize> {
+    // A number that is too wide covers one of these places, and few texts have a digit at any.
+    const SHORTEST: usize = 19;
+    let may_hold = text
+        .iter()
+        .skip(SHORTEST - 1)
+        .step_by(SHORTEST)
+        .any(u8::is_ascii_digit);
+    let mut from = if may_hold { 0 } else { text.len() };
+    std::iter::from_fn(move || {
+        let (found, behind) = next_wide_number(text, from)?;
+        from = behind;
+        Some(found)
+    })
+}
+
+/// Where the next of them begins and ends, from a place outside of every string.
+fn next_wide_number(text: &[u8], from: usize) -> Option<(usize, usize)> {
+    let (mut at, mut in_string) = (from, false);
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'\\' if in_string => at += 1,
+            b'"' => in_string = !in_string,
+            b'-' | b'0'..=b'9' if !in_string => {
+                let is_part =
+                    |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let length = text[at..].iter().take_while(is_part).count();
+                let number = std::str::from_utf8(&text[at..at + length]).unwrap_or_default();
+                let is_whole = !number.contains(['.', 'e', 'E']);
+                if is_whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err() {
+                    return Some((at, at + length));
+                }
+                at += length - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 /// Parses a document of at most so many bytes into what the seed makes of it, which may borrow from it.
 pub fn document_as<'a, S: DeserializeSeed<'a>>(
     bytes: &'a [u8],
@@ -111,16 +184,23 @@ pub fn document_as<'a, S: DeserializeSeed<'a>>(
 }
 
 fn not_utf8(bytes: &[u8], offset: usize) -> ReadError {
+    let (line, column) = position(bytes, offset);
+    ReadError::Syntax {
+        problem: "the text is not UTF-8".to_owned(),
+        line,
+        column,
+    }
+}
+
+/// The line and the column of a byte, counted from 1.
+fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     let before = &bytes[..offset];
     let line_start = before
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |at| at + 1);
-    ReadError::Syntax {
-        problem: "the text is not UTF-8".to_owned(),
-        line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
-        column: 1 + offset - line_start,
-    }
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    (line, 1 + offset - line_start)
 }
 
 fn syntax(error: &serde_json::Error) -> ReadError {

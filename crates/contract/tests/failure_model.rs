@@ -394,6 +394,10 @@ fn what_could_not_be_read_is_a_failure_of_its_own() {
             "ERR_JSON_INVALID",
         ),
         (
+            ReadError::WideNumber { line: 1, column: 2 },
+            "ERR_JSON_SCHEMA_MISMATCH",
+        ),
+        (
             ReadError::Unrecognised {
                 hint: "h".to_owned(),
             },

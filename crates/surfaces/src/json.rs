@@ -7,6 +7,7 @@ use std::fmt;
 
 use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
+use panpan_contract::read::ReadError;
 use panpan_contract::{Failure, codes};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
@@ -50,6 +51,15 @@ pub(crate) fn ambiguous(pointer: &str) -> Failure {
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason.as_str())
         .with_violation(Violation::value(pointer, reason).expected("each name once"))
+}
+
+/// The failure of a text that is not JSON, or that would not be passed on as it is.
+pub(crate) fn unreadable(error: &ReadError) -> Failure {
+    let code = match error {
+        ReadError::WideNumber { .. } => codes::INVALID_INPUT,
+        _ => codes::PARSE_ERROR,
+    };
+    Failure::new(code).with_message(error.to_string())
 }
 
 /// Reads any value, noting where a name stands twice.
@@ -205,14 +215,14 @@ impl<'a> Names<'a> {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::read::document_as;
+    use panpan_contract::read::request_as;
     use serde_json::json;
 
     use super::*;
 
     fn read(text: &str) -> (Value, Option<String>) {
         let mut twice = Twice::default();
-        let value = document_as(text.as_bytes(), text.len(), AnyValue(&mut twice));
+        let value = request_as(text.as_bytes(), text.len(), AnyValue(&mut twice));
         (value.unwrap(), twice.pointer())
     }
 
@@ -276,7 +286,7 @@ mod tests {
         #[test]
         fn a_quick_look_agrees_with_a_slow_one_or_says_no(text in r#"[{}\[\]:,"ab\\ u0061]{0,40}"#) {
             let mut twice = Twice::default();
-            let read = document_as(text.as_bytes(), text.len(), AnyValue(&mut twice));
+            let read = request_as(text.as_bytes(), text.len(), AnyValue(&mut twice));
             if read.is_ok() && twice.pointer().is_some() {
                 proptest::prop_assert!(!is_plainly_unambiguous(text.as_bytes()));
             }

@@ -58,7 +58,9 @@ impl From<&ReadError> for JsonFailure {
             ReadError::TooLarge { .. } => JsonFailure::SizeExceeded,
             ReadError::TooDeep { .. } => JsonFailure::DepthExceeded,
             ReadError::Syntax { .. } => JsonFailure::Invalid,
-            ReadError::Shape { .. } | ReadError::Unrecognised { .. } => JsonFailure::SchemaMismatch,
+            ReadError::Shape { .. }
+            | ReadError::WideNumber { .. }
+            | ReadError::Unrecognised { .. } => JsonFailure::SchemaMismatch,
         }
     }
 }

@@ -66,7 +66,7 @@ impl Asked {
 /// A body as a JSON value in which no name stands twice.
 pub(super) fn document(body: &[u8], limit: usize) -> Result<Value, Failure> {
     let mut twice = Twice::default();
-    let document = read::document_as(body, limit, AnyValue(&mut twice));
+    let document = read::request_as(body, limit, AnyValue(&mut twice));
     let document = document.map_err(|error| unreadable(&error))?;
     match twice.pointer() {
         Some(pointer) => Err(json::ambiguous(&pointer)),
@@ -78,11 +78,14 @@ fn unreadable(error: &ReadError) -> Failure {
     let code = match error {
         ReadError::TooLarge { .. } => codes::ERR_JSON_SIZE_EXCEEDED,
         ReadError::TooDeep { .. } => codes::ERR_JSON_DEPTH_EXCEEDED,
+        ReadError::WideNumber { .. } => codes::INVALID_INPUT,
         _ => codes::PARSE_ERROR,
     };
     let failure = Failure::new(code).with_message(error.to_string());
     match *error {
-        ReadError::TooDeep { line, column } | ReadError::Syntax { line, column, .. } => failure
+        ReadError::TooDeep { line, column }
+        | ReadError::WideNumber { line, column }
+        | ReadError::Syntax { line, column, .. } => failure
             .with_detail("line", line)
             .with_detail("column", column),
         _ => failure,

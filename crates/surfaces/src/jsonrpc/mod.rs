@@ -53,7 +53,7 @@ pub(crate) async fn serve(
         Ok(Body::Batch(_)) => Failure::new(codes::INVALID_REQUEST)
             .with_message("a batch holds at least one request, and this one is empty"),
         Ok(Body::TooMany(count)) => too_many(count, limits.batch),
-        Err(error) => Failure::new(codes::PARSE_ERROR).with_message(error.to_string()),
+        Err(error) => json::unreadable(&error),
     };
     Some(answer::alone(&unread(desk, None, refused), body.len()))
 }

@@ -68,7 +68,32 @@ pub(super) fn read(
     bytes_limit: usize,
     batch_limit: usize,
 ) -> Result<Body<'_>, ReadError> {
-    read::document_as(body, bytes_limit, BodyReader { batch_limit })
+    let read = read::document_as(body, bytes_limit, BodyReader { batch_limit })?;
+    let wide = read::wide_numbers(body).find(|at| !read.is_of_id(body, *at));
+    match wide {
+        Some(offset) => Err(read::wide_number_at(body, offset)),
+        None => Ok(read),
+    }
+}
+
+impl Body<'_> {
+    /// Whether a place in the body is within an id, which is repeated as it was written, whatever it is.
+    fn is_of_id(&self, body: &[u8], at: usize) -> bool {
+        let items = match self {
+            Body::One(item) => std::slice::from_ref(item),
+            Body::Batch(items) => items,
+            Body::TooMany(_) => &[],
+        };
+        let ids = items.iter().filter_map(|item| match item {
+            Item::Request(request) => request.id,
+            Item::Invalid(invalid) => invalid.id,
+        });
+        let mut places = ids.map(|id| {
+            let start = id.get().as_ptr().addr() - body.as_ptr().addr();
+            start..start + id.get().len()
+        });
+        places.any(|place| place.contains(&at))
+    }
 }
 
 impl From<Problem> for Failure {

@@ -16,6 +16,7 @@ use futures_util::StreamExt as _;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use panpan_contract::Failure;
+use panpan_contract::read::wide_numbers;
 use panpan_runtime::CancellationToken;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tower::Service as _;
@@ -160,7 +161,8 @@ impl HttpService {
     /// The answer to a body that is not read alike by everybody: the library would take the last of two
     /// members of one name. What is no message in JSON is left to it.
     fn ambiguous(&self, parts: &Parts, body: &Bytes) -> Option<Vec<u8>> {
-        if !is_message(parts) || is_plainly_unambiguous(body) {
+        if !is_message(parts) || is_plainly_unambiguous(body) && wide_numbers(body).next().is_none()
+        {
             return None;
         }
         // Read slowly, to tell whether something is wrong with it, and what.

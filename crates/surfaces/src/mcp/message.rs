@@ -8,7 +8,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::json::{AnyValue, Twice, ambiguous};
+use crate::json::{AnyValue, Twice, ambiguous, unreadable};
 
 /// What a line is.
 pub(super) enum Read {
@@ -53,7 +53,7 @@ pub(super) struct Unusable {
 /// The text as JSON in which no name stands twice.
 pub(super) fn value(text: &[u8], limit: usize) -> Result<Value, Unusable> {
     let mut twice = Twice::default();
-    let value = read::document_as(text, limit, AnyValue(&mut twice));
+    let value = read::request_as(text, limit, AnyValue(&mut twice));
     let value = value.map_err(|error| Unusable {
         answer: refusal(unreadable(&error), request_id(text)),
         is_notification: false,
@@ -95,10 +95,6 @@ pub(super) fn refusal(failure: Failure, request_id: Option<Value>) -> Vec<u8> {
         ..Envelope::default()
     };
     Dialect::JsonRpc.write_failure(&failure.redacted(), envelope)
-}
-
-fn unreadable(error: &ReadError) -> Failure {
-    Failure::new(codes::PARSE_ERROR).with_message(error.to_string())
 }
 
 fn is_notification(value: &Value) -> bool {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::call::{Asked, Event};
-use crate::json::{AnyValue, Twice};
+use crate::json::{self, AnyValue, Twice};
 use crate::meta::Names;
 
 /// The longest id, in bytes. It is repeated with every item of a subscription.
@@ -52,7 +52,7 @@ pub(super) struct Invalid {
 /// Reads a message.
 pub(super) fn read(message: &[u8], limit: usize) -> Result<Received, Invalid> {
     let mut twice = Twice::default();
-    let document = read::document_as(message, limit, AnyValue(&mut twice));
+    let document = read::request_as(message, limit, AnyValue(&mut twice));
     let document = document.map_err(|error| unreadable(message, &error))?;
     let twice = twice.pointer();
     let Value::Object(mut members) = document else {
@@ -151,13 +151,15 @@ fn unreadable(message: &[u8], error: &ReadError) -> Invalid {
         id: String,
     }
     let identified = match error {
-        ReadError::TooDeep { .. } => serde_json::from_slice::<Identified>(message).ok(),
+        ReadError::TooDeep { .. } | ReadError::WideNumber { .. } => {
+            serde_json::from_slice::<Identified>(message).ok()
+        }
         _ => None,
     };
     let id = identified.map(|it| it.id).filter(|id| is_id(id));
     Invalid {
         id: id.unwrap_or_default(),
-        failure: Failure::new(codes::PARSE_ERROR).with_message(error.to_string()),
+        failure: json::unreadable(error),
     }
 }
 

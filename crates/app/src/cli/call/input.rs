@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::marker::PhantomData;
 
 use anyhow::Context;
 use panpan_contract::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
@@ -37,7 +38,7 @@ pub(super) fn read(arguments: &[String], stdin: impl Read) -> anyhow::Result<Val
             whole(file, &format!("{path:?}"))
         }
         [Form::Document(text)] => {
-            read::document(text.as_bytes()).map_err(|error| refused("the input", &error).into())
+            document(text.as_bytes()).map_err(|error| refused("the input", &error).into())
         }
         forms => Ok(pairs::object(together(forms, arguments)?)?),
     }
@@ -91,7 +92,11 @@ fn whole(from: impl Read, name: &str) -> anyhow::Result<Value> {
         let message = format!("there is nothing in {name}");
         return Err(Hinted::new(message, "give it one JSON document, such as {}").into());
     }
-    read::document(&bytes).map_err(|error| refused(name, &error).into())
+    document(&bytes).map_err(|error| refused(name, &error).into())
+}
+
+fn document(bytes: &[u8]) -> Result<Value, ReadError> {
+    read::request_as(bytes, DOCUMENT_BYTES_LIMIT, PhantomData::<Value>)
 }
 
 fn refused(name: &str, error: &ReadError) -> Hinted {

@@ -1,6 +1,8 @@
 //! Members written as `name=value`: a value that is JSON is that, any other is a text; dots in a name
 //! lead into objects.
 
+use std::marker::PhantomData;
+
 use panpan_contract::read::{self, DOCUMENT_DEPTH_LIMIT};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -50,7 +52,9 @@ impl Wrong {
 }
 
 fn value(text: &str) -> Value {
-    read::document(text.as_bytes()).unwrap_or_else(|_| Value::from(text))
+    let document = read::request_as(text.as_bytes(), text.len(), PhantomData::<Value>);
+    // A number that would be rounded is taken as the text it is.
+    document.unwrap_or_else(|_| Value::from(text))
 }
 
 fn insert(object: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Wrong> {
