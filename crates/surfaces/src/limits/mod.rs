@@ -13,7 +13,7 @@ use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
 
 pub(crate) use rate::Rates;
 pub(crate) use room::{Permit, Room};
-pub(crate) use unread::Unread;
+pub(crate) use unread::{Held, Unread};
 
 /// What is allowed. The defaults suit one machine that serves a team.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -92,16 +92,8 @@ impl Unread {
 
     /// The same answer, counted until it is written.
     pub(crate) fn counting(&self, principal: &Principal, response: Response) -> Response {
-        let bytes = response.body().size_hint().lower();
-        if bytes < SMALLEST {
+        let Some(held) = self.hold(principal, response.body().size_hint().lower()) else {
             return response;
-        }
-        self.0.all.fetch_add(bytes, Ordering::AcqRel);
-        *self.by_caller().entry(principal.clone()).or_default() += bytes;
-        let held = Held {
-            unread: self.clone(),
-            principal: principal.clone(),
-            bytes,
         };
         response.map(|body| {
             Body::new(Counted {
@@ -109,6 +101,20 @@ impl Unread {
                 taken: Bytes::new(),
                 _held: held,
             })
+        })
+    }
+
+    /// Counts bytes until what is returned is dropped; nothing for so few that they are not counted.
+    pub(crate) fn hold(&self, principal: &Principal, bytes: u64) -> Option<Held> {
+        if bytes < SMALLEST {
+            return None;
+        }
+        self.0.all.fetch_add(bytes, Ordering::AcqRel);
+        *self.by_caller().entry(principal.clone()).or_default() += bytes;
+        Some(Held {
+            unread: self.clone(),
+            principal: principal.clone(),
+            bytes,
         })
     }
 
@@ -123,7 +129,8 @@ impl Unread {
 }
 
 /// Bytes that wait to be read, no longer when this is dropped.
-struct Held {
+#[derive(Debug)]
+pub(crate) struct Held {
     unread: Unread,
     principal: Principal,
     bytes: u64,

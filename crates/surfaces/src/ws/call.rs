@@ -15,6 +15,7 @@ use super::envelope::Kind;
 use crate::caller::{Caller, Principal};
 use crate::desk::{Desk, Surface};
 use crate::items::Items;
+use crate::limits::Held;
 
 /// Who is at the other end. What was presented is not shown anywhere.
 pub(crate) struct Who {
@@ -88,9 +89,15 @@ impl Who {
         }
     }
 
-    /// Takes a message from the share of whoever opened the connection.
+    /// Takes a message from the share of the caller that opened the connection, if it reads its answers.
     pub(super) fn take_message(&self) -> Result<(), Failure> {
+        self.desk.unread().check(&self.principal)?;
         self.desk.take_request(&self.principal)
+    }
+
+    /// Counts bytes among the answers that this caller has yet to read.
+    pub(super) fn hold(&self, bytes: u64) -> Option<Held> {
+        self.desk.unread().hold(&self.principal, bytes)
     }
 
     pub(super) fn desk(&self) -> &Desk {

@@ -80,7 +80,8 @@ impl Connection {
             self.running.remove(&turn.id);
         }
         let message = envelope::write(turn.kind, &turn.id, &turn.event);
-        self.queue.push(message, turn.then);
+        let who = &self.who;
+        self.queue.push(message, turn.then, |bytes| who.hold(bytes));
     }
 
     /// Lets a subscription go on whose item was handed over.
@@ -134,7 +135,8 @@ impl Connection {
         let request = CallRequest::from_wire(operation, Value::Null);
         let answer = self.who.desk().refuse(Surface::WebSocket, request, failure);
         let message = envelope::write(kind, id, &Event::of(answer.outcome));
-        self.queue.push(message, None);
+        // Failures are small.
+        self.queue.push(message, None, |_| None);
     }
 }
 

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::call::Subscribed;
 use super::{FAREWELL, WRITE_BUFFER_BYTES};
+use crate::limits::Held;
 
 /// How many messages wait for a client before no more are read from it.
 pub(super) const QUEUE_LIMIT: usize = 16;
@@ -24,8 +25,10 @@ const SLOWEST_BYTES: usize = 64 * 1024;
 
 /// A message that waits, and the subscription that goes on when it was handed over.
 pub(super) struct Outgoing {
-    pub(super) message: Message,
-    pub(super) then: Option<Subscribed>,
+    message: Message,
+    then: Option<Subscribed>,
+    /// Counts it among the answers that wait to be read.
+    held: Option<Held>,
 }
 
 /// What waits to be written. It holds an answer of each call that ended and an item of each subscription
@@ -34,14 +37,25 @@ pub(super) struct Outgoing {
 pub(super) struct Queue(VecDeque<Outgoing>);
 
 impl Queue {
-    pub(super) fn push(&mut self, message: Message, then: Option<Subscribed>) {
-        self.0.push_back(Outgoing { message, then });
+    /// Puts a message behind the others; `hold` counts its bytes until they have left.
+    pub(super) fn push(
+        &mut self,
+        message: Message,
+        then: Option<Subscribed>,
+        hold: impl FnOnce(u64) -> Option<Held>,
+    ) {
+        let held = hold(length(&message) as u64);
+        self.0.push_back(Outgoing {
+            message,
+            then,
+            held,
+        });
     }
 
     /// Asks the client for a sign of life, unless it has something to take anyway.
     pub(super) fn ping(&mut self) {
         if self.0.is_empty() {
-            self.push(Message::Ping(Bytes::new()), None);
+            self.push(Message::Ping(Bytes::new()), None, |_| None);
         }
     }
 
@@ -72,6 +86,8 @@ pub(super) struct Line {
     takes_until: Option<Instant>,
     /// Whether something was handed over that may not have left yet.
     unflushed: bool,
+    /// What counts it until it has left.
+    held: Vec<Held>,
     /// How many pings were taken whose pongs, which the library writes, may not have left yet.
     pongs: usize,
     /// Whether reading or writing goes first, in turns: neither is to keep the other waiting.
@@ -85,6 +101,7 @@ impl Line {
             write_timeout,
             takes_until: None,
             unflushed: false,
+            held: Vec::new(),
             pongs: 0,
             reads_first: false,
         }
@@ -163,6 +180,7 @@ impl Line {
             Poll::Ready(Err(_)) => Poll::Ready(Step::Gone),
             Poll::Ready(Ok(())) if flushes => {
                 (self.unflushed, self.takes_until, self.pongs) = (false, None, 0);
+                self.held.clear();
                 Poll::Ready(Step::Handed(None))
             }
             Poll::Ready(Ok(())) => Poll::Ready(match queue.0.pop_front() {
@@ -191,7 +209,12 @@ impl Line {
     }
 
     fn hand_over(&mut self, outgoing: Outgoing) -> Step {
-        let Outgoing { message, then } = outgoing;
+        let Outgoing {
+            message,
+            then,
+            held,
+        } = outgoing;
+        self.held.extend(held);
         let bytes = length(&message) + WRITE_BUFFER_BYTES;
         let patience = u32::try_from(1 + bytes / SLOWEST_BYTES).unwrap_or(u32::MAX);
         let patience = self.write_timeout.saturating_mul(patience);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
 use super::super::line::QUEUE_LIMIT;
-use super::client::{aborted, completed, requested, responded};
+use super::client::{Client, aborted, completed, failed, requested, responded};
 use super::server::{Server, Setup};
 use crate::limits::Limits;
 
@@ -52,6 +52,43 @@ async fn nothing_is_begun_for_a_client_that_leaves_many_answers_waiting() {
     server.ended.recv().await.unwrap();
     let given = server.given.load(Ordering::SeqCst);
     assert!((1..FEW).contains(&given), "{given}");
+}
+
+/// Whether a call on a connection becomes the wanted event; asked again until it does.
+async fn comes_to(client: &mut Client, wanted: &str) -> bool {
+    for _ in 0..1000 {
+        client.send(&requested("a", "/test/echo", json!({}))).await;
+        let event = client.next().await;
+        let is_failure = event["type"] == json!("call.error");
+        let code = is_failure.then(|| failed(&event).1);
+        if code.as_deref().unwrap_or("answered") == wanted {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn what_waits_on_one_connection_counts_for_its_caller_on_every_other() {
+    let limits = Limits {
+        unread_bytes_per_caller: 256 * 1024,
+        ..Limits::default()
+    };
+    let setup = Setup {
+        limits,
+        ..Setup::default()
+    };
+    let server = Server::with(setup).await;
+    let mut idle = server.client().await;
+    for number in 0..FEW {
+        let request = requested(&number.to_string(), "/test/fat", json!({}));
+        idle.send(&request).await;
+    }
+    let mut other = server.client().await;
+    assert!(comes_to(&mut other, "ERR_RATE_LIMITED").await);
+    drop(idle);
+    assert!(comes_to(&mut other, "answered").await);
 }
 
 #[tokio::test]
