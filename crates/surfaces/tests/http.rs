@@ -245,6 +245,8 @@ async fn only_names_and_pages_of_the_server_itself_are_answered() {
         ("localhost.evil.example", None, 403),
         ("127.0.0.1.evil.example:80", None, 403),
         ("localhost", Some("http://localhost"), 200),
+        ("localhost", Some("https://localhost"), 403),
+        ("localhost", Some("ftp://localhost"), 403),
         ("localhost", Some("http://evil.example"), 403),
         ("localhost", Some("null"), 403),
     ] {
@@ -255,6 +257,61 @@ async fn only_names_and_pages_of_the_server_itself_are_answered() {
     }
     let nameless = exchanged(server.address, b"GET /search HTTP/1.0\r\n\r\n").await;
     assert_eq!(nameless.status, 403);
+}
+
+#[tokio::test]
+async fn a_whole_number_that_would_be_rounded_is_refused() {
+    let server = Server::start().await;
+    for (number, is_taken) in [
+        ("18446744073709551615", true),
+        ("-9223372036854775808", true),
+        ("1e300", true),
+        ("0.12345678901234567890123", true),
+        ("\"18446744073709551616 \\\" 18446744073709551616\"", true),
+        ("18446744073709551616", false),
+        ("-9223372036854775809", false),
+        ("[1, {\"a\": 123456789012345678901234567890}]", false),
+    ] {
+        let body = format!(r#"{{"operation": "test/see", "input": {{"number": {number}}}}}"#);
+        let answer = server.post("/call", &[], &body).await;
+        assert_eq!(
+            answer.json()["code"] == json!("INVALID_INPUT"),
+            !is_taken,
+            "{number}"
+        );
+        let body = format!(
+            r#"{{"jsonrpc": "2.0", "id": 1, "method": "test/see", "params": {{"number": {number}}}}}"#
+        );
+        let answer = server.post("/rpc", &[], &body).await;
+        assert_eq!(
+            answer.json()["error"]["code"] == json!(-32602),
+            !is_taken,
+            "{number}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_cannot_be_read_is_answered_with_what_is_wrong() {
+    let server = Server::start().await;
+    for head in [
+        "GET /search HTTP/9.9\r\n\r\n",
+        "GET /search HTTP/1.1\r\nhost localhost\r\n\r\n",
+        "\u{1}\u{2}\u{3} nonsense\r\n\r\n",
+        "POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5x\r\n\r\n",
+    ] {
+        let answer = exchanged(server.address, head.as_bytes()).await;
+        assert_eq!(answer.status, 400, "{head}");
+        assert_eq!(
+            answer.json()["type"],
+            json!("/errors/INVALID_REQUEST"),
+            "{head}"
+        );
+        assert_eq!(
+            answer.header("content-type"),
+            Some("application/problem+json")
+        );
+    }
 }
 
 #[tokio::test]

@@ -453,6 +453,8 @@ async fn a_head_is_taken_up_to_its_limit() {
     let padding = "x".repeat(70_000);
     let answer = server.get("/healthz", &[("x-padding", &padding)]).await;
     assert_eq!(answer.status, 431);
+    assert_eq!(answer.json()["type"], json!("/errors/INVALID_REQUEST"));
+    assert_eq!(answer.json()["status"], json!(431));
     assert_eq!(
         server
             .get("/healthz", &[("x-padding", &padding[..30_000])])

@@ -18,6 +18,7 @@ use http::header::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, Secret, codes};
 use panpan_runtime::{Credentials, Trace};
@@ -26,7 +27,8 @@ use tower::Service as _;
 use super::answer::{self, Unread};
 use super::{House, call, protocols};
 use crate::caller::{Caller, Principal};
-use crate::listen::Open;
+use crate::desk::Surface;
+use crate::listen::{HEAD_BYTES_LIMIT, Open};
 
 /// The id a request is known by in logs, sent by the caller or left out.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -50,6 +52,8 @@ pub(super) type Arrived = http::Request<Incoming>;
 pub(crate) struct Peer {
     /// The address at the other end.
     pub(crate) address: IpAddr,
+    /// What the addresses of the server begin with on this connection: `http`, or `https` over TLS.
+    pub(crate) scheme: &'static str,
     /// The connection, to be held by whatever outlives the request on it.
     pub(crate) open: Arc<Open>,
 }
@@ -127,7 +131,7 @@ impl Door {
     pub(crate) async fn enter(&self, peer: Peer, mut request: Arrived) -> Response {
         let (house, headers) = (&self.house, request.headers());
         let head = Head::of(headers);
-        let entry = match self.entry(&head, &request) {
+        let entry = match self.entry(peer.scheme, &head, &request) {
             Ok(entry) => entry,
             Err(response) => return *response,
         };
@@ -160,8 +164,33 @@ impl Door {
             .counting(&principal, entry.leave(response))
     }
 
+    /// What is wrong with a head that could not be read, as the body of its answer.
+    pub(crate) fn unreadable_head(&self, status: StatusCode) -> Vec<u8> {
+        let message = match status {
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+                format!(
+                    "the head of the request has more than {HEAD_BYTES_LIMIT} bytes, or too many headers"
+                )
+            }
+            StatusCode::URI_TOO_LONG => "the address of the request is too long".to_owned(),
+            _ => "the head of the request is not HTTP/1.1".to_owned(),
+        };
+        let failure = Failure::new(codes::INVALID_REQUEST).with_message(message);
+        let failure = answer::refusal(&self.house, Surface::Http, "", failure);
+        let envelope = Envelope {
+            http_status: Some(status.as_u16()),
+            ..Envelope::default()
+        };
+        Dialect::Problem.write_failure(&failure, envelope)
+    }
+
     /// What has to be remembered of a request until it is answered, or its answer at the door.
-    fn entry(&self, head: &Head<'_>, request: &Arrived) -> Result<Entry, Box<Response>> {
+    fn entry(
+        &self,
+        scheme: &str,
+        head: &Head<'_>,
+        request: &Arrived,
+    ) -> Result<Entry, Box<Response>> {
         let entry = Entry {
             has_body: !request.body().is_end_stream(),
             origin: None,
@@ -171,7 +200,7 @@ impl Door {
             let response = answer::plain(&self.house, &refusal, StatusCode::BAD_REQUEST);
             return Err(Box::new(entry.leave(response)));
         }
-        if let Err(refusal) = self.house.0.settings.check(head) {
+        if let Err(refusal) = self.house.0.settings.check(scheme, head) {
             let response = answer::plain(&self.house, &refusal, StatusCode::FORBIDDEN);
             return Err(Box::new(entry.leave(response)));
         }
@@ -239,7 +268,7 @@ impl Entry {
 }
 
 impl super::HttpSettings {
-    fn check(&self, head: &Head<'_>) -> Result<(), Failure> {
+    fn check(&self, scheme: &str, head: &Head<'_>) -> Result<(), Failure> {
         let host = head.host.map(|host| host.to_str().unwrap_or_default());
         let host =
             host.ok_or_else(|| foreign("the request does not say which host it is for", ""))?;
@@ -253,7 +282,7 @@ impl super::HttpSettings {
             .origin
             .map(|origin| origin.to_str().unwrap_or_default())
         {
-            Some(origin) if !self.origins.includes(origin, host) => {
+            Some(origin) if !self.origins.includes(origin, scheme, host) => {
                 let shown = "pages of this origin may not call this server";
                 Err(foreign(shown, origin)
                     .with_actions(["Add the origin to `origins` in panpan.toml if it may"]))
@@ -307,10 +336,10 @@ impl Hosts {
 }
 
 impl Origins {
-    fn includes(&self, origin: &str, host: &str) -> bool {
-        let own = origin
-            .split_once("://")
-            .is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
+    fn includes(&self, origin: &str, scheme: &str, host: &str) -> bool {
+        let own = origin.split_once("://").is_some_and(|(its, authority)| {
+            its.eq_ignore_ascii_case(scheme) && authority.eq_ignore_ascii_case(host)
+        });
         own || self
             .0
             .iter()

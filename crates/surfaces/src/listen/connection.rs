@@ -20,13 +20,14 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 
 use super::timer::ConnectionTimer;
+use super::worded::Worded;
 use crate::desk::Desk;
 use crate::http::{Door, Peer};
 use crate::limits::Permit;
 use crate::metrics::Metrics;
 
 /// The largest head of a request, in bytes.
-const HEAD_BYTES_LIMIT: usize = 64 * 1024;
+pub(crate) const HEAD_BYTES_LIMIT: usize = 64 * 1024;
 
 /// What every connection is served with.
 pub(super) struct Connections {
@@ -64,6 +65,7 @@ impl Connections {
         metrics.connections().inc();
         let peer = Peer {
             address: peer.ip().to_canonical(),
+            scheme: if self.tls.is_some() { "https" } else { "http" },
             open: Arc::new(Open {
                 metrics,
                 _place: place,
@@ -97,6 +99,7 @@ impl Connections {
         let limits = self.desk.limits();
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.write_timeout));
+        let stream = Worded::new(Box::pin(stream), self.door.clone());
         let (door, address) = (&self.door, peer.address);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let peer = peer.clone();
@@ -106,7 +109,7 @@ impl Connections {
             .timer(ConnectionTimer::default())
             .header_read_timeout(limits.head_timeout)
             .max_header_size(HEAD_BYTES_LIMIT)
-            .serve_connection(TokioIo::new(Box::pin(stream)), service)
+            .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
         // Alone in a set, it is looked at when it fires. Looked at with every request, the one token of

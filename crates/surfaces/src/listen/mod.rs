@@ -5,6 +5,7 @@
 mod connection;
 mod timer;
 mod tls;
+mod worded;
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +23,7 @@ use crate::http::Door;
 use crate::limits::Room;
 use connection::Connections;
 
-pub(crate) use connection::Open;
+pub(crate) use connection::{HEAD_BYTES_LIMIT, Open};
 
 pub use tls::{TlsError, acceptor};
 
