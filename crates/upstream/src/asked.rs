@@ -6,9 +6,10 @@
 use panpan_contract::Kind;
 use panpan_contract::binding::{HttpBinding, Parameter};
 use panpan_contract::classify::{InputMembers, Statements, declared_statements};
-use panpan_contract::dialect::{declares_flags, is_declared_output};
+use panpan_contract::dialect::{declares_flags, declares_flags_of};
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
 use panpan_contract::pointer::joined;
+use panpan_runtime::check_once;
 use serde_json::Value;
 
 /// The longest meaning, in characters; a longer description is cut.
@@ -105,6 +106,13 @@ impl Declarations {
     pub(crate) fn of_code(&self, code: &str) -> Option<&Declared> {
         self.failures.iter().find(|it| it.code == code)
     }
+}
+
+/// Whether a document that could be a failure is an output as it was declared: it fits the schema, and the
+/// schema knows what makes it look like a failure. A schema that makes too much work declares nothing.
+pub(crate) fn is_declared_output(document: &Value, schema: &Value) -> bool {
+    let fits = || check_once(schema, document).is_ok_and(|it| it.violations.is_empty());
+    declares_flags_of(document, schema) && fits()
 }
 
 impl Declared {
@@ -358,6 +366,51 @@ mod tests {
                 "{description}"
             );
         }
+    }
+
+    #[test]
+    fn an_output_that_is_declared_with_its_flag_is_an_output() {
+        let document = json!({"success": false, "error": "exit code 1"});
+        let flag = json!({"properties": {"success": {"type": "boolean"}}});
+        for (schema, is_declared) in [
+            (flag.clone(), true),
+            (json!({"properties": {"error": {"type": "string"}}}), true),
+            (json!({"anyOf": [{"required": ["a"]}, flag]}), true),
+            (json!({"$ref": "#/$defs/Run", "$defs": {"Run": flag}}), true),
+            (json!({"properties": {"success": {"const": true}}}), false),
+            (
+                json!({"properties": {"success": {}}, "required": ["name"]}),
+                false,
+            ),
+            (json!({"properties": {"name": {}}}), false),
+            (json!({"properties": {"status": {}}}), false),
+            (json!({"type": "object"}), false),
+            (json!({}), false),
+            (json!({"$ref": "#"}), false),
+        ] {
+            assert_eq!(
+                is_declared_output(&document, &schema),
+                is_declared,
+                "{schema}"
+            );
+            assert!(declares_flags(&schema) || !is_declared, "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_makes_too_much_work_declares_nothing() {
+        let doubled = |level: usize| {
+            let next = format!("#/$defs/d{}", level + 1);
+            (
+                format!("d{level}"),
+                json!({"allOf": [{"$ref": next}, {"$ref": next}], "unevaluatedProperties": true}),
+            )
+        };
+        let mut definitions: serde_json::Map<_, _> = (0..40).map(doubled).collect();
+        definitions.insert("d40".to_owned(), json!({}));
+        let schema =
+            json!({"properties": {"success": {}}, "$ref": "#/$defs/d0", "$defs": definitions});
+        assert!(!is_declared_output(&json!({"success": false}), &schema));
     }
 
     #[test]

@@ -30,7 +30,7 @@ use crate::read::{self, ReadError};
 
 pub use agent::{AGENT_VIEW_BYTES_LIMIT, agent_value, agent_view};
 pub use detect::detect;
-pub use disguised::{declares_flags, disguised_failure, is_declared_output, stated_problem};
+pub use disguised::{declares_flags, declares_flags_of, disguised_failure, stated_problem};
 pub use foreign::read_foreign;
 
 /// The name of the residual member.

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use panpan_contract::classify::{InputMembers, statements};
 use panpan_contract::dialect::{
-    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, is_declared_output, read_foreign,
+    Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
 use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::{Failure, codes, read, retry};
@@ -19,6 +19,7 @@ use super::foreign::RECOVERY_META_KEY;
 use super::shapes;
 use super::trouble::Stake;
 use crate::answerable::answerable;
+use crate::asked::is_declared_output;
 use crate::heard::Heard;
 use crate::repeating::unrepeated;
 
