@@ -44,6 +44,9 @@ pub enum McpError {
     /// What it said is not what the protocol lets it say there.
     #[error("it broke the protocol: {0}")]
     Nonsense(String),
+    /// It answered with what cannot be read.
+    #[error("its answer cannot be read")]
+    Unreadable,
     /// It answered with an error of the protocol.
     #[error("it refused the request (error {})", .0.code)]
     Refused(Refusal),
@@ -86,6 +89,7 @@ impl McpError {
             },
             Self::Ended(why) => Self::Ended(why.clone()),
             Self::Nonsense(why) => Self::Nonsense(why.clone()),
+            Self::Unreadable => Self::Unreadable,
             Self::Refused(refusal) => Self::Refused(refusal.clone()),
             Self::Status(answer) => Self::Status(answer.clone()),
             Self::Network {

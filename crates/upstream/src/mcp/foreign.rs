@@ -3,8 +3,8 @@
 //! The library keeps only what it knows of a result. What others write beside it about a failure is put
 //! where it is kept, before the library reads the message.
 
-use rmcp::model::ServerJsonRpcMessage;
-use serde_json::{Map, Value};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage};
+use serde_json::{Map, Value, json};
 
 /// The member some gateways put beside the content of a failing result.
 const RECOVERY: &str = "\"recovery\"";
@@ -24,6 +24,64 @@ pub(super) fn message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let mut document: Value = serde_json::from_str(text).ok()?;
     keep_recovery(&mut document);
     serde_json::from_value(document).ok()
+}
+
+/// The member of an error that stands for an answer that could not be read.
+const UNREADABLE_KEY: &str = "dev.panpan/unreadable";
+
+/// The request that a line answers which is meant as an answer and cannot be read as one: with a number that
+/// JSON does not have, cut off, or in a wrong charset. `only` is the one request that waits, if it is one.
+pub(super) fn unreadable_answer(line: &[u8], only: Option<RequestId>) -> Option<RequestId> {
+    let text = String::from_utf8_lossy(line);
+    let names = |name: &str| text.contains(name);
+    let is_answer = text.starts_with('{')
+        && names("\"jsonrpc\"")
+        && (names("\"result\"") || names("\"error\""))
+        && !names("\"method\"");
+    is_answer.then(|| top_level_id(&text).or(only)).flatten()
+}
+
+/// What is received in the place of an answer that cannot be read, so that its request does not wait.
+pub(super) fn instead_of_answer(id: RequestId) -> ServerJsonRpcMessage {
+    let data = json!({UNREADABLE_KEY: true});
+    let error = ErrorData::new(
+        ErrorCode::PARSE_ERROR,
+        "the answer cannot be read",
+        Some(data),
+    );
+    ServerJsonRpcMessage::Error(JsonRpcError::new(Some(id), error))
+}
+
+/// Whether an error was put in the place of an answer that cannot be read.
+pub(super) fn is_instead_of_answer(error: &ErrorData) -> bool {
+    let data = error.data.as_ref();
+    data.is_some_and(|data| data.get(UNREADABLE_KEY).is_some())
+}
+
+/// The whole number under the name `id` in the outermost object of a text that may not be JSON.
+fn top_level_id(text: &str) -> Option<RequestId> {
+    let (mut depth, mut in_string, mut is_escaped, mut started) = (0_usize, false, false, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' if in_string => {
+                in_string = false;
+                let value = text[at + 1..].trim_start().strip_prefix(':');
+                if let (1, "id", Some(value)) = (depth, &text[started..at], value) {
+                    let digits = value.trim_start();
+                    let end = digits.find(|it: char| !it.is_ascii_digit());
+                    let number = digits[..end.unwrap_or(digits.len())].parse();
+                    return number.ok().map(RequestId::Number);
+                }
+            }
+            b'"' => (in_string, started) = (true, at + 1),
+            b'{' | b'[' if !in_string => depth += 1,
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// A message as text, with what is beside its content put where it is kept; `None` where nothing is.
@@ -65,6 +123,42 @@ mod tests {
             read["result"]["_meta"][RECOVERY_META_KEY],
             json!({"retry": false})
         );
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_known_by_its_request() {
+        let only = Some(RequestId::Number(9));
+        for (line, expected) in [
+            (
+                r#"{"jsonrpc":"2.0","id":3,"result":{"value":NaN}}"#,
+                Some(3),
+            ),
+            (
+                r#"{"result":{"id":8,"x":NaN},"id" : 4,"jsonrpc":"2.0"}"#,
+                Some(4),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"error":{"message":"cut o"#,
+                Some(5),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","result":{"a\"id":[{"id":1}], NaN"#,
+                Some(9),
+            ),
+            (
+                r#"{"level":"error","id":3,"error":"a line of a log"}"#,
+                None,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"method":"ping","params":{"result":NaN}}"#,
+                None,
+            ),
+            (r#"trace {"jsonrpc":"2.0","id":3,"result":NaN}"#, None),
+            ("", None),
+        ] {
+            let found = unreadable_answer(line.as_bytes(), only.clone());
+            assert_eq!(found, expected.map(RequestId::Number), "{line}");
+        }
     }
 
     #[test]

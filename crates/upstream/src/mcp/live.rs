@@ -26,6 +26,7 @@ use super::child::{AFTER_OUR_END, Child, EXIT_LOOK, Ends};
 use super::children::Children;
 use super::ear::Ear;
 use super::error::{McpError, Refusal, Unanswered};
+use super::foreign;
 use super::pipes::{Pipes, Why};
 use super::settings::McpCommand;
 use super::underway::may_ask;
@@ -210,6 +211,9 @@ impl Live {
 
     fn trouble(&self, error: ServiceError) -> McpError {
         match error {
+            ServiceError::McpError(error) if foreign::is_instead_of_answer(&error) => {
+                McpError::Unreadable
+            }
             ServiceError::McpError(error) => McpError::Refused(Refusal {
                 code: error.code.0.into(),
                 message: error.message.into_owned(),

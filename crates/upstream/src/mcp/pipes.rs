@@ -1,7 +1,7 @@
 //! One JSON-RPC message per line, on the standard input and output of a child.
 //!
 //! Lines that are no message are passed over, as other clients do: programs greet, warn and count on
-//! stdout. A child that says nothing else, a line without end, or more questions than it reads answers
+//! stdout. A line that is meant as an answer and cannot be read ends its request at once. A child that says nothing else, a line without end, or more questions than it reads answers
 //! to ends the connection, and the reason is kept for whoever waits for an answer.
 
 use std::io;
@@ -139,7 +139,12 @@ impl Pipes {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let mut message = foreign::message(text);
+        let unreadable = || {
+            let only = self.ear.underway.only_sent();
+            let request = foreign::unreadable_answer(text, only)?;
+            Some(foreign::instead_of_answer(request))
+        };
+        let mut message = foreign::message(text).or_else(unreadable);
         match &mut message {
             Some(message) => {
                 self.nonsense = 0;

@@ -69,7 +69,10 @@ fn before(server: &str, error: &McpError, now: Timestamp) -> Failure {
             format!("the MCP server {server} ends every session at once"),
         ),
         McpError::Network { way, .. } => ((*way).into(), unreachable(server, *way)),
-        McpError::Nonsense(_) | McpError::Refused(_) | McpError::Status(_) => {
+        McpError::Nonsense(_)
+        | McpError::Unreadable
+        | McpError::Refused(_)
+        | McpError::Status(_) => {
             return answered(server, error, now);
         }
     };
@@ -88,7 +91,10 @@ fn after(server: &str, error: &McpError, stake: Stake, now: Timestamp) -> Failur
                 format!("the connection to the MCP server {server} broke before its answer");
             lost((*way).into(), message, stake)
         }
-        McpError::Refused(_) | McpError::Status(_) | McpError::Nonsense(_) => {
+        McpError::Refused(_)
+        | McpError::Status(_)
+        | McpError::Nonsense(_)
+        | McpError::Unreadable => {
             let failure = answered(server, error, now);
             let effect = stake.left_behind(&failure);
             failure.with_effect(effect)
@@ -124,8 +130,15 @@ fn answered(server: &str, error: &McpError, now: Timestamp) -> Failure {
     match error {
         McpError::Refused(refusal) => lifted::refusal(server, refusal, now),
         McpError::Status(answer) => of_status(server, answer, now),
-        _ => Failure::new(codes::ERR_HTTP_502_BAD_GATEWAY)
-            .with_message(format!("the MCP server {server} broke the protocol"))
+        other => Failure::new(codes::ERR_HTTP_502_BAD_GATEWAY)
+            .with_message(match other {
+                McpError::Unreadable => {
+                    format!(
+                        "the MCP server {server} answered, and its answer is not readable JSON-RPC"
+                    )
+                }
+                _ => format!("the MCP server {server} broke the protocol"),
+            })
             .with_upstream(Upstream::default().provider(server)),
     }
 }

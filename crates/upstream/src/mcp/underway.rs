@@ -189,6 +189,17 @@ impl Underway {
         }
     }
 
+    /// What the only request that waits is known by to the server.
+    pub(super) fn only_sent(&self) -> Option<RequestId> {
+        let requests = self.requests();
+        let mut waiting = requests.by_number.values();
+        let only = waiting.next()?;
+        match (waiting.next(), requests.given_up.is_empty()) {
+            (None, true) => only.id.clone(),
+            _ => None,
+        }
+    }
+
     /// Notes that the server is done with a request.
     fn over(&self, id: &RequestId) {
         let mut requests = self.requests();
