@@ -7,6 +7,8 @@ mod call;
 mod error;
 mod explain;
 mod export;
+#[cfg(target_os = "linux")]
+mod guard;
 mod import;
 mod mcp;
 mod serve;
@@ -51,6 +53,10 @@ enum Command {
     Import(import::Args),
     /// Make, list and revoke the tokens callers prove themselves with.
     Token(token::Args),
+    /// Run a program, and end it with everything it started: how MCP servers are started.
+    #[cfg(target_os = "linux")]
+    #[command(hide = true)]
+    Guard(guard::Args),
 }
 
 /// Ends the process, and what it started.
@@ -86,6 +92,8 @@ pub(crate) fn run() -> ExitCode {
         Command::Export(args) => export::run(&args, &mut io::stdout().lock()),
         Command::Import(args) => import::run(&args, io::stdin(), &mut io::stdout().lock()),
         Command::Token(args) => token::run(&args, &mut io::stdout().lock()),
+        #[cfg(target_os = "linux")]
+        Command::Guard(args) => guard::run(&args),
     };
     match outcome {
         Ok(Done::Yes) => ExitCode::SUCCESS,

@@ -239,6 +239,12 @@ impl SourceCalls {
     }
 }
 
+/// What ends a server with everything it started, also when this process is killed: this program itself.
+fn guard() -> Option<Vec<String>> {
+    let own = std::env::current_exe().ok()?.into_os_string().into_string();
+    cfg!(target_os = "linux").then(|| Some(vec![own.ok()?, "guard".to_owned()]))?
+}
+
 impl ServerSource {
     /// Makes ready to ask it.
     pub(crate) fn upstream(&self) -> Result<McpUpstream, LoadError> {
@@ -261,6 +267,7 @@ impl ServerSource {
                 arguments: words[1..].to_vec(),
                 environment: secrets(environment)?,
                 directory: directory.clone(),
+                guard: guard(),
                 ..McpCommand::new(&words[0])
             }),
         };

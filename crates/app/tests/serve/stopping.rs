@@ -104,6 +104,47 @@ fn an_outcome_with_a_key_survives_a_restart() {
     }
 }
 
+/// An MCP server that ignores the end of its input, and starts a process of its own session that does too.
+const STUBBORN: &str = r#"
+import json, os, subprocess, sys, time
+own = subprocess.Popen(["sh", "-c", "trap '' HUP INT TERM; sleep 600"], start_new_session=True)
+with open("pids.tmp", "w") as pids:
+    pids.write(f"{os.getpid()} {own.pid}")
+os.rename("pids.tmp", "pids")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    result = {"tools": [{"name": "wait", "inputSchema": {"type": "object"}}]}
+    if asked["method"] == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    if asked["method"] == "server/discover":
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+time.sleep(600)
+"#;
+
+#[test]
+fn what_an_mcp_server_started_ends_with_the_program_even_when_that_is_killed() {
+    for signal in ["TERM", "KILL"] {
+        let folder = Folder::new();
+        folder.file("stubborn.py", STUBBORN);
+        let mut server = Server::start(&folder, &["--mcp-stdio", "s=python3 stubborn.py"]);
+        let pids = std::fs::read_to_string(folder.0.join("pids")).unwrap();
+        let runs = |pid: &str| {
+            std::fs::read_to_string(format!("/proc/{pid}/stat"))
+                .is_ok_and(|it| !it.contains(") Z "))
+        };
+        assert!(pids.split(' ').all(runs), "{pids}");
+        server.signal(signal);
+        server.ended();
+        until("the end of what the server started", || {
+            !pids.split(' ').any(runs)
+        });
+    }
+}
+
 #[test]
 fn a_server_whose_stderr_nobody_reads_any_more_goes_on() {
     use std::io::{BufRead, BufReader};

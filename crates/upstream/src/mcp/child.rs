@@ -1,9 +1,12 @@
 //! A server in a process of its own: how it is started, what it inherits, and that it ends.
 //!
-//! It leads a process group, so that what it started ends with it. What it writes to stderr goes to the
+//! It leads a process group, so that what it started ends with it; a guard also ends what left the group, and
+//! all of it when this process is killed. What it writes to stderr goes to the
 //! log, without secrets and within bounds.
 
+use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -15,7 +18,7 @@ use process_wrap::tokio::ProcessGroup;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::children::{self, Children, Process};
+use super::children::{self, Children, Process, Started};
 use super::error::McpError;
 use super::settings::McpCommand;
 
@@ -82,10 +85,19 @@ impl Child {
         if depth >= DEPTH_LIMIT {
             return Err(failed(io::Error::other(TooDeep)));
         }
+        if command.guard.is_some() {
+            // The guard would say so only to its log.
+            startable(command).map_err(failed)?;
+        }
         let mut wrapped = CommandWrap::from(prepared(command, depth + 1));
         #[cfg(unix)]
         wrapped.wrap(ProcessGroup::leader());
-        let started = children.start(|| wrapped.spawn());
+        let started = children.start(|| {
+            Ok(Started {
+                process: wrapped.spawn()?,
+                is_guarded: command.guard.is_some(),
+            })
+        });
         let closed = || McpError::Ended("this side closed it".to_owned());
         let child = Self(started.ok_or_else(closed)?.map_err(failed)?);
         let (ends, stderr) = child.taken();
@@ -107,6 +119,7 @@ impl Child {
         Option<ChildStderr>,
     ) {
         let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = &mut process.process;
         let ends = (process.stdin().take(), process.stdout().take());
         (ends, process.stderr().take())
     }
@@ -114,7 +127,7 @@ impl Child {
     /// Whether it has ended, and how.
     fn looked_at(&self) -> io::Result<Option<ExitStatus>> {
         let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        process.try_wait()
+        process.process.try_wait()
     }
 
     /// How it ended, if it does within that time.
@@ -151,9 +164,53 @@ fn depth() -> u32 {
     told.and_then(|depth| depth.parse().ok()).unwrap_or(0)
 }
 
+/// Where systems look for programs when nothing is said.
+const USUAL_PATH: &str = "/bin:/usr/bin";
+
+/// Whether the system would start the program of a server.
+fn startable(command: &McpCommand) -> io::Result<()> {
+    let program = Path::new(&command.program);
+    let named = |folder: PathBuf| folder.join(program);
+    let places: Vec<PathBuf> = if program.components().count() > 1 {
+        let folder = command.directory.clone().unwrap_or_default();
+        vec![named(folder)]
+    } else {
+        let own = command.environment.iter().find(|(name, _)| name == "PATH");
+        let path = match own {
+            Some((_, path)) => OsString::from(path.expose()),
+            None => std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()),
+        };
+        std::env::split_paths(&path).map(named).collect()
+    };
+    let files = places.iter().filter(|it| it.is_file());
+    match files.map(|it| is_executable(it)).max() {
+        Some(true) => Ok(()),
+        Some(false) => Err(io::ErrorKind::PermissionDenied.into()),
+        None => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = file.metadata().map(|it| it.permissions().mode());
+    mode.is_ok_and(|mode| mode & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
+}
+
 fn prepared(command: &McpCommand, depth: u32) -> Command {
-    let mut prepared = Command::new(&command.program);
-    prepared.args(&command.arguments).env_clear();
+    let guard = command.guard.iter().flatten().cloned();
+    let own = command.guard.iter().map(|_| std::process::id().to_string());
+    let mut words = guard
+        .chain(own)
+        .chain([command.program.clone()])
+        .chain(command.arguments.iter().cloned());
+    let mut prepared = Command::new(words.next().unwrap_or_default());
+    prepared.args(words).env_clear();
     prepared.env(DEPTH, depth.to_string());
     for name in INHERITED {
         if let Some(value) = std::env::var_os(name) {

@@ -6,7 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use process_wrap::tokio::ChildWrapper;
 
 /// A process that several may have to end.
-pub(super) type Process = Arc<Mutex<Box<dyn ChildWrapper>>>;
+pub(super) type Process = Arc<Mutex<Started>>;
+
+/// A process that was started, for itself or as the guard of another.
+#[derive(Debug)]
+pub(super) struct Started {
+    pub(super) process: Box<dyn ChildWrapper>,
+    pub(super) is_guarded: bool,
+}
 
 /// The processes of one server. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +21,7 @@ pub(super) struct Children(Arc<Mutex<Running>>);
 
 #[derive(Debug, Default)]
 struct Running {
-    processes: Vec<Weak<Mutex<Box<dyn ChildWrapper>>>>,
+    processes: Vec<Weak<Mutex<Started>>>,
     /// Whether they have been ended, and no more are to be started.
     ended: bool,
 }
@@ -23,7 +30,7 @@ impl Children {
     /// Starts a process, unless all have been ended.
     pub(super) fn start<E>(
         &self,
-        spawn: impl FnOnce() -> Result<Box<dyn ChildWrapper>, E>,
+        spawn: impl FnOnce() -> Result<Started, E>,
     ) -> Option<Result<Process, E>> {
         // Held meanwhile, so that none is started behind the back of whoever ends them.
         let mut running = self.running();
@@ -38,7 +45,7 @@ impl Children {
         Some(process)
     }
 
-    /// Ends them all and everything in their process groups; no more are started.
+    /// Ends them all with what they started; no more are started.
     pub(super) fn end(&self) {
         let mut running = self.running();
         running.ended = true;
@@ -52,9 +59,17 @@ impl Children {
     }
 }
 
-/// Ends a process and everything in its process group.
+/// Ends a process and everything in its process group; a guard ends everything else.
 pub(super) fn end(process: &Process) {
-    let mut process = process.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut started = process.lock().unwrap_or_else(PoisonError::into_inner);
     // That there is nothing left to end is no trouble.
-    let _ = process.start_kill();
+    let _ = match started.is_guarded {
+        #[cfg(unix)]
+        true => started.process.signal(SIGTERM),
+        _ => started.process.start_kill(),
+    };
 }
+
+/// What a guard is asked to end with; the same number on every Unix.
+#[cfg(unix)]
+const SIGTERM: i32 = 15;

@@ -71,6 +71,11 @@ pub struct McpCommand {
     pub environment: Vec<(String, Secret<String>)>,
     /// Where it is started; the folder of this process if nothing is said.
     pub directory: Option<PathBuf>,
+    /// The words of a program that is given the id of this process and the words of the server. It runs the
+    /// server, and ends everything the server left when that ends, when it is asked to (SIGTERM), or when this
+    /// process is gone. Without one only the process
+    /// group of the server ends, and only if this process is not killed.
+    pub guard: Option<Vec<String>>,
 }
 
 /// How long a server is waited for.
@@ -207,6 +212,7 @@ impl McpCommand {
             arguments: Vec::new(),
             environment: Vec::new(),
             directory: None,
+            guard: None,
         }
     }
 }
