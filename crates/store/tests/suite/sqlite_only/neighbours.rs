@@ -1,6 +1,7 @@
 //! What goes wrong with one thing does not stop another.
 
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -43,6 +44,56 @@ async fn one_row_that_cannot_be_read_fails_only_those_who_ask_for_it() {
             _ => assert!(matches!(claimed, Ok(Claimed::Held { .. })), "{claimed:?}"),
         }
     }
+}
+
+/// Every column of a row, spoilt in every way that its table allows.
+#[tokio::test]
+async fn a_damaged_row_is_an_error_and_never_a_panic() {
+    static PANICS: AtomicUsize = AtomicUsize::new(0);
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICS.fetch_add(1, Ordering::SeqCst);
+        usual(panic);
+    }));
+    let bench = Bench::new(sqlite);
+    bench.finish(1, "1").await;
+    let other = Connection::open(bench.file()).unwrap();
+    other
+        .execute("CREATE TABLE whole AS SELECT * FROM keys", [])
+        .unwrap();
+    let columns: Vec<String> = {
+        let mut listed = other
+            .prepare("SELECT name FROM pragma_table_info('keys')")
+            .unwrap();
+        let names = listed.query_map([], |row| row.get(0)).unwrap();
+        names.map(Result::unwrap).collect()
+    };
+    let mut spoilt = 0;
+    for column in &columns {
+        for value in [
+            "NULL",
+            "-1",
+            "9223372036854775807",
+            "''",
+            "'{'",
+            "x'00ff'",
+            "9e99",
+            "'[[1]]'",
+        ] {
+            let is_taken = other.execute(&format!("UPDATE keys SET {column} = {value}"), []);
+            if is_taken.is_ok_and(|rows| rows > 0) {
+                spoilt += 1;
+                let _ = bench.store.claim(wish(1, 1)).await;
+                let _ = bench.store.claim(wish(1, 2)).await;
+            }
+            other.execute("DELETE FROM keys", []).unwrap();
+            other
+                .execute("INSERT INTO keys SELECT * FROM whole", [])
+                .unwrap();
+        }
+    }
+    assert!(spoilt > columns.len(), "{spoilt}");
+    assert_eq!(PANICS.load(Ordering::SeqCst), 0);
 }
 
 #[test]
