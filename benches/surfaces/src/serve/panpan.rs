@@ -78,8 +78,17 @@ fn behind_desk<S: Documents + 'static>(
         dispatcher,
         tokens,
         Anonymous::Served,
-        Limits::default(),
+        limits(),
     ))
+}
+
+/// The usual limits, except that all connections may come from one address: here they do.
+fn limits() -> Limits {
+    let limits = Limits::default();
+    Limits {
+        connections_per_address: limits.connections,
+        ..limits
+    }
 }
 
 async fn tend(dispatcher: Dispatcher) {
