@@ -1,7 +1,7 @@
 //! The checks behind patterns that plain words would also match: what follows `Bearer` or
 //! `Basic`, and keys whose prefix is short. Nothing here searches.
 
-use super::harmless::is_placeholder;
+use super::harmless::{is_harmless, is_placeholder};
 use super::names::{is_credible, is_sentence_word};
 
 /// Accepts whatever the pattern matched.
@@ -19,6 +19,11 @@ pub(super) fn has_key_body(block: &str) -> bool {
 /// Accepts a password that is not masked already.
 pub(super) fn is_unmasked(password: &str) -> bool {
     !is_placeholder(password)
+}
+
+/// Accepts a value that looks like a secret and not like what is written in place of one.
+pub(super) fn is_shown(value: &str) -> bool {
+    is_credible(value) && !is_harmless(value)
 }
 
 /// Accepts a key whose body could not be a hyphenated word.

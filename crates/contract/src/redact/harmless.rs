@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::looks::{Look, look};
 use super::names::{is_nothing, is_sensitive_name, listed};
 use super::prose::is_everyday_word;
 
@@ -47,6 +48,26 @@ pub(super) fn is_harmless(value: &str) -> bool {
         || is_placeholder(value)
         || is_reference
         || is_open_connection(value)
+        || is_open_address(value)
+        || listed(MECHANISMS, value)
+}
+
+/// The names of ways to log in.
+const MECHANISMS: &str =
+    "xoauth2 oauthbearer cram-md5 digest-md5 scram-sha-1 scram-sha-256 gssapi ntlm";
+
+/// Whether a value is the address of a page, with nothing in it that opens it.
+fn is_open_address(value: &str) -> bool {
+    let rest = value
+        .strip_prefix("https://")
+        .or_else(|| value.strip_prefix("http://"));
+    let is_plain = |part: &str| matches!(look(part), Look::Word | Look::Thing);
+    rest.is_some_and(|rest| {
+        !rest.contains(['@', ' ', '%'])
+            && rest
+                .split(['/', '?', '&', '=', '#', ','])
+                .all(|part| part.is_empty() || is_plain(part))
+    })
 }
 
 /// Whether a name says what is wrong: `too_short`, `not_numeric`.
@@ -87,7 +108,12 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     ]
     .iter()
     .any(|mask| value.contains(mask));
-    is_of_marks || is_masked || PLACEHOLDER.is_match(value)
+    let mut words = value.split(' ').rev();
+    // `Scheme ${KEY}`: what is before it is its scheme.
+    let is_put_in = value.contains(' ')
+        && words.next().is_some_and(|it| PLACEHOLDER.is_match(it))
+        && words.all(|it| it.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    is_of_marks || is_masked || is_put_in || PLACEHOLDER.is_match(value)
 }
 
 /// Names in brackets, and what templates and shells put a value in for.

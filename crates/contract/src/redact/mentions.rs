@@ -346,6 +346,7 @@ impl<'a> Scene<'a> {
         let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
         let is_own = is_own && listed(PREPOSITIONS, self.value(before));
         !is_own && !between.contains(['(', ',']) && claims(self.value(before))
+            || is_machine(&self.text[self.words[at].range.end..])
             || is_possessive(self.text, &self.words[at])
     }
 
@@ -438,6 +439,17 @@ fn is_quoted(text: &str, mention: &Mention) -> bool {
 }
 
 /// Words behind which a value belongs to them and not to the secret.
+/// Whether what follows a word is a program with its process, as logs write it behind the name of a machine.
+fn is_machine(behind: &str) -> bool {
+    let program = behind.strip_prefix(' ').unwrap_or_default();
+    let program = program.split(' ').next().unwrap_or_default();
+    let process = program.split_once('[').map(|(_, process)| process);
+    process.is_some_and(|it| {
+        let digits = it.trim_end_matches(':').trim_end_matches(']');
+        it.ends_with("]:") && digits.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
 fn claims(word: &str) -> bool {
     static CLAIMANTS: WordSet = WordSet::new(
         "account address algorithm api app application at attempt attempts before bucket build by channel client cluster code \

@@ -187,7 +187,13 @@ impl Name {
         let is_declared = ["type ", "class ", "interface ", "enum ", "struct "]
             .iter()
             .any(|it| text[..self.range.start].ends_with(it));
+        let is_other_pair = link == Link::Nothing
+            && value
+                .split_once('=')
+                .is_some_and(|(name, rest)| !rest.is_empty() && is_other_name(name));
         let accepted = !is_next_name
+            && !is_other_pair
+            && !value.eq_ignore_ascii_case(context.name)
             && !is_metavariable
             && !is_declared
             && (found.quoted || !is_file_path(value))
@@ -196,6 +202,7 @@ impl Name {
             && !holds_remark(&text[found.range.clone()], &found)
             && !is_remark_behind(text, &found, link)
             && !is_start_of_remark(text, &found, link)
+            && !goes_on(text, start, &found, link)
             && accepts(
                 &text[found.range.clone()],
                 &found,
@@ -270,6 +277,8 @@ impl Name {
             return Some((Link::Pair, None, body));
         }
         match found.character {
+            // A comparison sets nothing.
+            b'=' if bytes[at..].starts_with(b"== ") => None,
             b'=' => Some((
                 Link::Pair,
                 Some(found),
@@ -393,6 +402,30 @@ fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
     counts || is_large && behind.clone().count() >= 2 && behind.any(is_everyday_word)
 }
 
+/// Whether a plain word behind a quoted name is the first of several: a sentence names a field and goes on, and says
+/// something about the secret instead of what it is.
+fn goes_on(text: &str, start: usize, found: &Extent, link: Link) -> bool {
+    let value = &text[found.range.clone()];
+    let is_word = |word: &str| {
+        word.chars()
+            .all(|it| it.is_alphabetic() || it == '\'' || it == '-')
+    };
+    let behind = &text[found.range.end..];
+    let next = behind.trim_start_matches(' ');
+    let next = next.split([' ', '\n', '.', ',']).next().unwrap_or_default();
+    // Behind a scheme, such as Bearer, any word is a value.
+    let is_first = text[start.min(found.range.start)..found.range.start]
+        .trim()
+        .is_empty();
+    link == Link::Quoted
+        && is_first
+        && !found.quoted
+        && is_word(value)
+        && behind.starts_with(' ')
+        && next.chars().count() > 1
+        && is_word(next)
+}
+
 /// A remark is looked for in this many bytes.
 const REMARK_REACH: usize = 160;
 
@@ -508,6 +541,14 @@ fn stands_alone(value: &str, name: &str) -> bool {
         phrase_strength(name).is_some() && name.to_ascii_lowercase().contains("passw");
     let path = value.starts_with("projects/");
     digit && !algorithm && !path && (value.len() >= LONE_TOKEN || is_password)
+}
+
+/// Whether a text is a name that has nothing to do with secrets.
+fn is_other_name(text: &str) -> bool {
+    const LONGEST: usize = 24;
+    (1..=LONGEST).contains(&text.len())
+        && text.bytes().all(is_name_byte)
+        && !prefilter::may_be_sensitive_name(text.as_bytes())
 }
 
 fn is_name_byte(byte: u8) -> bool {

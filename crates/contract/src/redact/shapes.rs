@@ -2,9 +2,8 @@
 //! signed tokens, key blocks, credentials in URLs and commands, card numbers.
 
 use super::credentials::{
-    any, has_key_body, is_basic_pair, is_bearer_token, is_random, is_unmasked,
+    any, has_key_body, is_basic_pair, is_bearer_token, is_random, is_shown, is_unmasked,
 };
-use super::names::is_credible;
 use super::rules::{Find, Pattern, Proof, Rule, Trigger};
 use super::{cards, commands, encoded, mentions, pairs, statements, urls};
 
@@ -217,7 +216,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             Pattern::anywhere(
                 r#"(?i)\b(?:mot[ _-]de[ _-]passe|palavra[ _-]passe|contrase(?:ñ|n)a|parola d['’]ordine)["']?\s{0,2}[:=]\s{0,2}["']?([^\s"',;]{4,})"#,
             ),
-            is_credible,
+            is_shown,
         ),
         proof: Proof {
             sample: "échec, mot de passe : tr0ub4dor",

@@ -183,7 +183,8 @@ impl Place {
     }
 
     fn under(self, name: &str) -> Self {
-        const ERRORS: &str = "error errors violations field_errors fieldErrors validation_errors";
+        const ERRORS: &str = "error errors violations field_errors fieldErrors validation_errors \
+            erreurs fehler errores errori erros fouten fel fejl feil virheet błędy chyby hatalar ошибки";
         Self {
             depth: self.depth + 1,
             among_errors: self.among_errors || listed(ERRORS, name),
@@ -299,6 +300,9 @@ impl<'a> Walk<'a> {
                 || name == "auth" && member.as_str().is_some_and(is_basic_pair);
             sensitive |= of_failure && neighbours::is_bare_token(name, member);
             let speaks = sensitive && speaks_about_secret(member, place);
+            if !sensitive && is_other_number(name, member) {
+                continue;
+            }
             changed |= if sensitive && !speaks {
                 hide(member)
             } else {
@@ -398,7 +402,11 @@ fn is_description(members: &Map<String, Value>, place: Place) -> bool {
                 items.iter().all(|it| it.as_str().is_none_or(is_rule))
                     || speaks_about_secret(member, inner)
             }
-            _ => speaks_about_secret(member, inner),
+            _ => {
+                let speaks = speaks_about_secret(member, inner);
+                says |= speaks && member.is_array();
+                speaks
+            }
         }
     });
     is_told && says && !members.is_empty() || members.contains_key("tokenUrl")
@@ -476,6 +484,17 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
         Some(Strength::Loose) => can_be,
         None => !name.is_ascii() && is_opaque() && lexicon::mentions(name).next().is_some(),
     }
+}
+
+/// Whether a member is a number of another kind that has a check digit as those of cards have.
+fn is_other_number(name: &str, member: &Value) -> bool {
+    const NAMES: &str = "gtin gtin13 gtin14 ean ean13 upc isbn isbn13 barcode imei iccid sscc gln";
+    let is_number = match member {
+        Value::String(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
+        Value::Number(_) => true,
+        _ => false,
+    };
+    is_number && listed(NAMES, name)
 }
 
 /// Whether a member may name something that is secret, itself or one level deeper.
