@@ -13,6 +13,10 @@ mod world;
 
 use std::process::ExitCode;
 
+/// Chosen by measuring (`./scripts/bench bounds`): what a flood took is given back within seconds.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     world::keep_secrets_in_panics();
     cli::run()
