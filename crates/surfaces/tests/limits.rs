@@ -447,6 +447,32 @@ async fn a_reader_that_takes_nothing_slows_the_work_and_is_then_gone() {
     drop(stream);
 }
 
+/// A request that is still being sent takes memory, as an answer does that nobody reads.
+#[tokio::test]
+async fn what_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
+    let limits = Limits {
+        unread_bytes_per_caller: 300_000,
+        ..Limits::default()
+    };
+    let server = Server::with(Setting {
+        limits,
+        ..Setting::default()
+    })
+    .await;
+    let call = format!(r#"{{"operation": "test/echo"{}}}"#, " ".repeat(200_000));
+    let mut slow = TcpStream::connect(server.address).await.unwrap();
+    let head = "POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3000000\r\n\r\n";
+    slow.write_all(head.as_bytes()).await.unwrap();
+    slow.write_all(&vec![b' '; 200_000]).await.unwrap();
+    let comes_to = async |status: u16| {
+        let asking = async { while server.post("/call", &[], &call).await.status != status {} };
+        tokio::time::timeout(PATIENCE, asking).await.is_ok()
+    };
+    assert!(comes_to(429).await);
+    drop(slow);
+    assert!(comes_to(200).await);
+}
+
 #[tokio::test]
 async fn a_head_is_taken_up_to_its_limit() {
     let server = Server::start().await;

@@ -12,7 +12,7 @@ use panpan_contract::{Failure, codes};
 use panpan_runtime::CancellationToken;
 
 use super::House;
-use crate::limits::Limits;
+use crate::limits::{Limits, TooMuch};
 
 /// The whole body, or why it could not be read. Of a server that stops nobody reads on.
 pub(super) async fn read<B>(body: B, house: &House) -> Result<Bytes, Failure>
@@ -43,12 +43,18 @@ where
     match read {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits.body_bytes)),
+        Ok(Err(error)) if error.is::<TooMuch>() => Err(too_much(error)),
         // The client is gone, and nobody reads this.
         Ok(Err(error)) => Err(Failure::new(codes::PARSE_ERROR)
             .with_message("the body of the request broke off")
             .caused_by(error.source().unwrap_or(&*error))),
         Err(_) => Err(too_slow(limits)),
     }
+}
+
+fn too_much(error: BoxError) -> Failure {
+    let refused = error.downcast::<TooMuch>();
+    *refused.expect("it was just asked what it is").0
 }
 
 fn stopping() -> Failure {

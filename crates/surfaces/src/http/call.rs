@@ -17,7 +17,7 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
 use super::decode::{self, Asked};
-use super::door::{Arrived, Visitor, visitor};
+use super::door::{Entered, Visitor, visitor};
 use super::key::Stated;
 use super::{House, answer, body, dialect, subscribe};
 use crate::caller::Caller;
@@ -101,7 +101,7 @@ fn request(
 }
 
 /// `POST /call`.
-pub(super) async fn one(house: &House, visitor: Visitor, request: Arrived) -> Response {
+pub(super) async fn one(house: &House, visitor: Visitor, request: Entered) -> Response {
     let received = match receive(house, visitor, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,

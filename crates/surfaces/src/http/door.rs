@@ -28,6 +28,7 @@ use super::answer::{self, Unread};
 use super::{House, call, protocols};
 use crate::caller::{Caller, Principal};
 use crate::desk::Surface;
+use crate::limits::Receiving;
 use crate::listen::{HEAD_BYTES_LIMIT, Open};
 
 /// The id a request is known by in logs, sent by the caller or left out.
@@ -45,7 +46,10 @@ const ONCE: [HeaderName; 6] = [
 ];
 
 /// A request as it comes over a connection.
-pub(super) type Arrived = http::Request<Incoming>;
+type Arrived = http::Request<Incoming>;
+
+/// A request that the door has let in.
+pub(super) type Entered = http::Request<Receiving>;
 
 /// Where a request comes from.
 #[derive(Clone, Debug)]
@@ -128,7 +132,7 @@ impl Door {
     ///
     /// One function and not several that wait for each other: a request is moved into each of those, and
     /// its answer out of each.
-    pub(crate) async fn enter(&self, peer: Peer, mut request: Arrived) -> Response {
+    pub(crate) async fn enter(&self, peer: Peer, request: Arrived) -> Response {
         let (house, headers) = (&self.house, request.headers());
         let head = Head::of(headers);
         let entry = match self.entry(peer.scheme, &head, &request) {
@@ -144,6 +148,8 @@ impl Door {
             Ok(caller) => caller.principal.clone(),
             Err(_) => Principal::at(peer.address),
         };
+        let unread = house.0.desk.unread();
+        let mut request = request.map(|body| unread.receiving(&principal, body));
         let response = match request.uri().path() {
             "/call" if is_post => call::one(house, visitor, request).await,
             "/rpc" | "/tasks" | "/" if is_post => protocols::jsonrpc(house, visitor, request).await,
@@ -157,11 +163,7 @@ impl Door {
                 response
             }
         };
-        house
-            .0
-            .desk
-            .unread()
-            .counting(&principal, entry.leave(response))
+        unread.counting(&principal, entry.leave(response))
     }
 
     /// What is wrong with a head that could not be read, as the body of its answer.

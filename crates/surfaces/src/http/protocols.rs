@@ -8,14 +8,14 @@ use http::{HeaderName, StatusCode};
 use panpan_contract::dialect::Dialect;
 use panpan_contract::{Failure, codes};
 
-use super::door::{self, Arrived, Peer, Visitor, visitor};
+use super::door::{self, Entered, Peer, Visitor, visitor};
 use super::key::{self, Stated};
 use super::{House, answer, body};
 use crate::desk::Surface;
 use crate::{jsonrpc, ws};
 
 /// `POST /rpc`: JSON-RPC 2.0, whose errors are answers like any other.
-pub(super) async fn jsonrpc(house: &House, visitor: Visitor, request: Arrived) -> Response {
+pub(super) async fn jsonrpc(house: &House, visitor: Visitor, request: Entered) -> Response {
     let (parts, body) = request.into_parts();
     let read = match (Stated::alone_in(&parts.headers), &visitor) {
         // What comes too fast is not read, not even for its id.
@@ -42,7 +42,7 @@ pub(super) async fn jsonrpc(house: &House, visitor: Visitor, request: Arrived) -
 
 /// `/mcp`: whose token is not valid is told so before anything is read. The body is read here, since the
 /// library waits for one as long as it takes.
-pub(super) async fn mcp(house: &House, visitor: Visitor, request: Arrived) -> Response {
+pub(super) async fn mcp(house: &House, visitor: Visitor, request: Entered) -> Response {
     let (parts, body) = request.into_parts();
     let caller = visitor.and_then(|caller| Ok(caller.stating(Stated::alone_in(&parts.headers)?)));
     let read = match caller {

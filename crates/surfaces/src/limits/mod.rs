@@ -13,7 +13,7 @@ use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
 
 pub(crate) use rate::Rates;
 pub(crate) use room::{Permit, Room};
-pub(crate) use unread::{Held, Unread};
+pub(crate) use unread::{Held, Receiving, TooMuch, Unread};
 
 /// What is allowed. The defaults suit one machine that serves a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub struct Limits {
     pub connections: usize,
     /// How many of them may come from one address; more are closed at once.
     pub connections_per_address: usize,
-    /// How many bytes of answers wait to be read at a time before no call is begun; those being made come on
-    /// top.
+    /// How many bytes of requests that are being sent and of answers that wait to be read there are at a time,
+    /// before no call is begun and no request received further; answers being made come on top.
     pub unread_bytes: usize,
     /// The same for one caller.
     pub unread_bytes_per_caller: usize,

@@ -1,7 +1,9 @@
-//! How many bytes of answers wait to be read: by one caller, and by all together.
+//! How many bytes are on their way: of requests that are still being sent and of answers that wait to be read, by
+//! one caller and by all together.
 //!
-//! An answer is counted from when it is made until it is written or its connection is gone. Whoever leaves so
-//! many lying makes no further call.
+//! A request is counted while it is received, an answer from when it is made until it is written or its
+//! connection is gone. A caller that has too much on its way makes no further call, and of its requests no more
+//! is received.
 
 use std::collections::hash_map::Entry;
 use std::pin::Pin;
@@ -9,10 +11,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
+use axum::BoxError;
 use axum::body::{Body, Bytes};
 use axum::response::Response;
 use foldhash::HashMap;
 use http_body::{Body as _, Frame, SizeHint};
+use hyper::body::Incoming;
 use panpan_contract::{Failure, codes};
 
 use super::Limits;
@@ -82,11 +86,13 @@ impl Unread {
         };
         Err(Failure::new(code)
             .with_message(format!(
-                "{whose} {waits} bytes of answers to read, and nothing is begun beyond {limit}"
+                "{whose} {waits} bytes of requests and answers on their way, and nothing is begun beyond {limit}"
             ))
             .with_detail("unread_bytes", waits)
             .with_detail("limit", limit)
-            .with_actions(["Read the answers that were sent, or close their connections"])
+            .with_actions([
+                "Finish the requests that are being sent and read the answers, or close their connections",
+            ])
             .with_retry_after_ms(WAIT_MS))
     }
 
@@ -104,18 +110,29 @@ impl Unread {
         })
     }
 
+    /// The body of a request, counted while it is received.
+    pub(crate) fn receiving(&self, principal: &Principal, body: Incoming) -> Receiving {
+        let is_small = body.size_hint().upper().is_some_and(|it| it < SMALLEST);
+        let held = (!is_small).then(|| Held {
+            unread: self.clone(),
+            principal: principal.clone(),
+            bytes: 0,
+        });
+        Receiving { body, held }
+    }
+
     /// Counts bytes until what is returned is dropped; nothing for so few that they are not counted.
     pub(crate) fn hold(&self, principal: &Principal, bytes: u64) -> Option<Held> {
         if bytes < SMALLEST {
             return None;
         }
-        self.0.all.fetch_add(bytes, Ordering::AcqRel);
-        *self.by_caller().entry(principal.clone()).or_default() += bytes;
-        Some(Held {
+        let mut held = Held {
             unread: self.clone(),
             principal: principal.clone(),
-            bytes,
-        })
+            bytes: 0,
+        };
+        held.add(bytes);
+        Some(held)
     }
 
     fn all(&self) -> u64 {
@@ -136,6 +153,15 @@ pub(crate) struct Held {
     bytes: u64,
 }
 
+impl Held {
+    fn add(&mut self, bytes: u64) {
+        self.bytes += bytes;
+        self.unread.0.all.fetch_add(bytes, Ordering::AcqRel);
+        let mut by_caller = self.unread.by_caller();
+        *by_caller.entry(self.principal.clone()).or_default() += bytes;
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         self.unread.0.all.fetch_sub(self.bytes, Ordering::AcqRel);
@@ -146,6 +172,52 @@ impl Drop for Held {
                 own.remove();
             }
         }
+    }
+}
+
+/// The body of a request that is counted while it is received.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    body: Incoming,
+    /// Nothing for one so small that it is not counted.
+    held: Option<Held>,
+}
+
+/// No more of a body is received: why.
+#[derive(Debug, thiserror::Error)]
+#[error("no more of the request is received")]
+pub(crate) struct TooMuch(pub(crate) Box<Failure>);
+
+impl http_body::Body for Receiving {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if let Some(held) = &self.held
+            && let Err(failure) = held.unread.check(&held.principal)
+        {
+            return Poll::Ready(Some(Err(TooMuch(Box::new(failure)).into())));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let length = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            _ => 0,
+        };
+        if let Some(held) = &mut self.held {
+            held.add(length as u64);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
