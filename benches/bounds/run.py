@@ -30,11 +30,11 @@ FAILURE_BYTES = 64 * 1024
 AGENT_VIEW_BYTES = 4 * 1024
 CPU_RATIO = 3.0
 ASKED_AGAIN = 60
-CALLS_PER_SECOND = 5
+CALLS_PER_SECOND = 1
 READERS = 400
 ANSWER_BYTES = 3_900_000
 # What may wait for one caller, what is being made on top of it, and the process itself.
-READERS_MB = 400
+READERS_MB = 300
 # What an idle process needs beyond what it needed before anything was asked.
 AFTERWARDS_MB = 40
 
@@ -107,15 +107,19 @@ def free_port():
         return held.getsockname()[1]
 
 
+def compact(document):
+    return json.dumps(document, separators=(",", ":"))
+
+
 def amplified(options):
     members = {f"m{number}": 1 for number in range(MEMBERS)}
-    call = json.dumps({"operation": "demo/divide", "input": members})
-    nowhere = json.dumps({"operation": "demo/absent", "input": members})
+    call = compact({"operation": "demo/divide", "input": members})
+    nowhere = compact({"operation": "demo/absent", "input": members})
     suspect = {"code": "ERR_TIMEOUT", "message": "password=x1 " * (len(call) // 12)}
-    labels = json.dumps({"operation": "demo/fail", "input": suspect})
-    rpc = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "demo/divide", "params": members})
+    labels = compact({"operation": "demo/fail", "input": suspect})
+    rpc = compact({"jsonrpc": "2.0", "id": 1, "method": "demo/divide", "params": members})
     params = {"name": "demo__divide", "arguments": members, "_meta": MCP_META}
-    mcp = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    mcp = compact({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     mcp_headers = {
         "accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28",
         "mcp-method": "tools/call", "mcp-name": "demo__divide",
@@ -126,6 +130,10 @@ def amplified(options):
             for path in ["/call"] + [f"/call?dialect={it}" for it in "flat bot outcome problem mcp grpc".split()]
         )
         largest = max(largest, len(server.ask("/rpc", rpc)[1]))
+        for body in (call, nowhere, labels):
+            status, said = server.ask("/call", body)
+            if status == 413:
+                sys.exit(f"the input is larger than the server takes: {said[:200]}")
         status, said = server.ask("/mcp", mcp, **mcp_headers)
         result = first_message(said).get("result") or sys.exit(f"MCP answered {status}: {said[:500]}")
         view = len(result["content"][0]["text"])

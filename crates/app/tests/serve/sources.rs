@@ -459,3 +459,43 @@ fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
     let innermost = Server::run(innermost.env("PANPAN_DEPTH", "4"));
     innermost.hear("4 panpans have started one another already");
 }
+
+/// An MCP server whose only tool answers with a number that JSON does not have.
+const UNREADABLE: &str = r#"
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if asked["method"] == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        answer["result"] = {"tools": [{"name": "measure", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}]}
+    elif asked["method"] == "tools/call":
+        answer["result"] = {"content": [], "structuredContent": {"value": float("nan")}}
+    else:
+        answer["error"] = {"code": -32601, "message": "no such method"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn an_answer_that_cannot_be_read_is_a_failure_at_once() {
+    let folder = Folder::new();
+    folder.file("unreadable.py", UNREADABLE);
+    let server = Server::start(&folder, &["--mcp-stdio", "s=python3 unreadable.py"]);
+    let answer = server.call("", r#"{"operation": "s/measure", "input": {}}"#);
+    // What waits for the timeout is ERR_TIMEOUT.
+    assert_eq!(
+        answer.json()["code"],
+        "ERR_HTTP_502_BAD_GATEWAY",
+        "{answer:?}"
+    );
+    assert!(
+        answer.json()["message"]
+            .as_str()
+            .unwrap()
+            .contains("not readable"),
+        "{answer:?}"
+    );
+}
