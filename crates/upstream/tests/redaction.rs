@@ -16,7 +16,10 @@ use score::{Part, Score};
 async fn secrets_stay_hidden_and_innocents_whole() {
     let score = Score::of(Part::Learned, false).await;
     assert!(score.recall() >= 0.88, "{} hidden", score.hidden());
-    assert!(score.is_innocent(), "{:?}", score.wrong());
+    let changed: Vec<_> = (score.wrong().iter())
+        .filter(|it| it.starts_with("changed"))
+        .collect();
+    assert!(score.is_innocent(), "{changed:#?}");
     assert!(score.is_strict(), "{} seen although strict", score.strict());
 }
 
