@@ -74,12 +74,7 @@ fn behind_desk<S: Documents + 'static>(
     let builder = panpan_operations::calls(builder, &outcomes);
     let dispatcher = Dispatcher::new(builder.build()?, World::system(outcomes));
     let tokens = Tokens::new(store, Arc::new(SystemClock));
-    Ok(Desk::new(
-        dispatcher,
-        tokens,
-        Anonymous::Served,
-        limits(),
-    ))
+    Ok(Desk::new(dispatcher, tokens, Anonymous::Served, limits()))
 }
 
 /// The usual limits, except that all connections may come from one address: here they do.
