@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpid, getppid};
+use nix::unistd::{Pid, dup2_stdin, dup2_stdout, getpid, getppid};
 
 use super::Done;
 
@@ -25,6 +25,9 @@ const PARENT_LOOK: Duration = Duration::from_millis(200);
 /// ended is ended too.
 const END_LOOK: Duration = Duration::from_millis(10);
 const END_LOOKS: usize = 300;
+
+/// How many processes that have ended are taken leave of between two looks.
+const REAPED_AT_ONCE: usize = 10_000;
 
 /// Runs a program for as long as the process that started this one runs.
 #[derive(Debug, clap::Args)]
@@ -39,25 +42,38 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     let parent = Pid::from_raw(args.parent);
     set_child_subreaper(true).context("cannot become the parent of what the program leaves")?;
-    // Waited for by a thread; the program starts without this mask.
-    let asked = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
-    asked.thread_block().context("cannot wait for signals")?;
     let program = &args.words[0];
+    // Before signals are blocked: the program inherits what is.
     let child = Command::new(program).args(&args.words[1..]).spawn();
     let child = child.with_context(|| format!("cannot start {program}"))?;
-    thread::spawn(move || {
+    let status = watched(Pid::from_raw(i32::try_from(child.id())?), parent);
+    // Whatever went wrong, nothing is left behind.
+    kill_descendants();
+    Ok(Done::Told(exit_code(status?)))
+}
+
+/// Waits for the end of the program, of its parent, or for being asked to end it.
+fn watched(program: Pid, parent: Pid) -> anyhow::Result<ExitStatus> {
+    let asked = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
+    asked.thread_block().context("cannot wait for signals")?;
+    // The pipes are the program's: held open here, nobody would notice that it closed them.
+    let nothing = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    thread::Builder::new().spawn(move || {
         let _ = asked.wait();
         end_all();
-    });
-    thread::spawn(move || {
+    })?;
+    thread::Builder::new().spawn(move || {
         while getppid() == parent {
             thread::sleep(PARENT_LOOK);
         }
         end_all();
-    });
-    let status = ended(Pid::from_raw(i32::try_from(child.id())?))?;
-    kill_descendants();
-    Ok(Done::Told(exit_code(status)))
+    })?;
+    ended(program)
 }
 
 /// Waits for the program, and takes leave of everything else that ends meanwhile.
@@ -70,9 +86,13 @@ fn ended(program: Pid) -> anyhow::Result<ExitStatus> {
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
                 return Ok(ExitStatus::from_raw(signal as i32));
             }
-            Ok(_) | Err(Errno::EINTR) => {}
             // Another thread has ended it.
             Err(Errno::ECHILD) => return Ok(ExitStatus::from_raw(Signal::SIGKILL as i32)),
+            // Ended by a signal that has no name; if it was the program, it is not there any more.
+            Err(Errno::EINVAL) if kill(program, None).is_err() => {
+                return Ok(ExitStatus::from_raw(Signal::SIGKILL as i32));
+            }
+            Ok(_) | Err(Errno::EINTR | Errno::EINVAL) => {}
             Err(error) => return Err(error).context("cannot wait for the program"),
         }
     }
@@ -95,17 +115,17 @@ fn end_all() -> ! {
 fn kill_descendants() {
     for _ in 0..END_LOOKS {
         let descendants = descendants();
+        for pid in &descendants {
+            // That it ended by itself is as good.
+            let _ = kill(*pid, Signal::SIGKILL);
+        }
+        let is_over = |status: &Result<WaitStatus, Errno>| {
+            matches!(status, Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD))
+        };
+        let mut reaped = std::iter::repeat_with(|| waitpid(None, Some(WaitPidFlag::WNOHANG)));
+        let _ = reaped.by_ref().take(REAPED_AT_ONCE).find(is_over);
         if descendants.is_empty() {
             return;
-        }
-        for pid in descendants {
-            // That it ended by itself is as good.
-            let _ = kill(pid, Signal::SIGKILL);
-        }
-        while let Ok(status) = waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            if status == WaitStatus::StillAlive {
-                break;
-            }
         }
         thread::sleep(END_LOOK);
     }
@@ -130,9 +150,10 @@ fn descendants() -> Vec<Pid> {
 
 /// A process and its parent, unless it has ended and only waits to be taken leave of.
 fn running(pid: i32) -> Option<(Pid, Pid)> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program is in parentheses, and may hold any character.
-    let (_, after_name) = stat.rsplit_once(')')?;
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program is in parentheses, and may hold any byte.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let after_name = std::str::from_utf8(&stat[end + 1..]).ok()?;
     let mut fields = after_name.split_ascii_whitespace();
     let is_over = matches!(fields.next()?, "Z" | "X");
     let parent = fields.next()?.parse().ok()?;

@@ -239,10 +239,11 @@ impl SourceCalls {
     }
 }
 
-/// What ends a server with everything it started, also when this process is killed: this program itself.
+/// What ends a server with everything it started, also when this process is killed: this program itself, by the
+/// name under which it can be started also when its file was replaced.
 fn guard() -> Option<Vec<String>> {
-    let own = std::env::current_exe().ok()?.into_os_string().into_string();
-    cfg!(target_os = "linux").then(|| Some(vec![own.ok()?, "guard".to_owned()]))?
+    const OWN: [&str; 2] = ["/proc/self/exe", "guard"];
+    cfg!(target_os = "linux").then(|| OWN.map(str::to_owned).to_vec())
 }
 
 impl ServerSource {

@@ -107,6 +107,8 @@ fn an_outcome_with_a_key_survives_a_restart() {
 /// An MCP server that ignores the end of its input, and starts a process of its own session that does too.
 const STUBBORN: &str = r#"
 import json, os, subprocess, sys, time
+blocked = [line for line in open("/proc/self/status") if line.startswith("SigBlk")][0].split()[1]
+assert int(blocked, 16) == 0, blocked
 own = subprocess.Popen(["sh", "-c", "trap '' HUP INT TERM; sleep 600"], start_new_session=True)
 with open("pids.tmp", "w") as pids:
     pids.write(f"{os.getpid()} {own.pid}")

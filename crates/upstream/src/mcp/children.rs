@@ -62,8 +62,10 @@ impl Children {
 /// Ends a process and everything in its process group; a guard ends everything else.
 pub(super) fn end(process: &Process) {
     let mut started = process.lock().unwrap_or_else(PoisonError::into_inner);
+    // A guard that has ended, or was, ends nothing any more.
+    let is_guarded = started.is_guarded && matches!(started.process.try_wait(), Ok(None));
     // That there is nothing left to end is no trouble.
-    let _ = match started.is_guarded {
+    let _ = match is_guarded {
         #[cfg(unix)]
         true => started.process.signal(SIGTERM),
         _ => started.process.start_kill(),
