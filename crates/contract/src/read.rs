@@ -152,8 +152,7 @@ fn next_wide_number(text: &[u8], from: usize) -> Option<(usize, usize)> {
                     |byte: &&u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
                 let length = text[at..].iter().take_while(is_part).count();
                 let number = std::str::from_utf8(&text[at..at + length]).unwrap_or_default();
-                let is_whole = !number.contains(['.', 'e', 'E']);
-                if is_whole && number.parse::<u64>().is_err() && number.parse::<i64>().is_err() {
+                if is_rounded(number) {
                     return Some((at, at + length));
                 }
                 at += length - 1;
@@ -163,6 +162,14 @@ fn next_wide_number(text: &[u8], from: usize) -> Option<(usize, usize)> {
         at += 1;
     }
     None
+}
+
+/// Whether a number is whole and becomes another one when it is read.
+fn is_rounded(number: &str) -> bool {
+    let is_whole = !number.contains(['.', 'e', 'E']);
+    let fits = || number.parse::<u64>().is_ok() || number.parse::<i64>().is_ok();
+    let as_float = || number.parse::<f64>().map(|it| format!("{it:.0}"));
+    is_whole && !fits() && as_float().is_ok_and(|it| it != number)
 }
 
 /// Parses a document of at most so many bytes into what the seed makes of it, which may borrow from it.

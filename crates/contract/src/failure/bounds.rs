@@ -8,6 +8,7 @@
 use serde_json::{Map, Value};
 
 use super::{Alternative, EXCERPT_CHARACTERS_LIMIT, Parts, Recovery, Violation, ViolationKind};
+use crate::redact::whole_words;
 use crate::size;
 
 /// The largest failure in any dialect, in bytes.
@@ -50,7 +51,7 @@ impl Parts {
     pub(super) fn bound_for_redaction(&mut self) {
         let Times(times) = LOOKED_AT;
         for cause in &mut self.causes {
-            cut(&mut cause.message, times * SENTENCE);
+            cut_to(&mut cause.message, times * SENTENCE, LOOKED_AT);
         }
         self.recovery.bound_to(LOOKED_AT);
         bound_violations(&mut self.violations, LOOKED_AT);
@@ -133,17 +134,18 @@ impl Recovery {
         self.bound_to(SHOWN);
     }
 
-    fn bound_to(&mut self, Times(times): Times) {
+    fn bound_to(&mut self, many: Times) {
+        let Times(times) = many;
         self.required_actions.truncate(SENTENCES);
         for action in &mut self.required_actions {
-            cut(action, times * SENTENCE);
+            cut_to(action, times * SENTENCE, many);
         }
         if !size::object_fits(&self.parameter_adjustments, times * ADJUSTMENTS) {
             self.parameter_adjustments.clear();
         }
         let mut room = times * ALTERNATIVES;
         self.alternatives.retain_mut(|it| {
-            let size = it.bounded(times * SENTENCE);
+            let size = it.bounded(many);
             let stays = size <= room;
             room -= if stays { size } else { 0 };
             stays
@@ -153,10 +155,10 @@ impl Recovery {
 
 impl Alternative {
     /// How large it is, once it was cut.
-    fn bounded(&mut self, limit: usize) -> usize {
+    fn bounded(&mut self, times: Times) -> usize {
         let texts = [Some(&mut self.description), self.example.as_mut()];
         let texts = texts.into_iter().flatten().map(|text| {
-            cut(text, limit);
+            cut_to(text, times.0 * SENTENCE, times);
             AROUND + size::of_text(text)
         });
         texts.sum()
@@ -180,11 +182,12 @@ fn bound_violations(violations: &mut Vec<Violation>, times: Times) -> usize {
 
 impl Violation {
     /// How large it is, once it was cut.
-    fn bounded(&mut self, Times(times): Times) -> usize {
+    fn bounded(&mut self, times: Times) -> usize {
         self.bound_pointer();
-        let (sentence, actual) = (times * SENTENCE, times * ACTUAL);
-        cut(&mut self.reason, sentence);
-        self.expected.iter_mut().for_each(|it| cut(it, sentence));
+        let (sentence, actual) = (times.0 * SENTENCE, times.0 * ACTUAL);
+        cut_to(&mut self.reason, sentence, times);
+        let expected = self.expected.iter_mut();
+        expected.for_each(|it| cut_to(it, sentence, times));
         self.actual = self.actual.take().filter(|it| size::fits(it, actual));
         let texts = [
             Some(&self.pointer),
@@ -226,7 +229,7 @@ impl Violation {
 /// Cuts texts and lists within a value.
 fn shorten(value: &mut Value, times: Times) {
     match value {
-        Value::String(text) => cut(text, times.0 * DETAIL_TEXT),
+        Value::String(text) => cut_to(text, times.0 * DETAIL_TEXT, times),
         Value::Array(items) => {
             items.truncate(times.0 * DETAIL_ITEMS);
             items.iter_mut().for_each(|it| shorten(it, times));
@@ -236,9 +239,22 @@ fn shorten(value: &mut Value, times: Times) {
     }
 }
 
+/// Cuts a text to so many bytes; one that is yet to be redacted, before a word.
+fn cut_to(text: &mut String, limit: usize, times: Times) {
+    let length = text.len();
+    cut(text, limit);
+    if times != SHOWN && text.len() < length {
+        let whole = whole_words(text.trim_end_matches(ELLIPSIS)).len();
+        text.truncate(whole);
+        text.push(ELLIPSIS);
+    }
+}
+
+/// What stands where a text was cut.
+const ELLIPSIS: char = '…';
+
 /// Cuts a text to so many bytes as it is written in JSON.
 fn cut(text: &mut String, limit: usize) {
-    const ELLIPSIS: char = '…';
     // No character is written longer than six bytes for each of its own.
     if text.len() * 6 <= limit || size::of_text(text) <= limit {
         return;

@@ -43,6 +43,7 @@ pub use names::is_sensitive_name;
 pub use opaque::Opaque;
 pub use prefilter::scan;
 pub use text::TEXT_BYTES_LIMIT;
+pub(crate) use text::whole_words;
 pub(crate) use tree::{is_clean, is_clean_object, is_clean_text};
 
 /// What stands where a secret was.

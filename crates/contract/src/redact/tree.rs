@@ -69,7 +69,9 @@ fn is_clean_at(value: &Value, depth: usize) -> bool {
         Value::String(text) => is_clean_text(text),
         Value::Number(number) => !may_be_card(number),
         Value::Array(items) => {
-            depth <= DEPTH_LIMIT && items.iter().all(|item| is_clean_at(item, depth + 1))
+            depth <= DEPTH_LIMIT
+                && !is_command(items)
+                && items.iter().all(|item| is_clean_at(item, depth + 1))
         }
         Value::Object(members) => depth <= DEPTH_LIMIT && are_clean(members, depth),
         Value::Bool(_) | Value::Null => true,
@@ -77,9 +79,12 @@ fn is_clean_at(value: &Value, depth: usize) -> bool {
 }
 
 fn are_clean(members: &Map<String, Value>, depth: usize) -> bool {
+    // Beside a long text the others are looked at for themselves.
+    let is_long = |it: &Value| it.as_str().is_some_and(|it| it.len() > LONG_TEXT);
     members
         .iter()
         .all(|(name, member)| is_clean_text(name) && is_clean_at(member, depth + 1))
+        && !members.values().any(is_long)
 }
 
 /// Replaces a value that sits in a secret place; booleans and null say nothing and stay.
@@ -497,10 +502,12 @@ fn is_other_number(name: &str, member: &Value) -> bool {
     is_number && listed(NAMES, name)
 }
 
+/// A longer text is taken to call something secret without being looked through.
+const LONG_TEXT: usize = 512;
+
 /// Whether a member may name something that is secret, itself or one level deeper.
 fn may_call_secret(member: &Value) -> bool {
-    const LONGEST: usize = 512;
-    let may = |text: &str| text.len() > LONGEST || hits(text.as_bytes()) != 0;
+    let may = |text: &str| text.len() > LONG_TEXT || hits(text.as_bytes()) != 0;
     let may_inside = |it: &Value| it.as_str().is_some_and(may);
     match member {
         Value::String(text) => may(text),
@@ -571,15 +578,18 @@ fn hide_quoted(value: &mut Value) -> bool {
     }
 }
 
+/// Whether a list is a command with its flags.
+fn is_command(items: &[Value]) -> bool {
+    let is_flag = |it: &Value| {
+        it.as_str()
+            .is_some_and(|it| it.starts_with('-') && it.len() == 2)
+    };
+    items.len() > 2 && items.iter().all(Value::is_string) && items.iter().any(is_flag)
+}
+
 /// Hides what a command that is written as a list is given to log in with.
 fn hide_flags(items: &mut [Value]) -> bool {
-    let is_command = items.len() > 2 && items.iter().all(Value::is_string);
-    if !is_command
-        || !items.iter().any(|it| {
-            it.as_str()
-                .is_some_and(|it| it.starts_with('-') && it.len() == 2)
-        })
-    {
+    if !is_command(items) {
         return false;
     }
     let words = items.iter().filter_map(Value::as_str);
