@@ -123,6 +123,8 @@ pub enum Part {
     Header,
     /// All headers together.
     Headers,
+    /// Answers that only say that there will be one.
+    Interim,
 }
 
 /// Declares the places, so that each is named once.

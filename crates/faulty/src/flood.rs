@@ -59,6 +59,13 @@ pub(crate) async fn flood(
             }
             wire.write_all(SMALL_END).await
         }
+        Part::Interim => {
+            let interim = b"HTTP/1.1 102 Processing\r\n\r\n".repeat(BLOCK_BYTES / 32);
+            for _ in 0..bytes / interim.len() as u64 {
+                wire.write_all(&interim).await?;
+            }
+            Ok(())
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use panpan_catalogue::{Category, Effect, lookup};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Place, Then};
+use crate::fault::{Fault, Part, Place, Then};
 use crate::template;
 
 /// How much shorter than in the table a delay may be that was told as a moment: some of it has passed
@@ -134,7 +134,8 @@ impl Row {
             Fault::Answers { then, .. } | Fault::Sends { then, .. } => *then == Then::Hang,
             Fault::LivesAt { place } => *place == Place::HttpsOnSilence,
             Fault::Drips { .. } => true,
-            Fault::Redirects { .. } | Fault::Floods { .. } => false,
+            Fault::Floods { part, .. } => *part == Part::Interim,
+            Fault::Redirects { .. } => false,
         }
     }
 
