@@ -89,10 +89,14 @@ impl Who {
         }
     }
 
-    /// Takes a message from the share of the caller that opened the connection, if it reads its answers.
+    /// Takes a message from the share of the caller that opened the connection.
     pub(super) fn take_message(&self) -> Result<(), Failure> {
-        self.desk.unread().check(&self.principal)?;
         self.desk.take_request(&self.principal)
+    }
+
+    /// Whether the caller that opened the connection reads its answers, so that another call may be begun.
+    pub(super) fn reads(&self) -> Result<(), Failure> {
+        self.desk.unread().check(&self.principal)
     }
 
     /// Counts bytes among the answers that this caller has yet to read.

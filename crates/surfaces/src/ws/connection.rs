@@ -126,7 +126,7 @@ impl Connection {
         } else if self.running.len() >= limit {
             Some(crowded(limit))
         } else {
-            None
+            self.who.reads().err()
         }
     }
 

@@ -183,8 +183,12 @@ impl Line {
                 self.held.clear();
                 Poll::Ready(Step::Handed(None))
             }
+            // What was handed over before has left, but for what a buffer holds.
             Poll::Ready(Ok(())) => Poll::Ready(match queue.0.pop_front() {
-                Some(outgoing) => self.hand_over(outgoing),
+                Some(outgoing) => {
+                    self.held.clear();
+                    self.hand_over(outgoing)
+                }
                 None => Step::Handed(None),
             }),
         }
