@@ -125,13 +125,19 @@ pub fn wide_number_at(bytes: &[u8], offset: usize) -> ReadError {
 
 /// Where the whole numbers of a JSON text begin that do not fit into 64 bits.
 pub fn wide_numbers(text: &[u8]) -> impl Iterator<Item = usize> {
-    // A number that is too wide covers one of these places, and few texts have a digit at any.
+    // A number that is too wide covers one of these places with all its digits, and few texts have such a run.
     const SHORTEST: usize = 19;
-    let may_hold = text
-        .iter()
-        .skip(SHORTEST - 1)
-        .step_by(SHORTEST)
-        .any(u8::is_ascii_digit);
+    let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
+        bytes
+            .take(SHORTEST)
+            .take_while(|it| it.is_ascii_digit())
+            .count()
+    };
+    let is_run = |at: usize| {
+        text[at].is_ascii_digit()
+            && digits(&mut text[at..].iter()) + digits(&mut text[..at].iter().rev()) >= SHORTEST
+    };
+    let may_hold = (SHORTEST - 1..text.len()).step_by(SHORTEST).any(is_run);
     let mut from = if may_hold { 0 } else { text.len() };
     std::iter::from_fn(move || {
         let (found, behind) = next_wide_number(text, from)?;
