@@ -104,7 +104,7 @@ pub fn document_within(bytes: &[u8], limit: usize) -> Result<Value, ReadError> {
 }
 
 /// Parses what a caller asks for, of at most so many bytes, into what the seed makes of it, which may borrow
-/// from it. A whole number that would be rounded is refused: nobody would notice which one was passed on.
+/// from it. A whole number that would be rounded is refused, because the caller would not notice it.
 pub fn request_as<'a, S: DeserializeSeed<'a>>(
     bytes: &'a [u8],
     limit: usize,

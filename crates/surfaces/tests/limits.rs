@@ -447,7 +447,7 @@ async fn a_reader_that_takes_nothing_slows_the_work_and_is_then_gone() {
     drop(stream);
 }
 
-/// A request that is still being sent takes memory, as an answer does that nobody reads.
+/// A request that is still being sent takes memory, as an unread answer does.
 #[tokio::test]
 async fn what_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
     let limits = Limits {

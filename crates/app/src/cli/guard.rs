@@ -56,7 +56,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
 fn watched(program: Pid, parent: Pid) -> anyhow::Result<ExitStatus> {
     let asked = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     asked.thread_block().context("cannot wait for signals")?;
-    // The pipes are the program's: held open here, nobody would notice that it closed them.
+    // The pipes are the program's: held open here, its end of them would never be noticed.
     let nothing = fs::OpenOptions::new()
         .read(true)
         .write(true)
