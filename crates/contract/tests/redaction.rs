@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use corpus::{INNOCENTS, SECRETS};
-use panpan_contract::failure::Marked;
+use panpan_contract::failure::{Marked, Violation};
 use panpan_contract::redact::{DEPTH_LIMIT, Markers, REPLACEMENT, Redactor, is_sensitive_name};
 use panpan_contract::{Failure, codes};
 use proptest::prelude::*;
@@ -306,6 +306,40 @@ fn a_failure_is_not_called_clean_before_its_escapes_depths_and_numbers_were_read
         let failure = Failure::new(codes::INTERNAL).with_detail("value", value);
         let shown = serde_json::to_string(&failure.redacted()).unwrap();
         assert!(shown.contains(REPLACEMENT), "{shown}");
+    }
+}
+
+/// A list is read as one command, and none of its words alone gives away that it is one.
+#[test]
+fn a_command_in_a_list_is_not_called_clean() {
+    let command = json!([
+        "mongorestore",
+        "-h",
+        "db1",
+        "-u",
+        "root",
+        "-p",
+        "Tr0ub4dor9x"
+    ]);
+    let failure = Failure::new(codes::INTERNAL).with_detail("run", command);
+    let shown = serde_json::to_string(&failure.redacted()).unwrap();
+    assert!(!shown.contains("Tr0ub4dor9x"), "{shown}");
+}
+
+/// What is removed makes the text shorter, so that its cut end comes to be shown.
+#[test]
+fn a_secret_at_a_cut_is_not_shown_by_half() {
+    let reference = "ghp_".to_owned() + &"aB3dE5gH7jK9".repeat(3);
+    for length in 1900..2060 {
+        let before = format!(
+            "eyJhbGciOiJIUzI1NiJ9.{}.c2lnbmF0dXJl",
+            "aB3d".repeat(length / 4)
+        );
+        let reason = format!("Bearer {before} then {reference} was refused");
+        let violation = Violation::value("/a", reason);
+        let failure = Failure::new(codes::INTERNAL).with_violation(violation);
+        let shown = serde_json::to_string(&failure.redacted()).unwrap();
+        assert!(!shown.contains("ghp_"), "{length}: {shown}");
     }
 }
 
