@@ -44,7 +44,7 @@ impl<S: AsyncWrite + Unpin> Worded<S> {
         }
     }
 
-    /// Writes the refusal that was begun, all of it; then the bytes it stands for count as written.
+    /// Writes the whole replacement. Only then do the bytes that it replaces count as written.
     fn poll_instead(
         &mut self,
         context: &mut Context<'_>,

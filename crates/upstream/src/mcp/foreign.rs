@@ -26,7 +26,7 @@ pub(super) fn message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     serde_json::from_value(document).ok()
 }
 
-/// The member of an error that stands for an answer that could not be read.
+/// The member that marks an error as the replacement of an unreadable answer.
 const UNREADABLE_KEY: &str = "dev.panpan/unreadable";
 
 /// The request that a line answers which is meant as an answer and cannot be read as one: with a number that
