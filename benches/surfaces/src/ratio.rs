@@ -1,7 +1,7 @@
 //! What a request costs a server of panpan, as a multiple of what it costs a bare one.
 //!
-//! Both are started several times, since one start costs up to a tenth more or less than the next, and
-//! asked in turn, many times; the ratio is that of the medians. `--plant-slowdown` asks panpan
+//! Both are started many times, since one start costs up to a tenth more or less than the next, and
+//! asked in turn; the ratio is that of the medians. `--plant-slowdown` asks panpan
 //! three times for every request that is counted, to show that a slowdown would be noticed.
 
 use std::time::Duration;
@@ -14,8 +14,8 @@ use crate::process::Process;
 use crate::request::Kind;
 use crate::serve::Role;
 
-const STARTS: usize = 9;
-const ROUNDS_PER_START: usize = 5;
+const STARTS: usize = 27;
+const ROUNDS_PER_START: usize = 3;
 const REQUESTS_PER_ROUND: usize = 3000;
 
 /// Two servers that are asked for the same.

@@ -109,6 +109,8 @@ impl Connections {
             .timer(ConnectionTimer::default())
             .header_read_timeout(limits.head_timeout)
             .max_header_size(HEAD_BYTES_LIMIT)
+            // Most answers are small: one piece is sent for less than the two of a head and a body.
+            .writev(false)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);

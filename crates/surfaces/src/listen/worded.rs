@@ -3,7 +3,7 @@
 //! The library has no place for such a body, and its answer is known by its writing: one of three statuses,
 //! without a body and without the header that every answer of the door has.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -114,21 +114,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Worded<S> {
             true => self.poll_instead(context, bytes.len()),
             false => Pin::new(&mut self.stream).poll_write(context, bytes),
         }
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        match slices.first() {
-            Some(first) if self.takes(first) => self.poll_instead(context, first.len()),
-            _ => Pin::new(&mut self.stream).poll_write_vectored(context, slices),
-        }
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

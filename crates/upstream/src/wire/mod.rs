@@ -51,6 +51,8 @@ impl Wire {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
+            // Most requests are small: one piece is sent for less than the two of a head and a body.
+            .http1_writev(false)
             .build(connector);
         Self(client)
     }
