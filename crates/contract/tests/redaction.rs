@@ -145,9 +145,11 @@ fn percent_encoded_secrets_go_too_except_the_listed_ones() {
 }
 
 #[test]
-fn values_under_a_sensitive_name_go_whole_except_booleans_and_null() {
+fn values_under_a_sensitive_name_go_except_booleans_null_and_what_describes_them() {
     let mut value = json!({
-        "password": "x", "pin": 1234, "credentials": {"user": "bob"}, "api_keys": ["a"],
+        "password": "x", "pin": 1234, "api_keys": ["a"],
+        "credentials": {"user": "bob", "phrase": "swordfish", "given": 4821, "reset": {"word": "sesame"}},
+        "totp": {"digits": 6, "algorithm": "SHA1", "period_s": 30}, "secrets": {"db": "swordfish"}, "passwords": {"ann": "sesame", "bob": "swordfish"},
         "token": true, "secret": null, "cookie": REPLACEMENT,
         "next_page_token": "abc", "max_tokens": 5, "key": "PROJ-123",
     });
@@ -155,7 +157,9 @@ fn values_under_a_sensitive_name_go_whole_except_booleans_and_null() {
     assert_eq!(
         value,
         json!({
-            "password": REPLACEMENT, "pin": REPLACEMENT, "credentials": REPLACEMENT,
+            "password": REPLACEMENT, "pin": REPLACEMENT,
+            "credentials": {"user": "bob", "phrase": REPLACEMENT, "given": REPLACEMENT, "reset": REPLACEMENT},
+            "totp": {"digits": 6, "algorithm": "SHA1", "period_s": 30}, "secrets": REPLACEMENT, "passwords": REPLACEMENT,
             "api_keys": REPLACEMENT, "token": true, "secret": null, "cookie": REPLACEMENT,
             "next_page_token": "abc", "max_tokens": 5, "key": "PROJ-123",
         })

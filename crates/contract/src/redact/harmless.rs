@@ -87,7 +87,11 @@ fn is_state(value: &str) -> bool {
 const STATES: &str = "absent any array blank bool boolean bytes char confirmed date datetime denied delete disabled empty enabled expired \
     float forbidden from hidden incorrect insert int integer invalid list long malformed masked mismatch missing needed number numeric object omitted \
     optional present redacted rejected required revoked select set str string text undefined unchanged unknown unset unsupported update uuid valid \
-    values varchar weak where wrong";
+    values varchar weak where wrong \
+    erforderlich pflichtfeld ungültig fehlt leer falsch obligatoire requis requise invalide manquant manquante obligatorio obligatoria requerido \
+    requerida inválido inválida incorrecto incorrecta obrigatório obrigatória obbligatorio obbligatoria mancante verplicht ongeldig obligatorisk ugyldig \
+    ogiltig påkrævet pakollinen virheellinen wymagane nieprawidłowe povinné neplatné kötelező érvénytelen zorunlu geçersiz обязательно обязателен \
+    неверно недействителен обов'язково 必須 必填 無効 无效 필수 wajib";
 
 /// Whether a text stands where a value was, or will be.
 pub(super) fn is_placeholder(value: &str) -> bool {
@@ -108,6 +112,27 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     ]
     .iter()
     .any(|mask| value.contains(mask));
+    let is_variable = |word: &str| {
+        let name = word.trim_start_matches(['"', '\'', '\\']).strip_prefix('$');
+        let name = name.map(|it| it.split(|it: char| !it.is_alphanumeric() && it != '_'));
+        let is_name = |it: &str| {
+            it.len() >= 3
+                && it
+                    .bytes()
+                    .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        };
+        name.is_some_and(|mut it| it.next().is_some_and(is_name))
+    };
+    if value.contains('$') && value.split_whitespace().all(is_variable) {
+        return true;
+    }
+    let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
+    let is_masked = is_masked
+        || inside.len() < value.len()
+            && listed(
+                "redacted filtered masked hidden removed omitted censored",
+                inside,
+            );
     let mut words = value.split(' ').rev();
     // `Scheme ${KEY}`: what is before it is its scheme.
     let is_put_in = value.contains(' ')
@@ -119,7 +144,9 @@ pub(super) fn is_placeholder(value: &str) -> bool {
 /// Names in brackets, and what templates and shells put a value in for.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     const FORMS: &[&str] = &[
-        r"<[A-Za-z][\w .:/-]*>?",
+        r"<\p{Alphabetic}[\w .:/-]*>?",
+        r"<\d+ [a-z]+>",
+        r"(?i:change[-_]?me[-_][a-z_-]{6,}|replace[-_](?:me|with)[a-z_-]*)",
         r"\$\{.*\}?",
         r"\$\(.*",
         r"\$(?:[A-Z_][A-Z0-9_]*|[a-z_]+|\d{1,2})",
@@ -145,8 +172,10 @@ static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
     const FORMS: &[&str] = &[
         r"(?i)(?:arn|urn|vault|ref|secretref|keyvault|op|ssm|env|file|sealed)(?::|\+)(?://)?[\w./:#@-]+",
         r"(?:projects|secrets|kv|secret)/[\w./-]+",
+        r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}\S*)?",
         r"(?:process\.env|os\.environ|os\.getenv|System\.getenv|ENV|env|secrets|config|vars?|params?|self|this|ctx|settings|options|req|request|user|data|local|module|form|args|kwargs|body|payload|opts|cfg|state|props)(?:\.|\[|\().*",
         r"[A-Za-z_][\w.]*\(.*",
+        r#"[a-z_]{3,}\[["'&:].*"#,
         r"[\w./~-]+\.(?:crt|pem|key|json|ya?ml|txt|env|conf|toml|ini|[jt]sx?|py|rb|go|java|rs|xml|html|p12|jks|pub)",
         r"[a-z][a-z_-]*(?:/[a-z][a-z0-9_-]*)+",
         r"\(\w.*",
@@ -174,7 +203,7 @@ mod tests {
     fn what_stands_for_a_value_is_told_from_one() {
         let harmless = "missing|required|string|null||<your-api-key>|${DB_PASSWORD}|{{ secrets.TOKEN }}|****|xxxxxx|process.env.API_KEY|\
             [FILTERED]|$NPM_TOKEN|YOUR_API_KEY|arn:aws:secretsmanager:eu-west-1:1:secret:prod/db-CPcgEO|projects/1/secrets/db-pass/versions/latest|\
-            ?|:password|getToken(user)|^[A-Z]{8,}$|%s|(sensitive value)";
+            ?|:password|$CI_JOB_TOKEN $CI_URL/x|<ваш_токен>|<65612 bytes>|2024-01-08|obligatoire|session['token']|getToken(user)|^[A-Z]{8,}$|%s|(sensitive value)";
         for value in harmless.split('|') {
             assert!(is_harmless(value), "{value}");
         }
@@ -183,6 +212,8 @@ mod tests {
             "swordfish",
             "correct horse battery staple",
             "$ecret1",
+            "$Winter2024",
+            "changeme",
             "pa{ss}word",
             "<3cats>9!",
             "4821",

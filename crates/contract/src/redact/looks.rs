@@ -215,6 +215,12 @@ static THING: LazyLock<Regex> = LazyLock::new(|| {
         r"[A-Za-z]\d{3}|[a-z]\.\d{1,4}|x5t#S256|[a-z.-]+@[a-z]+(?:-\w+)+",
         r"[a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+",
         r"\d+[–—-]\d+",
+        r"error:[0-9A-F]{6,8}:.*|debug\d|[A-Z]{2,}#\S+",
+        // Names of pods, and the ids of a large mail service.
+        r"(?:[a-z0-9-]+/)?[a-z][a-z0-9-]*-[0-9a-f]{8,10}-[a-z0-9]{5}",
+        r"[0-9a-f]{8,}-[0-9a-f]+[a-z]{2,3}\d{5,}[a-z0-9]*\.\d{1,3}",
+        // A number behind a word of one letter, as some scripts join them.
+        r"[^\x00-\x7F]{1,2}-\d{1,4}",
         // Algorithms, formats and protocols.
         r"(?i)(?:sha|md|aes|des|rsa|hs|rs|es|ps|ed|utf|iso|rfc|pbkdf|argon|bcrypt|scrypt|oauth|oidc|saml|base|http|https|tls|ssl|ssh|x|pkcs|ipv|ip|mp|h|curve|secp|u|i|f|int|uint|float|s|ec|k|p|web|win|es|java|python|node|openssl|mysql|postgres|redis|log)[-_./]?\d[\d.]*(?:[-_/][\w.]+)*",
         r"(?i)\d+(?:fa|ds|d|g)",

@@ -9,8 +9,8 @@ use super::names::{WordSet, listed};
 use super::sentences::{Word, ends_sentence, words};
 use super::spans::Spans;
 use super::typed::{
-    is_counted, is_free, is_letter_code, is_mixed_script, is_odd, is_phrase, is_short_code,
-    is_spaced_code, is_strong, is_year,
+    is_called_so, is_counted, is_free, is_letter_code, is_mixed_script, is_odd, is_phrase,
+    is_short_code, is_spaced_code, is_strong, is_year,
 };
 use super::words::INNOCENT_BEFORE_TOKEN;
 
@@ -259,6 +259,7 @@ impl<'a> Scene<'a> {
             (Look::Password, Sort::Soft) => {
                 (is_strong(value) || is_introduced && distance <= FAR || distance <= 1)
                     && !is_claimed
+                    && !is_called_so(value, &self.text[word.range.end..])
             }
             (Look::Password, Sort::Password) => {
                 is_near && (!is_claimed || word.quoted && distance <= 1)
@@ -279,6 +280,7 @@ impl<'a> Scene<'a> {
                     && is_short_code(value)
                     && value.bytes().any(|byte| byte.is_ascii_alphabetic())
                     && !is_counted(value)
+                    && !self.text[word.range.end..].starts_with(':')
             }
             (Look::Digits, Sort::Code) => (4..=10).contains(&value.len()) && is_near && !is_claimed,
             (Look::Word, Sort::Soft) => {
@@ -300,7 +302,7 @@ impl<'a> Scene<'a> {
                 (distance <= 3 || word.quoted && distance <= NEAR) && !is_claimed
             }
             (Look::Word, Sort::Password) => {
-                word.quoted && (distance <= 2 || is_introduced) && is_free(value)
+                word.quoted && (distance <= 2 || is_introduced) && is_free(value) && !is_claimed
                     || distance == 0 && !word.quoted && is_mixed_script(value)
             }
             (Look::Word, Sort::Code) => {
@@ -342,6 +344,15 @@ impl<'a> Scene<'a> {
                 before
             };
             return self.is_claimed_within(first, depth - 1);
+        }
+        let is_told = listed("is was", self.value(before))
+            && before > 0
+            && listed(
+                "mode type method scheme algorithm format status state kind",
+                self.value(before - 1),
+            );
+        if is_told {
+            return true;
         }
         let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
         let is_own = is_own && listed(PREPOSITIONS, self.value(before));
@@ -441,6 +452,9 @@ fn is_quoted(text: &str, mention: &Mention) -> bool {
 /// Words behind which a value belongs to them and not to the secret.
 /// Whether what follows a word is a program with its process, as logs write it behind the name of a machine.
 fn is_machine(behind: &str) -> bool {
+    if behind.starts_with(" - gsmtp") {
+        return true;
+    }
     let program = behind.strip_prefix(' ').unwrap_or_default();
     let program = program.split(' ').next().unwrap_or_default();
     let process = program.split_once('[').map(|(_, process)| process);
@@ -453,11 +467,11 @@ fn is_machine(behind: &str) -> bool {
 fn claims(word: &str) -> bool {
     static CLAIMANTS: WordSet = WordSet::new(
         "account address algorithm api app application at attempt attempts before bucket build by channel client cluster code \
-        column commit container contact count customer database date device digest docs document domain email environment error etag event \
+        column comment commit container contact count customer database date device digest docs document domain email endpoint endpoints environment error etag event \
         expires fd file fingerprint for from function hash host http id in index instance invoice issue issuer job key-id keyid kid kids least length \
-        limit line log login machine maximum member message minimum matches model module most name namespace node number object offset on operation \
-        order organization org owner page parameter path payment pod policy port position principal process profile pubkey no_pubkey p project queue realm record \
-        ref region release repo repository request requestid resource revision role row rule run scope see sequence selector serial server service sha shard \
+        limit line log login machine maximum md5 member message minimum matches mode model module most name namespace node number object offset on operation \
+        order organization org owner page pair parameter path payment permission permissions pod policy port position principal privilege process profile pubkey no_pubkey p project queue realm record \
+        ref region release repo repository request requestid resource revision role row rule run scope see sequence selector serial server service sha sha1 sha256 sha512 shard \
         since size span state status step subject subscription support table tenant than thread thumbprint ticket time to topic trace transaction \
         type until uri url user username uuid vault version volume within worker workspace zone \
         benutzer konto für von bei seit anfrage utilisateur pour depuis usuario usuário para cuenta utente per gebruiker voor användare för bruger \
@@ -501,13 +515,13 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
     if listed(AMBIGUOUS, &word.replace(' ', "-")) && !is_of_failure(text, mention) {
         return true;
     }
-    let before = head.trim_end();
+    let before = head.trim_end_matches(['-', ' ', '!']);
     let last = before
         .rsplit(|it: char| !it.is_alphanumeric())
         .next()
         .unwrap_or_default();
     let is_token = word.eq_ignore_ascii_case("token") || word.eq_ignore_ascii_case("key");
-    const INNOCENT_BEFORE_CODE: &str = "error status exit reason response return result country zip postal area dialing dial product promo discount coupon qr source byte \
+    const INNOCENT_BEFORE_CODE: &str = "err error status exit reason response return result country zip postal area dialing dial product promo discount coupon qr source byte \
         language currency tax bar state http diagnostic fault event message vendor sql oracle abort rc item article airport station hs";
     const INNOCENT_AFTER_CODE: &str = "postal postale promo promotionnel erreur produit article barre barres fiscale sconto di error de base source";
     let next = rest
@@ -520,13 +534,22 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
             .iter()
             .any(|it| it.eq_ignore_ascii_case(word));
     let is_pair = rest.trim_start().starts_with(['=', ':']);
+    // A shorter one is that of an error more often than one for a person.
+    let is_short =
+        last == "with" && next.len() <= 4 && next.bytes().all(|byte| byte.is_ascii_digit());
     if is_code
-        && (is_pair || listed(INNOCENT_BEFORE_CODE, last) || listed(INNOCENT_AFTER_CODE, next))
+        && (is_pair
+            || is_short
+            || listed(INNOCENT_BEFORE_CODE, last)
+            || listed(INNOCENT_AFTER_CODE, next))
     {
         return true;
     }
     const INNOCENT_BEFORE_KEY: &str = "primary foreign public sort partition cache object unique duplicate index idempotency row hash routing map dictionary json";
-    is_token && (listed(INNOCENT_BEFORE_TOKEN, last) || listed(INNOCENT_BEFORE_KEY, last))
+    const INNOCENT_BEHIND_KEY: &str = "pair pairs vault ring name names size type types usage rotation policy policies store length format";
+    let is_key = word.to_ascii_lowercase().ends_with("key");
+    is_key && listed(INNOCENT_BEHIND_KEY, next)
+        || is_token && (listed(INNOCENT_BEFORE_TOKEN, last) || listed(INNOCENT_BEFORE_KEY, last))
 }
 
 /// Words with other meanings, which call a secret only where something failed.
@@ -583,6 +606,7 @@ mod tests {
             ("密码“abc12345”不正确", "abc12345"),
             ("パスワードhunter2が間違っています", "hunter2"),
             ("Wrong PIN 4821", "4821"),
+            ("the secret 'bff-2024' was refused", "bff-2024"),
         ] {
             let redacted = redacted(text);
             assert!(!redacted.contains(secret), "{redacted}");
@@ -599,6 +623,11 @@ mod tests {
             "field 'password' is required",
             "wrong password for bob42, 3 attempts left",
             "das Passwort ist abgelaufen, bitte 12 Zeichen",
+            "Idempotency-Key 5c7d2f10-8e3b-4a96-bf01-d92c6e48a7b5 was already used",
+            "npm ERR! code E401: your authentication token is invalid",
+            "the API token lacks permission #zone:edit",
+            "the token is for key pair 'kp-0f71d2c5a8e93b64d'",
+            "the secret 'bff-2024' ends in 3 days",
         ] {
             assert_eq!(redacted(text), text);
         }

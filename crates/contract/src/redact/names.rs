@@ -34,6 +34,11 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
 fn foreign_strength(name: &str) -> Option<Strength> {
     let last = (!name.is_ascii()).then(|| lexicon::mentions(name).last())??;
     let is_last = name[last.end..].chars().count() <= 2;
+    // By itself it is most often the code of an error.
+    const CODE: &str = "קוד código รหัส";
+    if CODE.split(' ').any(|it| it == name) {
+        return None;
+    }
     let strength = match last.sort {
         lexicon::Sort::Password => Strength::Firm,
         lexicon::Sort::Code => Strength::Loose,

@@ -3,9 +3,10 @@
 
 use serde_json::{Map, Value};
 
+use super::harmless::is_harmless;
 use super::lexicon;
 use super::looks::{Look, look};
-use super::names::{WordSet, is_sensitive_name, listed, phrase_strength};
+use super::names::{WordSet, is_descriptive, is_sensitive_name, listed, phrase_strength};
 use super::typed::is_phrase;
 
 /// Members that say what a value is called.
@@ -87,6 +88,24 @@ pub(super) fn holds_value(name: &str, member: &Value) -> bool {
     }
 }
 
+/// Whether a member of a record under the name of a secret is the secret: it is named as values are, or looks like one.
+pub(super) fn is_secret_of_record(name: &str, member: &Value) -> bool {
+    const PLAIN: &str = "plain plaintext clear cleartext text str string phrase word confirm confirmation repeat pass";
+    let plain = plain(name);
+    let is_value = VALUES.contains(&plain) || plain.ends_with("value") || listed(PLAIN, &plain);
+    match member {
+        Value::String(text) if is_harmless(text) => false,
+        Value::String(text) => {
+            is_value || (!is_descriptive(name) || plain == "expected") && looks_secret(text)
+        }
+        Value::Number(number) => {
+            (is_value || !is_descriptive(name)) && number.to_string().len() >= 4
+        }
+        Value::Array(items) => is_value && items.iter().all(Value::is_string),
+        _ => false,
+    }
+}
+
 fn looks_secret(text: &str) -> bool {
     match look(text) {
         Look::Password | Look::Opaque => !text.contains(' '),
@@ -112,7 +131,10 @@ fn plain(name: &str) -> String {
 fn calls_secret(label: &Value) -> bool {
     match label {
         Value::String(text) => is_secret_label(text),
-        Value::Array(steps) => steps.iter().filter_map(Value::as_str).any(is_secret_label),
+        Value::Array(steps) => {
+            let mut steps = steps.iter().filter_map(Value::as_str);
+            steps.clone().any(is_secret_label) && !steps.next_back().is_some_and(is_about)
+        }
         _ => false,
     }
 }
@@ -148,12 +170,18 @@ pub(super) fn is_secret_label(text: &str) -> bool {
     let is_route = text.starts_with('/')
         && ["/oauth", "/auth", "/api/", "/v1", "/v2", "/login", "/token"]
             .iter()
-            .any(|it| text.starts_with(it));
+            .any(|it| text.starts_with(it))
+        && !text.ends_with("/password")
+        && !text.ends_with("/passphrase");
     let is_sensitive = |step: &str| !step.is_empty() && is_sensitive_name(step);
-    !is_route
-        && text
-            .split(['/', '.', '[', ']', ':', '>', '\'', '"'])
-            .any(is_sensitive)
+    let mut steps = text.split(['/', '.', '[', ']', ':', '>', '\'', '"']);
+    !is_route && steps.clone().any(is_sensitive) && !steps.next_back().is_some_and(is_about)
+}
+
+/// Whether the last step to something leads to what describes a secret: `secrets[2].name`.
+fn is_about(step: &str) -> bool {
+    let is_word = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphabetic());
+    is_word && (is_descriptive(step) || step == "role") && !is_sensitive_name(step)
 }
 
 /// Whether a text can be the value: no type, no word for a state, no sentence.

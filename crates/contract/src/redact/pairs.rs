@@ -8,8 +8,9 @@ use super::glyphs::{Glyph, glyph, skip_blanks};
 use super::harmless::is_harmless;
 use super::looks::is_path as is_file_path;
 use super::names::{is_credible, is_sentence_word, listed, phrase_strength, strength};
-use super::prose::{is_everyday_word, is_mark, is_sentence};
+use super::prose::{is_everyday_word, is_mark, is_sentence, reveals};
 use super::spans::Spans;
+use super::typed::is_called_so;
 use super::values::{Context, Extent, Form, contains_word, extent};
 use super::words::{QUERY_ONLY, Strength};
 use super::{layouts, prefilter, tree};
@@ -130,8 +131,12 @@ impl Name {
         if let Some(content) = layouts::next_element(bytes, skip_closers(bytes, self.range.end).1) {
             let value = text[content.clone()].trim();
             let is_shaped = strength == Strength::Firm || is_credible(value);
-            let accepted =
-                is_shaped && !is_harmless(value) && !is_sentence(value) && !is_sentence_word(value);
+            let is_code = value.contains(" = ") || value.ends_with("()");
+            let accepted = is_shaped
+                && !is_code
+                && !is_harmless(value)
+                && !is_sentence(value)
+                && !is_sentence_word(value);
             return Some((content, accepted));
         }
         if let Some(argument) = layouts::next_argument(bytes, self.range.clone()) {
@@ -199,6 +204,7 @@ impl Name {
             && (found.quoted || !is_file_path(value))
             && !self.is_in_resource_name(bytes)
             && !self.is_place_in_code(bytes, &found.range)
+            && !self.is_name_of_secret(text, &found)
             && !holds_remark(&text[found.range.clone()], &found)
             && !is_remark_behind(text, &found, link)
             && !is_start_of_remark(text, &found, link)
@@ -215,6 +221,9 @@ impl Name {
 
     fn strength(&self, text: &str) -> Option<Strength> {
         let name = &text[self.range.clone()];
+        if is_file(name) {
+            return None;
+        }
         if let Some(strength) = self.query_only(text) {
             return Some(strength);
         }
@@ -297,7 +306,9 @@ impl Name {
                 sibling_value(bytes, at).map(|start| (Link::Pair, None, start))
             }
             _ if at == after => None,
-            _ if self.is_flag => Some((Link::Pair, None, at)).filter(|_| found.character != b'-'),
+            // Two blanks stand before what a list of flags says about one.
+            _ if self.is_flag => Some((Link::Pair, None, at))
+                .filter(|_| found.character != b'-' && !bytes[after..].starts_with(b"  ")),
             _ => Some(
                 verb_end(bytes, at).map_or((Link::Nothing, None, at), |end| (Link::Is, None, end)),
             ),
@@ -307,15 +318,28 @@ impl Name {
     /// Whether the name is that of a file and what follows a line in it, or the name is itself a value.
     fn is_place_in_code(&self, bytes: &[u8], value: &Range<usize>) -> bool {
         let name = &bytes[self.range.clone()];
-        let value = &bytes[value.clone()];
-        let is_file = name.contains(&b'.') && value.first().is_some_and(u8::is_ascii_digit);
-        let is_line = value
+        let told = &bytes[value.clone()];
+        let is_file = name.contains(&b'.') && told.first().is_some_and(u8::is_ascii_digit);
+        let is_line = told
             .iter()
             .all(|byte| byte.is_ascii_digit() || *byte == b':');
         let is_default = bytes[..self.range.start].ends_with(b"${");
+        let is_mail_id = bytes[value.end..].starts_with(b" - gsmtp");
         is_file && is_line
+            || is_mail_id
             || is_default
             || self.before == Some(b'=') && bytes.get(self.range.end) == Some(&b']')
+    }
+
+    /// Whether what follows is what a secret is called, and not what it is.
+    fn is_name_of_secret(&self, text: &str, found: &Extent) -> bool {
+        let value = &text[found.range.clone()];
+        let is_said = text[..self.range.end].ends_with("ecret")
+            && is_called_so(value, &text[found.range.end..]);
+        let is_managed = self.is_flag
+            && value.contains('-')
+            && text[..self.range.start].contains("gcloud secrets");
+        is_said || is_managed
     }
 
     /// Whether the name is a part of a cloud resource's name, whose parts colons join.
@@ -366,10 +390,15 @@ fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, 
 
 /// Whether a bracketed value is a list of remarks or a schema, read without its escapes.
 fn holds_remark(value: &str, found: &Extent) -> bool {
-    found.certain
-        && value.starts_with(['[', '{'])
-        && serde_json::from_str(&value.replace('\\', "").replace('\'', "\""))
-            .is_ok_and(|value| tree::speaks_about_secret(&value, tree::Place::outermost()))
+    if !found.certain || !value.starts_with(['[', '{']) {
+        return false;
+    }
+    let is_record = value.starts_with('{') || value.starts_with("[{");
+    match serde_json::from_str(&value.replace('\\', "").replace('\'', "\"")) {
+        Ok(value) => tree::speaks_about_secret(&value, tree::Place::outermost()),
+        // Of another language: its names are looked at for themselves.
+        Err(_) => is_record && value.contains(['=', ',', ':']) && !reveals(value),
+    }
 }
 
 /// Whether the rest of the line is a sentence about the secret ("rotated 2 days ago").
@@ -386,6 +415,10 @@ fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
     const LOOKED_AT: usize = 4;
     let value = &text[found.range.clone()];
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let is_of_field = text[..found.range.start].rsplit(' ').nth(2) == Some("invalid");
+    if is_of_field && is_word && link == Link::Colon && !found.quoted {
+        return true;
+    }
     if found.quoted || !is_word || !matches!(link, Link::Colon | Link::Quoted) {
         return false;
     }
@@ -399,7 +432,13 @@ fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
         .clone()
         .next()
         .is_some_and(|it| it.len() <= 3 && it.bytes().all(|byte| byte.is_ascii_digit()));
-    counts || is_large && behind.clone().count() >= 2 && behind.any(is_everyday_word)
+    let is_short = behind.clone().count() == 1 && behind.clone().all(|it| {
+        listed(
+            "required required. needed needed. failed failed. denied denied. rejected rejected.",
+            it,
+        )
+    });
+    counts || is_large && (is_short || behind.clone().count() >= 2 && behind.any(is_everyday_word))
 }
 
 /// Whether a plain word behind a quoted name is the first of several: a sentence names a field and goes on, and says
@@ -453,20 +492,21 @@ fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &s
     match (link, strength) {
         _ if found.certain => true,
         (Link::Pair, _) => found.quoted || !is_plain_pair(name, value),
+        (Link::Colon | Link::Quoted, _) if !found.quoted && is_place(value) => false,
+        (Link::Colon | Link::Quoted, _)
+            if !found.quoted
+                && listed(
+                    "password passwd token secret api_key apikey key pin otp credentials secrets tokens keys passwords",
+                    value,
+                ) =>
+        {
+            false
+        }
         (Link::Quoted, _) => {
             (found.quoted
                 || !is_sentence_word(value)
                     && (value.len() >= 3 || value.bytes().all(|byte| byte.is_ascii_digit())))
                 && !is_mark(value)
-        }
-        (Link::Colon, _)
-            if !found.quoted
-                && listed(
-                    "password passwd token secret api_key apikey key pin otp credentials",
-                    value,
-                ) =>
-        {
-            false
         }
         (Link::Colon, Strength::Firm)
             if name.ends_with('s') && value.bytes().all(|byte| byte.is_ascii_digit()) =>
@@ -521,6 +561,7 @@ fn is_plain_pair(name: &str, value: &str) -> bool {
     const LONGEST_KIND: usize = 12;
     let all = |class: fn(&u8) -> bool| value.bytes().all(|byte| class(&byte));
     let count = name.eq_ignore_ascii_case("pass") && all(u8::is_ascii_digit);
+    let count = count || name == "seed" && value.len() <= 10 && all(u8::is_ascii_digit);
     let word = listed("token secret key api_key apikey", value);
     let kind =
         word || name == "token" && value.len() <= LONGEST_KIND && all(u8::is_ascii_uppercase);
@@ -541,6 +582,22 @@ fn stands_alone(value: &str, name: &str) -> bool {
         phrase_strength(name).is_some() && name.to_ascii_lowercase().contains("passw");
     let path = value.starts_with("projects/");
     digit && !algorithm && !path && (value.len() >= LONE_TOKEN || is_password)
+}
+
+/// Whether a name is that of a file of source code.
+fn is_file(name: &str) -> bool {
+    const ENDINGS: &str =
+        "py rb js ts jsx tsx go rs java kt php cs c h cpp ex exs erl swift scala html";
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending);
+    ending.is_some_and(|it| ENDINGS.split_ascii_whitespace().any(|known| known == it))
+}
+
+/// Whether a value is a place in a file: `main.c:112:18:`.
+fn is_place(value: &str) -> bool {
+    let mut parts = value.split(':');
+    let file = parts.next().unwrap_or_default();
+    let line = parts.next().unwrap_or_default();
+    file.contains('.') && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a text is a name that has nothing to do with secrets.

@@ -54,8 +54,9 @@ fn is_foreign(text: &str) -> bool {
 /// Whether a text is written as a sentence is, in whatever language: it begins large and ends with a full stop.
 fn is_written_out(text: &str, count: usize) -> bool {
     let text = text.trim();
-    let is_closed = text.ends_with(['.', '!', '。', '！']);
-    let is_opened = text.starts_with(|it: char| it.is_uppercase() || is_unspaced(it));
+    let is_closed = text.ends_with(['.', '!', '。', '！', '।', '۔', '။', '።']);
+    // Many scripts have no capitals.
+    let is_opened = text.starts_with(|it: char| it.is_alphabetic() && !it.is_lowercase());
     let has_small_word =
         words(text).any(|it| it.chars().count() <= 3) || text.contains(is_unspaced);
     is_closed
@@ -109,9 +110,16 @@ fn is_revealing(word: &str) -> bool {
     }
     match look(word) {
         Look::Password | Look::Opaque | Look::Uuid => true,
-        Look::Digits => word.len() > 4,
+        Look::Digits => word.len() > 4 && !is_example(word),
         Look::Word | Look::Thing => false,
     }
+}
+
+/// Whether digits are those that forms are shown with.
+fn is_example(digits: &str) -> bool {
+    let mut bytes = digits.bytes();
+    let first = bytes.next();
+    bytes.all(|byte| Some(byte) == first) || "1234567890".starts_with(digits)
 }
 
 fn is_number(word: &str) -> bool {

@@ -153,9 +153,17 @@ pub(super) fn leaves(value: &Value, depth: usize, found: &mut Vec<String>) {
                 leaves(item, depth + 1, found);
             }
         }
-        Value::Object(members) if depth < DEPTH_LIMIT => {
-            for (_, member) in members.iter().filter(|(name, _)| !is_descriptive(name)) {
-                leaves(member, depth + 1, found);
+        Value::Object(members) if depth < DEPTH_LIMIT && !is_claim(members) => {
+            let is_record = is_record(members);
+            for (name, member) in members {
+                let is_held = !is_record
+                    || is_sensitive_name(name)
+                    || member.is_object()
+                    || member.is_array() && !is_descriptive(name)
+                    || neighbours::is_secret_of_record(name, member);
+                if is_held {
+                    leaves(member, depth + 1, found);
+                }
             }
         }
         _ => {}
@@ -276,6 +284,34 @@ impl<'a> Walk<'a> {
         changed
     }
 
+    /// Hides what is secret of a value under a sensitive name. Of a record, that is what is named as values are or
+    /// looks like one; its other members describe it.
+    fn hide_held(&self, value: &mut Value, place: Place) -> bool {
+        let inner = place.inner();
+        match value {
+            Value::Array(items) if items.iter().all(Value::is_object) && is_near(inner) => items
+                .iter_mut()
+                .fold(false, |changed, it| self.hide_held(it, inner) | changed),
+            Value::Object(members) if is_claim(members) => false,
+            Value::Object(members) if is_record(members) && is_near(inner) => {
+                members.iter_mut().fold(false, |changed, (name, member)| {
+                    self.hide_described(name, member, inner) | changed
+                })
+            }
+            _ => hide(value),
+        }
+    }
+
+    fn hide_described(&self, name: &str, member: &mut Value, place: Place) -> bool {
+        match member {
+            _ if is_sensitive_name(name) => self.hide_held(member, place),
+            _ if neighbours::is_secret_of_record(name, member) => hide(member),
+            Value::Array(_) if is_descriptive(name) => self.value(member, place),
+            Value::Object(_) | Value::Array(_) => self.hide_held(member, place),
+            _ => self.value(member, place),
+        }
+    }
+
     fn object(&self, members: &mut Map<String, Value>, place: Place) -> bool {
         // Only what names something that can be secret is worth asking about its neighbours.
         let calls = members.values().any(may_call_secret);
@@ -285,6 +321,7 @@ impl<'a> Walk<'a> {
         let logs_in = members.contains_key("pass") && holds_login(members);
         let columns = calls.then(|| neighbours::secret_columns(members)).flatten();
         let logs_in_by_call = calls && neighbours::calls_login(members);
+        let in_vault = is_of_vault(members);
         let (mut renamed, mut changed) = (Vec::new(), false);
         if let Some((width, places)) = columns {
             members
@@ -293,7 +330,9 @@ impl<'a> Walk<'a> {
         }
         for (name, member) in members.iter_mut() {
             let found = hits(name.as_bytes());
-            let mut sensitive = is_name_hit(found) && is_secret_member(name, member, logs_in);
+            let mut sensitive = is_name_hit(found)
+                && is_secret_member(name, member, logs_in)
+                && !(in_vault && name.eq_ignore_ascii_case("secret"));
             if found != 0 || !self.in_names.is_empty() || name.contains('\\') {
                 let redacted = redact_hit(&self.in_names, name, found, self.nesting);
                 if redacted != *name {
@@ -309,7 +348,7 @@ impl<'a> Walk<'a> {
                 continue;
             }
             changed |= if sensitive && !speaks {
-                hide(member)
+                self.hide_held(member, place)
             } else {
                 let inner = place
                     .under(name)
@@ -332,6 +371,28 @@ impl<'a> Walk<'a> {
         rename(members, renamed);
         changed
     }
+}
+
+/// Whether an object describes something: half of its members at least are named so.
+fn is_record(members: &Map<String, Value>) -> bool {
+    let is_said = |(name, member): &(&String, &Value)| is_descriptive(name) || member.is_object();
+    members.iter().filter(is_said).count() * 2 >= members.len()
+}
+
+/// Whether an object says which vault keeps a secret: there, a secret goes by its name.
+fn is_of_vault(members: &Map<String, Value>) -> bool {
+    ["vault", "Vault"]
+        .iter()
+        .any(|it| members.contains_key(*it))
+}
+
+/// Whether an object asks for a claim, in the words of OpenID Connect, which is sent back as it is.
+fn is_claim(members: &Map<String, Value>) -> bool {
+    members.contains_key("essential")
+}
+
+const fn is_near(place: Place) -> bool {
+    place.depth < DEPTH_LIMIT
 }
 
 fn may_be_card(number: &Number) -> bool {
@@ -486,9 +547,20 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
     match strength(name) {
         Some(Strength::Firm) => can_be || !member.is_number() || contains_word(name, "cv"),
         Some(Strength::Loose) if name == "pass" => can_be && logs_in,
-        Some(Strength::Loose) => can_be,
+        Some(Strength::Loose) => can_be && !is_list_of_words(member),
         None => !name.is_ascii() && is_opaque() && lexicon::mentions(name).next().is_some(),
     }
+}
+
+/// Whether a value lists what things are called.
+fn is_list_of_words(value: &Value) -> bool {
+    let is_word = |it: &Value| {
+        it.as_str()
+            .is_some_and(|it| matches!(look(it), Look::Word | Look::Thing) && !it.contains(' '))
+    };
+    value
+        .as_array()
+        .is_some_and(|items| items.iter().all(is_word))
 }
 
 /// Whether a member is a number of another kind that has a check digit as those of cards have.
@@ -654,8 +726,11 @@ fn collect_members(
     let is_label = members.values().any(may_call_secret) && neighbours::labels_secret(members);
     let labelled = place.labelled || is_label;
     let logs_in = members.contains_key("pass") && holds_login(members);
+    let in_vault = is_of_vault(members);
     for (name, member) in members {
-        let sensitive = is_sensitive_name(name) && is_secret_member(name, member, logs_in)
+        let sensitive = is_sensitive_name(name)
+            && is_secret_member(name, member, logs_in)
+            && !(in_vault && name.eq_ignore_ascii_case("secret"))
             || labelled && neighbours::holds_value(name, member);
         if sensitive && !speaks_about_secret(member, place) {
             leaves(member, place.depth, found);

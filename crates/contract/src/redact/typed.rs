@@ -35,6 +35,28 @@ pub(super) fn is_colour(value: &str) -> bool {
     })
 }
 
+/// Whether a value is what a secret is called, and not what it is: `secret "db-prod" not found`.
+pub(super) fn is_called_so(value: &str, behind: &str) -> bool {
+    const SAID: [&str; 10] = [
+        "not found",
+        "does not exist",
+        "already exists",
+        "is missing",
+        "expires",
+        "expired",
+        "ends",
+        "is due",
+        "was rotated",
+        "in namespace",
+    ];
+    let is_part =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_./".contains(&byte);
+    let behind = behind.trim_start_matches(['"', '\'', '`', ' ']);
+    value.contains('-')
+        && value.bytes().all(is_part)
+        && SAID.iter().any(|it| behind.starts_with(it))
+}
+
 /// Whether a value is as short as codes are that people type.
 pub(super) fn is_short_code(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();

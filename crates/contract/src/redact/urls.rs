@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::harmless::{is_harmless, is_placeholder};
-use super::names::is_credible;
+use super::names::{is_credible, listed};
 use super::spans::Spans;
 
 /// Collects the user information of every URL in the text.
@@ -111,8 +111,11 @@ impl Spelling {
         };
         let secret = find_any(user_information, &[self.colon]).is_some()
             || user_information.len() >= SHORTEST_LONE_TOKEN && is_credible(user_information);
-        let masked = find_any(user_information, &[self.colon])
-            .is_some_and(|at| is_placeholder(&user_information[at + self.colon.len()..]));
+        let masked = find_any(user_information, &[self.colon]).is_some_and(|at| {
+            let (user, password) = user_information.split_at(at);
+            let password = &password[self.colon.len()..];
+            is_placeholder(password) || is_form(user, password)
+        });
         let image = rest[user_information.len() + self.at.len()..].starts_with("sha256:");
         (secret && !image && !masked).then_some(user_information.len())
     }
@@ -126,6 +129,17 @@ impl Spelling {
                 && !authority.starts_with('[')
         })
     }
+}
+
+/// Whether both parts are called what they are, as where the form of an address is shown: `user:password@host`.
+fn is_form(user: &str, password: &str) -> bool {
+    const USERS: &str = "user username login usr name";
+    const PASSWORDS: &str = "pass password passwd pwd secret token key pw";
+    let is_one_case = |it: &str| {
+        it.bytes().all(|byte| byte.is_ascii_lowercase())
+            || it.bytes().all(|byte| byte.is_ascii_uppercase())
+    };
+    listed(USERS, user) && listed(PASSWORDS, password) && is_one_case(user) && is_one_case(password)
 }
 
 /// A user name without a password is taken for a token only from this length on.
@@ -260,6 +274,8 @@ mod tests {
             "see: https://a.b, mail bob@example.com",
             "docker://alpine:3.19@sha256:0123456789abcdef",
             "docker run -u 1000:1000 image",
+            "expected postgresql://USER:PASSWORD@HOST:5432/DBNAME",
+            "https://user:pass@host is refused",
         ];
         for text in innocents {
             check(text, None);

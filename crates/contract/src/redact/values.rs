@@ -184,7 +184,11 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
         let line = bytes[from..]
             .iter()
             .position(|byte| matches!(byte, b'\n' | b'\r'));
-        return Some(from..line.map_or(bytes.len(), |line| from + line));
+        let end = line.map_or(bytes.len(), |line| from + line);
+        // Only a credential without parameters, and so without quotes, ends with the string it stands in.
+        let string = from..header_end(bytes, from, context);
+        let is_list = bytes[string.clone()].contains(&b'=');
+        return Some(if is_list { from..end } else { string });
     }
     let end = bare_end(bytes, from, context);
     (named(WORD_SCHEMES) && !is_sentence_word(&text[from..end])).then_some(from..end)

@@ -111,7 +111,7 @@ pub(super) const INNOCENT_BEFORE_TOKEN: &str = "\
 
 /// A name whose last word is one of these speaks about the secret and does not hold it.
 pub(super) const INNOCENT_LAST: &str = "\
-    age alg algorithm arn at attempt attempts audience authentication banner brand budget change changed class \
+    age alg algorithm arn at attempt attempts attributes audience authentication banner brand budget change changed class \
     column consent cost costs count country counts created date days decimals description digits dir disabled \
     domain duration email enabled encoding endpoint endpoints engine env error errors exists \
     expected expiration expire expired expires expiry field fields file filename \
@@ -119,7 +119,7 @@ pub(super) const INNOCENT_LAST: &str = "\
     left length less lifetime limit limits link links lng location manager max message method methods min missing \
     mode ms name names network offset on option options owner page param parameter path \
     placeholder policies policy port position prefix present price property provider \
-    protected rate realm reason ref reference region remaining required reset requirement requirements \
+    protected rate realm reason reasons ref reference region remaining required reset requirement requirements \
     retries rotated rotation rule rules santa schema scheme scope scopes score seconds servers \
     set settings sharing size source state status strength supported symbol time timestamp title ttl type \
     types updated uri url usage used user username valid var variable version window";
