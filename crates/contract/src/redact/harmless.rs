@@ -96,6 +96,9 @@ const STATES: &str = "absent any array blank bool boolean bytes char confirmed d
 /// Whether a text stands where a value was, or will be.
 pub(super) fn is_placeholder(value: &str) -> bool {
     const MARKS: &str = "*•xX.#-_?●█";
+    if value.chars().all(|it| it == '…') {
+        return true;
+    }
     let is_of_marks = value.len() >= 3 && value.chars().all(|it| MARKS.contains(it))
         || value == "-"
         || value == "*";

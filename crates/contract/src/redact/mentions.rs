@@ -316,7 +316,8 @@ impl<'a> Scene<'a> {
 
     /// Whether the word before claims it for something else.
     fn is_claimed(&self, at: usize) -> bool {
-        self.is_claimed_within(at, LIST_LIMIT)
+        is_known_by_what_follows(&self.text[self.words[at].range.end..])
+            || self.is_claimed_within(at, LIST_LIMIT)
     }
 
     fn is_claimed_within(&self, at: usize, depth: usize) -> bool {
@@ -357,7 +358,6 @@ impl<'a> Scene<'a> {
         let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
         let is_own = is_own && listed(PREPOSITIONS, self.value(before));
         !is_own && !between.contains(['(', ',']) && claims(self.value(before))
-            || is_machine(&self.text[self.words[at].range.end..])
             || is_possessive(self.text, &self.words[at])
     }
 
@@ -449,10 +449,10 @@ fn is_quoted(text: &str, mention: &Mention) -> bool {
     text[..mention.start].ends_with(is_quote) && text[mention.end..].starts_with(is_quote)
 }
 
-/// Words behind which a value belongs to them and not to the secret.
-/// Whether what follows a word is a program with its process, as logs write it behind the name of a machine.
-fn is_machine(behind: &str) -> bool {
-    if behind.starts_with(" - gsmtp") {
+/// Whether what follows a word says what it is: the id of a mail, that of a public key, or the name of a machine,
+/// behind which logs write a program with its process.
+fn is_known_by_what_follows(behind: &str) -> bool {
+    if behind.starts_with(" - gsmtp") || behind.starts_with(": public key") {
         return true;
     }
     let program = behind.strip_prefix(' ').unwrap_or_default();
@@ -464,6 +464,7 @@ fn is_machine(behind: &str) -> bool {
     })
 }
 
+/// Whether a value behind this word belongs to it and not to the secret.
 fn claims(word: &str) -> bool {
     static CLAIMANTS: WordSet = WordSet::new(
         "account address algorithm api app application at attempt attempts before bucket build by channel client cluster code \
@@ -628,6 +629,7 @@ mod tests {
             "the API token lacks permission #zone:edit",
             "the token is for key pair 'kp-0f71d2c5a8e93b64d'",
             "the secret 'bff-2024' ends in 3 days",
+            "gpg: key 3AA5C34371567BD2: public key \"Nightly\" not changed; bad signature",
         ] {
             assert_eq!(redacted(text), text);
         }
