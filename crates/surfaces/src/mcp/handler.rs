@@ -20,11 +20,10 @@ use super::server::{Server, shown};
 use super::turn::is_stateless;
 
 /// What an agent is told about all tools of this server.
-const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object: read error.code \
-for what happened and error.recovery for what to do next. Repeat the identical call only when \
-error.recovery.retry_strategy.suggested_delay is given, after that many milliseconds; and where \
-error.panpan.effect is not none, only if the tool is idempotent. Otherwise change something first. To \
-ask again what became of a change, repeat it with the idempotency_key it had: it is not done twice.";
+const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object. error.code and \
+error.message say what happened, error.actions what to do next, in order. Repeat the identical call only \
+if error.retryable is true, after error.retry_after_ms milliseconds where given; otherwise do first what \
+error.actions says. error.effect says whether something was changed before it failed.";
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
@@ -222,5 +221,30 @@ impl ServerHandler for Server {
         }
         let written = serde_json::to_value(ServerResult::from(result)).map(CustomResult);
         written.map_err(|_| refusal::internal("the answer could not be written"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instructions_name_members_of_what_an_agent_reads() {
+        const READ: [&str; 6] = [
+            "code",
+            "message",
+            "actions",
+            "retryable",
+            "retry_after_ms",
+            "effect",
+        ];
+        let named = INSTRUCTIONS.split("error.").skip(1);
+        let named = named.map(|it| {
+            it.split(|it: char| !it.is_alphanumeric() && it != '_')
+                .next()
+                .unwrap()
+        });
+        let named: std::collections::BTreeSet<&str> = named.collect();
+        assert_eq!(named, READ.into_iter().collect());
     }
 }
