@@ -122,6 +122,9 @@ pub(crate) fn classify_for(
     }
     failure = clues.timed(failure, heard.received.something_happened);
     failure = heard.told(failure, asked.input, remedies);
+    if heard.received.done_in_part && failure.effect() == Effect::None {
+        failure = failure.with_effect(Effect::Unknown);
+    }
     if let Some(effect) = lifted.effect {
         failure = failure.with_effect(effect);
     }
@@ -194,7 +197,7 @@ fn kind(answer: &Answer<'_>, lifted: &Lifted, is_asked_to_wait: bool) -> Kind {
         return LlmFailure::QuotaSpent.into();
     }
     // A quota that comes back at a stated time is a rate limit, whatever it is called.
-    if is_spent(&words) && !is_asked_to_wait {
+    if (is_spent(&words) || is_spent_for_good(said.message)) && !is_asked_to_wait {
         return codes::ERR_RESOURCE_EXHAUSTED.into();
     }
     if lifted.is_model_provider || answer.provider.is_some_and(is_model_provider) {
@@ -207,7 +210,7 @@ fn kind(answer: &Answer<'_>, lifted: &Lifted, is_asked_to_wait: bool) -> Kind {
             return failure.into();
         }
     }
-    if answer.status == 403 && is_rate_limit(answer, &words) {
+    if answer.status == 403 && (is_rate_limit(answer, &words) || tells_rate_limit(said.message)) {
         return codes::ERR_HTTP_429_RATE_LIMITED.into();
     }
     // Beyond 599 there is no HTTP: whoever answered garbled what stands behind.
@@ -220,6 +223,35 @@ const SPENT: &[&str] = &["dailylimitexceeded", "quotaexceeded", "quota_exceeded"
 fn is_spent(words: &[&str]) -> bool {
     let mut words = words.iter().map(|word| word.to_ascii_lowercase());
     words.any(|word| SPENT.contains(&word.as_str()))
+}
+
+/// Whether a sentence says that a quota comes back with a new month or for money.
+fn is_spent_for_good(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let is_quota = ["quota", "limit", "credits", "allowance"]
+        .iter()
+        .any(|it| message.contains(it));
+    let is_over = [
+        "exhausted",
+        "exceeded",
+        "reached",
+        "used up",
+        "spent",
+        "ran out",
+        "run out",
+    ]
+    .iter()
+    .any(|it| message.contains(it));
+    let is_for_good = [
+        "monthly",
+        "upgrade your plan",
+        "upgrade to ",
+        "your plan",
+        "billing",
+    ]
+    .iter()
+    .any(|it| message.contains(it));
+    is_quota && is_over && is_for_good
 }
 
 /// Hosts of providers of language models, by their ends.
@@ -259,6 +291,15 @@ fn is_rate_limit(answer: &Answer<'_>, words: &[&str]) -> bool {
                 _ => false,
             }
         })
+}
+
+/// Whether a sentence says that a rate was exceeded.
+fn tells_rate_limit(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    let is_over = ["exceeded", "hit ", "reached", "too many"]
+        .iter()
+        .any(|it| message.contains(it));
+    message.contains("rate limit") && is_over
 }
 
 /// A word as codes are written: `rateLimitExceeded` is `RATE_LIMIT_EXCEEDED`.
@@ -410,6 +451,66 @@ mod tests {
             ),
         ] {
             assert_eq!(failure(status, &[]).message(), message);
+        }
+    }
+
+    #[test]
+    fn what_a_sentence_says_about_waiting_quotas_and_effects_counts() {
+        let minutes = "Please wait a few minutes before you try again.";
+        for (status, said, code, delay_ms, effect) in [
+            (
+                400,
+                "The record is locked by another process. Try again later.".to_owned(),
+                "ERR_TRY_LATER",
+                Some(30_000),
+                Effect::None,
+            ),
+            (
+                409,
+                "Another deployment is in progress. Try again in a minute.".to_owned(),
+                "ERR_TRY_LATER",
+                Some(60_000),
+                Effect::None,
+            ),
+            (
+                403,
+                format!("You have exceeded a secondary rate limit. {minutes}"),
+                "ERR_HTTP_429_RATE_LIMITED",
+                Some(180_000),
+                Effect::None,
+            ),
+            (
+                429,
+                "Monthly quota of your plan exhausted. Upgrade to continue.".to_owned(),
+                "ERR_RESOURCE_EXHAUSTED",
+                None,
+                Effect::None,
+            ),
+            (
+                400,
+                "Order was saved but the confirmation mail could not be sent".to_owned(),
+                "ERR_HTTP_400_BAD_REQUEST",
+                None,
+                Effect::Unknown,
+            ),
+            (
+                400,
+                "The name is wrong. Please correct it and try again.".to_owned(),
+                "ERR_HTTP_400_BAD_REQUEST",
+                None,
+                Effect::None,
+            ),
+        ] {
+            let answer = Answer {
+                status,
+                headers: &[],
+                body: &said,
+                provider: None,
+            };
+            let failure = classify(&answer, Timestamp::UNIX_EPOCH).unwrap();
+            let delay = failure.stated_retry_after_ms();
+            let found = (failure.code().as_str(), delay, failure.effect());
+            assert_eq!(found, (code, delay_ms, effect), "{said}");
         }
     }
 

@@ -32,9 +32,44 @@ pub(super) fn affirms(text: &str) -> bool {
     found.any(|it| it.name("denied").is_none() && it.name("rate").is_none())
 }
 
+/// What was done although the rest failed: `was saved but`, `has been charged; however`.
+static BUT: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = format!(
+        r"(?i)(?P<denied>\b(?:not|never|nothing|no) (?:[a-z]+ )?)?\b(?:was|were|has been|have been|is|got)(?P<denial> not| never)? (?:successfully |already )?(?:{DONE})\b[^.;!?]{{0,80}}?(?:,? but\b|[.;,] ?however\b|,? although\b)"
+    );
+    Regex::new(&pattern).expect("a fixed pattern compiles")
+});
+
+/// Whether a text says that a part was done and another failed.
+pub(super) fn affirms_a_part(text: &str) -> bool {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut found = BUT.captures_iter(&text);
+    found.any(|it| it.name("denied").is_none() && it.name("denial").is_none())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_that_was_done_is_heard() {
+        for text in [
+            "Order was saved but the confirmation mail could not be sent",
+            "Your card was charged but the order could not be completed",
+            "The file has been uploaded. However, indexing failed",
+        ] {
+            assert!(affirms_a_part(text), "{text}");
+        }
+        for text in [
+            "The order was not saved, but you can correct it",
+            "Nothing was charged, but the card is unknown",
+            "The email is already registered",
+            "Must be paid before it is shipped",
+            "limit was 500 but may not exceed 100",
+        ] {
+            assert!(!affirms_a_part(text), "{text}");
+        }
+    }
 
     #[test]
     fn what_was_done_is_heard_and_what_was_not_is_no_affirmation() {

@@ -71,6 +71,24 @@ pub(super) fn delay_ms(text: &str) -> Option<u64> {
     Some((total_ms.ceil() as u64).min(MAX_HINT_MS))
 }
 
+/// About how long is meant by words that say no number, in milliseconds.
+pub(super) fn rough_ms(words: &str) -> u64 {
+    const ROUGHLY: [(&str, u64); 8] = [
+        ("seconds", 5_000),
+        ("minutes", 180_000),
+        ("minute", 60_000),
+        ("hours", 10_800_000),
+        ("hour", 3_600_000),
+        ("moment", 10_000),
+        ("soon", 10_000),
+        ("shortly", 10_000),
+    ];
+    const LATER_MS: u64 = 30_000;
+    let words = words.to_ascii_lowercase();
+    let known = ROUGHLY.iter().find(|(word, _)| words.contains(word));
+    known.map_or(LATER_MS, |(_, ms)| *ms)
+}
+
 /// The first amount in milliseconds, and what follows it.
 fn amount(text: &str) -> Option<(f64, &str)> {
     let is_digit = |it: char| it.is_ascii_digit() || it == '.';

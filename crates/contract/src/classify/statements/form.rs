@@ -31,6 +31,8 @@ pub(super) struct Form {
 pub(super) enum Says {
     /// `delay` is how long to wait.
     Delay,
+    /// `later` is how long to wait, roughly.
+    Later,
     /// The whole call changed nothing.
     NothingHappened,
     /// Something a call may do was not done, or was undone. Said about answers of one kind, that is
@@ -77,7 +79,7 @@ impl Form {
             Says::NothingHappened | Says::NothingDeclared => {
                 !sentence.is_conditional && !sentence.is_hedged
             }
-            Says::Delay | Says::Demand(_) => !sentence.is_conditional,
+            Says::Delay | Says::Later | Says::Demand(_) => !sentence.is_conditional,
         };
         if !is_certain || !self.needs.iter().any(|it| sentence.lower.contains(it)) {
             return;
@@ -87,6 +89,10 @@ impl Form {
                 Says::Delay => {
                     let delay_ms = amounts::delay_ms(&captures["delay"]);
                     to.delay_ms = to.delay_ms.max(delay_ms);
+                }
+                Says::Later => {
+                    let later_ms = amounts::rough_ms(&captures["later"]);
+                    to.delay_ms = to.delay_ms.or(Some(later_ms));
                 }
                 Says::NothingHappened | Says::NothingDeclared => to.nothing_happened = true,
                 Says::Demand(expectation) => {
@@ -166,6 +172,16 @@ const PARTS: &[(&str, &str)] = &[
     (
         "ASKED",
         r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|can|may|should|could|must|then|and|so|you|just|simply) )",
+    ),
+    // The same, where nothing else is to be done first.
+    (
+        "INVITED",
+        r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|can|may|should|could|must|you) )",
+    ),
+    // Amounts of time that nobody counts.
+    (
+        "VAGUE",
+        r"(?:a (?:moment|minute|while|bit)|an hour|(?:a few|some|a couple of|several) (?:moments|seconds|minutes|hours))",
     ),
     // Where a clause ends: what follows cannot change what it says.
     ("END", r"(?:{STOP}| but (?:was|is|got|received) )"),

@@ -8,7 +8,7 @@ use super::form::{Form, Says, bound, counted, unquoted};
 
 /// Every form. In the samples, `5000 ms` is a delay, `nothing` an effect of none, and `/limit: at most
 /// 100` what a member of the input has to be.
-pub(super) static FORMS: [Form; 28] = [
+pub(super) static FORMS: [Form; 30] = [
     Form::new(
         "repeat in",
         Says::Delay,
@@ -49,11 +49,58 @@ pub(super) static FORMS: [Form; 28] = [
             "retry after 3 failed attempts",
             "retry in 5 to 10 seconds",
             "If the account is new, try again in 5 minutes",
-            "try again later",
             "the client retried after 5 seconds",
             "- retry in 5 seconds\n- change the name",
             "Your order is in the works, check back in 1 second",
             "Come back in 2 hours to see the result",
+        ],
+    ),
+    Form::new(
+        "repeat some time later",
+        Says::Later,
+        &["retry", "re-try", "again"],
+        r"{INVITED}(?:re-?try|try again|(?:try|send|submit|repeat) (?:it|(?:this|the|your) (?:same )?(?:request|call|operation)) again|(?:call|ask) again) (?P<later>later|shortly|soon|in {VAGUE}|after {VAGUE}){AFTER}",
+        &[
+            (
+                "The record is locked by another process. Try again later.",
+                "30000 ms",
+            ),
+            (
+                "Another deployment is in progress. Try again in a minute.",
+                "60000 ms",
+            ),
+            ("Busy, please try again in a few minutes", "180000 ms"),
+            (
+                "The index is being rebuilt, please retry shortly",
+                "10000 ms",
+            ),
+            ("You can try again in an hour.", "3600000 ms"),
+        ],
+        &[
+            "Please correct the name and try again later",
+            "Check the id, then try again later",
+            "do not try again later",
+            "We will try again later",
+            "If the account is new, try again later",
+            "try again later today with another name",
+        ],
+    ),
+    Form::new(
+        "wait some time",
+        Says::Later,
+        &["wait"],
+        r"{INVITED}wait (?P<later>{VAGUE}) before (?:you )?(?:(?:try|trying|retry|retrying|sending|making|send|make)|(?:the|your) next){EDGE}",
+        &[
+            (
+                "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.",
+                "180000 ms",
+            ),
+            ("wait a moment before retrying", "10000 ms"),
+        ],
+        &[
+            "we wait a few minutes before trying again",
+            "do not wait a minute before trying",
+            "wait a minute before the door opens",
         ],
     ),
     Form::new(

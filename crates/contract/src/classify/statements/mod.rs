@@ -37,6 +37,8 @@ pub struct Statements {
     pub nothing_happened: bool,
     /// Whether it says that something was done.
     pub something_happened: bool,
+    /// Whether it says that a part was done, and that another failed.
+    pub done_in_part: bool,
     /// What members of the input have to be.
     pub demands: Vec<Demand>,
 }
@@ -86,6 +88,7 @@ fn read(text: &str, members: &InputMembers, counts: impl Fn(Says) -> bool) -> St
         }
     }
     statements.something_happened = affirmed::affirms(text);
+    statements.done_in_part = affirmed::affirms_a_part(text);
     statements.nothing_happened &= !statements.something_happened;
     statements.demands.truncate(VIOLATIONS_LIMIT);
     statements
