@@ -223,7 +223,7 @@ fn misleads(action: &str) -> bool {
 
 /// Whether a sentence is one of those below.
 fn is_advice(action: &str) -> bool {
-    const BEGINNINGS: [&str; 10] = [
+    const BEGINNINGS: [&str; 12] = [
         "Repeat the identical call",
         "Repeat the call with the same idempotency_key",
         "Repeat the call with idempotency_key gateway-",
@@ -234,6 +234,8 @@ fn is_advice(action: &str) -> bool {
         "Call again with the input first sent under ",
         "Once that is put right, call again with a new idempotency_key",
         "Only for other work",
+        "Should the same input be right later",
+        "What this call was to make may exist already",
     ];
     let repeats = action.starts_with("Wait ") && action.contains(" ms, then repeat the ");
     let looks = action.starts_with("Call ") && action.contains("whether this call took effect");
@@ -342,17 +344,30 @@ fn may_pass(failure: &Failure) -> bool {
 /// How to make a call again that turned out not to have taken effect.
 fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
     let is_kept = failure.repeat() == Some(Repeat::Frozen) || !failure.retryable();
+    // Work that nobody waits for any more may still be done.
+    let unless = match is_unanswered(failure) {
+        true => "If it did not, nor a minute later",
+        false => "If it did not",
+    };
     match situation.key {
         Key::Stated(_) if situation.honours_key && !is_kept => {
-            "If it did not, repeat the call with the same idempotency_key".to_owned()
+            format!("{unless}, repeat the call with the same idempotency_key")
         }
         Key::Stated(key) => format!(
-            "If it did not, call again with a new idempotency_key: {key} keeps this failure until an \
+            "{unless}, call again with a new idempotency_key: {key} keeps this failure until an \
              operator frees it with {REOPEN}"
         ),
-        Key::Made(_) => "If it did not, make the call again without an idempotency_key".to_owned(),
-        Key::None => "If it did not, make the call again".to_owned(),
+        Key::Made(_) => format!("{unless}, make the call again without an idempotency_key"),
+        Key::None => format!("{unless}, make the call again"),
     }
+}
+
+/// Whether no answer came, so that the service may still be at work.
+fn is_unanswered(failure: &Failure) -> bool {
+    const GAVE_UP: [u16; 3] = [408, 504, 524];
+    let answered = failure.upstream().and_then(|it| it.status);
+    let is_unknown = failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code;
+    answered.map_or(is_unknown, |status| GAVE_UP.contains(&status))
 }
 
 /// What to do when other input came with a key under which something may have happened.
@@ -396,11 +411,13 @@ fn another_key(failure: &Failure, situation: Situation<'_>) -> Option<String> {
     };
     let remedies = failure.remedies();
     let is_put_right_outside = OUTSIDE.iter().any(|remedy| remedies.contains(*remedy));
-    (situation.is_kept && is_put_right_outside).then(|| {
-        format!(
-            "Once that is put right, call again with a new idempotency_key: {key} keeps this failure"
-        )
-    })
+    let when = match is_put_right_outside {
+        true => "Once that is put right, call again with",
+        false => "Should the same input be right later, it needs",
+    };
+    situation
+        .is_kept
+        .then(|| format!("{when} a new idempotency_key: {key} keeps this failure"))
 }
 
 /// What to change before another call.
@@ -420,6 +437,9 @@ fn change(failure: &Failure, situation: Situation<'_>, mut usual: Vec<String>) -
         .to_owned();
     }
     if let Some(sentence) = missing(failure, situation) {
+        return sentence;
+    }
+    if let Some(sentence) = existing(failure, situation) {
         return sentence;
     }
     let corrected = correction(failure, situation.input_stands_in);
@@ -454,6 +474,30 @@ fn missing(failure: &Failure, situation: Situation<'_>) -> Option<String> {
                 .to_owned(),
         ),
     }
+}
+
+/// What to do where a change was to make something that is there already: with other input it would be made twice.
+fn existing(failure: &Failure, situation: Situation<'_>) -> Option<String> {
+    let message = failure.message().to_ascii_lowercase();
+    let exists = [
+        "already exists",
+        "already exist",
+        "already been created",
+        "already been placed",
+    ]
+    .iter()
+    .any(|it| message.contains(it));
+    if situation.is_read || !exists {
+        return None;
+    }
+    let look = match situation.shows_effect.or(situation.lists) {
+        Some(operation) => format!("call {operation} to see it"),
+        None => "look at it".to_owned(),
+    };
+    Some(format!(
+        "What this call was to make may exist already: {look} before anything else, and change the input only to \
+         make another one"
+    ))
 }
 
 /// Whether what was asked for does not exist; an operation that does not is another matter.

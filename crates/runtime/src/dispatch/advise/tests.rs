@@ -252,15 +252,60 @@ fn another_key_is_asked_for_where_the_key_keeps_what_was_put_right() {
         is_kept: true,
         ..of_a_write(Key::Stated("order-7"))
     };
-    for (code, needs_another) in [("HTTP_401", true), ("HTTP_422", false)] {
+    for (code, when) in [
+        ("HTTP_401", "Once that is put right"),
+        ("HTTP_422", "Should the same input be right later"),
+    ] {
         let found = actions(Failure::new(Kind::of(code).unwrap()), situation);
         let last = found.last().unwrap();
-        assert_eq!(
-            last.contains("new idempotency_key"),
-            needs_another,
+        assert!(
+            last.starts_with(when) && last.contains("new idempotency_key: order-7"),
             "{last}"
         );
     }
+}
+
+#[test]
+fn work_that_nobody_waits_for_any_more_may_still_be_done() {
+    for (code, status, again) in [
+        (
+            "ERR_OUTCOME_UNKNOWN",
+            None,
+            "If it did not, nor a minute later, make the call again",
+        ),
+        (
+            "HTTP_504",
+            Some(504),
+            "If it did not, nor a minute later, make the call again",
+        ),
+        ("HTTP_500", Some(500), "If it did not, make the call again"),
+        ("HTTP_500", None, "If it did not, make the call again"),
+    ] {
+        let failure = Failure::new(Kind::of(code).unwrap())
+            .with_effect(Effect::Unknown)
+            .with_repeat(Repeat::OnlyWithoutEffect);
+        let failure = match status {
+            Some(status) => {
+                failure.with_upstream(panpan_contract::failure::Upstream::status(status))
+            }
+            None => failure,
+        };
+        assert_eq!(actions(failure, of_a_write(Key::None))[1], again, "{code}");
+    }
+}
+
+#[test]
+fn what_exists_already_is_looked_at_before_another_one_is_made() {
+    let failure =
+        || Failure::new(Kind::of("HTTP_400").unwrap()).with_message("Order already exists: o-1");
+    let write = of_a_write(Key::None);
+    assert!(actions(failure(), write)[0].contains("call s/show to see it before anything else"));
+    let read = Situation {
+        is_read: true,
+        is_harmless: true,
+        ..write
+    };
+    assert!(!actions(failure(), read)[0].contains("exist already"));
 }
 
 #[test]
