@@ -22,10 +22,8 @@ pub enum Stake {
     Repeatable,
     /// It changes something, and the key it carries finds its outcome again.
     Keyed,
-    /// It changes something, and nothing finds its outcome again.
+    /// It changes something, or nobody here knows that it does not, and nothing finds its outcome again.
     Change,
-    /// Nobody here knows whether it changes anything.
-    Unknown,
 }
 
 /// What has to be known about a request to tell what trouble means for it.
@@ -185,9 +183,7 @@ impl Trouble {
     fn lost(&self, failure: Failure) -> Failure {
         match self.stake {
             Stake::Nothing => failure.with_effect(Effect::None),
-            Stake::Repeatable | Stake::Keyed | Stake::Unknown => {
-                failure.with_effect(Effect::Unknown)
-            }
+            Stake::Repeatable | Stake::Keyed => failure.with_effect(Effect::Unknown),
             Stake::Change => {
                 let cause = Cause {
                     code: Some(failure.code().clone()),
@@ -221,13 +217,12 @@ mod tests {
 
     #[test]
     fn what_a_lost_answer_means_depends_on_what_was_asked_and_whether_it_left() {
-        use Stake::{Change, Keyed, Nothing, Repeatable, Unknown};
+        use Stake::{Change, Keyed, Nothing, Repeatable};
         for (stake, sent, earlier, code, effect) in [
             (Nothing, true, false, "ERR_TIMEOUT", Effect::None),
             (Repeatable, true, false, "ERR_TIMEOUT", Effect::Unknown),
             (Keyed, true, false, "ERR_TIMEOUT", Effect::Unknown),
             (Change, true, false, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
-            (Unknown, true, false, "ERR_TIMEOUT", Effect::Unknown),
             (Change, false, false, "ERR_TIMEOUT", Effect::None),
             (Change, false, true, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
             (Nothing, false, true, "ERR_TIMEOUT", Effect::None),

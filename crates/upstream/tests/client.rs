@@ -337,7 +337,6 @@ async fn what_is_at_stake_decides_what_a_lost_answer_means() {
         (Stake::Nothing, "ERR_SOCKET_ERROR", Effect::None),
         (Stake::Repeatable, "ERR_SOCKET_ERROR", Effect::Unknown),
         (Stake::Keyed, "ERR_SOCKET_ERROR", Effect::Unknown),
-        (Stake::Unknown, "ERR_SOCKET_ERROR", Effect::Unknown),
         (Stake::Change, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
     ] {
         let (url, _) = one("").await;

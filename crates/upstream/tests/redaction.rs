@@ -15,7 +15,7 @@ use score::{Part, Score};
 #[tokio::test]
 async fn secrets_stay_hidden_and_innocents_whole() {
     let score = Score::of(Part::Learned, false).await;
-    assert!(score.recall() >= 0.88, "{} hidden", score.hidden());
+    assert!(score.recall() >= 0.87, "{} hidden", score.hidden());
     let changed: Vec<_> = (score.wrong().iter())
         .filter(|it| it.starts_with("changed"))
         .collect();
@@ -27,7 +27,7 @@ async fn secrets_stay_hidden_and_innocents_whole() {
 #[tokio::test]
 async fn rules_hold_for_answers_they_were_not_written_against() {
     let score = Score::of(Part::HeldOut, false).await;
-    assert!(score.recall() >= 0.8, "{} hidden", score.hidden());
+    assert!(score.recall() >= 0.85, "{} hidden", score.hidden());
     assert!(score.is_strict(), "{} seen although strict", score.strict());
 }
 

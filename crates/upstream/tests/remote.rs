@@ -209,7 +209,7 @@ async fn another_server_at_the_address_is_noticed() {
             http("307 Temporary Redirect", "location: /elsewhere\r\n", ""),
             "ERR_JSON_INVALID",
         ),
-        ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "ERR_SOCKET_ERROR"),
+        ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "ERR_OUTCOME_UNKNOWN"),
     ] {
         let (url, _) = server(says, Then::Closes).await;
         let failure = no_answer(&url, code, Effect::Unknown).await;
@@ -242,9 +242,29 @@ async fn silence_ends_with_the_time_and_nobody_knows_what_happened() {
         };
         let failure = Remote::new(&settings).unwrap().call(&call()).await;
         let failure = failure.unwrap_err();
-        assert_eq!(failure.code().as_str(), "ERR_TIMEOUT");
+        assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
         assert_eq!(failure.effect(), Effect::Unknown);
+        assert!(!failure.may_repeat());
     }
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_a_keyed_call_names_the_key_that_finds_it() {
+    let (url, _) = server(
+        "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{",
+        Then::Closes,
+    )
+    .await;
+    let call = RemoteCall {
+        key: Some("order-7".to_owned()),
+        ..call()
+    };
+    let failure = Remote::new(&settings(&url)).unwrap().call(&call).await;
+    let actions = failure.unwrap_err().recovery().required_actions.clone();
+    assert!(
+        actions[0].starts_with("Call again with the key order-7"),
+        "{actions:?}"
+    );
 }
 
 #[tokio::test]
@@ -264,7 +284,7 @@ async fn an_answer_that_is_cut_off_leaves_the_effect_unknown() {
     let whole = success();
     for length in [0, 10, whole.len() - 1] {
         let (url, _) = server(&whole[..length], Then::Closes).await;
-        no_answer(&url, "ERR_SOCKET_ERROR", Effect::Unknown).await;
+        no_answer(&url, "ERR_OUTCOME_UNKNOWN", Effect::Unknown).await;
     }
 }
 

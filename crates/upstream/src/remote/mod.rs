@@ -14,7 +14,7 @@ use http::Method;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use panpan_contract::operation::OperationType;
 use panpan_contract::redact::Opaque;
-use panpan_contract::{Failure, Secret};
+use panpan_contract::{Effect, Failure, Secret};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -105,6 +105,11 @@ impl Remote {
     /// The failure of the operation is an outcome. The outer failure says that there is no answer: what
     /// happened on the way, and what is known about side effects.
     pub async fn call(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
+        let answered = self.answered(call).await;
+        answered.map_err(|failure| with_key(failure, call))
+    }
+
+    async fn answered(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
         let patience = self.patience(call);
         let trouble = self.trouble(call, patience);
         let deadline = Instant::now() + patience;
@@ -117,7 +122,11 @@ impl Remote {
     /// Asks for the items of a subscription. That it is refused is told by the first item.
     pub async fn subscribe(&self, call: &RemoteCall) -> Result<RemoteItems, Failure> {
         let patience = self.patience(call);
-        let trouble = self.trouble(call, patience);
+        let trouble = Trouble {
+            // Items only tell.
+            stake: Stake::Nothing,
+            ..self.trouble(call, patience)
+        };
         // The items take as long as they take; only that they begin is waited for.
         let deadline = Instant::now() + patience;
         let reply = self.send("subscribe", call, EVENTS, &trouble, deadline);
@@ -163,13 +172,23 @@ impl Remote {
     }
 }
 
+/// A lost answer with the way to find the outcome again: the server keeps it under the key.
+fn with_key(failure: Failure, call: &RemoteCall) -> Failure {
+    match &call.key {
+        Some(key) if failure.effect() == Effect::Unknown => failure.with_actions([format!(
+            "Call again with the key {key}: the outcome of this call is kept under it, and nothing is done twice"
+        )]),
+        _ => failure,
+    }
+}
+
 /// What is at stake when the answer to a call is lost.
 fn stake(call: &RemoteCall) -> Stake {
     match (call.op_type, &call.key) {
         (Some(OperationType::Query | OperationType::Subscription), _) => Stake::Nothing,
         (_, Some(_)) => Stake::Keyed,
-        (Some(OperationType::Mutation), None) => Stake::Change,
-        (None, None) => Stake::Unknown,
+        // What is not known to read may change something.
+        (Some(OperationType::Mutation) | None, None) => Stake::Change,
     }
 }
 
@@ -223,7 +242,7 @@ mod tests {
             (Some(Mutation), Some("k"), Stake::Keyed),
             (Some(Mutation), None, Stake::Change),
             (None, Some("k"), Stake::Keyed),
-            (None, None, Stake::Unknown),
+            (None, None, Stake::Change),
         ] {
             let call = RemoteCall {
                 operation: "demo/order".to_owned(),
