@@ -171,6 +171,18 @@ fn values_under_a_sensitive_name_go_except_booleans_null_and_what_describes_them
 }
 
 #[test]
+fn a_known_secret_that_is_an_everyday_word_goes_where_it_is_called_one() {
+    for secret in ["tea", "letmein", "hi", "admin"] {
+        let mut redactor = Redactor::new();
+        redactor.learn_value(&json!({"user": "ann", "password": secret}), None);
+        let said = format!("Login failed for user ann with password {secret}");
+        assert!(!redactor.text(&said).contains(secret), "{said}");
+        let innocent = format!("the order of {secret} is on its way");
+        assert_eq!(redactor.text(&innocent), innocent);
+    }
+}
+
+#[test]
 fn headers_and_flags_in_lists_lose_their_values() {
     let mut value = json!({
         "headers": [{"name": "Authorization", "value": "opensesame"}, {"name": "Accept", "value": "*/*"}],

@@ -10,6 +10,7 @@ use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 
 use super::glyphs::ends_escape;
+use super::lexicon;
 use super::names::is_nothing;
 use super::prose::is_everyday_word;
 use super::spans::Spans;
@@ -19,11 +20,19 @@ use super::{LEARNED_BYTES_LIMIT, LEARNED_LIMIT, REPLACEMENT};
 /// Shorter values are not learned even when the runtime says so: they would blank innocent text.
 pub(super) const SHORTEST_LITERAL: usize = 4;
 
+/// Shorter ones are not even looked for behind a word for a secret.
+const SHORTEST_CALLED: usize = 2;
+
+/// So many everyday words are looked for at most.
+const SHORT_LIMIT: usize = 16;
+
 /// The literals the runtime vouches for, and the ones found under telling names.
 #[derive(Clone, Default)]
 pub(super) struct Literals {
     told: Arc<Set>,
     learned: Set,
+    /// Those that could as well be everyday words: they go only where something calls them a secret.
+    short: BTreeSet<String>,
     learned_count: usize,
     learned_bytes: usize,
     /// How long the shortest secret is that there was no room for.
@@ -44,7 +53,16 @@ impl Literals {
     /// Adds a secret that goes where it stands as a word of its own, unless it could as well be
     /// an everyday word or so many were learned already.
     pub(super) fn learn(&mut self, secret: &str) {
-        if self.learned_count == LEARNED_LIMIT || !is_telling(secret) {
+        if self.learned_count == LEARNED_LIMIT {
+            return;
+        }
+        if !is_telling(secret) {
+            if secret.chars().count() >= SHORTEST_CALLED
+                && !is_harmless(secret)
+                && self.short.len() < SHORT_LIMIT
+            {
+                self.short.insert(secret.to_owned());
+            }
             return;
         }
         if self.learned_bytes + secret.len() > LEARNED_BYTES_LIMIT {
@@ -62,6 +80,7 @@ impl Literals {
         Self {
             told: Arc::clone(&self.told),
             learned: Set::default(),
+            short: BTreeSet::new(),
             learned_count: 0,
             learned_bytes: 0,
             shortest_unlearned: None,
@@ -71,6 +90,7 @@ impl Literals {
     pub(super) fn is_empty(&self) -> bool {
         self.told.texts.is_empty()
             && self.learned.texts.is_empty()
+            && self.short.is_empty()
             && self.shortest_unlearned.is_none()
     }
 
@@ -88,6 +108,23 @@ impl Literals {
         let ends = |end| ends_word(text, end);
         self.learned
             .find(text, spans, ends, |start, _| starts_word(text, start));
+        for secret in &self.short {
+            find_called(text, secret, spans);
+        }
+    }
+}
+
+/// Finds a word where what stands before it calls it a secret: "with password tea".
+fn find_called(text: &str, secret: &str, spans: &mut Spans) {
+    const REACH: usize = 24;
+    for (start, _) in text.match_indices(secret) {
+        let end = start + secret.len();
+        let before = &text[text.floor_char_boundary(start.saturating_sub(REACH))..start];
+        let is_called =
+            || lexicon::mentions(before).any(|it| before[it.end..].split_whitespace().count() <= 1);
+        if ends_word(text, start) && ends_word(text, end) && is_called() {
+            spans.push(start..end);
+        }
     }
 }
 
