@@ -154,7 +154,7 @@ fn no_server_no_answer_and_another_server_exit_with_2() {
         ),
         (
             server(vec![whole[..whole.len() - 1].to_owned()]).0,
-            "ERR_SOCKET_ERROR",
+            "ERR_OUTCOME_UNKNOWN",
             "broke before the answer was complete".to_owned(),
         ),
         (
