@@ -89,21 +89,20 @@ fn child(folder: &Folder) -> Child {
         .unwrap()
 }
 
-/// The keys a child says it held, until it is done or held so many; then it is killed.
+/// The keys a child says it held. It is killed once it is done or held so many; what it had said by then counts
+/// too.
 fn held_by(mut child: Child, limit: usize) -> (u32, Vec<u8>) {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut held = Vec::new();
     for line in lines.map_while(Result::ok) {
-        if line == "done" || held.len() == limit {
-            break;
+        if let Some(key) = line.strip_prefix("held ") {
+            held.push(key.parse::<u8>().unwrap());
         }
-        held.extend(
-            line.strip_prefix("held ")
-                .map(|key| key.parse::<u8>().unwrap()),
-        );
+        if line == "done" || held.len() == limit {
+            child.kill().unwrap();
+        }
     }
     let id = child.id();
-    child.kill().unwrap();
     child.wait().unwrap();
     (id, held)
 }
