@@ -29,7 +29,6 @@ pub(super) fn is_card_number(digits: &str) -> bool {
 
 /// The issuers' prefixes, each with the lengths of its numbers.
 const ISSUERS: &[(RangeInclusive<u32>, RangeInclusive<usize>)] = &[
-    (4000..=4999, 13..=13),
     (4000..=4999, 16..=16),
     (4000..=4999, 19..=19),
     (5100..=5599, 16..=16),

@@ -469,7 +469,7 @@ fn claims(word: &str) -> bool {
     static CLAIMANTS: WordSet = WordSet::new(
         "account address algorithm api app application at attempt attempts before bucket build by channel client cluster code \
         column comment commit container contact count customer database date device digest docs document domain email endpoint endpoints environment error etag event \
-        expires fd file fingerprint for from function hash host http id in index instance invoice issue issuer job key-id keyid kid kids least length \
+        expires fd file fingerprint for from function hash host http id in index instance invoice iso issue issuer job key-id keyid kid kids least length \
         limit line log login machine maximum md5 member message minimum matches mode model module most name namespace node number object offset on operation \
         order organization org owner page pair parameter path payment permission permissions pod policy port position principal privilege process profile pubkey no_pubkey p project queue realm record \
         ref region release repo repository request requestid resource revision role row rule run scope see sequence selector serial server service sha sha1 sha256 sha512 shard \

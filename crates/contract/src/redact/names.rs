@@ -27,6 +27,10 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.eq_ignore_ascii_case("_auth") {
         return Some(Strength::Firm);
     }
+    // The fingerprint of a public key.
+    if name.eq_ignore_ascii_case("PublicKeyToken") {
+        return None;
+    }
     judge_both(name, false).or_else(|| foreign_strength(name))
 }
 
@@ -49,7 +53,7 @@ fn foreign_strength(name: &str) -> Option<Strength> {
 
 /// The strength of a phrase in prose, where the sensitive words must come last.
 pub(super) fn phrase_strength(phrase: &str) -> Option<Strength> {
-    judge_both(phrase, true)
+    judge_both(phrase, true).filter(|_| !phrase.ends_with("PublicKeyToken"))
 }
 
 /// Whether a name inside a secret object only describes the secret (`type`, `username`).

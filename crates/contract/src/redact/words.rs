@@ -121,7 +121,7 @@ pub(super) const INNOCENT_LAST: &str = "\
     placeholder policies policy port position prefix present price property provider \
     protected rate realm reason reasons ref reference region remaining required reset requirement requirements \
     retries rotated rotation rule rules santa schema scheme scope scopes score seconds servers \
-    set settings sharing size source state status strength supported symbol time timestamp title ttl type \
+    set settings sharing size source state status stdin strength supported symbol time timestamp title ttl type \
     types updated uri url usage used user username valid var variable version window";
 
 /// Query parameters that carry a secret although the same name elsewhere would not.
@@ -150,7 +150,7 @@ pub(super) const SENTENCE_WORDS: &str = "\
     deprecated did different digest disabled do does either empty enabled encrypted error \
     exceeded expected expired expires failed failure field for forbidden found from \
     generated has hashed header hidden if ignored in inactive incorrect insufficient \
-    invalid is issued it known leaked length locked longer malformed managed mandatory \
+    invalid is issued it known last leaked length locked longer malformed managed mandatory \
     may mismatch missing must needed needs never no none not null of ok okay on only \
     optional or out outdated parameter pending please present provided read rejected \
     required requires reset revoked safe same scheme see sent set shorter should still \
