@@ -478,15 +478,9 @@ fn missing(failure: &Failure, situation: Situation<'_>) -> Option<String> {
 
 /// What to do where a change was to make something that is there already: with other input it would be made twice.
 fn existing(failure: &Failure, situation: Situation<'_>) -> Option<String> {
-    let message = failure.message().to_ascii_lowercase();
-    let exists = [
-        "already exists",
-        "already exist",
-        "already been created",
-        "already been placed",
-    ]
-    .iter()
-    .any(|it| message.contains(it));
+    const EXISTS: [&str; 3] = ["exist", "been created", "been placed"];
+    let (_, said) = failure.message().split_once(" already ")?;
+    let exists = EXISTS.iter().any(|it| said.starts_with(it));
     if situation.is_read || !exists {
         return None;
     }
