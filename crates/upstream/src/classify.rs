@@ -227,11 +227,7 @@ fn is_spent(words: &[&str]) -> bool {
 
 /// Whether a sentence says that a quota comes back with a new month or for money.
 fn is_spent_for_good(message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    let is_quota = ["quota", "limit", "credits", "allowance"]
-        .iter()
-        .any(|it| message.contains(it));
-    let is_over = [
+    const OVER: &[&str] = &[
         "exhausted",
         "exceeded",
         "reached",
@@ -239,19 +235,17 @@ fn is_spent_for_good(message: &str) -> bool {
         "spent",
         "ran out",
         "run out",
-    ]
-    .iter()
-    .any(|it| message.contains(it));
-    let is_for_good = [
+    ];
+    const FOR_GOOD: &[&str] = &[
         "monthly",
         "upgrade your plan",
         "upgrade to ",
         "your plan",
         "billing",
-    ]
-    .iter()
-    .any(|it| message.contains(it));
-    is_quota && is_over && is_for_good
+    ];
+    let message = message.to_ascii_lowercase();
+    let holds = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    holds(&["quota", "limit", "credits", "allowance"]) && holds(OVER) && holds(FOR_GOOD)
 }
 
 /// Hosts of providers of language models, by their ends.
@@ -296,10 +290,11 @@ fn is_rate_limit(answer: &Answer<'_>, words: &[&str]) -> bool {
 /// Whether a sentence says that a rate was exceeded.
 fn tells_rate_limit(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    let is_over = ["exceeded", "hit ", "reached", "too many"]
-        .iter()
-        .any(|it| message.contains(it));
-    message.contains("rate limit") && is_over
+    let is_over = |word: &&str| message.contains(*word);
+    message.contains("rate limit")
+        && ["exceeded", "hit ", "reached", "too many"]
+            .iter()
+            .any(is_over)
 }
 
 /// A word as codes are written: `rateLimitExceeded` is `RATE_LIMIT_EXCEEDED`.

@@ -22,7 +22,7 @@ pub enum Stake {
     Repeatable,
     /// It changes something, and the key it carries finds its outcome again.
     Keyed,
-    /// It changes something, or nobody here knows that it does not, and nothing finds its outcome again.
+    /// It changes something, or may do so, and its outcome cannot be looked up again.
     Change,
 }
 

@@ -185,7 +185,7 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
             .iter()
             .position(|byte| matches!(byte, b'\n' | b'\r'));
         let end = line.map_or(bytes.len(), |line| from + line);
-        // Only a credential without parameters, and so without quotes, ends with the string it stands in.
+        // Parameters may hold quotes, so only a credential without any ends at the closing quote.
         let string = from..header_end(bytes, from, context);
         let is_list = bytes[string.clone()].contains(&b'=');
         return Some(if is_list { from..end } else { string });

@@ -344,7 +344,7 @@ fn may_pass(failure: &Failure) -> bool {
 /// How to make a call again that turned out not to have taken effect.
 fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
     let is_kept = failure.repeat() == Some(Repeat::Frozen) || !failure.retryable();
-    // Work that nobody waits for any more may still be done.
+    // The service may still be working on the request.
     let unless = match is_unanswered(failure) {
         true => "If it did not, nor a minute later",
         false => "If it did not",

@@ -178,7 +178,7 @@ const PARTS: &[(&str, &str)] = &[
         "INVITED",
         r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|can|may|should|could|must|you) )",
     ),
-    // Amounts of time that nobody counts.
+    // Amounts of time without a number.
     (
         "VAGUE",
         r"(?:a (?:moment|minute|while|bit)|an hour|(?:a few|some|a couple of|several) (?:moments|seconds|minutes|hours))",
