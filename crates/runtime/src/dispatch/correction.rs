@@ -3,7 +3,7 @@
 use panpan_contract::Failure;
 use panpan_contract::failure::ViolationKind;
 
-use crate::schema::NO_SUCH_MEMBER;
+use crate::schema::{INSIDE, NO_SUCH_MEMBER};
 
 /// How many members an action names that have to be corrected.
 const CORRECTIONS_LIMIT: usize = 5;
@@ -29,15 +29,21 @@ pub(super) fn correction(failure: &Failure, stands_in: Option<&str>) -> Option<S
             });
         }
     }
+    // What members belong into need not be asked for by itself.
+    let places: Vec<&str> = wrong.iter().filter_map(Wrong::place).collect();
+    wrong.retain(|it| !(it.is_missing && places.contains(&it.name)));
     if wrong.is_empty() || wrong.len() > CORRECTIONS_LIMIT {
         return None;
     }
     let rules: String = wrong.iter().filter_map(Wrong::rule).collect();
-    let steps = [Step::Correct, Step::Add, Step::MoveOut, Step::LeaveOut];
+    let mut steps = vec![Step::Correct, Step::Add, Step::MoveOut, Step::LeaveOut];
+    let mut places: Vec<&str> = wrong.iter().filter_map(Wrong::place).collect();
+    places.dedup();
+    steps.extend(places.into_iter().map(Step::MoveInto));
     let steps = steps.into_iter().filter_map(|step| {
         let names = wrong.iter().filter(|it| it.step() == step);
         let names: Vec<String> = names.map(Wrong::shown).collect();
-        (!names.is_empty()).then(|| step.said_of(&names.join(", "), stands_in.unwrap_or_default()))
+        (!names.is_empty()).then(|| step.said_of(&names.join(", "), stands_in))
     });
     let steps: Vec<String> = steps.collect();
     let steps = capitalised(&steps.join(", "));
@@ -54,20 +60,27 @@ struct Wrong<'a> {
 
 /// What to do about a member that is wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum Step<'a> {
     Correct,
     Add,
+    /// It belongs into this member.
+    MoveInto(&'a str),
     /// It belongs beside the argument that holds the input.
     MoveOut,
     LeaveOut,
 }
 
-impl Step {
-    fn said_of(self, names: &str, stands_in: &str) -> String {
+impl Step<'_> {
+    fn said_of(self, names: &str, stands_in: Option<&str>) -> String {
         match self {
             Step::Correct => format!("correct {names}"),
             Step::Add => format!("add {names}"),
+            Step::MoveInto(place) => {
+                let place = within(stands_in, place);
+                format!("write {names} inside {place}")
+            }
             Step::MoveOut => {
+                let stands_in = stands_in.unwrap_or_default();
                 format!("write {KEY_MEMBER} beside {stands_in}, not in it")
             }
             Step::LeaveOut => format!("leave out {names}"),
@@ -75,8 +88,16 @@ impl Step {
     }
 }
 
-impl Wrong<'_> {
-    fn step(&self) -> Step {
+impl<'a> Wrong<'a> {
+    /// The member it belongs into.
+    fn place(&self) -> Option<&'a str> {
+        self.expected?.strip_prefix(INSIDE)
+    }
+
+    fn step(&self) -> Step<'a> {
+        if let Some(place) = self.place() {
+            return Step::MoveInto(place);
+        }
         match self.expected {
             _ if self.is_missing => Step::Add,
             Some(NO_SUCH_MEMBER) if self.stands_in.is_some() && self.name == KEY_MEMBER => {
@@ -98,10 +119,15 @@ impl Wrong<'_> {
 
     /// Its name as the caller wrote it.
     fn shown(&self) -> String {
-        match self.stands_in {
-            Some(argument) => format!("{argument}/{}", self.name),
-            None => self.name.to_owned(),
-        }
+        within(self.stands_in, self.name)
+    }
+}
+
+/// The name of a member, under the argument that holds the input.
+fn within(argument: Option<&str>, name: &str) -> String {
+    match argument {
+        Some(argument) => format!("{argument}/{name}"),
+        None => name.to_owned(),
     }
 }
 
@@ -157,6 +183,14 @@ mod tests {
                     Violation::missing("/body/sku"),
                 ],
                 Some("Add body/sku, leave out body/skuu, then call again"),
+            ),
+            (
+                vec![
+                    wrong("/item").expected("inside body"),
+                    wrong("/count").expected("inside body"),
+                    Violation::missing("/body"),
+                ],
+                Some("Write item, count inside body, then call again"),
             ),
             (vec![wrong("")], None),
         ] {

@@ -56,7 +56,7 @@ pub(super) fn validate(authorized: Authorized, expected: Expected) -> Result<Val
         return Err(Raised::by_gateway(failure, Some(operation)));
     }
     let mut checked = match operation.input_schema() {
-        Ok(schema) => schema.check(&operation.spec().input_schema, &call.input),
+        Ok(schema) => schema.check_input(&operation.spec().input_schema, &call.input),
         Err(broken) => {
             let cause = format!("the input schema does not compile: {broken}");
             return Err(defect(operation, cause));

@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod hostile;
+mod misplaced;
 mod search;
 mod shape;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
 use panpan_contract::failure::Violation;
 use serde_json::Value;
 
+pub(crate) use misplaced::INSIDE;
 pub use search::SEARCH_STEPS_LIMIT;
 use search::{Parts, search};
 use shape::Shape;
@@ -124,6 +126,13 @@ impl Schema {
             true => self.listed(value),
             false => self.searched(source, value),
         }
+    }
+
+    /// The same for the input of a caller, who is also told where misplaced members belong.
+    pub(crate) fn check_input(&self, source: &Value, input: &Value) -> Checked {
+        let mut checked = self.check(source, input);
+        misplaced::say_where(source, &mut checked.violations);
+        checked
     }
 
     fn can_tell(&self, value: &Value) -> bool {
