@@ -95,7 +95,25 @@ pub fn absent<'a>(name: &str, known: impl Iterator<Item = &'a str>, instead: &st
 /// service is never meant, nor one that does something else to the same thing.
 pub fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let asked = Spelled::of(asked);
-    nearest(&asked.whole, known.filter(|it| asked.may_mean(it)))
+    let known = known.filter(|it| asked.may_mean(it));
+    if asked.namespace.is_some() {
+        return nearest(&asked.whole, known);
+    }
+    // Written without its service.
+    let known: Vec<&str> = known.collect();
+    let near = nearest(&asked.whole, known.iter().map(|it| last_part(it)));
+    let named = known.into_iter().filter(|it| near.contains(&last_part(it)));
+    named.take(MEANT_LIMIT).collect()
+}
+
+/// How many operations a name without its service may mean.
+const MEANT_LIMIT: usize = 3;
+
+/// The name of an operation or tool without its service.
+fn last_part(name: &str) -> &str {
+    let without_steps = name.rsplit_once('/').map_or(name, |(_, last)| last);
+    let parts = without_steps.rsplit_once("__");
+    parts.map_or(without_steps, |(_, last)| last)
 }
 
 /// A name in its parts, whether it is written as an operation's or as a tool's.
@@ -165,6 +183,9 @@ mod tests {
             ("shop/updateOrder", &[]),
             ("shop/addOrder", &[]),
             ("warehouse/getOrder", &[]),
+            ("getOrder", &["shop/getOrder", "store/getOrder"]),
+            ("list_order", &["shop/list_orders"]),
+            ("removeOrder", &[]),
         ] {
             assert_eq!(meant(asked, known.into_iter()), expected, "{asked}");
         }
