@@ -72,6 +72,7 @@ impl House {
     pub(crate) fn open_with(config: &Config) -> anyhow::Result<Self> {
         let sources = &config.sources;
         let (described, servers) = (sources.load()?, sources.upstreams()?);
+        warn_of_blocked(&described);
         let store = opened(&config.store, config.store_bytes())?;
         Self::with(
             store,
@@ -109,6 +110,7 @@ impl House {
     /// Reads the descriptions again and serves what they give now; calls under way end as they began.
     pub(crate) fn reload(&self, sources: &Sources) -> anyhow::Result<()> {
         let described = sources.load()?;
+        warn_of_blocked(&described);
         let mut given = self.given();
         let before = std::mem::replace(&mut given.described, described);
         let fitting = given.misfits(&self.store);
@@ -338,5 +340,14 @@ async fn tend(dispatcher: Dispatcher) {
         tokio::time::sleep(TEND).await;
         // A store that is away now is asked again the next time; calls are told about it themselves.
         let _ = dispatcher.tend().await;
+    }
+}
+
+/// How many addresses that may not be connected to are named.
+const BLOCKED_LIMIT: usize = 8;
+
+fn warn_of_blocked(described: &Loaded) {
+    for line in described.blocked.iter().take(BLOCKED_LIMIT) {
+        warn(line);
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use panpan_contract::Secret;
+use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationName;
 use panpan_openapi::{
@@ -13,7 +14,7 @@ use panpan_openapi::{
 };
 use panpan_runtime::{Builder, Credentials, Registration, Registry};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
-use panpan_upstream::{Allowed, BindingError, Client, ClientSettings, Service, Url};
+use panpan_upstream::{Allowed, BindingError, Client, ClientSettings, Service, Url, check_url};
 use serde_json::{Map, Value};
 
 use super::bounded::Lengths;
@@ -34,6 +35,8 @@ pub(crate) struct Loaded {
     pub(crate) lines: Vec<String>,
     /// What was not understood, or is not used.
     pub(crate) warnings: Vec<String>,
+    /// Which addresses of descriptions may not be connected to, so that every call would fail.
+    pub(crate) blocked: Vec<String>,
     /// Built-in operations that reach out and were switched on.
     pub(crate) reaching_out: Vec<Registration>,
     /// Which other built-in operations are served.
@@ -116,10 +119,16 @@ impl Sources {
         Ok(loaded)
     }
 
+    /// The hosts and networks that the configuration allows.
+    fn allowed(&self) -> Result<Allowed, LoadError> {
+        let hosts = self.allowed_hosts.iter().map(String::as_str);
+        Ok(Allowed::parse(hosts)?)
+    }
+
     /// What asks a service. What the operator named may be asked wherever it is, but by its own
     /// operations only: no service leads to another by a redirect.
     fn client(&self, url: Option<&Url>) -> Result<Client, LoadError> {
-        let mut allowed = Allowed::parse(self.allowed_hosts.iter().map(String::as_str))?;
+        let mut allowed = self.allowed()?;
         if let Some(url) = url {
             allowed.allow_url(url);
         }
@@ -164,6 +173,7 @@ impl ServiceSource {
             passed: self.passed(),
             circuit: self.calls.circuit(),
         };
+        loaded.blocked.extend(self.blocked(&contract, all)?);
         self.open_long_outputs(&mut contract, loaded);
         let specs = contract.operations.iter();
         let specs = specs.map(|spec| contract.self_contained_operation(spec));
@@ -172,6 +182,29 @@ impl ServiceSource {
         let operations = service.operations(specs).map_err(unbound)?;
         loaded.registrations.extend(operations);
         Ok(())
+    }
+
+    /// A line for each server of the description that calls are not allowed to reach.
+    fn blocked(&self, contract: &ContractFile, all: &Sources) -> Result<Vec<String>, LoadError> {
+        if self.url.is_some() {
+            return Ok(Vec::new());
+        }
+        let allowed = all.allowed()?;
+        let bindings = contract.operations.iter().filter_map(HttpBinding::of);
+        let servers: BTreeSet<String> = bindings
+            .flatten()
+            .filter_map(|binding| binding.servers.into_iter().next())
+            .collect();
+        let (namespace, file) = (&self.namespace, self.file.display());
+        let refused = servers.iter().filter_map(|server| {
+            let url = Url::parse(server).ok()?;
+            let refusal = check_url(&url, &allowed).err()?;
+            let origin = url.origin().ascii_serialization();
+            Some(format!(
+                "calls of {namespace} will fail: {refusal}. If {origin} is yours, say so: --openapi {file}@{server}"
+            ))
+        });
+        Ok(refused.collect())
     }
 
     /// The contract of the service, imported if its description is an OpenAPI document.
