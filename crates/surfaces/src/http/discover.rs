@@ -58,9 +58,12 @@ fn unknown_parameter(query: &str) -> Option<&str> {
 
 fn no_such_parameter(name: &str) -> Failure {
     let shown: String = name.chars().take(SHOWN_CHARACTERS_LIMIT).collect();
+    let known = PARAMETERS.join(", ");
     let violation = Violation::value(joined("", &shown), "there is no such parameter")
-        .expected(PARAMETERS.join(", "));
-    Failure::new(codes::INVALID_INPUT).with_violation(violation)
+        .expected(format!("one of {known}"));
+    Failure::new(codes::INVALID_INPUT)
+        .with_violation(violation)
+        .with_actions([format!("Leave out {shown}: this takes {known}")])
 }
 
 fn unusable_limit(limit: &str) -> Failure {
