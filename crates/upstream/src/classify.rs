@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 use panpan_contract::catalogue::{Remedy, for_status};
 use panpan_contract::classify::{
-    InputMembers, LlmFailure, ProviderAnswer, category_of_words, statements,
+    Condition, InputMembers, LlmFailure, ProviderAnswer, category_of_words, statements,
 };
 use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
@@ -88,11 +88,17 @@ pub(crate) fn classify_for(
     let is_refused =
         retry::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
     let is_asked_to_wait = clues.wait(false).is_some() || heard.invited_ms().is_some();
-    let mut kind = kind(answer, &lifted, is_asked_to_wait);
-    let may_pass = !is_refused && (is_asked_to_wait || lifted.retryable == Some(true));
-    if may_pass && is_final_by_status(&kind, answer.status) {
+    let condition = heard.received.condition;
+    let mut kind = kind(answer, &lifted, condition, is_asked_to_wait);
+    let is_asked_to_repeat = is_asked_to_wait || lifted.retryable == Some(true);
+    let passes = is_vague(answer.status) && condition.is_some_and(Condition::passes);
+    let is_final = is_refused || !is_final_by_status(&kind, answer.status);
+    if !is_final && (is_asked_to_repeat || passes) {
         kind = try_later(answer.status);
     }
+    // What failed inside the service, or was cut short there, may have begun.
+    let is_cut_short = passes && !is_asked_to_repeat && condition != Some(Condition::RateLimit);
+    let may_have_begun = is_cut_short || answer.status == 500;
     // Only of what other input cures is it told what is wrong with this one.
     let remedies = asked.ruled.unwrap_or(&kind).remedies();
     if !remedies.contains(Remedy::ChangeInput) {
@@ -111,6 +117,9 @@ pub(crate) fn classify_for(
         .with_message(message(answer, &lifted))
         .with_upstream(upstream(answer, &lifted))
         .with_violations(std::mem::take(&mut lifted.violations));
+    if may_have_begun {
+        failure = failure.with_effect(Effect::Unknown);
+    }
     if let Some(said) = &lifted.message {
         failure = failure.with_detail("upstream_message", said.as_str());
     }
@@ -185,7 +194,12 @@ fn is_final_by_status(kind: &Kind, status: u16) -> bool {
 }
 
 /// The code: by the service's own words where they are known to say more than the status.
-fn kind(answer: &Answer<'_>, lifted: &Lifted, is_asked_to_wait: bool) -> Kind {
+fn kind(
+    answer: &Answer<'_>,
+    lifted: &Lifted,
+    condition: Option<Condition>,
+    is_asked_to_wait: bool,
+) -> Kind {
     let words: Vec<&str> = lifted.words.iter().map(String::as_str).collect();
     let said = ProviderAnswer {
         status: Some(answer.status),
@@ -210,8 +224,12 @@ fn kind(answer: &Answer<'_>, lifted: &Lifted, is_asked_to_wait: bool) -> Kind {
             return failure.into();
         }
     }
-    if answer.status == 403 && (is_rate_limit(answer, &words) || tells_rate_limit(said.message)) {
+    let says_limit = condition == Some(Condition::RateLimit) && is_vague(answer.status);
+    if says_limit || (answer.status == 403 && is_rate_limit(answer, &words)) {
         return codes::ERR_HTTP_429_RATE_LIMITED.into();
+    }
+    if condition == Some(Condition::SignIn) && is_vague(answer.status) {
+        return codes::ERR_HTTP_401_UNAUTHORIZED.into();
     }
     // Beyond 599 there is no HTTP: whoever answered garbled what stands behind.
     for_status(answer.status).map_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into(), Kind::from)
@@ -287,14 +305,9 @@ fn is_rate_limit(answer: &Answer<'_>, words: &[&str]) -> bool {
         })
 }
 
-/// Whether a sentence says that a rate was exceeded.
-fn tells_rate_limit(message: &str) -> bool {
-    let message = message.to_ascii_lowercase();
-    let is_over = |word: &&str| message.contains(*word);
-    message.contains("rate limit")
-        && ["exceeded", "hit ", "reached", "too many"]
-            .iter()
-            .any(is_over)
+/// Whether a status is also used by services that mean another.
+fn is_vague(status: u16) -> bool {
+    matches!(status, 400 | 403 | 409 | 422 | 500)
 }
 
 /// A word as codes are written: `rateLimitExceeded` is `RATE_LIMIT_EXCEEDED`.
@@ -485,6 +498,48 @@ mod tests {
                 400,
                 "Order was saved but the confirmation mail could not be sent".to_owned(),
                 "ERR_HTTP_400_BAD_REQUEST",
+                None,
+                Effect::Unknown,
+            ),
+            (
+                400,
+                "Session expired, please log in again".to_owned(),
+                "ERR_HTTP_401_UNAUTHORIZED",
+                None,
+                Effect::None,
+            ),
+            (
+                400,
+                "Too many requests".to_owned(),
+                "ERR_HTTP_429_RATE_LIMITED",
+                None,
+                Effect::None,
+            ),
+            (
+                422,
+                "could not connect to the database".to_owned(),
+                "ERR_TRY_LATER",
+                None,
+                Effect::Unknown,
+            ),
+            (
+                404,
+                "could not connect to the database".to_owned(),
+                "ERR_HTTP_404_NOT_FOUND",
+                None,
+                Effect::None,
+            ),
+            (
+                400,
+                "timeout must be at most 30".to_owned(),
+                "ERR_HTTP_400_BAD_REQUEST",
+                None,
+                Effect::None,
+            ),
+            (
+                500,
+                "Unauthorized".to_owned(),
+                "ERR_HTTP_401_UNAUTHORIZED",
                 None,
                 Effect::Unknown,
             ),

@@ -3,8 +3,8 @@
 //! What was received comes before what was declared; what a header or a member of its own states comes
 //! before both.
 
-use panpan_contract::catalogue::{Remedies, Remedy};
-use panpan_contract::classify::Statements;
+use panpan_contract::catalogue::{Entry, Remedies, Remedy};
+use panpan_contract::classify::{Condition, Statements};
 use panpan_contract::failure::{Inferred, Violation};
 use panpan_contract::{Effect, Facts, Failure, Kind, codes};
 use serde_json::Value;
@@ -25,6 +25,12 @@ impl Heard<'_> {
         let declared = self.declared.filter(|it| !it.something_happened);
         self.delay_of(declared)
             .filter(|_| !self.received.something_happened)
+    }
+
+    /// The code of a failure that has none of its own: by what they say has happened, or that it may be repeated.
+    pub(crate) fn code(&self) -> Option<&'static Entry> {
+        let invited = self.invited_ms().map(|_| codes::ERR_TRY_LATER);
+        self.received.condition.map(of_condition).or(invited)
     }
 
     /// Whether they say that nothing happened.
@@ -97,6 +103,17 @@ impl Heard<'_> {
         failure
             .with_violations(added)
             .mark_inferred(Inferred::Violations)
+    }
+}
+
+const fn of_condition(condition: Condition) -> &'static Entry {
+    match condition {
+        Condition::SignIn => codes::ERR_HTTP_401_UNAUTHORIZED,
+        Condition::RateLimit => codes::ERR_HTTP_429_RATE_LIMITED,
+        Condition::Timeout => codes::ERR_TIMEOUT,
+        Condition::NoConnection => codes::ERR_CONNECTION_REFUSED,
+        Condition::ConnectionLost => codes::ERR_SOCKET_ERROR,
+        Condition::Unavailable => codes::ERR_TRY_LATER,
     }
 }
 

@@ -14,8 +14,8 @@ pub use json::JsonFailure;
 pub use llm::{LlmFailure, ProviderAnswer};
 pub use network::NetworkFailure;
 pub use statements::{
-    Demand, Expectation, InputMembers, STATEMENTS_BYTES_LIMIT, Statements, declared_statements,
-    expectation, statements,
+    Condition, Demand, Expectation, InputMembers, STATEMENTS_BYTES_LIMIT, Statements,
+    declared_statements, expectation, statements,
 };
 pub use words::category_of_words;
 

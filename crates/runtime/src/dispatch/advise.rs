@@ -366,8 +366,9 @@ fn make_again(failure: &Failure, situation: Situation<'_>) -> String {
 fn is_unanswered(failure: &Failure) -> bool {
     const GAVE_UP: [u16; 3] = [408, 504, 524];
     let answered = failure.upstream().and_then(|it| it.status);
-    let is_unknown = failure.code().as_str() == codes::ERR_OUTCOME_UNKNOWN.code;
-    answered.map_or(is_unknown, |status| GAVE_UP.contains(&status))
+    const UNANSWERED: [&str; 2] = [codes::ERR_OUTCOME_UNKNOWN.code, codes::ERR_TIMEOUT.code];
+    let is_unanswered = UNANSWERED.contains(&failure.code().as_str());
+    answered.map_or(is_unanswered, |status| GAVE_UP.contains(&status))
 }
 
 /// What to do when other input came with a key under which something may have happened.

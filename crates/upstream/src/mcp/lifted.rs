@@ -80,8 +80,8 @@ impl Failing<'_> {
         }
     }
 
-    /// What the sentence of a failure states for certain. Of a tool that failed in no known way and says
-    /// when to come back, that is the best that is known.
+    /// What the sentences of a failure state for certain. Of a tool that failed in no known way, what they say has
+    /// happened and when to come back is the best that is known.
     fn listened(&self, failure: Failure) -> Failure {
         let heard = Heard {
             received: statements(failure.message(), &InputMembers::default()),
@@ -89,9 +89,11 @@ impl Failing<'_> {
         };
         let is_known = failure.code().as_str() != codes::TOOL_FAILED.code;
         let is_refused = failure.repeat() == Some(Repeat::Refused);
-        let failure = match heard.invited_ms().filter(|_| !is_known && !is_refused) {
-            Some(_) => failure.restated(codes::ERR_TRY_LATER.into()),
-            None => failure,
+        let code = heard.code().filter(|it| !is_refused || !it.retryable);
+        let failure = match code {
+            // The effect stays open: that something passes does not say that nothing was done.
+            Some(entry) if !is_known => failure.restated(entry.into()),
+            _ => failure,
         };
         let remedies = failure.remedies();
         heard.told(failure, &Value::Null, remedies)

@@ -92,9 +92,10 @@ impl<'a> Question<'a> {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
         };
         let hint = retry::from_body(document, now).map(|hint| hint.delay_ms);
-        let wait = hint.or(heard.invited_ms());
-        if wait.is_some() && failure.code().as_str() == codes::TOOL_FAILED.code {
-            failure = failure.restated(Kind::from(codes::ERR_TRY_LATER));
+        let code = heard.code().or(hint.map(|_| codes::ERR_TRY_LATER));
+        let is_unnamed = failure.code().as_str() == codes::TOOL_FAILED.code;
+        if let Some(code) = code.filter(|_| is_unnamed) {
+            failure = failure.restated(Kind::from(code));
         }
         if let Some(delay_ms) = hint.filter(|_| failure.stated_retry_after_ms().is_none()) {
             failure = failure.with_retry_after_ms(delay_ms);

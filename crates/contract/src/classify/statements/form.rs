@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use regex::{Captures, Regex};
 
+use super::conditions::Condition;
 use super::expected::{Bound, JsonType};
 use super::members::InputMembers;
 use super::sentences::Sentence;
@@ -38,6 +39,8 @@ pub(super) enum Says {
     /// Something a call may do was not done, or was undone. Said about answers of one kind, that is
     /// said of the whole operation; said in an answer, it may be about a part.
     NothingDeclared,
+    /// What has happened.
+    Condition(Condition),
     /// What `member` has to be.
     Demand(fn(&Captures<'_>) -> Option<Expectation>),
 }
@@ -80,6 +83,8 @@ impl Form {
                 !sentence.is_conditional && !sentence.is_hedged
             }
             Says::Delay | Says::Later | Says::Demand(_) => !sentence.is_conditional,
+            // "timed out when reading" reports; "if it timed out" does not.
+            Says::Condition(_) => to.condition.is_none() && !sentence.is_supposed,
         };
         if !is_certain || !self.needs.iter().any(|it| sentence.lower.contains(it)) {
             return;
@@ -95,6 +100,7 @@ impl Form {
                     to.delay_ms = to.delay_ms.or(Some(later_ms));
                 }
                 Says::NothingHappened | Says::NothingDeclared => to.nothing_happened = true,
+                Says::Condition(condition) => to.condition = Some(condition),
                 Says::Demand(expectation) => {
                     let demand = demand(&captures, members, expectation);
                     let is_new =

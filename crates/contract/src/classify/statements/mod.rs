@@ -6,6 +6,7 @@
 
 mod affirmed;
 mod amounts;
+mod conditions;
 mod expected;
 mod form;
 mod forms;
@@ -14,10 +15,12 @@ mod sentences;
 
 use serde_json::Value;
 
+pub use conditions::Condition;
 pub use expected::Expectation;
 pub use members::InputMembers;
 
 use crate::failure::Violation;
+use conditions::CONDITIONS;
 use form::Says;
 use forms::FORMS;
 
@@ -39,6 +42,8 @@ pub struct Statements {
     pub something_happened: bool,
     /// Whether it says that a part was done, and that another failed.
     pub done_in_part: bool,
+    /// What it says has happened.
+    pub condition: Option<Condition>,
     /// What members of the input have to be.
     pub demands: Vec<Demand>,
 }
@@ -83,7 +88,7 @@ fn read(text: &str, members: &InputMembers, counts: impl Fn(Says) -> bool) -> St
         return statements;
     }
     for sentence in sentences::of(text) {
-        for form in FORMS.iter().filter(|it| counts(it.says)) {
+        for form in FORMS.iter().chain(&CONDITIONS).filter(|it| counts(it.says)) {
             form.read(&sentence, members, &mut statements);
         }
     }

@@ -11,12 +11,19 @@ pub(super) struct Sentence {
     pub(super) lower: String,
     /// Whether it holds under a condition only.
     pub(super) is_conditional: bool,
+    /// Whether it speaks of something that may happen instead of something that did.
+    pub(super) is_supposed: bool,
     /// Whether it takes back, limits or doubts what it says.
     pub(super) is_hedged: bool,
 }
 
 static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
     let words = "if|unless|whether|when|whenever|until|once|in case|depending|otherwise";
+    Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
+});
+
+static SUPPOSITION: LazyLock<Regex> = LazyLock::new(|| {
+    let words = "if|unless|whether|in case|depending|otherwise";
     Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
 });
 
@@ -53,6 +60,7 @@ fn sentence(words: &[&str]) -> Sentence {
     let text = words.join(" ");
     Sentence {
         is_conditional: CONDITION.is_match(&text),
+        is_supposed: SUPPOSITION.is_match(&text),
         is_hedged: HEDGE.is_match(&text),
         lower: text.to_ascii_lowercase(),
         text,

@@ -157,6 +157,31 @@ fn shapes_of_others_are_lifted() {
 }
 
 #[test]
+fn what_a_text_says_has_happened_is_its_code() {
+    for (said, code) in [
+        ("Request timed out after 30s", "ERR_TIMEOUT"),
+        ("ConnectionError: db down", "ERR_SOCKET_ERROR"),
+        (
+            "Error executing tool get: could not connect to server",
+            "ERR_CONNECTION_REFUSED",
+        ),
+        ("The database is currently unavailable.", "ERR_TRY_LATER"),
+        (
+            "Session expired, please log in again",
+            "ERR_HTTP_401_UNAUTHORIZED",
+        ),
+        ("timeout must be at most 30", "TOOL_FAILED"),
+        ("ValueError: no such connection", "TOOL_FAILED"),
+    ] {
+        let read = lifted_from(&text(said), Stake::Nothing);
+        assert_eq!((read.code().as_str(), read.message()), (code, said));
+        let change = lifted(&text(said));
+        assert_eq!(change.code().as_str(), code, "{said}");
+        assert_eq!(change.effect(), Effect::Unknown, "{said}");
+    }
+}
+
+#[test]
 fn what_others_advise_is_kept() {
     let said = json!({"errorType": "X_FAILED", "message": "no", "suggestion": "ask for less"});
     let failure = lifted(&text(said.to_string()));

@@ -1,0 +1,338 @@
+//! The table of conditions: what a text says has happened, where no code and no status says so.
+//!
+//! Each condition is proven like every form: by samples, and by texts that look alike and say something else.
+
+use super::form::{Form, Says};
+
+/// What a text says has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Condition {
+    /// The caller has to sign in, or its credential is no longer accepted.
+    SignIn,
+    /// More was sent than is allowed in a time.
+    RateLimit,
+    /// Something took longer than it may.
+    Timeout,
+    /// A connection could not be made.
+    NoConnection,
+    /// A connection broke.
+    ConnectionLost,
+    /// A service is down, overloaded or locked for now.
+    Unavailable,
+}
+
+impl Condition {
+    /// Whether it passes without anyone changing the input.
+    pub const fn passes(self) -> bool {
+        !matches!(self, Self::SignIn)
+    }
+
+    /// The condition as samples write it.
+    #[cfg(test)]
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::SignIn => "sign in",
+            Self::RateLimit => "rate limit",
+            Self::Timeout => "timeout",
+            Self::NoConnection => "no connection",
+            Self::ConnectionLost => "connection lost",
+            Self::Unavailable => "unavailable",
+        }
+    }
+}
+
+/// Every condition. Of a text that states several, the first sentence counts, and of a sentence the first line of this
+/// table.
+pub(super) static CONDITIONS: [Form; 13] = [
+    Form::new(
+        "a session is over",
+        Says::Condition(Condition::SignIn),
+        &["session", "token", "jwt", "credentials"],
+        r"(?:(?:^|[,:(] ?|{EDGE}(?:your|user|login) )(?:login )?session (?:has |is |was )?(?:expired|timed out|no longer valid)|{EDGE}(?:access|bearer|auth|authentication|authorization|api|id|oauth|security|session|login) ?token (?:has |is |was )?(?:expired|revoked|no longer valid|invalid)|{EDGE}jwt (?:has |is )?expired|{EDGE}credentials (?:have |are )?(?:expired|no longer valid))",
+        &[
+            ("Session expired, please log in again", "sign in"),
+            ("Your session has timed out.", "sign in"),
+            (
+                "Error calling tool 'list': the access token has expired",
+                "sign in",
+            ),
+            ("jwt expired", "sign in"),
+            ("The credentials have expired", "sign in"),
+        ],
+        &[
+            "The upload session has expired, create a new one",
+            "Checkout session expired",
+            "next_page_token has expired",
+            "The page token is invalid",
+            "session timeout must be at most 30",
+            "If your session has expired, sign in",
+        ],
+    ),
+    Form::new(
+        "sign in",
+        Says::Condition(Condition::SignIn),
+        &[
+            "log in",
+            "sign in",
+            "login",
+            "logged in",
+            "signed in",
+            "authenticat",
+        ],
+        r"(?:{ASKED}(?:log|sign) in(?: again| first)?{STOP}|{EDGE}(?:must|need to|have to|please) (?:be (?:logged|signed) in|(?:log|sign) in|(?:re-?)?authenticate){EDGE}|{EDGE}not (?:logged in|signed in|authenticated){STOP}|(?:^|[,:(] ?)(?:login|authentication) (?:is )?(?:required|failed|failure|error|expired){EDGE}|(?:^|[,:(] ?)unauthenticated{STOP})",
+        &[
+            ("You must be logged in to do this", "sign in"),
+            ("Please sign in again.", "sign in"),
+            ("User is not logged in", "sign in"),
+            ("Authentication required", "sign in"),
+            ("Error: Authentication failed: bad token", "sign in"),
+        ],
+        &[
+            "the field login is required",
+            "two-factor authentication is required for members of the group",
+            "authentication_method must be one of password, key",
+            "If you are not logged in, sign in first",
+            "the user signed in twice",
+        ],
+    ),
+    Form::new(
+        "unauthorized",
+        Says::Condition(Condition::SignIn),
+        &["unauthorized", "api key", "bad credentials"],
+        r"(?:(?:^|: ?|{EDGE}error:? )(?:401 )?unauthorized{STOP}|{EDGE}(?:invalid|incorrect|expired|missing|no valid) api key(?: provided)?{EDGE}|{EDGE}api key (?:is |was )?(?:invalid|expired|revoked|missing|not valid){EDGE}|(?:^|: ?)bad credentials{STOP})",
+        &[
+            ("Unauthorized", "sign in"),
+            ("Error executing tool get: Unauthorized.", "sign in"),
+            ("Incorrect API key provided: [REDACTED]", "sign in"),
+            ("Authentication Failed: Bad credentials", "sign in"),
+        ],
+        &[
+            "unauthorized_users must be a list",
+            "the report of unauthorized access is empty",
+            "api key names may not exceed 30 characters",
+        ],
+    ),
+    Form::new(
+        "a rate limit",
+        Says::Condition(Condition::RateLimit),
+        &["rate limit", "rate-limit", "too many requests", "throttled"],
+        r"(?:{EDGE}rate[ -]limit(?:s|ing)? (?:was |has been |is )?(?:exceeded|hit|reached)|{EDGE}(?:exceeded|hit|reached|over) (?:(?:a|an|the|your|its|our) )?(?:[{WORD}-]+ )?rate[ -]limit|{EDGE}rate[ -]limited{EDGE}|{EDGE}too many requests{EDGE}|{EDGE}(?:was|is|been|being) throttled{EDGE})",
+        &[
+            ("You have exceeded a secondary rate limit.", "rate limit"),
+            ("API rate limit exceeded for user 12", "rate limit"),
+            ("Rate limited by upstream API", "rate limit"),
+            ("Error: Too Many Requests", "rate limit"),
+        ],
+        &[
+            "rate limit must be at most 100",
+            "the rate limit of the plan is 5",
+            "If the rate limit is exceeded, wait",
+        ],
+    ),
+    Form::new(
+        "something timed out",
+        Says::Condition(Condition::Timeout),
+        &["timed out", "timed-out"],
+        r"{EDGE}timed[ -]out(?: (?:after|while|waiting|when|during|before|on|in|at|reading|connecting|trying|for|error){EDGE}|{STOP})",
+        &[
+            ("Request timed out after 30s", "timeout"),
+            ("The read operation timed out", "timeout"),
+            ("Timed out when reading from the database", "timeout"),
+            (
+                "Error executing tool search: upstream timed out.",
+                "timeout",
+            ),
+        ],
+        &[
+            "timed out jobs cannot be filtered",
+            "If the request timed out, send it once more",
+            "the state must be one of open, timed_out",
+        ],
+    ),
+    Form::new(
+        "a timeout was reached",
+        Says::Condition(Condition::Timeout),
+        &["timeout", "time-out", "deadline exceeded"],
+        r"(?:{EDGE}(?:timeout|time-out) of [0-9]+ ?(?:ms|s|seconds|milliseconds)? ?(?:was )?(?:exceeded|reached)|{EDGE}(?:timeout|time-out) (?:expired|exceeded|reached|occurred|elapsed|while|waiting){EDGE}|{EDGE}(?:aborted|cancell?ed|failed|terminated|stopped|interrupted) (?:due to|because of|by|after|with) (?:an? |the )?(?:[{WORD}]+ )?(?:timeout|time-out){EDGE}|(?:^|: ?)(?:(?:read|connect|connection|request|gateway|query|statement|operation|socket|network|response|server|execution) )?(?:timeout|time-out)(?: error)?(?:$|[.!;,(]| after {EDGE})|{EDGE}deadline exceeded{EDGE})",
+        &[
+            ("timeout of 10000ms exceeded", "timeout"),
+            (
+                "Query execution was interrupted, statement timeout exceeded",
+                "timeout",
+            ),
+            (
+                "canceling statement: aborted due to statement timeout",
+                "timeout",
+            ),
+            ("Error: Gateway Timeout", "timeout"),
+            ("rpc error: context deadline exceeded", "timeout"),
+            ("Read timeout.", "timeout"),
+        ],
+        &[
+            "timeout must be at most 30",
+            "connection timeout: expected an integer",
+            "Invalid value for parameter timeout",
+            "the timeout of 30 s cannot be changed",
+            "unknown option timeout",
+        ],
+    ),
+    Form::new(
+        "an exception of a timeout",
+        Says::Condition(Condition::Timeout),
+        &["timeout"],
+        r"(?:^|: ?|\()(?:[A-Za-z_][{WORD}]*\.)*(?:[A-Za-z]*Timeout(?:Error|Exception)|(?:Read|Write|Connect|Connection|Pool)Timeout)(?:$|[:(])",
+        &[
+            ("TimeoutError: ", "timeout"),
+            ("httpx.ReadTimeout: The read did not end", "timeout"),
+            ("Error executing tool get: APITimeoutError(30)", "timeout"),
+            ("java.net.SocketTimeoutException: Read", "timeout"),
+        ],
+        &[
+            "the class TimeoutError is not registered",
+            "unknown member ReadTimeout",
+        ],
+    ),
+    Form::new(
+        "no connection",
+        Says::Condition(Condition::NoConnection),
+        &[
+            "connect",
+            "econnrefused",
+            "unreachable",
+            "no route",
+            "name resolution",
+            "eai_again",
+            "fetch failed",
+        ],
+        r"(?:{EDGE}connection (?:attempt )?(?:was |has been )?refused{EDGE}|{EDGE}(?:could not|couldn't|can't|unable to|failed to) connect (?:to (?:[{WORD}\[/]|the )|[:(])|{EDGE}(?:could not|couldn't|unable to|failed to) connect{STOP}|{EDGE}ECONNREFUSED{EDGE}|{EDGE}EHOSTUNREACH{EDGE}|{EDGE}ENETUNREACH{EDGE}|{EDGE}EAI_AGAIN{EDGE}|{EDGE}no route to host{EDGE}|{EDGE}(?:network|host|server|database) (?:is )?unreachable{EDGE}|{EDGE}temporary failure in name resolution{EDGE}|(?:^|: ?)(?:TypeError: )?fetch failed{STOP})",
+        &[
+            ("[Errno 111] Connection refused", "no connection"),
+            (
+                "could not connect to server: is it running?",
+                "no connection",
+            ),
+            ("connect ECONNREFUSED 127.0.0.1:5432", "no connection"),
+            ("Can't connect to MySQL server on 'db'", "no connection"),
+            ("TypeError: fetch failed", "no connection"),
+            ("Temporary failure in name resolution", "no connection"),
+        ],
+        &[
+            "could not connect node a with node b",
+            "connection 'warehouse' does not exist",
+            "connection_string is required",
+            "failed to connect account 7 to account 8",
+            "If the connection was refused, start the server",
+        ],
+    ),
+    Form::new(
+        "a connection broke",
+        Says::Condition(Condition::ConnectionLost),
+        &["connection", "hang up", "econnreset", "broken pipe"],
+        r"(?:{EDGE}(?:connection|link) (?:was |has been |is |got )?(?:reset|lost|aborted|dropped|interrupted|broken|terminated|closed (?:unexpectedly|by (?:the )?(?:peer|server|remote|upstream|foreign host)))|{EDGE}closed the connection{EDGE}|{EDGE}lost (?:the )?connection{EDGE}|{EDGE}socket hang up{EDGE}|{EDGE}ECONNRESET{EDGE}|{EDGE}broken pipe{EDGE})",
+        &[
+            ("read tcp: connection reset by peer", "connection lost"),
+            (
+                "server closed the connection unexpectedly",
+                "connection lost",
+            ),
+            ("socket hang up", "connection lost"),
+            (
+                "Lost connection to MySQL server during query",
+                "connection lost",
+            ),
+        ],
+        &[
+            "the connection is closed, open one first",
+            "connection 7 was lost in the merge of the diagram's connections list",
+            "If the connection was lost, open one",
+            "connection pool size must be at least 1",
+        ],
+    ),
+    Form::new(
+        "an exception of a connection",
+        Says::Condition(Condition::ConnectionLost),
+        &["connect"],
+        r"(?:^|: ?|\()(?:[A-Za-z_][{WORD}]*\.)*(?:[A-Za-z]*Connect(?:ion|or|ion(?:Refused|Reset|Aborted))?(?:Error|Exception))(?:$|[:(])",
+        &[
+            ("ConnectionError: db down", "connection lost"),
+            ("httpx.ConnectError: All attempts failed", "connection lost"),
+            (
+                "Error calling tool 'get': redis.exceptions.ConnectionError: Error 111",
+                "connection lost",
+            ),
+            ("java.net.ConnectException: no", "connection lost"),
+        ],
+        &[
+            "the class ConnectionError is not registered",
+            "connection error handling must be one of retry, stop",
+        ],
+    ),
+    Form::new(
+        "a service is unavailable",
+        Says::Condition(Condition::Unavailable),
+        &[
+            "unavailable",
+            "overloaded",
+            "down",
+            "offline",
+            "busy",
+            "not responding",
+            "not available",
+        ],
+        r"(?:{EDGE}(?:service|server|database|db|backend|api|upstream|system|site|cluster|model|resource) (?:is |are )?(?:currently |temporarily |now |too )?(?:unavailable|overloaded|down|offline|busy|not responding)(?:{STOP}| for | right now| at the moment| with | due )|{EDGE}(?:service|server|database|backend|api|system) is (?:currently |temporarily )?not available{STOP})",
+        &[
+            ("Service Unavailable", "unavailable"),
+            ("Error: the database is down", "unavailable"),
+            ("The server is currently overloaded.", "unavailable"),
+            ("Resource temporarily unavailable", "unavailable"),
+            ("The system is down for maintenance", "unavailable"),
+        ],
+        &[
+            "the product is currently unavailable",
+            "table 7 is not available on that date",
+            "service unavailable_dates must be a list",
+            "If the service is unavailable, call the desk",
+            "the slot is busy",
+        ],
+    ),
+    Form::new(
+        "locked by others for now",
+        Says::Condition(Condition::Unavailable),
+        &[
+            "deadlock",
+            "is locked",
+            "serialize access",
+            "too many connections",
+            "too many clients",
+        ],
+        r"(?:{EDGE}deadlock (?:found|detected){EDGE}|{EDGE}database (?:[{WORD}]+ )?is locked{STOP}|{EDGE}could not serialize access{EDGE}|{EDGE}too many (?:connections|clients){EDGE})",
+        &[
+            (
+                "sqlite3.OperationalError: database is locked",
+                "unavailable",
+            ),
+            ("ERROR: deadlock detected", "unavailable"),
+            ("FATAL: sorry, too many clients already", "unavailable"),
+        ],
+        &[
+            "the account is locked",
+            "deadlock_timeout must be an integer",
+            "the door is locked",
+        ],
+    ),
+    Form::new(
+        "under maintenance",
+        Says::Condition(Condition::Unavailable),
+        &["maintenance", "bad gateway", "internal server error"],
+        r"(?:{EDGE}(?:under(?:going)?|in|for) (?:scheduled |planned )?maintenance(?: mode)?{EDGE}|(?:^|: ?)(?:bad gateway|internal server error){STOP})",
+        &[
+            ("The site is under maintenance", "unavailable"),
+            ("Error: Bad Gateway", "unavailable"),
+            ("Internal Server Error", "unavailable"),
+        ],
+        &[
+            "the machine needs maintenance",
+            "maintenance_window is required",
+        ],
+    ),
+];
