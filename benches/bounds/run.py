@@ -8,8 +8,9 @@ Starts a panpan of its own on loopback and measures, as figures with a limit:
 - the same input again and again: how many of them are refused before they are read;
 - 400 connections that ask for 4 MB each and read nothing: the memory meanwhile, and when they are gone.
 
-Exits 1 when a limit is exceeded. `--plant-unbounded` raises the limits of the server to what no caller reaches,
-which has to be noticed.
+Exits 1 when a limit is exceeded. `--plant-unbounded` raises the limits of the server to what no caller reaches, takes
+an echo of the input for its failure, and counts eight calls as one: a server without bounds. It exits 1 if each figure
+notices that, except the memory afterwards.
 """
 
 import argparse
@@ -47,7 +48,11 @@ def main():
     figures = [*amplified(options), *unread(options)]
     for name, figure, limit, unit in figures:
         print(f"{name:<58} {figure:>12,.1f} {limit:>10,.0f} {unit:<6} {'' if figure <= limit else 'EXCEEDED'}")
-    sys.exit(0 if all(figure <= limit for _, figure, limit, _ in figures) else 1)
+    exceeded = [figure > limit for _, figure, limit, _ in figures]
+    if options.plant_unbounded:
+        # What is given back afterwards is the allocator's, whatever the limits are.
+        sys.exit(1 if all(exceeded[:-1]) else 0)
+    sys.exit(1 if any(exceeded) else 0)
 
 
 class Server:
@@ -113,16 +118,18 @@ def compact(document):
 
 def amplified(options):
     members = {f"m{number}": 1 for number in range(MEMBERS)}
-    call = compact({"operation": "demo/divide", "input": members})
+    operation = "demo/echo" if options.plant_unbounded else "demo/divide"
+    tool = operation.replace("/", "__")
+    call = compact({"operation": operation, "input": members})
     nowhere = compact({"operation": "demo/absent", "input": members})
     suspect = {"code": "ERR_TIMEOUT", "message": "password=x1 " * (len(call) // 12)}
     labels = compact({"operation": "demo/fail", "input": suspect})
-    rpc = compact({"jsonrpc": "2.0", "id": 1, "method": "demo/divide", "params": members})
-    params = {"name": "demo__divide", "arguments": members, "_meta": MCP_META}
+    rpc = compact({"jsonrpc": "2.0", "id": 1, "method": operation, "params": members})
+    params = {"name": tool, "arguments": members, "_meta": MCP_META}
     mcp = compact({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     mcp_headers = {
         "accept": "application/json, text/event-stream", "mcp-protocol-version": "2026-07-28",
-        "mcp-method": "tools/call", "mcp-name": "demo__divide",
+        "mcp-method": "tools/call", "mcp-name": tool,
     }  # fmt: skip
     with Server(options) as server:
         largest = max(
@@ -137,7 +144,9 @@ def amplified(options):
         status, said = server.ask("/mcp", mcp, **mcp_headers)
         result = first_message(said).get("result") or sys.exit(f"MCP answered {status}: {said[:500]}")
         view = len(result["content"][0]["text"])
-        refused, suspicious, absent = (cost(server, body) for body in (call, labels, nowhere))
+        at_once = 8 if options.plant_unbounded else 1
+        refused, suspicious = (cost(server, body, at_once) for body in (call, labels))
+        absent = cost(server, nowhere)
     limited = {} if options.plant_unbounded else {"PANPAN_LIMITS_CALLS_PER_SECOND": str(CALLS_PER_SECOND)}
     with Server(options, **limited) as server:
         begun = time.monotonic()
@@ -171,9 +180,9 @@ def first_message(said):
     return json.loads(text)
 
 
-def cost(server, body, times=8):
+def cost(server, body, at_once=1, times=8):
     before = server.processor_seconds()
-    for _ in range(times):
+    for _ in range(times * at_once):
         server.ask("/call", body)
     return (server.processor_seconds() - before) / times
 

@@ -39,6 +39,9 @@ LOST = (
     r"|connection error|network error|error sending request|fetch failed|no answer|stream [^.\n]{0,10}aborted"
     r"|(?:read|decod)(?:ing)? (?:the )?(?:response|answer|body)|broke before"
 )
+# statuses that services also give to what failed inside of them, and the words that say so
+VAGUE = {400, 409, 422}
+BROKEN_OFF = r"(?:could not|unable to|failed to) connect to|connection refused|\btimed out (?:after|while|waiting)"
 REFUSED = (
     r"(?:do not|don't|must not|should not|never|cannot be|can't be|may not be) "
     r"(?:\w+ly )?(?:retry|repeat|resend|retried|repeated|resent|try again|call (?:it|this) again)"
@@ -107,6 +110,8 @@ def read(text, described=""):
     status = status_in(text)
     if status == 403 and says(RATE_WORDS, text):
         status = 429
+    if status in VAGUE and says(BROKEN_OFF, text):
+        status = 504
     whole = text + "\n" + described_for(status, described)
     effects = [EFFECT_WORDS.get(str(value).lower()) for name, value in members if "effect" in name.lower()]
     maybe = True in effects or says(MAYBE, whole)

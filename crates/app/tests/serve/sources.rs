@@ -66,6 +66,26 @@ fn a_service_is_served_from_its_description() {
 }
 
 #[test]
+fn a_description_of_a_server_that_may_not_be_reached_is_served_with_a_warning() {
+    let folder = Folder::new();
+    let faulty = Faulty::described_in(&folder);
+    let url = faulty.service.url(Place::Plain);
+    faulty.describe(&folder, |document| {
+        document["servers"] = json!([{"url": url.to_string()}]);
+    });
+    for (flag, is_warned) in [
+        ("--openapi=faulty.json".to_owned(), true),
+        (format!("--openapi=faulty.json@{url}"), false),
+    ] {
+        let server = Server::start(&folder, &[&flag]);
+        server.hear("stop with Ctrl-C");
+        let said = server.said().join("\n");
+        let advice = format!("--openapi faulty.json@{url}");
+        assert_eq!(said.contains(&advice), is_warned, "{said}");
+    }
+}
+
+#[test]
 fn a_description_that_changes_is_served_as_it_is_then_and_a_broken_one_changes_nothing() {
     let folder = Folder::new();
     let faulty = Faulty::described_in(&folder);
