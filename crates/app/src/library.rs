@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use panpan_runtime::Identity;
 use panpan_surfaces::{Caller, Desk, Lent, Library, Offer, Revision};
-use panpan_upstream::mcp::{McpChanges, McpLibraries};
+use panpan_upstream::mcp::{McpCaller, McpChanges, McpLibraries};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -17,26 +16,27 @@ pub(crate) fn lend(desk: &Desk, house: &House) {
         return;
     }
     let libraries = Arc::new(McpLibraries::new(servers.iter().cloned()));
-    let revision = watch::Sender::new(Revision::default());
-    let changes = libraries.changes();
     libraries.look();
-    tokio::spawn(told(changes, Arc::downgrade(&libraries), revision.clone()));
-    desk.lend(Arc::new(Shelves {
-        libraries,
-        revision,
-    }));
+    tokio::spawn(look_again(libraries.changes(), Arc::downgrade(&libraries)));
+    desk.lend(Arc::new(Shelves { libraries }));
 }
 
-/// Passes on that lists have changed, for as long as the servers are there.
-async fn told(
-    mut changes: watch::Receiver<McpChanges>,
-    libraries: Weak<McpLibraries>,
-    revision: watch::Sender<Revision>,
-) {
+/// Looks at what servers offer whenever one of them has changed, or was connected to.
+async fn look_again(mut changes: watch::Receiver<McpChanges>, libraries: Weak<McpLibraries>) {
     while changes.changed().await.is_ok() {
-        // A connection that came about is a change too.
-        if let Some(libraries) = libraries.upgrade() {
-            libraries.look();
+        let Some(libraries) = libraries.upgrade() else {
+            return;
+        };
+        libraries.look();
+    }
+}
+
+/// Passes on to one caller that its lists have changed, for as long as it listens.
+async fn pass_on(mut changes: watch::Receiver<McpChanges>, revision: watch::Sender<Revision>) {
+    loop {
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() { return },
+            () = revision.closed() => return,
         }
         let McpChanges {
             resources, prompts, ..
@@ -50,7 +50,6 @@ async fn told(
 #[derive(Debug)]
 struct Shelves {
     libraries: Arc<McpLibraries>,
-    revision: watch::Sender<Revision>,
 }
 
 impl Library for Shelves {
@@ -63,24 +62,27 @@ impl Library for Shelves {
         }
     }
 
-    fn revisions(&self) -> watch::Receiver<Revision> {
-        self.revision.subscribe()
+    fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision> {
+        let (revision, heard) = watch::channel(Revision::default());
+        let changes = self.libraries.changes_for(&caller.state_owner());
+        tokio::spawn(pass_on(changes, revision));
+        heard
     }
 
     fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
-        Box::pin(self.libraries.resources(identity(caller)))
+        Box::pin(async { self.libraries.resources(&asking(caller)).await })
     }
 
     fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
-        Box::pin(self.libraries.templates(identity(caller)))
+        Box::pin(async { self.libraries.templates(&asking(caller)).await })
     }
 
     fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
-        Box::pin(self.libraries.read(identity(caller), uri))
+        Box::pin(async move { self.libraries.read(&asking(caller), uri).await })
     }
 
     fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
-        Box::pin(self.libraries.prompts(identity(caller)))
+        Box::pin(async { self.libraries.prompts(&asking(caller)).await })
     }
 
     fn prompt<'a>(
@@ -89,14 +91,20 @@ impl Library for Shelves {
         name: &'a str,
         arguments: Map<String, Value>,
     ) -> Lent<'a, Value> {
-        Box::pin(self.libraries.prompt(identity(caller), name, arguments))
+        Box::pin(async move {
+            let caller = asking(caller);
+            self.libraries.prompt(&caller, name, arguments).await
+        })
     }
 
     fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value> {
-        Box::pin(self.libraries.complete(identity(caller), params))
+        Box::pin(async move { self.libraries.complete(&asking(caller), params).await })
     }
 }
 
-fn identity(caller: &Caller) -> Option<&Identity> {
-    caller.identity.as_deref()
+fn asking(caller: &Caller) -> McpCaller<'_> {
+    McpCaller {
+        identity: caller.identity.as_deref(),
+        owner: caller.state_owner(),
+    }
 }

@@ -20,7 +20,7 @@ use crate::dispatch::{
 };
 use crate::handler::Progress;
 use crate::idempotency::IdempotencyKey;
-use crate::identity::Identity;
+use crate::identity::{Identity, StateOwner};
 use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::retry::OpenCircuit;
@@ -108,6 +108,11 @@ impl Context {
     /// Who calls, unless another operation does: many people stand behind the authority of one.
     pub fn direct_caller(&self) -> Option<&Identity> {
         self.caller().filter(|_| self.0.call.origin.depth() == 0)
+    }
+
+    /// Who owns what the call leaves at a service that keeps state for each of its clients.
+    pub fn state_owner(&self) -> &StateOwner {
+        &self.0.call.owner
     }
 
     /// The trace the call belongs to, to be handed on to whoever does the work.
@@ -253,6 +258,7 @@ impl Context {
                 depth: self.0.call.origin.depth() + 1,
             },
             caller: composition.authority.clone(),
+            owner: self.0.call.owner.clone(),
             key,
             retry_seed: self.0.call.retry_seed,
             timeout_ms: Some(self.remaining_ms()),

@@ -4,6 +4,7 @@
 //! operation asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use panpan_contract::operation::AccessControl;
 
@@ -19,6 +20,18 @@ pub struct Identity {
     pub scopes: BTreeSet<String>,
     /// The actions it may take, by type of resource.
     pub resources: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Who owns what a call leaves at a service that keeps state for each of its clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StateOwner {
+    /// A caller that is known, by the name of its identity.
+    Caller(Arc<str>),
+    /// A client without a token, for as long as its session lasts.
+    Session(Arc<str>),
+    /// All callers of whom nothing is known: they cannot be told apart.
+    #[default]
+    Anyone,
 }
 
 /// What an identity lacks.

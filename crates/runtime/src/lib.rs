@@ -40,7 +40,7 @@ pub use handler::{
     Typed, Unasked, Wanted, untyped,
 };
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
-pub use identity::{Identity, WATCH_SCOPE};
+pub use identity::{Identity, StateOwner, WATCH_SCOPE};
 pub use output::Output;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry, Related};
 pub use schema::{

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use panpan_runtime::{CallRequest, Credentials, Identity, Trace};
+use panpan_runtime::{CallRequest, Credentials, Identity, StateOwner, Trace};
 
 use crate::meta::Terms;
 
@@ -23,6 +23,8 @@ pub struct Caller {
     pub brought: Option<Credentials>,
     /// The id of the token that proved the identity, which is no secret.
     pub token: Option<Arc<str>>,
+    /// The session its request belongs to, in a protocol that has them. A secret: those who know it are in it.
+    pub(crate) session: Option<Arc<str>>,
     /// What the headers of its request say about the one call in it.
     pub(crate) terms: Option<Arc<Terms>>,
 }
@@ -72,6 +74,7 @@ impl Caller {
             request_id: None,
             brought: None,
             token: None,
+            session: None,
             terms: None,
         }
     }
@@ -85,6 +88,7 @@ impl Caller {
             request_id: None,
             brought: None,
             token: None,
+            session: None,
             terms: None,
         }
     }
@@ -110,9 +114,25 @@ impl Caller {
         self
     }
 
+    /// The same caller within a session.
+    pub(crate) fn in_session(mut self, session: &str) -> Self {
+        self.session = Some(session.into());
+        self
+    }
+
+    /// Who owns what its calls leave at services that keep state: itself where it is known, else its session.
+    pub fn state_owner(&self) -> StateOwner {
+        match (&self.principal, &self.session) {
+            (Principal::Known(name), _) => StateOwner::Caller(name.clone()),
+            (_, Some(session)) => StateOwner::Session(session.clone()),
+            (Principal::Address(_) | Principal::Local, None) => StateOwner::Anyone,
+        }
+    }
+
     /// Makes a call the caller's own, with its trace and what it brought along.
     pub(crate) fn signs(&self, request: &mut CallRequest) {
         request.caller.clone_from(&self.identity);
+        request.owner = self.state_owner();
         request.trace = request.trace.or(self.trace);
         request.brought.clone_from(&self.brought);
     }

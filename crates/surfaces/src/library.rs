@@ -42,8 +42,8 @@ pub trait Library: Send + Sync + fmt::Debug {
     /// What there is. Asked whenever a client begins, and answered without waiting.
     fn offer(&self) -> Offer;
 
-    /// Tells when a list has changed.
-    fn revisions(&self) -> watch::Receiver<Revision>;
+    /// Tells when a list has changed for a caller. Called within a runtime of tokio.
+    fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision>;
 
     /// All resources, as they stand in the result of `resources/list`.
     fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;

@@ -12,7 +12,7 @@
 use std::process::ExitCode;
 
 use panpan_contract::Redacted;
-use panpan_runtime::{CallRequest, Dispatcher, Registry};
+use panpan_runtime::{CallRequest, Dispatcher, Registry, StateOwner};
 use panpan_store::memory_world;
 use panpan_upstream::mcp::{McpAddress, McpCommand, McpPlace, McpSettings, McpUpstream};
 use serde_json::{Value, json};
@@ -128,7 +128,12 @@ async fn main() -> ExitCode {
     checks.fastmcp(&server).await;
     for url in urls {
         let server = at("web", McpPlace::Http(McpAddress::new(url)));
-        match server.list_prompts().await.unwrap().len() {
+        match server
+            .list_prompts(&StateOwner::Anyone)
+            .await
+            .unwrap()
+            .len()
+        {
             1 => checks.fastmcp(&server).await,
             _ => checks.everything(&server).await,
         }
@@ -275,41 +280,52 @@ impl Checks {
                 }
             }
         }
-        let resources = server.list_resources().await.unwrap();
+        let resources = server.list_resources(&StateOwner::Anyone).await.unwrap();
         self.same("files offers no resources", &json!(resources), &json!([]));
     }
 
     async fn everything(&mut self, server: &McpUpstream) {
         self.calls(server, EVERYTHING).await;
-        let resources = server.list_resources().await.unwrap();
+        let resources = server.list_resources(&StateOwner::Anyone).await.unwrap();
         let uri = resources[0]["uri"].as_str().unwrap();
-        let read = server.read_resource(uri).await.unwrap();
+        let read = server
+            .read_resource(&StateOwner::Anyone, uri)
+            .await
+            .unwrap();
         self.same(
             "a resource is read",
             &read["contents"][0]["uri"],
             &json!(uri),
         );
-        let templates = server.list_resource_templates().await.unwrap();
+        let templates = server
+            .list_resource_templates(&StateOwner::Anyone)
+            .await
+            .unwrap();
         self.same(
             "templates are listed",
             &json!(templates.is_empty()),
             &json!(false),
         );
-        let read = server.read_resource("demo://resource/dynamic/text/1").await;
+        let read = server
+            .read_resource(&StateOwner::Anyone, "demo://resource/dynamic/text/1")
+            .await;
         let text = read.unwrap()["contents"][0]["text"].is_string();
         self.same(
             "a resource of a template is read",
             &json!(text),
             &json!(true),
         );
-        let prompts = server.list_prompts().await.unwrap();
+        let prompts = server.list_prompts(&StateOwner::Anyone).await.unwrap();
         self.same(
             "prompts are listed",
             &prompts[0]["name"],
             &json!("simple-prompt"),
         );
         let arguments = json!({"city": "Bern"}).as_object().unwrap().clone();
-        let prompt = server.get_prompt("args-prompt", arguments).await.unwrap();
+        let prompt = server
+            .get_prompt(&StateOwner::Anyone, "args-prompt", arguments)
+            .await
+            .unwrap();
         let text = prompt["messages"][0]["content"]["text"].as_str();
         let named = text.unwrap_or_default().contains("Bern");
         self.same("a prompt is filled in", &json!(named), &json!(true));
@@ -317,11 +333,11 @@ impl Checks {
             "ref": {"type": "ref/prompt", "name": "completable-prompt"},
             "argument": {"name": "department", "value": "E"},
         });
-        let completed = server.complete(asked).await.unwrap();
+        let completed = server.complete(&StateOwner::Anyone, asked).await.unwrap();
         let values = &completed["completion"]["values"];
         self.same("an argument is completed", values, &json!(["Engineering"]));
         let error = server
-            .read_resource("demo://resource/none")
+            .read_resource(&StateOwner::Anyone, "demo://resource/none")
             .await
             .unwrap_err();
         let failure = server.failure(error, jiff::Timestamp::now());
@@ -335,11 +351,17 @@ impl Checks {
 
     async fn fastmcp(&mut self, server: &McpUpstream) {
         self.calls(server, FASTMCP).await;
-        let read = server.read_resource("note://today").await.unwrap();
+        let read = server
+            .read_resource(&StateOwner::Anyone, "note://today")
+            .await
+            .unwrap();
         let text = &read["contents"][0]["text"];
         self.same("a resource is read", text, &json!("Nothing happened."));
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = server.get_prompt("greet", arguments).await.unwrap();
+        let prompt = server
+            .get_prompt(&StateOwner::Anyone, "greet", arguments)
+            .await
+            .unwrap();
         let text = &prompt["messages"][0]["content"]["text"];
         self.same("a prompt is filled in", text, &json!("Greet Ada."));
     }

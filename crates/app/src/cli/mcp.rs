@@ -28,8 +28,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     world::log_causes_to_stderr();
     let PipeFlags(flags) = &args.flags;
     let hint = "`panpan mcp --help` says what can be set; nothing has to be";
-    let config = config::load(flags.config.as_deref(), std::env::vars_os(), flags)
+    let mut config = config::load(flags.config.as_deref(), std::env::vars_os(), flags)
         .context(Hinted::new("cannot serve MCP", hint))?;
+    // The client at the other end of the pipe is the only one.
+    config.sources.share_sessions();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -112,6 +112,13 @@ impl Sources {
         servers.map(ServerSource::upstream).collect()
     }
 
+    /// Has all callers share one session with each MCP server: for a program with one client.
+    pub(crate) fn share_sessions(&mut self) {
+        for server in self.servers.iter_mut().chain(&mut self.commands) {
+            server.shared = true;
+        }
+    }
+
     /// How calls to each MCP server are made, in the same order.
     pub(crate) fn server_calls(&self) -> Vec<SourceCalls> {
         let servers = self.servers.iter().chain(&self.commands);

@@ -1,8 +1,9 @@
 //! MCP servers: what is said about one, in a flag or a table, and what it is started or asked with.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
 use panpan_contract::circuit::CircuitRule;
@@ -29,6 +30,10 @@ pub(crate) struct ServerSource {
     /// Scopes callers need for anything of it.
     scopes: Vec<String>,
     sessions: bool,
+    /// Whether all callers share one session with it.
+    pub(crate) shared: bool,
+    sessions_limit: Option<NonZeroUsize>,
+    session_idle: Option<Duration>,
     success_bodies: SuccessBodies,
 }
 
@@ -63,6 +68,10 @@ pub(crate) struct WrittenServer {
     scopes: Scopes,
     #[serde(default)]
     sessions: bool,
+    #[serde(default)]
+    shared: bool,
+    sessions_limit: Option<NonZeroUsize>,
+    session_idle_seconds: Option<NonZeroU64>,
     #[serde(default)]
     success_bodies: SuccessBodies,
     timeout_ms: Option<NonZeroU64>,
@@ -139,6 +148,11 @@ impl WrittenServer {
             place,
             scopes: self.scopes.0,
             sessions: self.sessions,
+            shared: self.shared,
+            sessions_limit: self.sessions_limit,
+            session_idle: self
+                .session_idle_seconds
+                .map(|it| Duration::from_secs(it.get())),
             success_bodies: self.success_bodies,
         })
     }
@@ -163,6 +177,9 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
         calls: SourceCalls::default(),
         scopes: Vec::new(),
         sessions: false,
+        shared: false,
+        sessions_limit: None,
+        session_idle: None,
         success_bodies: SuccessBodies::default(),
     })
 }
@@ -187,6 +204,9 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
         calls: SourceCalls::default(),
         scopes: Vec::new(),
         sessions: false,
+        shared: false,
+        sessions_limit: None,
+        session_idle: None,
         success_bodies: SuccessBodies::default(),
     })
 }
@@ -272,13 +292,19 @@ impl ServerSource {
                 ..McpCommand::new(&words[0])
             }),
         };
-        let settings = McpSettings {
+        let mut settings = McpSettings {
             circuit: self.calls.circuit(),
             scopes: self.scopes.clone(),
             sessions: self.sessions,
             success_bodies: self.success_bodies,
             ..McpSettings::new(&self.namespace, place)
         };
+        let sessions = &mut settings.sessions_of_callers;
+        sessions.shared = self.shared;
+        sessions.limit = self
+            .sessions_limit
+            .map_or(sessions.limit, NonZeroUsize::get);
+        sessions.idle = self.session_idle.unwrap_or(sessions.idle);
         McpUpstream::new(settings).map_err(|error| LoadError::Server {
             namespace: self.namespace.clone(),
             source: error,

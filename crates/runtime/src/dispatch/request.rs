@@ -18,7 +18,7 @@ use super::steer::Steering;
 use crate::credentials::Credentials;
 use crate::handler::{AskPerson, ReportProgress};
 use crate::idempotency::IdempotencyKey;
-use crate::identity::Identity;
+use crate::identity::{Identity, StateOwner};
 use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::trace::Trace;
@@ -36,6 +36,9 @@ pub struct CallRequest {
     pub origin: Origin,
     /// Who calls, if that is known.
     pub caller: Option<Arc<Identity>>,
+    /// Who owns what the call leaves at a service that keeps state: whoever called first, also where an operation
+    /// calls another.
+    pub owner: StateOwner,
     /// The name of the piece of work.
     pub key: Option<IdempotencyKey>,
     /// Whether the gateway made the key because the caller gave none. The caller cannot repeat the call
@@ -121,6 +124,7 @@ impl CallRequest {
             input_stands_in: None,
             origin: Origin::Wire,
             caller: None,
+            owner: StateOwner::Anyone,
             key: None,
             key_is_made: false,
             in_flight: InFlight::default(),
@@ -166,6 +170,7 @@ pub(crate) struct Call {
     pub(crate) input_stands_in: Option<&'static str>,
     pub(crate) origin: Origin,
     pub(crate) caller: Option<Arc<Identity>>,
+    pub(crate) owner: StateOwner,
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) key_is_made: bool,
     pub(crate) in_flight: InFlight,
@@ -216,6 +221,7 @@ impl Call {
             input: request.input,
             origin: request.origin,
             caller: request.caller,
+            owner: request.owner,
             key: request.key,
             input_stands_in: request.input_stands_in,
             key_is_made: request.key_is_made,

@@ -11,6 +11,7 @@ use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendErr
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
+use crate::caller::Caller;
 use crate::desk::Desk;
 use crate::library::Revision;
 
@@ -41,15 +42,20 @@ struct Changed {
 
 impl Watched {
     fn at(desk: &Desk) -> Self {
-        let library = desk.library().map(|library| {
-            let mut revisions = library.revisions();
+        Self {
+            tools: desk.dispatcher().changes(),
+            library: None,
+        }
+    }
+
+    /// With what its caller has beside tools, which is known once it is known who calls.
+    fn by(mut self, desk: &Desk, caller: &Caller) -> Self {
+        self.library = desk.library().map(|library| {
+            let mut revisions = library.revisions(caller);
             let seen = *revisions.borrow_and_update();
             (revisions, seen)
         });
-        Self {
-            tools: desk.dispatcher().changes(),
-            library,
-        }
+        self
     }
 
     /// Waits for the next change; `None` when there will be none.
@@ -90,8 +96,8 @@ impl Changes {
     }
 
     /// Tells a session each time, until it ends.
-    pub(super) fn tell_session(&self, desk: &Desk, peer: Peer<RoleServer>) {
-        let mut watched = self.since(desk);
+    pub(super) fn tell_session(&self, desk: &Desk, caller: &Caller, peer: Peer<RoleServer>) {
+        let mut watched = self.since(desk).by(desk, caller);
         let ended = CancellationToken::new();
         let mut watch = self._watch.lock().unwrap_or_else(PoisonError::into_inner);
         *watch = Some(ended.clone().drop_guard());
@@ -109,10 +115,11 @@ impl Changes {
     pub(super) async fn tell_subscriber(
         &self,
         desk: &Desk,
+        caller: &Caller,
         subscriber: &SubscriptionContext,
         shutdown: &CancellationToken,
     ) {
-        let mut watched = self.since(desk);
+        let mut watched = self.since(desk).by(desk, caller);
         loop {
             tokio::select! {
                 () = subscriber.cancelled() => return,

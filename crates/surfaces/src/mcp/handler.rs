@@ -59,7 +59,9 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.changes.tell_session(self.desk(), context.peer);
+        let caller = self.caller_in(&context.extensions);
+        self.changes
+            .tell_session(self.desk(), caller, context.peer.clone());
     }
 
     fn accepted_subscription_filter(
@@ -72,8 +74,9 @@ impl ServerHandler for Server {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let shutdown = &self.shared.shutdown;
+        let caller = self.caller(context.request_context());
         self.changes
-            .tell_subscriber(self.desk(), &context, shutdown)
+            .tell_subscriber(self.desk(), caller, &context, shutdown)
             .await;
         Ok(())
     }

@@ -23,7 +23,7 @@ use tower::Service as _;
 
 use super::ToolForm;
 use super::message::{id_of, no_message, refusal, value};
-use super::plain::Plain;
+use super::plain::{Plain, SESSION};
 use super::server::{Server, Shared};
 use super::sessions::{Sessions, VISIT, Verdict, Visit};
 use crate::caller::Caller;
@@ -69,6 +69,7 @@ impl Default for HttpSettings {
 #[derive(Clone)]
 pub struct HttpService {
     library: StreamableHttpService<Server, Sessions>,
+    sessions: Arc<Sessions>,
     shared: Arc<Shared>,
     body_limit: usize,
 }
@@ -97,7 +98,8 @@ pub fn http_service(
     let server = move || Ok(Server::on_http(servers.clone()));
     HttpService {
         shared,
-        library: StreamableHttpService::new(server, sessions, config),
+        library: StreamableHttpService::new(server, sessions.clone(), config),
+        sessions,
         body_limit,
     }
 }
@@ -134,6 +136,12 @@ impl HttpService {
         }
         let (is_message, ends_session) = (is_message(&parts), parts.method == Method::DELETE);
         let visit = Visit::of(caller.principal.clone(), &parts.headers);
+        let session = parts.headers.get(SESSION).and_then(|it| it.to_str().ok());
+        let session = session.filter(|it| self.sessions.is_open(it, &caller.principal));
+        let caller = match session {
+            Some(session) => caller.in_session(&format!("mcp:{session}")),
+            None => caller,
+        };
         // All the library hands on of a request; the more there is, the more it copies.
         parts.extensions = Extensions::new();
         parts.extensions.insert(caller);

@@ -26,7 +26,7 @@ use super::server::Shared;
 use crate::caller::Caller;
 use crate::jsonrpc::{Params, Request, single};
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::http::request::Parts;
 use panpan_runtime::{CancellationToken, meant};
-use rmcp::model::{CallToolResponse, Tool};
+use rmcp::model::{CallToolResponse, Extensions, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
@@ -107,7 +107,12 @@ impl Server {
 
     /// Who calls: known anew with every request, also within a session.
     pub(super) fn caller<'a>(&'a self, context: &'a RequestContext<RoleServer>) -> &'a Caller {
-        let parts = context.extensions.get::<Parts>();
+        self.caller_in(&context.extensions)
+    }
+
+    /// The caller of the request or notice these came with.
+    pub(super) fn caller_in<'a>(&'a self, extensions: &'a Extensions) -> &'a Caller {
+        let parts = extensions.get::<Parts>();
         let told = parts.and_then(|parts| parts.extensions.get::<Caller>());
         told.unwrap_or(&self.caller)
     }

@@ -140,6 +140,11 @@ impl Sessions {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a session of this id is open, and of this caller.
+    pub(super) fn is_open(&self, id: &str, principal: &Principal) -> bool {
+        self.owners().is_of(&id.into(), principal)
+    }
+
     async fn enter(&self, visit: &Visit) -> Result<Owner, SessionsError> {
         loop {
             let failure = match self.room.enter(&visit.principal) {

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::StreamExt as _;
 use panpan_contract::operation::{OperationType, Visibility};
@@ -24,6 +25,8 @@ pub(crate) struct Who {
     address: Option<IpAddr>,
     /// Whoever opened the connection, from whose share its messages are taken.
     principal: Principal,
+    /// What the connection is known by in this process.
+    session: String,
 }
 
 /// A call as the client asked for it.
@@ -81,11 +84,14 @@ impl Who {
         address: Option<IpAddr>,
         principal: Principal,
     ) -> Self {
+        static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+        let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
         Self {
             desk,
             presented,
             address,
             principal,
+            session: format!("ws:{connection}"),
         }
     }
 
@@ -114,11 +120,12 @@ impl Who {
             match self.desk.identify(Some(token), self.address).await {
                 // A token that stands for nobody changes nothing. That it cannot be told now is no answer.
                 Err(failure) if failure.code().as_str() == codes::FORBIDDEN.code => {}
-                told => return told,
+                told => return Ok(told?.in_session(&self.session)),
             }
         }
         let presented = self.presented.as_deref();
-        self.desk.identify(presented, self.address).await
+        let caller = self.desk.identify(presented, self.address).await?;
+        Ok(caller.in_session(&self.session))
     }
 
     fn is_subscription(&self, operation: &str) -> bool {

@@ -24,7 +24,7 @@ impl Library for Shelf {
         }
     }
 
-    fn revisions(&self) -> watch::Receiver<Revision> {
+    fn revisions(&self, _: &Caller) -> watch::Receiver<Revision> {
         self.0.subscribe()
     }
 

@@ -19,6 +19,7 @@ use super::asking::AskingCall;
 use super::error::{McpError, Unanswered};
 use super::lifted::Failing;
 use super::link::Link;
+use super::pool::Pool;
 use super::published::Published;
 use super::rounds::{self, Round, Unmet};
 use super::trouble::{self, Stake};
@@ -37,7 +38,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Calls one tool of a server.
 #[derive(Debug)]
 pub(super) struct ToolCall {
-    link: Arc<Link>,
+    pool: Arc<Pool>,
     tool: String,
     stake: Stake,
     has_output_schema: bool,
@@ -47,11 +48,11 @@ pub(super) struct ToolCall {
 }
 
 impl ToolCall {
-    pub(super) fn new(link: Arc<Link>, published: &Published) -> Self {
+    pub(super) fn new(pool: Arc<Pool>, published: &Published) -> Self {
         let spec = &published.spec;
         let codes = spec.error_schemas.iter();
         Self {
-            link,
+            pool,
             tool: published.tool.clone(),
             stake: stake(spec),
             has_output_schema: published.has_output_schema,
@@ -70,9 +71,11 @@ impl ToolCall {
 
     /// Makes the call, again and again as long as the server answers it with questions.
     async fn ended(&self, call: &AskingCall, input: &Value) -> Result<Value, Failure> {
+        let link = self.pool.of(call.context().state_owner()).await;
+        let link = link.map_err(|error| self.lost(&Unanswered::before(error), call.context()))?;
         let mut round = Round::default();
         loop {
-            let result = self.answered(call, input, &round).await;
+            let result = self.answered(&link, call, input, &round).await;
             let result = result.map_err(|lost| self.lost(&lost, call.context()))?;
             if !rounds::asks(&result) {
                 return self.outcome(&result, call.context());
@@ -84,13 +87,16 @@ impl ToolCall {
 
     async fn answered(
         &self,
+        link: &Arc<Link>,
         call: &AskingCall,
         input: &Value,
         round: &Round,
     ) -> Result<Value, Unanswered> {
-        let first = self.asked(call, input, round).await;
+        let first = self.asked(link, call, input, round).await;
         let answered = match first {
-            Err(lost) if lost.is_the_end() && !lost.sent => self.asked(call, input, round).await,
+            Err(lost) if lost.is_the_end() && !lost.sent => {
+                self.asked(link, call, input, round).await
+            }
             answered => answered,
         };
         answered.map_err(|lost| Unanswered {
@@ -101,11 +107,12 @@ impl ToolCall {
 
     async fn asked(
         &self,
+        link: &Arc<Link>,
         call: &AskingCall,
         input: &Value,
         round: &Round,
     ) -> Result<Value, Unanswered> {
-        let live = self.link.connected().await.map_err(Unanswered::before)?;
+        let live = link.connected().await.map_err(Unanswered::before)?;
         let meta = meta(call.context());
         let request = self.request(input, round);
         let answered = live.ask(
@@ -117,7 +124,7 @@ impl ToolCall {
         );
         let answered = answered.await;
         if answered.as_ref().is_err_and(Unanswered::is_the_end) {
-            self.link.forget(&live);
+            link.forget(&live);
         }
         answered
     }
@@ -133,21 +140,21 @@ impl ToolCall {
         if let McpError::Refused(refusal) = &lost.error
             && shapes::denies_tool(refusal)
         {
-            self.link.doubt_tools();
+            self.pool.own().doubt_tools();
         }
-        trouble::failure(&self.link.namespace, lost, self.stake, context.now())
+        trouble::failure(&self.pool.own().namespace, lost, self.stake, context.now())
     }
 
     fn outcome(&self, result: &Value, context: &Context) -> Result<Value, Failure> {
         let failing = Failing {
-            server: &self.link.namespace,
+            server: &self.pool.own().namespace,
             result,
             stake: self.stake,
             output_schema: self.flagged.as_ref(),
             now: context.now(),
         };
         let is_failing = result.get("isError") == Some(&Value::Bool(true))
-            || (self.link.success_bodies == SuccessBodies::Read && failing.is_disguised());
+            || (self.pool.own().success_bodies == SuccessBodies::Read && failing.is_disguised());
         if is_failing {
             return Err(failing.failure(|code| self.declared.contains(code)));
         }

@@ -5,6 +5,7 @@
 //! folders are not offered.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use panpan_runtime::{Context, Progress, Unasked};
@@ -39,6 +40,8 @@ pub(super) struct Ear {
     calls: Arc<Mutex<Calls>>,
     /// Whether nothing more will be heard.
     over: watch::Sender<bool>,
+    /// Whether the server gave the connection a session.
+    in_session: Arc<AtomicBool>,
     pub(super) underway: Underway,
 }
 
@@ -65,6 +68,7 @@ impl Ear {
             changes,
             calls: Arc::default(),
             over: watch::Sender::default(),
+            in_session: Arc::default(),
             underway: Underway::default(),
         }
     }
@@ -72,6 +76,15 @@ impl Ear {
     /// The ear of another connection: calls are numbered anew there.
     pub(super) fn anew(&self) -> Self {
         Self::new(self.changes.clone())
+    }
+
+    /// Notes that the server gave the connection a session.
+    pub(super) fn enter_session(&self) {
+        self.in_session.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_in_session(&self) -> bool {
+        self.in_session.load(Ordering::Relaxed)
     }
 
     pub(super) fn listen(&self, token: ProgressToken, context: Context) -> Listening<'_> {

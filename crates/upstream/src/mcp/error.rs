@@ -69,6 +69,12 @@ pub enum McpError {
     /// The session is over; the request was not looked at.
     #[error("the session has expired")]
     SessionExpired,
+    /// As many callers use it as may at once.
+    #[error("{limit} callers use it already, each in a session of its own")]
+    Full {
+        /// How many may.
+        limit: usize,
+    },
 }
 
 impl McpError {
@@ -104,6 +110,7 @@ impl McpError {
                 source: source.clone(),
             },
             Self::SessionExpired => Self::SessionExpired,
+            Self::Full { limit } => Self::Full { limit: *limit },
         }
     }
 }

@@ -13,12 +13,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use panpan_contract::{Effect, Failure, codes};
-use panpan_runtime::Identity;
+use panpan_runtime::StateOwner;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{McpChanges, McpError, McpOffer, McpUpstream};
+use super::{McpCaller, McpChanges, McpError, McpOffer, McpUpstream};
 use known::{Known, Listed};
 
 /// What stands between a namespace and the name of a prompt.
@@ -30,6 +30,8 @@ pub struct McpLibraries {
     servers: Vec<McpUpstream>,
     known: Mutex<Known>,
     changes: watch::Sender<McpChanges>,
+    /// Changes are followed while there is one who listens.
+    _heard: watch::Receiver<McpChanges>,
     /// Ends with the library.
     _following: AbortOnDrop,
 }
@@ -54,7 +56,7 @@ impl McpLibraries {
     /// before they were asked.
     pub fn new(servers: impl IntoIterator<Item = McpUpstream>) -> Self {
         let servers: Vec<McpUpstream> = servers.into_iter().collect();
-        let changes = watch::Sender::default();
+        let (changes, heard) = watch::channel(McpChanges::default());
         let following = servers.iter().map(|server| {
             let task = tokio::spawn(follow(server.changes(), changes.clone()));
             task.abort_handle()
@@ -64,12 +66,22 @@ impl McpLibraries {
             known: Mutex::new(Known::of(servers.len())),
             servers,
             changes,
+            _heard: heard,
         }
     }
 
     /// Tells when a list of one of them has changed.
     pub fn changes(&self) -> watch::Receiver<McpChanges> {
         self.changes.subscribe()
+    }
+
+    /// Tells an owner of state when a list has changed for it. To be called within a runtime of tokio.
+    pub fn changes_for(&self, owner: &StateOwner) -> watch::Receiver<McpChanges> {
+        let (changes, heard) = watch::channel(McpChanges::default());
+        for server in &self.servers {
+            tokio::spawn(follow(server.changes_for(owner), changes.clone()));
+        }
+        heard
     }
 
     /// Looks at what the servers offer that there is a connection to, and waits for none. What one offered
@@ -92,19 +104,19 @@ impl McpLibraries {
 
     /// The resources of the servers that admit a caller. A server that does not answer has none for now,
     /// unless none does.
-    pub async fn resources(&self, caller: Option<&Identity>) -> Result<Vec<Value>, Failure> {
+    pub async fn resources(&self, caller: &McpCaller<'_>) -> Result<Vec<Value>, Failure> {
         let asked = self.asked(caller, McpUpstream::list_resources).await;
         self.gathered(asked, "uri", |it| &mut it.resources)
     }
 
     /// The resource templates of the servers that admit a caller.
-    pub async fn templates(&self, caller: Option<&Identity>) -> Result<Vec<Value>, Failure> {
+    pub async fn templates(&self, caller: &McpCaller<'_>) -> Result<Vec<Value>, Failure> {
         let asked = self.asked(caller, McpUpstream::list_resource_templates);
         self.gathered(asked.await, "uriTemplate", |it| &mut it.templates)
     }
 
     /// The prompts of the servers that admit a caller, each with the namespace of its server.
-    pub async fn prompts(&self, caller: Option<&Identity>) -> Result<Vec<Value>, Failure> {
+    pub async fn prompts(&self, caller: &McpCaller<'_>) -> Result<Vec<Value>, Failure> {
         let mut asked = self.asked(caller, McpUpstream::list_prompts).await;
         for (place, prompts) in &mut asked {
             let server = &self.servers[*place];
@@ -118,7 +130,7 @@ impl McpLibraries {
     }
 
     /// The contents of a resource, as the result of `resources/read`.
-    pub async fn read(&self, caller: Option<&Identity>, uri: &str) -> Result<Value, Failure> {
+    pub async fn read(&self, caller: &McpCaller<'_>, uri: &str) -> Result<Value, Failure> {
         let find = || {
             self.known()
                 .owner_of(uri, |place| self.admits(place, caller))
@@ -131,41 +143,44 @@ impl McpLibraries {
         }
         let server = owner.map(|place| &self.servers[place]);
         let server = server.ok_or_else(|| absent("resource", uri))?;
-        told(server, server.read_resource(uri).await)
+        told(server, server.read_resource(&caller.owner, uri).await)
     }
 
     /// A prompt with its arguments filled in, as the result of `prompts/get`.
     pub async fn prompt(
         &self,
-        caller: Option<&Identity>,
+        caller: &McpCaller<'_>,
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Value, Failure> {
         let (server, own) = self.owner_of_prompt(caller, name).await?;
-        told(server, server.get_prompt(own, arguments).await)
+        told(
+            server,
+            server.get_prompt(&caller.owner, own, arguments).await,
+        )
     }
 
     /// Values for an argument, as the result of `completion/complete`; takes the params of it.
     pub async fn complete(
         &self,
-        caller: Option<&Identity>,
+        caller: &McpCaller<'_>,
         mut params: Value,
     ) -> Result<Value, Failure> {
         let reference = params.get("ref").cloned().unwrap_or_default();
         if let Some(name) = reference.get("name").and_then(Value::as_str) {
             let (server, own) = self.owner_of_prompt(caller, name).await?;
             params["ref"]["name"] = json!(own);
-            return told(server, server.complete(params).await);
+            return told(server, server.complete(&caller.owner, params).await);
         }
         let uri = reference.get("uri").and_then(Value::as_str);
         let uri = uri.ok_or_else(|| absent("reference", "without a name or a URI"))?;
         let server = self.owner_of_template(caller, uri).await?;
-        told(server, server.complete(params).await)
+        told(server, server.complete(&caller.owner, params).await)
     }
 
     async fn owner_of_template(
         &self,
-        caller: Option<&Identity>,
+        caller: &McpCaller<'_>,
         uri: &str,
     ) -> Result<&McpUpstream, Failure> {
         let find = || self.owner(caller, uri, |it| &mut it.templates);
@@ -180,7 +195,7 @@ impl McpLibraries {
     /// Whose a prompt is, and what it is called there.
     async fn owner_of_prompt<'a>(
         &'a self,
-        caller: Option<&Identity>,
+        caller: &McpCaller<'_>,
         name: &'a str,
     ) -> Result<(&'a McpUpstream, &'a str), Failure> {
         let find = || self.owner(caller, name, |it| &mut it.prompts);
@@ -194,29 +209,29 @@ impl McpLibraries {
     }
 
     /// The first server that admits a caller and has a name in one of its lists.
-    fn owner(&self, caller: Option<&Identity>, name: &str, list: List) -> Option<&McpUpstream> {
+    fn owner(&self, caller: &McpCaller<'_>, name: &str, list: List) -> Option<&McpUpstream> {
         let mut known = self.known();
         let mut lists = self.servers.iter().zip(&mut known.lists);
         lists.find_map(|(server, it)| {
-            let owns = server.admits(caller) && list(it).contains(name);
+            let owns = server.admits(caller.identity) && list(it).contains(name);
             owns.then_some(server)
         })
     }
 
-    fn admits(&self, place: usize, caller: Option<&Identity>) -> bool {
-        self.servers[place].admits(caller)
+    fn admits(&self, place: usize, caller: &McpCaller<'_>) -> bool {
+        self.servers[place].admits(caller.identity)
     }
 
     /// What each server that admits a caller lists.
     async fn asked<'a, F: Future<Output = Result<Vec<Value>, McpError>>>(
         &'a self,
-        caller: Option<&Identity>,
-        list: impl Fn(&'a McpUpstream) -> F,
+        caller: &'a McpCaller<'_>,
+        list: impl Fn(&'a McpUpstream, &'a StateOwner) -> F,
     ) -> Answers {
         let servers = self.servers.iter().enumerate();
-        let admitting = servers.filter(|(_, server)| server.admits(caller));
+        let admitting = servers.filter(|(_, server)| server.admits(caller.identity));
         let asked = admitting.map(|(place, server)| {
-            let listed = list(server);
+            let listed = list(server, &caller.owner);
             async move { (place, listed.await) }
         });
         join_all(asked).await
@@ -259,7 +274,12 @@ type Answers = Vec<(usize, Result<Vec<Value>, McpError>)>;
 /// Adds what changes at one server to what has changed at all of them.
 async fn follow(mut server: watch::Receiver<McpChanges>, all: watch::Sender<McpChanges>) {
     let mut seen = *server.borrow_and_update();
-    while server.changed().await.is_ok() {
+    loop {
+        tokio::select! {
+            changed = server.changed() => if changed.is_err() { return },
+            // Nobody listens any more.
+            () = all.closed() => return,
+        }
         let now = *server.borrow_and_update();
         all.send_modify(|all| {
             all.tools += now.tools - seen.tools;

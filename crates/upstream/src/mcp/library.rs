@@ -2,6 +2,7 @@
 //!
 //! Everything is given as the JSON of the protocol. Lists are whole: all pages, within bounds.
 
+use panpan_runtime::StateOwner;
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -85,79 +86,89 @@ fn offer_of(live: &Live) -> McpOffer {
 impl McpUpstream {
     /// What the server says it offers. Connects if that has not been done.
     pub async fn offer(&self) -> Result<McpOffer, McpError> {
-        Ok(offer_of(&*self.link.connected().await?))
+        Ok(offer_of(&*self.pool.own().connected().await?))
     }
 
     /// The same, if there is a connection.
     pub fn known_offer(&self) -> Option<McpOffer> {
-        self.link.current().map(|live| offer_of(&live))
+        self.pool.own().current().map(|live| offer_of(&live))
     }
 
     /// The tools as the server lists them.
     pub async fn list_tools(&self) -> Result<Vec<Value>, McpError> {
-        self.list(List::Tools).await
+        self.list(List::Tools, &StateOwner::Anyone).await
     }
 
     /// The resources as the server lists them; none of a server that offers none.
-    pub async fn list_resources(&self) -> Result<Vec<Value>, McpError> {
+    pub async fn list_resources(&self, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
         match self.offer().await?.resources {
-            true => self.list(List::Resources).await,
+            true => self.list(List::Resources, owner).await,
             false => Ok(Vec::new()),
         }
     }
 
     /// The resource templates as the server lists them; none of a server that offers no resources.
-    pub async fn list_resource_templates(&self) -> Result<Vec<Value>, McpError> {
+    pub async fn list_resource_templates(
+        &self,
+        owner: &StateOwner,
+    ) -> Result<Vec<Value>, McpError> {
         match self.offer().await?.resources {
-            true => self.list(List::Templates).await,
+            true => self.list(List::Templates, owner).await,
             false => Ok(Vec::new()),
         }
     }
 
     /// The prompts as the server lists them, by its own names; none of a server that offers none.
-    pub async fn list_prompts(&self) -> Result<Vec<Value>, McpError> {
+    pub async fn list_prompts(&self, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
         match self.offer().await?.prompts {
-            true => self.list(List::Prompts).await,
+            true => self.list(List::Prompts, owner).await,
             false => Ok(Vec::new()),
         }
     }
 
     /// The contents of a resource, as the result of `resources/read`.
-    pub async fn read_resource(&self, uri: &str) -> Result<Value, McpError> {
+    pub async fn read_resource(&self, owner: &StateOwner, uri: &str) -> Result<Value, McpError> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        self.asked("for a resource", request).await
+        self.asked("for a resource", request, owner).await
     }
 
     /// A prompt with its arguments filled in, as the result of `prompts/get`.
     pub async fn get_prompt(
         &self,
+        owner: &StateOwner,
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Value, McpError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        self.asked("for a prompt", request).await
+        self.asked("for a prompt", request, owner).await
     }
 
     /// Values for an argument, as the result of `completion/complete`; takes the params of it.
-    pub async fn complete(&self, params: Value) -> Result<Value, McpError> {
+    pub async fn complete(&self, owner: &StateOwner, params: Value) -> Result<Value, McpError> {
         let params: CompleteRequestParams = serde_json::from_value(params)
             .map_err(|_| McpError::Nonsense("these are no params of a completion".to_owned()))?;
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
-        self.asked("for a completion", request).await
+        self.asked("for a completion", request, owner).await
     }
 
-    async fn asked(&self, what: &'static str, request: ClientRequest) -> Result<Value, McpError> {
-        self.link.ask(what, request, self.link.patience.list).await
+    async fn asked(
+        &self,
+        what: &'static str,
+        request: ClientRequest,
+        owner: &StateOwner,
+    ) -> Result<Value, McpError> {
+        let link = self.pool.of(owner).await?;
+        link.ask(what, request, link.patience.list).await
     }
 
-    async fn list(&self, list: List) -> Result<Vec<Value>, McpError> {
+    async fn list(&self, list: List, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
         let (what, member) = list.words();
         let mut items: Vec<Value> = Vec::new();
         let mut cursor = None;
         for _ in 0..PAGES_LIMIT {
-            let mut page = self.asked(what, list.request(cursor.take())).await?;
+            let mut page = self.asked(what, list.request(cursor.take()), owner).await?;
             let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) else {
                 let reason = format!("its answer has no list of {member}");
                 return Err(McpError::Nonsense(reason));

@@ -40,13 +40,15 @@ pub(super) struct Link {
     sessions: bool,
     ear: Ear,
     changes: watch::Sender<McpChanges>,
+    /// Whether it is the connection of a caller. Those of all callers are of one server.
+    is_of_caller: bool,
     /// Held by whoever makes the connection.
     making: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
 
 /// How the server is reached.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Reach {
     Child(McpCommand),
     Web(Box<Web>),
@@ -61,6 +63,8 @@ struct State {
     last: Option<Arc<McpError>>,
     /// Whether nobody is to connect any more.
     closed: bool,
+    /// Whether there was a connection before.
+    was_connected: bool,
 }
 
 impl Link {
@@ -99,9 +103,28 @@ impl Link {
             success_bodies: settings.success_bodies,
             ear,
             changes,
+            is_of_caller: false,
             making: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         })
+    }
+
+    /// Another way to the same server, for the session of a caller.
+    pub(super) fn another(&self, changes: watch::Sender<McpChanges>) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            patience: self.patience,
+            success_bodies: self.success_bodies,
+            secrets: self.secrets.clone(),
+            reach: self.reach.clone(),
+            children: self.children.clone(),
+            sessions: self.sessions,
+            ear: Ear::new(changes.clone()),
+            changes,
+            is_of_caller: true,
+            making: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<McpChanges> {
@@ -184,12 +207,18 @@ impl Link {
 
     fn keep(&self, live: Live) -> Arc<Live> {
         let live = Arc::new(live);
-        self.state().live = Some(live.clone());
-        self.ear.note(|changes| {
-            changes.tools += 1;
-            changes.prompts += 1;
-            changes.resources += 1;
-        });
+        let mut state = self.state();
+        state.live = Some(live.clone());
+        let was_connected = std::mem::replace(&mut state.was_connected, true);
+        drop(state);
+        // A caller's first session is what it saw before; the tools are the same in all.
+        if was_connected || !self.is_of_caller {
+            self.ear.note(|changes| {
+                changes.tools += u64::from(!self.is_of_caller);
+                changes.prompts += 1;
+                changes.resources += 1;
+            });
+        }
         live
     }
 

@@ -51,6 +51,7 @@ pub(super) struct Live {
     since: Instant,
     /// Held by its child for as long as that is there.
     child: Weak<()>,
+    is_piped: bool,
 }
 
 impl Live {
@@ -85,6 +86,7 @@ impl Live {
         let pipes = Pipes::new(child, ends, why.clone(), ear.clone(), held);
         let mut live = Self::over(pipes, ear, way, why).await?;
         live.child = child_held;
+        live.is_piped = true;
         Ok(live)
     }
 
@@ -120,6 +122,7 @@ impl Live {
             answered: AtomicBool::new(false),
             since: Instant::now(),
             child: Weak::new(),
+            is_piped: false,
         };
         live.follow_changes();
         Ok(live)
@@ -152,6 +155,15 @@ impl Live {
     /// What the server said of itself.
     pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.service.peer_info()
+    }
+
+    /// Whether the server keeps state for the client it has here: in a session, or in a process of its own. The
+    /// version of the protocol without sessions knows no such state.
+    pub(super) fn keeps_state(&self) -> bool {
+        let info = self.info();
+        let is_stateless =
+            info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
+        !is_stateless && (self.is_piped || self.ear().is_in_session())
     }
 
     pub(super) fn ear(&self) -> &Ear {

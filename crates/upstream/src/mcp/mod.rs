@@ -19,6 +19,7 @@ mod live;
 mod names;
 mod output;
 mod pipes;
+mod pool;
 mod published;
 mod rounds;
 mod settings;
@@ -34,7 +35,7 @@ use panpan_contract::Failure;
 use panpan_contract::failure::Marked;
 use panpan_contract::redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, Upstream};
-use panpan_runtime::{Identity, Registration};
+use panpan_runtime::{Identity, Registration, StateOwner};
 use tokio::sync::watch;
 
 use call::ToolCall;
@@ -44,13 +45,13 @@ pub use error::{HttpAnswer, McpError, Refusal};
 pub use libraries::McpLibraries;
 pub use library::{ITEMS_LIMIT, McpOffer, PAGES_LIMIT};
 pub use lifted::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
-use link::Link;
 pub use link::{FIRST_REST, LONGEST_REST};
 pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT, UNREAD_ANSWERS_LIMIT};
+use pool::Pool;
 pub use published::{ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
 pub use rounds::ROUNDS_LIMIT;
 pub use settings::{
-    McpAddress, McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError,
+    McpAddress, McpCommand, McpPatience, McpPlace, McpSessions, McpSettings, McpSettingsError,
     NAMESPACE_LENGTH_LIMIT,
 };
 use trouble::Stake;
@@ -60,10 +61,19 @@ pub use web::ANSWER_BYTES_LIMIT;
 /// process of a server that was started.
 #[derive(Clone, Debug)]
 pub struct McpUpstream {
-    link: Arc<Link>,
+    pool: Arc<Pool>,
     /// The circuit and the retry budget all its tools share.
     upstream: Arc<Upstream>,
     scopes: Arc<[String]>,
+}
+
+/// Who asks for what a server offers beside tools.
+#[derive(Clone, Debug, Default)]
+pub struct McpCaller<'a> {
+    /// The identity of the caller, if it is known.
+    pub identity: Option<&'a Identity>,
+    /// Who owns what the caller leaves at servers.
+    pub owner: StateOwner,
 }
 
 /// The tools of a server as operations.
@@ -82,9 +92,9 @@ impl McpUpstream {
         let upstream = Upstream::new(&settings.namespace, settings.circuit, budget);
         let upstream = Arc::new(upstream);
         let scopes = settings.scopes.clone().into();
-        let link = Arc::new(Link::new(settings)?);
+        let pool = Arc::new(Pool::new(settings)?);
         Ok(Self {
-            link,
+            pool,
             upstream,
             scopes,
         })
@@ -92,7 +102,7 @@ impl McpUpstream {
 
     /// The first step of the names of its operations.
     pub fn namespace(&self) -> &str {
-        &self.link.namespace
+        &self.pool.own().namespace
     }
 
     /// Whether a caller has the scopes that everything of it needs.
@@ -103,24 +113,30 @@ impl McpUpstream {
 
     /// Tells when its lists have changed, so that whoever holds its operations can ask for them anew.
     pub fn changes(&self) -> watch::Receiver<McpChanges> {
-        self.link.changes()
+        self.pool.own().changes()
+    }
+
+    /// Tells an owner of state when lists have changed in its session.
+    pub fn changes_for(&self, owner: &StateOwner) -> watch::Receiver<McpChanges> {
+        self.pool.changes_for(owner)
     }
 
     /// Its tools as operations. Connects if that has not been done.
     pub async fn operations(&self) -> Result<McpOperations, McpError> {
         let tools = self.list_tools().await?;
-        let live = self.link.connected().await?;
+        let own = self.pool.own();
+        let live = own.connected().await?;
         let name = live.info().and_then(|info| info.server_info.clone());
         let by_panpan = name.is_some_and(|it| it.name == "panpan");
         let (published, warnings) = published::operations(self.namespace(), &tools, by_panpan);
-        let timeout = self.link.patience.call;
+        let timeout = own.patience.call;
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let registrations = published.into_iter().map(|mut published| {
             published.spec.timeout_ms = timeout_ms;
             published.spec.access_control.require(&self.scopes);
-            let call = ToolCall::new(self.link.clone(), &published);
+            let call = ToolCall::new(self.pool.clone(), &published);
             Registration::new(published.spec, call)
-                .with_credentials(self.link.secrets.clone())
+                .with_credentials(own.secrets.clone())
                 .behind(self.upstream.clone())
                 .relaying()
         });
@@ -133,24 +149,26 @@ impl McpUpstream {
     /// Ends the connection for good. A server that was started is left some time to end by itself, and is then
     /// made to.
     pub async fn close(&self) {
-        self.link.close().await;
+        self.pool.close().await;
     }
 
     /// Ends the process of a server that was started, with everything it started, and starts no other. For
     /// whoever leaves at once: nothing is waited for.
     pub fn kill(&self) {
-        self.link.kill();
+        self.pool.kill();
     }
 
     /// What an error means to whoever waits for something that only reads.
     pub fn failure(&self, error: McpError, now: Timestamp) -> Failure {
         let lost = match &error {
-            McpError::Start { .. } | McpError::Resting { .. } => Unanswered::before(error),
+            McpError::Start { .. } | McpError::Resting { .. } | McpError::Full { .. } => {
+                Unanswered::before(error)
+            }
             _ => Unanswered::after(error),
         };
         let failure = trouble::failure(self.namespace(), &lost, Stake::Nothing, now);
         let mut redactor = Redactor::new();
-        self.link.secrets.teach(&mut redactor);
+        self.pool.own().secrets.teach(&mut redactor);
         failure.redacted_by(redactor, Marked::default()).into()
     }
 }

@@ -34,10 +34,45 @@ pub struct McpSettings {
     /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
     /// people only there.
     pub sessions: bool,
+    /// Which callers share a session, where the server keeps state.
+    pub sessions_of_callers: McpSessions,
     /// What becomes of results that are failures by their content, though the server calls them successes.
     pub success_bodies: SuccessBodies,
     /// When all its operations are refused because it cannot be connected to.
     pub circuit: CircuitRule,
+}
+
+/// Which callers of a server share a session with it, and how many sessions there may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct McpSessions {
+    /// Whether all callers share one session, also of a server that keeps state for its clients.
+    pub shared: bool,
+    /// The most sessions of callers at once.
+    pub limit: usize,
+    /// How long a session lasts that is not used.
+    pub idle: Duration,
+}
+
+impl McpSessions {
+    /// The most sessions with a server that listens, if nothing is said.
+    pub const LIMIT: usize = 256;
+
+    /// The most processes of a server that is started, if nothing is said.
+    pub const PROCESSES_LIMIT: usize = 16;
+
+    /// How long a session lasts that is not used, if nothing is said.
+    pub const IDLE: Duration = Duration::from_secs(10 * 60);
+
+    fn at(place: &McpPlace) -> Self {
+        Self {
+            shared: false,
+            limit: match place {
+                McpPlace::Http(_) => Self::LIMIT,
+                McpPlace::Stdio(_) => Self::PROCESSES_LIMIT,
+            },
+            idle: Self::IDLE,
+        }
+    }
 }
 
 /// Where an MCP server is.
@@ -135,6 +170,7 @@ impl McpSettings {
     pub fn new(namespace: impl Into<String>, place: McpPlace) -> Self {
         Self {
             namespace: namespace.into(),
+            sessions_of_callers: McpSessions::at(&place),
             place,
             patience: McpPatience::default(),
             scopes: Vec::new(),

@@ -69,6 +69,12 @@ fn before(server: &str, error: &McpError, now: Timestamp) -> Failure {
             format!("the MCP server {server} ends every session at once"),
         ),
         McpError::Network { way, .. } => ((*way).into(), unreachable(server, *way)),
+        McpError::Full { limit } => (
+            codes::ERR_OVERLOADED.into(),
+            format!(
+                "{limit} callers use the MCP server {server} already, and it takes no more at once"
+            ),
+        ),
         McpError::Nonsense(_)
         | McpError::Unreadable
         | McpError::Refused(_)

@@ -94,6 +94,9 @@ impl Web {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let session = reply.headers().get(SESSION);
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        if session.is_some() {
+            self.ear.enter_session();
+        }
         if is_kind(&reply, EVENTS) {
             return Ok(StreamableHttpPostResponse::Sse(self.events(reply), session));
         }

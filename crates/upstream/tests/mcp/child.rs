@@ -4,15 +4,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::{Effect, Secret};
-use panpan_runtime::{CallRequest, Identity, Trace};
+use panpan_runtime::{CallRequest, Identity, StateOwner, Trace};
 use panpan_upstream::mcp::{
-    FIRST_REST, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCommand, McpError, McpLibraries, McpPatience,
-    McpPlace, McpSettings, McpUpstream, NONSENSE_LINES_LIMIT, PAGES_LIMIT,
+    FIRST_REST, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCaller, McpCommand, McpError, McpLibraries,
+    McpPatience, McpPlace, McpSettings, McpUpstream, NONSENSE_LINES_LIMIT, PAGES_LIMIT,
 };
 use serde_json::{Value, json};
 
 use crate::house::{Words, at, call, child, command, gateway, run};
 use crate::server::INHERITED;
+
+fn nobody() -> McpCaller<'static> {
+    McpCaller::default()
+}
+
+fn caller_of(identity: Option<&Identity>) -> McpCaller<'_> {
+    McpCaller {
+        identity,
+        ..McpCaller::default()
+    }
+}
 
 pub(crate) fn tools_are_operations() {
     run(async {
@@ -414,22 +425,34 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
         let offer = upstream.offer().await.unwrap();
         assert!(offer.tools && offer.resources && offer.prompts && offer.completions);
         assert_eq!(
-            upstream.list_resources().await.unwrap()[0]["uri"],
+            upstream.list_resources(&StateOwner::Anyone).await.unwrap()[0]["uri"],
             "test://one"
         );
-        let templates = upstream.list_resource_templates().await.unwrap();
+        let templates = upstream
+            .list_resource_templates(&StateOwner::Anyone)
+            .await
+            .unwrap();
         assert_eq!(templates[0]["uriTemplate"], "test://{name}");
-        let read = upstream.read_resource("test://one").await.unwrap();
+        let read = upstream
+            .read_resource(&StateOwner::Anyone, "test://one")
+            .await
+            .unwrap();
         assert_eq!(read["contents"][0]["text"], "contents");
-        assert_eq!(upstream.list_prompts().await.unwrap()[0]["name"], "greet");
+        assert_eq!(
+            upstream.list_prompts(&StateOwner::Anyone).await.unwrap()[0]["name"],
+            "greet"
+        );
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = upstream.get_prompt("greet", arguments).await.unwrap();
+        let prompt = upstream
+            .get_prompt(&StateOwner::Anyone, "greet", arguments)
+            .await
+            .unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
         let asked = json!({
             "ref": {"type": "ref/prompt", "name": "greet"},
             "argument": {"name": "who", "value": "A"},
         });
-        let completed = upstream.complete(asked).await.unwrap();
+        let completed = upstream.complete(&StateOwner::Anyone, asked).await.unwrap();
         assert_eq!(completed["completion"]["values"], json!(["Ada", "Alan"]));
     });
 }
@@ -449,7 +472,7 @@ pub(crate) fn several_servers_are_one_library() {
         let mut changes = library.changes();
         // Nobody is waited for who is not there yet.
         assert!(!library.look().prompts);
-        let names: Vec<Value> = library.prompts(None).await.unwrap();
+        let names: Vec<Value> = library.prompts(&nobody()).await.unwrap();
         // Both have been connected to since.
         changes.wait_for(|it| it.prompts >= 2).await.unwrap();
         assert!(library.look().prompts && library.offer().prompts);
@@ -459,28 +482,33 @@ pub(crate) fn several_servers_are_one_library() {
             .collect();
         assert_eq!(names, ["one__greet", "two__greet"]);
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = library.prompt(None, "two__greet", arguments).await.unwrap();
+        let prompt = library
+            .prompt(&nobody(), "two__greet", arguments)
+            .await
+            .unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
         // Both list the same one: the first has it.
-        assert_eq!(library.resources(None).await.unwrap().len(), 1);
+        assert_eq!(library.resources(&nobody()).await.unwrap().len(), 1);
         for (uri, found) in [
             ("test://one", true),
             ("test://other", true),
             ("file:///x", false),
         ] {
-            let read = library.read(None, uri).await;
+            let read = library.read(&nobody(), uri).await;
             assert_eq!(read.is_ok(), found, "{uri}");
             if let Err(failure) = read {
                 assert_eq!(failure.code().as_str(), "ARTIFACT_NOT_FOUND");
             }
         }
         let failure = library
-            .prompt(None, "three__greet", Default::default())
+            .prompt(&nobody(), "three__greet", Default::default())
             .await;
         assert_eq!(failure.unwrap_err().code().as_str(), "ARTIFACT_NOT_FOUND");
         let asked = |reference: Value| {
             let argument = json!({"name": "who", "value": "A"});
-            library.complete(None, json!({"ref": reference, "argument": argument}))
+            let params = json!({"ref": reference, "argument": argument});
+            let library = &library;
+            async move { library.complete(&nobody(), params).await }
         };
         let completed = asked(json!({"type": "ref/prompt", "name": "two__greet"})).await;
         assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
@@ -520,6 +548,7 @@ pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
             (None, false),
             (Some(&fully), true),
         ] {
+            let caller = &caller_of(caller);
             let listed = [
                 library.resources(caller).await.unwrap(),
                 library.templates(caller).await.unwrap(),
@@ -544,8 +573,15 @@ pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
         }
         // What two servers list is, for whom the first is not there, the second one's.
         let library = McpLibraries::new([closed, of("open", &[])]);
-        assert_eq!(library.resources(None).await.unwrap().len(), 1);
-        assert!(library.read(None, "test://one").await.is_ok());
-        assert_eq!(library.prompts(Some(&fully)).await.unwrap().len(), 2);
+        assert_eq!(library.resources(&nobody()).await.unwrap().len(), 1);
+        assert!(library.read(&nobody(), "test://one").await.is_ok());
+        assert_eq!(
+            library
+                .prompts(&caller_of(Some(&fully)))
+                .await
+                .unwrap()
+                .len(),
+            2
+        );
     });
 }

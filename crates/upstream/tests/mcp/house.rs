@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use panpan_contract::Redacted;
-use panpan_runtime::{CallRequest, Dispatcher, Progress, Registry, ReportProgress};
+use panpan_runtime::{CallRequest, Dispatcher, Progress, Registry, ReportProgress, StateOwner};
 use panpan_store::memory_world;
 use panpan_upstream::mcp::{McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream};
 use serde_json::Value;
@@ -68,6 +68,18 @@ pub(crate) async fn call(
     input: Value,
 ) -> Result<Value, Redacted> {
     let request = CallRequest::from_wire(format!("test/{name}"), input);
+    gateway.dispatch(request).await.into_value()
+}
+
+/// A call whose caller owns what it leaves at the server.
+pub(crate) async fn call_as(
+    gateway: &Dispatcher,
+    owner: &StateOwner,
+    name: &str,
+    input: Value,
+) -> Result<Value, Redacted> {
+    let mut request = CallRequest::from_wire(format!("test/{name}"), input);
+    request.owner = owner.clone();
     gateway.dispatch(request).await.into_value()
 }
 

@@ -15,6 +15,7 @@ mod asking;
 mod child;
 mod house;
 mod server;
+mod sessions;
 mod web;
 
 use std::panic::catch_unwind;
@@ -59,6 +60,13 @@ const FACTS: &[(&str, fn())] = by_name![
     child::resources_prompts_and_completion_are_passed_on,
     child::several_servers_are_one_library,
     child::what_a_server_has_is_there_only_for_callers_with_its_scopes,
+    sessions::callers_have_sessions_of_their_own,
+    sessions::a_shared_session_is_noticed,
+    sessions::a_server_without_sessions_is_reached_over_one_connection,
+    sessions::no_more_sessions_are_open_than_may_be,
+    sessions::a_session_that_is_not_used_ends,
+    sessions::all_sessions_end_with_the_server,
+    sessions::only_the_owner_hears_that_its_lists_have_changed,
     web::statuses_are_told_apart,
     web::nobody_listens_there,
     web::what_is_wrong_with_an_address_is_told,

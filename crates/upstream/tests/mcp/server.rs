@@ -29,6 +29,8 @@ struct Server {
     asking: HashMap<String, Value>,
     /// The request nobody waits for any more, by its notice.
     cancelled: Option<Value>,
+    /// What its client had it remember.
+    remembered: Option<String>,
 }
 
 pub(crate) fn serve(way: &str) {
@@ -48,6 +50,7 @@ pub(crate) fn serve(way: &str) {
         has_late_tool: false,
         asking: HashMap::new(),
         cancelled: None,
+        remembered: None,
     };
     eprintln!("ready, with sk-live-abcdefghijklmnopqrstuvwxyz012345");
     for line in stdin().lock().lines() {
@@ -99,7 +102,13 @@ impl Server {
             "tools/list" if self.pages.is_some() => self.page(params),
             "tools/list" if params["cursor"] == "second" => json!({"tools": self.second_page()}),
             "tools/list" => json!({"tools": tools(), "nextCursor": "second"}),
-            "resources/list" => json!({"resources": [{"uri": "test://one", "name": "one"}]}),
+            "resources/list" => {
+                let remembered = self.remembered.iter();
+                let uris = remembered.map(|it| format!("test://remembered/{it}"));
+                let uris = std::iter::once("test://one".to_owned()).chain(uris);
+                let resources = uris.map(|uri| json!({"uri": uri, "name": "one"}));
+                json!({"resources": resources.collect::<Vec<Value>>()})
+            }
             "resources/templates/list" => {
                 json!({"resourceTemplates": [{"uriTemplate": "test://{name}", "name": "any"}]})
             }
@@ -177,6 +186,12 @@ impl Server {
             "echo" | "second page" => give(id, &arguments["text"].to_string()),
             "die" | "die_reading" => exit(3),
             "hang" => {}
+            "remember" => {
+                self.remembered = arguments["text"].as_str().map(str::to_owned);
+                self.notify("resources/list_changed", json!({}));
+                give(id, "remembered");
+            }
+            "recall" => give(id, self.remembered.as_deref().unwrap_or("nothing")),
             "cancelled" => give(id, &json!(self.cancelled).to_string()),
             "garble" => {
                 say_line("Progress: 50%");
@@ -284,8 +299,9 @@ fn tools() -> Vec<Value> {
         "ask",
         "ask_and_leave",
         "pester",
+        "remember",
     ];
-    let reading = ["die_reading", "cancelled", "environment"];
+    let reading = ["die_reading", "cancelled", "environment", "recall"];
     let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
     let mut tools: Vec<Value> = names.iter().map(tool).collect();
     tools.extend(reading.iter().map(|name| {

@@ -3,6 +3,7 @@
 use std::future::ready;
 
 use panpan_contract::codes;
+use panpan_runtime::StateOwner;
 
 use super::wire::{CAPABILITIES, SCOPE, Wire, request};
 use super::*;
@@ -435,5 +436,49 @@ async fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
         assert_eq!(answer["id"], json!(7));
         let said = answer["error"]["message"].as_str().unwrap();
         assert!(said.contains(pointer), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_call_leaves_belongs_to_its_caller_or_else_to_its_session() {
+    let owner = |context: Context, _| {
+        let owner = match context.state_owner() {
+            StateOwner::Caller(name) => format!("caller {name}"),
+            StateOwner::Session(_) => "a session".to_owned(),
+            StateOwner::Anyone => "anyone".to_owned(),
+        };
+        ready(Ok::<_, Failure>(json!(owner)))
+    };
+    let whole = |context: Context, _| {
+        let owner = format!("{:?}", context.state_owner());
+        ready(Ok::<_, Failure>(json!(owner)))
+    };
+    let operations = Registry::builder()
+        .register(query("shop/owner"), owner)
+        .register(query("shop/whole"), whole);
+    let wire = Wire::to(desk(operations), HttpSettings::default()).await;
+    let called = async |wire: &Wire, tool: &str| {
+        let params = json!({"name": tool, "arguments": {}});
+        let answer = wire.post(&request("tools/call", params)).await;
+        let answer = answer.message().await;
+        answer["result"]["content"][0]["text"].clone()
+    };
+    let (ann, nobody) = (wire.by("ann").session().await, wire.session().await);
+    let another = wire.session().await;
+    assert_eq!(called(&ann, "shop__owner").await, "caller ann");
+    assert_eq!(called(&nobody, "shop__owner").await, "a session");
+    let of = called(&nobody, "shop__whole").await;
+    assert_eq!(called(&nobody, "shop__whole").await, of);
+    assert_ne!(called(&another, "shop__whole").await, of);
+    // In the version without sessions nobody can be told apart, whatever they say.
+    let stating = wire.with("mcp-session-id", "made-up");
+    for (wire, owner) in [
+        (&wire.by("ann"), "caller ann"),
+        (&wire, "anyone"),
+        (&stating, "anyone"),
+    ] {
+        let params = json!({"name": "shop__owner", "arguments": {}});
+        let answer = wire.modern("tools/call", params).await.message().await;
+        assert_eq!(answer["result"]["content"][0]["text"], owner, "{answer}");
     }
 }

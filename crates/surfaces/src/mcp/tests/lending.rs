@@ -25,7 +25,7 @@ impl Library for Shelf {
         self.0
     }
 
-    fn revisions(&self) -> watch::Receiver<Revision> {
+    fn revisions(&self, _: &Caller) -> watch::Receiver<Revision> {
         self.1.subscribe()
     }
 

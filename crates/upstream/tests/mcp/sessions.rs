@@ -1,0 +1,164 @@
+//! What callers leave at a server that keeps state is theirs alone.
+
+use std::time::Duration;
+
+use panpan_runtime::{Dispatcher, StateOwner};
+use panpan_upstream::mcp::{
+    McpCaller, McpLibraries, McpPatience, McpPlace, McpSessions, McpSettings, McpUpstream,
+};
+use serde_json::{Value, json};
+
+use crate::house::{call_as, command, gateway, run};
+
+fn ann() -> StateOwner {
+    StateOwner::Caller("ann".into())
+}
+
+fn bob() -> StateOwner {
+    StateOwner::Caller("bob".into())
+}
+
+/// A client without a token, in a session of its own.
+fn guest() -> StateOwner {
+    StateOwner::Session("mcp:1".into())
+}
+
+/// A server in a process, with other rules for its sessions.
+fn server(way: &str, rules: impl FnOnce(&mut McpSessions)) -> McpUpstream {
+    let mut settings = McpSettings::new("test", McpPlace::Stdio(command(way)));
+    settings.patience = McpPatience {
+        start: Duration::from_secs(20),
+        ..McpPatience::default()
+    };
+    rules(&mut settings.sessions_of_callers);
+    McpUpstream::new(settings).unwrap()
+}
+
+async fn remember(gateway: &Dispatcher, owner: &StateOwner, text: &str) {
+    let done = call_as(gateway, owner, "remember", json!({"text": text})).await;
+    assert_eq!(done.unwrap(), "remembered");
+}
+
+async fn recalled(gateway: &Dispatcher, owner: &StateOwner) -> Value {
+    let recalled = call_as(gateway, owner, "recall", json!({})).await;
+    recalled.unwrap()
+}
+
+/// The resources an owner of state sees, but for the one all see.
+async fn remembered(library: &McpLibraries, owner: StateOwner) -> Vec<String> {
+    let caller = McpCaller {
+        identity: None,
+        owner,
+    };
+    let listed = library.resources(&caller).await.unwrap();
+    let uris = listed.iter().map(|it| it["uri"].as_str().unwrap());
+    let uris = uris.filter_map(|it| it.strip_prefix("test://remembered/"));
+    uris.map(str::to_owned).collect()
+}
+
+pub(crate) fn callers_have_sessions_of_their_own() {
+    run(async {
+        let server = server("well", |_| {});
+        let gateway = gateway(&server).await;
+        let library = McpLibraries::new([server.clone()]);
+        remember(&gateway, &ann(), "a").await;
+        remember(&gateway, &guest(), "g").await;
+        for (owner, text) in [(ann(), "a"), (guest(), "g"), (bob(), "nothing")] {
+            assert_eq!(recalled(&gateway, &owner).await, text, "{owner:?}");
+        }
+        assert_eq!(recalled(&gateway, &StateOwner::Anyone).await, "nothing");
+        assert_eq!(remembered(&library, ann()).await, ["a"]);
+        assert_eq!(remembered(&library, guest()).await, ["g"]);
+        assert!(remembered(&library, bob()).await.is_empty());
+        // A read of another caller reaches its own session, in which there is no such thing.
+        let calls = (0..50).map(|number| {
+            let gateway = &gateway;
+            async move {
+                let owner = StateOwner::Caller(format!("caller {}", number % 5).into());
+                let text = format!("{}", number % 5);
+                remember(gateway, &owner, &text).await;
+                assert_eq!(recalled(gateway, &owner).await, text);
+            }
+        });
+        futures_util::future::join_all(calls).await;
+    });
+}
+
+pub(crate) fn a_shared_session_is_noticed() {
+    run(async {
+        let server = server("well", |rules| rules.shared = true);
+        let gateway = gateway(&server).await;
+        remember(&gateway, &ann(), "a").await;
+        assert_eq!(recalled(&gateway, &bob()).await, "a");
+    });
+}
+
+pub(crate) fn a_server_without_sessions_is_reached_over_one_connection() {
+    run(async {
+        let server = server("modern", |_| {});
+        let gateway = gateway(&server).await;
+        remember(&gateway, &ann(), "a").await;
+        assert_eq!(recalled(&gateway, &bob()).await, "a");
+    });
+}
+
+pub(crate) fn no_more_sessions_are_open_than_may_be() {
+    run(async {
+        let server = server("well", |rules| rules.limit = 1);
+        let gateway = gateway(&server).await;
+        remember(&gateway, &ann(), "a").await;
+        // One that no call uses makes room.
+        remember(&gateway, &bob(), "b").await;
+        assert_eq!(recalled(&gateway, &ann()).await, "nothing");
+        let hanging = gateway.clone();
+        let hanging =
+            tokio::spawn(async move { call_as(&hanging, &ann(), "hang", json!({})).await });
+        loop {
+            let refused = call_as(&gateway, &bob(), "remember", json!({"text": "b"})).await;
+            // The call that hangs may not have begun.
+            let Err(failure) = refused else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
+            assert_eq!(failure.code().as_str(), "ERR_OVERLOADED");
+            assert!(failure.may_repeat(), "{failure:?}");
+            break;
+        }
+        hanging.abort();
+    });
+}
+
+pub(crate) fn a_session_that_is_not_used_ends() {
+    run(async {
+        let server = server("well", |rules| rules.idle = Duration::from_millis(100));
+        let gateway = gateway(&server).await;
+        remember(&gateway, &ann(), "a").await;
+        while recalled(&gateway, &ann()).await != "nothing" {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    });
+}
+
+pub(crate) fn all_sessions_end_with_the_server() {
+    run(async {
+        let server = server("well", |_| {});
+        let gateway = gateway(&server).await;
+        remember(&gateway, &ann(), "a").await;
+        server.close().await;
+        let failure = call_as(&gateway, &ann(), "recall", json!({})).await;
+        assert!(failure.is_err());
+    });
+}
+
+pub(crate) fn only_the_owner_hears_that_its_lists_have_changed() {
+    run(async {
+        let server = server("well", |_| {});
+        let gateway = gateway(&server).await;
+        let library = McpLibraries::new([server.clone()]);
+        let (mut of_ann, of_bob) = (library.changes_for(&ann()), library.changes_for(&bob()));
+        recalled(&gateway, &bob()).await;
+        remember(&gateway, &ann(), "a").await;
+        of_ann.wait_for(|it| it.resources == 1).await.unwrap();
+        assert_eq!(of_bob.borrow().resources, 0);
+    });
+}
