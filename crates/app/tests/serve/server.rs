@@ -35,26 +35,14 @@ impl Server {
         });
         let mut server = Self::of(child, "");
         server.said = said;
-        until("the first line of the server", || {
-            assert_eq!(
-                server.child.try_wait().unwrap(),
-                None,
-                "{:?}",
-                server.said()
-            );
-            !server.said().is_empty()
+        until("the address of the server", || {
+            let said = server.said();
+            assert_eq!(server.child.try_wait().unwrap(), None, "{said:?}");
+            let greeting = said.iter().find(|line| is_greeting(line));
+            server.address = greeting.map(|line| address(line)).unwrap_or_default();
+            greeting.is_some()
         });
-        server.address = address(&server.said()[0]);
         server
-    }
-
-    /// The same server, which said something else before where it is.
-    pub(crate) fn after_warnings(mut self) -> Self {
-        self.hear("stop with Ctrl-C");
-        let said = self.said();
-        let greeting = said.iter().find(|line| line.contains(" operations at "));
-        self.address = address(greeting.unwrap());
-        self
     }
 
     /// A server that said this first, and is heard no more.
@@ -147,6 +135,11 @@ impl Drop for Server {
 }
 
 /// The address in the first line, of a log for people or for programs; empty where there is none.
+/// Whether a line says where a server is; a log for programs says so first.
+fn is_greeting(line: &str) -> bool {
+    line.contains(" operations at ") || line.starts_with('{')
+}
+
 fn address(line: &str) -> String {
     let rest = line.split_once("://").map_or("", |(_, rest)| rest);
     let is_part = |letter: char| letter.is_ascii_hexdigit() || ".:[]".contains(letter);

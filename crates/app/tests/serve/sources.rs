@@ -219,7 +219,7 @@ fn settings_for_tools_of_an_mcp_server_are_used_and_those_for_none_are_told() {
     // The inner one would read the outer one's file, and serve no demonstration beside a server.
     folder.file("panpan.toml", &config);
     folder.file("inner.toml", "");
-    let server = Server::start(&folder, &[]).after_warnings();
+    let server = Server::start(&folder, &[]);
     server.hear("stop with Ctrl-C");
     let said = server.said().join("\n");
     assert!(said.contains("does not offer: inner/missing"), "{said}");
@@ -312,7 +312,7 @@ fn an_mcp_server_that_contradicts_another_is_left_out_and_told() {
         "--mcp-stdio=inner='{}' mcp --store memory:",
         env!("CARGO_BIN_EXE_panpan")
     );
-    let server = Server::start(&folder, &[&inner, &inner]).after_warnings();
+    let server = Server::start(&folder, &[&inner, &inner]);
     server.hear("stop with Ctrl-C");
     let said = server.said().join("\n");
     assert!(
@@ -326,7 +326,7 @@ fn an_mcp_server_that_contradicts_another_is_left_out_and_told() {
 #[test]
 fn an_mcp_server_that_is_not_there_keeps_nobody_waiting() {
     let folder = Folder::new();
-    let server = Server::start(&folder, &["--mcp-stdio=gone=no-such-program"]).after_warnings();
+    let server = Server::start(&folder, &["--mcp-stdio=gone=no-such-program"]);
     server.hear("gone: an MCP server that is not there yet");
     assert_eq!(server.get("/readyz").status, 200);
 }
@@ -469,7 +469,7 @@ fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
         "demo = true\n[[mcp_servers]]\nnamespace = \"me\"\ncommand = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
     );
     fs::write(folder.0.join("panpan.toml"), config).unwrap();
-    let server = Server::start(&folder, &[]).after_warnings();
+    let server = Server::start(&folder, &[]);
     // Each is there before the one behind it is.
     let finds = |name| server.get("/search?limit=200").body.contains(name);
     until("the fourth panpan", || finds("me/me__me__me__demo__echo"));
