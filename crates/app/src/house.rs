@@ -1,5 +1,6 @@
 //! The house every command that serves or makes calls lives in: a store, the operations, the dispatcher.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use panpan_contract::redact::Redactor;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Builder, Dispatcher, Registration, Registry, Settings, World};
 use panpan_surfaces::identity::Tokens;
-use panpan_upstream::mcp::{McpError, McpOperations, McpUpstream};
+use panpan_upstream::mcp::{DEFINITION_EXTENSION, McpError, McpOperations, McpUpstream};
 
 use crate::config::Config;
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
@@ -157,6 +158,13 @@ impl House {
     /// tools must not end the service of all others.
     fn take_up(&self, given: &mut Given, at: usize, answer: McpOperations) {
         let answer = self.set_up(at, answer);
+        if let Some((tool, other)) = self.name_clash(given, at, &answer) {
+            let namespace = self.servers[at].namespace();
+            warn(&format!(
+                "the tools of the MCP server {namespace} cannot be served: {other} has a tool {tool} too; write names = \"prefixed\" in the table of one of them"
+            ));
+            return;
+        }
         let before = given.served[at].replace(answer);
         if let Err(error) = given.registry(&self.store) {
             given.served[at] = before;
@@ -165,6 +173,22 @@ impl House {
                 "the tools of the MCP server {namespace} cannot be served: {error:#}"
             ));
         }
+    }
+
+    /// A tool that another server has under the same name, and that server.
+    fn name_clash(
+        &self,
+        given: &Given,
+        at: usize,
+        answer: &McpOperations,
+    ) -> Option<(String, &str)> {
+        let names: BTreeSet<&str> = own_names(answer).collect();
+        let others = self.servers.iter().zip(&given.served).enumerate();
+        let others = others.filter(|(other, _)| *other != at);
+        others.into_iter().find_map(|(_, (server, served))| {
+            let shared = own_names(served.as_ref()?).find(|name| names.contains(name))?;
+            Some((shared.to_owned(), server.namespace()))
+        })
     }
 
     /// Has the operations of a server called as the configuration says.
@@ -341,6 +365,15 @@ async fn tend(dispatcher: Dispatcher) {
         // A store that is away now is asked again the next time; calls are told about it themselves.
         let _ = dispatcher.tend().await;
     }
+}
+
+/// The names of tools that are known by what their server calls them.
+fn own_names(answer: &McpOperations) -> impl Iterator<Item = &str> {
+    let definitions = answer
+        .registrations
+        .iter()
+        .filter_map(|it| it.spec().extensions.get(DEFINITION_EXTENSION));
+    definitions.filter_map(|it| it.get("name")?.as_str())
 }
 
 /// How many addresses that may not be connected to are named.

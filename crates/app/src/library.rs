@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Weak};
 
-use panpan_surfaces::{Caller, Desk, Lent, Library, Offer, Revision};
-use panpan_upstream::mcp::{McpCaller, McpChanges, McpLibraries};
+use panpan_surfaces::{About, Caller, Desk, Lent, Library, Offer, Revision};
+use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpLibraries};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -60,6 +60,17 @@ impl Library for Shelves {
             prompts: offer.prompts,
             completions: offer.completions,
         }
+    }
+
+    fn about(&self) -> Option<About> {
+        let McpAbout {
+            server_info,
+            instructions,
+        } = self.libraries.about()?;
+        Some(About {
+            server_info,
+            instructions,
+        })
     }
 
     fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision> {

@@ -23,6 +23,15 @@ pub struct Offer {
     pub completions: bool,
 }
 
+/// What the one server behind says about itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct About {
+    /// Its name, title, version and icons, as the protocol writes them.
+    pub server_info: Value,
+    /// How it is to be used.
+    pub instructions: Option<String>,
+}
+
 /// How often the lists of a library have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
@@ -41,6 +50,12 @@ pub type Lent<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 pub trait Library: Send + Sync + fmt::Debug {
     /// What there is. Asked whenever a client begins, and answered without waiting.
     fn offer(&self) -> Offer;
+
+    /// What the one server behind says about itself, where clients are to take panpan for it. Answered without
+    /// waiting.
+    fn about(&self) -> Option<About> {
+        None
+    }
 
     /// Tells when a list has changed for a caller. Called within a runtime of tokio.
     fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision>;

@@ -109,7 +109,8 @@ impl Sources {
     /// The MCP servers, made ready to be asked.
     pub(crate) fn upstreams(&self) -> Result<Vec<McpUpstream>, LoadError> {
         let servers = self.servers.iter().chain(&self.commands);
-        servers.map(ServerSource::upstream).collect()
+        let sources = self.services.len() + self.servers.len() + self.commands.len();
+        servers.map(|it| it.upstream(sources == 1)).collect()
     }
 
     /// Has all callers share one session with each MCP server: for a program with one client.

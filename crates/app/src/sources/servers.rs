@@ -11,7 +11,7 @@ use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_runtime::Registration;
 use panpan_upstream::Url;
-use panpan_upstream::mcp::{McpAddress, McpCommand, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{McpAddress, McpCommand, McpNames, McpPlace, McpSettings, McpUpstream};
 use serde::Deserialize;
 
 use super::error::LoadError;
@@ -34,6 +34,8 @@ pub(crate) struct ServerSource {
     pub(crate) shared: bool,
     sessions_limit: Option<NonZeroUsize>,
     session_idle: Option<Duration>,
+    /// What its tools and prompts are called, if that is said.
+    names: Option<McpNames>,
     success_bodies: SuccessBodies,
 }
 
@@ -72,6 +74,7 @@ pub(crate) struct WrittenServer {
     shared: bool,
     sessions_limit: Option<NonZeroUsize>,
     session_idle_seconds: Option<NonZeroU64>,
+    names: Option<McpNames>,
     #[serde(default)]
     success_bodies: SuccessBodies,
     timeout_ms: Option<NonZeroU64>,
@@ -153,6 +156,7 @@ impl WrittenServer {
             session_idle: self
                 .session_idle_seconds
                 .map(|it| Duration::from_secs(it.get())),
+            names: self.names,
             success_bodies: self.success_bodies,
         })
     }
@@ -180,6 +184,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
         shared: false,
         sessions_limit: None,
         session_idle: None,
+        names: None,
         success_bodies: SuccessBodies::default(),
     })
 }
@@ -207,6 +212,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
         shared: false,
         sessions_limit: None,
         session_idle: None,
+        names: None,
         success_bodies: SuccessBodies::default(),
     })
 }
@@ -267,8 +273,8 @@ fn guard() -> Option<Vec<String>> {
 }
 
 impl ServerSource {
-    /// Makes ready to ask it.
-    pub(crate) fn upstream(&self) -> Result<McpUpstream, LoadError> {
+    /// Makes ready to ask it. `is_alone` says that operations come from nowhere else.
+    pub(crate) fn upstream(&self, is_alone: bool) -> Result<McpUpstream, LoadError> {
         let secrets = |named: &BTreeMap<String, SecretSource>| {
             let named = named.iter();
             let read =
@@ -294,6 +300,10 @@ impl ServerSource {
         };
         let mut settings = McpSettings {
             circuit: self.calls.circuit(),
+            names: self.names.unwrap_or(match is_alone {
+                true => McpNames::Own,
+                false => McpNames::Prefixed,
+            }),
             scopes: self.scopes.clone(),
             sessions: self.sessions,
             success_bodies: self.success_bodies,

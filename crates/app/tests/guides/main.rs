@@ -28,7 +28,7 @@ const BILLING: Asked = Asked {
     code: "CARD_REFUSED",
 };
 const FILES: Asked = Asked {
-    tool: "files__read_text_file",
+    tool: "read_text_file",
     argument: ("path", "/home/ann/notes/missing.txt"),
     code: "ARTIFACT_NOT_FOUND",
 };

@@ -98,7 +98,17 @@ fn beside_a_source_only_what_the_operator_asked_for_is_offered_to_models() {
         ),
         (&[shop, "--builtin=none"], &["shop"], &["shop"]),
         (&["--demo=false", "--builtin=json"], &["json"], &["json"]),
-        (&[inner], &["inner", "json", "services"], &["inner"]),
+        (
+            &[inner, shop],
+            &["inner", "json", "services", "shop"],
+            &["inner", "shop"],
+        ),
+        // A server that is the only source keeps its names.
+        (
+            &[inner],
+            &["inner", "json", "services"],
+            &["demo", "json", "services"],
+        ),
     ] {
         let server = Server::start(&folder, flags);
         server.hear("stop with Ctrl-C");

@@ -306,6 +306,29 @@ fn the_tools_of_an_mcp_server_are_operations_and_fail_as_they_do_there() {
 }
 
 #[test]
+fn of_two_mcp_servers_with_one_name_for_their_tools_the_second_is_left_out_and_told() {
+    let folder = Folder::new();
+    let program = env!("CARGO_BIN_EXE_panpan");
+    let server = |namespace: &str, names: &str| {
+        format!(
+            "[[mcp_servers]]\nnamespace = \"{namespace}\"\nnames = \"{names}\"\n\
+             command = ['{program}', \"mcp\", \"--store\", \"memory:\"]\n"
+        )
+    };
+    for (second, is_served) in [("own", false), ("prefixed", true)] {
+        let config = server("one", "own") + &server("two", second);
+        fs::write(folder.0.join("two.toml"), config).unwrap();
+        let server = Server::start(&folder, &["--config=two.toml"]);
+        server.hear("stop with Ctrl-C");
+        let said = server.said().join("\n");
+        assert_eq!(!said.contains("names = \"prefixed\""), is_served, "{said}");
+        let found = server.get("/search?query=divide&limit=5").body;
+        assert!(found.contains("one/"), "{found}");
+        assert_eq!(found.contains("two/"), is_served, "{found}");
+    }
+}
+
+#[test]
 fn an_mcp_server_that_contradicts_another_is_left_out_and_told() {
     let folder = Folder::new();
     let inner = format!(

@@ -48,7 +48,11 @@ pub(super) fn of(
 /// says where.
 fn not_as_declared(output: Value, broken: &str, entry: Option<&Entry>) -> CallToolResult {
     let is_expected = entry.is_some_and(|entry| entry.gives_structure);
-    let structured = is_expected.then(|| undeclared::content(output.clone()));
+    let leaves_room = entry.is_none_or(|entry| entry.leaves_room);
+    let structured = is_expected.then(|| match leaves_room {
+        true => undeclared::content(output.clone()),
+        false => output.clone(),
+    });
     let mut result = success(output);
     result.structured_content = structured;
     if !broken.is_empty() {

@@ -3,15 +3,15 @@
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, ServerResult,
-    SubscriptionFilter, Tool,
+    ExperimentalCapabilities, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::back::Return;
 use super::library::{lent, listed, whole};
@@ -25,9 +25,24 @@ error.message say what happened, error.actions what to do next, in order. Repeat
 if error.retryable is true, after error.retry_after_ms milliseconds where given; otherwise do first what \
 error.actions says. error.effect says whether something was changed before it failed.";
 
+/// The capability by which another panpan knows this one, whatever it calls itself.
+const PANPAN_CAPABILITY: &str = "dev.panpan";
+
+fn this_is_panpan() -> ExperimentalCapabilities {
+    let version = Map::from_iter([("version".to_owned(), env!("CARGO_PKG_VERSION").into())]);
+    ExperimentalCapabilities::from_iter([(PANPAN_CAPABILITY.to_owned(), version)])
+}
+
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        let ours = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        let about = self.desk().library().and_then(|it| it.about());
+        let about = about.unwrap_or_default();
+        let this = serde_json::from_value(about.server_info).unwrap_or(ours);
+        let instructions = match about.instructions {
+            Some(theirs) => format!("{theirs}\n\n{INSTRUCTIONS}"),
+            None => INSTRUCTIONS.to_owned(),
+        };
         let mut offered = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
@@ -36,6 +51,7 @@ impl ServerHandler for Server {
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_completions()
+            .enable_experimental_with(this_is_panpan())
             .build();
         let beside = self.offer();
         offered.resources = offered.resources.filter(|_| beside.resources);
@@ -43,7 +59,7 @@ impl ServerHandler for Server {
         offered.completions = offered.completions.filter(|_| beside.completions);
         ServerConfig::new(offered)
             .with_server_info(this)
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(instructions)
     }
 
     async fn initialize(

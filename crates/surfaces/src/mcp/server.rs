@@ -127,7 +127,8 @@ impl Server {
         let callable = self.desk().callable(caller);
         let entries = || catalogue.among(&callable);
         let searched = match self.shared.form {
-            ToolForm::Auto => entries().count() > TOOLS_LIMIT,
+            // The tools of a server that panpan stands in for are shown as that server shows them.
+            ToolForm::Auto => entries().filter(|it| !it.has_own_name).count() > TOOLS_LIMIT,
             ToolForm::Each => false,
             ToolForm::Search => true,
         };
@@ -147,7 +148,8 @@ impl Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let catalogue = self.catalogue();
         let turn = Turn::new(self, context, back);
-        if let Some(entry) = catalogue.by_tool(name) {
+        let is_general = self.shared.form == ToolForm::Search && General::from_name(name).is_some();
+        if let Some(entry) = catalogue.by_tool(name).filter(|_| !is_general) {
             return turn.tool(entry, input).await;
         }
         let listed = self.listed(&catalogue, self.caller(context));

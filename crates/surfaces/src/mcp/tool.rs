@@ -5,6 +5,7 @@ use std::sync::Arc;
 use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType};
 use panpan_contract::undeclared;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::general::General;
@@ -19,6 +20,12 @@ pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
 /// `batch`.
 pub const NAME_EXTENSION: &str = "x-mcp-tool-name";
 
+/// The extension of an operation with what the MCP server behind it says of its tool.
+const DEFINITION_EXTENSION: &str = "x-mcp-definition";
+
+/// The longest name of a tool that a server gave it.
+const OWN_NAME_LENGTH_LIMIT: usize = 128;
+
 /// The most codes named in a description; the others are only in `_meta`.
 pub const DESCRIBED_CODES_LIMIT: usize = 12;
 
@@ -30,19 +37,61 @@ pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
     let answers = spec.op_type != OperationType::Subscription;
     let mut input = object_schema(&spec.input_schema).filter(|_| answers)?;
     key::describe(spec, &mut input);
-    let name = given_name(spec).unwrap_or_else(|| tool_name(spec.name.as_str()));
+    let name = own_name(spec).or_else(|| given_name(spec));
+    let name = name.unwrap_or_else(|| tool_name(spec.name.as_str()));
     let mut tool =
         Tool::new(name, description(spec), Arc::new(input)).with_annotations(annotations(spec));
     if let Some(title) = &spec.title {
         tool = tool.with_title(title);
     }
+    let definition = definition(spec);
     if let Some(output) = output_schema(&spec.output_schema) {
-        tool = tool.with_raw_output_schema(Arc::new(undeclared::leaving_room(&output)));
+        tool = tool.with_raw_output_schema(match definition {
+            Some(_) => output,
+            None => Arc::new(undeclared::leaving_room(&output)),
+        });
     }
-    Some(match meta(&spec.error_schemas) {
-        Some(meta) => tool.with_meta(meta),
+    if let Some(meta) = meta(&spec.error_schemas) {
+        tool = tool.with_meta(meta);
+    }
+    Some(match definition {
+        Some(definition) => as_defined(tool, definition, spec),
         None => tool,
     })
+}
+
+/// What the MCP server behind an operation says of its tool.
+pub(super) fn definition(spec: &OperationSpec) -> Option<&Value> {
+    spec.extensions.get(DEFINITION_EXTENSION)
+}
+
+/// The name that the server gave the tool, where it is known by that.
+pub(super) fn own_name(spec: &OperationSpec) -> Option<String> {
+    let name = definition(spec)?.get("name")?.as_str()?;
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let is_usable = (1..=OWN_NAME_LENGTH_LIMIT).contains(&name.len()) && name.bytes().all(is_word);
+    is_usable.then(|| name.to_owned())
+}
+
+/// The tool with everything that is not panpan's to say as its server wrote it.
+fn as_defined(mut tool: Tool, definition: &Value, spec: &OperationSpec) -> Tool {
+    tool.title = stated(definition, "title");
+    tool.annotations = stated(definition, "annotations");
+    tool.icons = stated(definition, "icons");
+    if spec.description.is_none() && spec.error_schemas.is_empty() {
+        tool.description = None;
+    }
+    let theirs: Option<Map<String, Value>> = stated(definition, "_meta");
+    if let Some(mut theirs) = theirs {
+        theirs.remove(ERRORS_META_KEY);
+        let meta = tool.meta.get_or_insert_with(|| MetaObject(Map::new()));
+        meta.0.extend(theirs);
+    }
+    tool
+}
+
+fn stated<T: DeserializeOwned>(definition: &Value, name: &str) -> Option<T> {
+    serde_json::from_value(definition.get(name)?.clone()).ok()
 }
 
 /// An output schema says that there will be structured content, which has to be an object.
@@ -168,6 +217,39 @@ mod tests {
                 .insert(NAME_EXTENSION, json!(given))
                 .unwrap();
             assert_eq!(of(&spec).unwrap().name, expected);
+        }
+    }
+
+    #[test]
+    fn a_tool_of_a_server_is_shown_as_that_wrote_it() {
+        let shown = |definition: Value| {
+            let mut spec = OperationSpec::new("fs/write".parse().unwrap(), OperationType::Mutation);
+            spec.title = Some("A title".to_owned());
+            spec.output_schema = json!({"type": "object", "properties": {"a": {}}});
+            let kept = spec.extensions.insert(DEFINITION_EXTENSION, definition);
+            kept.unwrap();
+            serde_json::to_value(of(&spec).unwrap()).unwrap()
+        };
+        let bare = shown(json!({"order": 0}));
+        assert_eq!(bare["name"], "fs__write");
+        for absent in ["title", "description", "annotations", "icons", "_meta"] {
+            assert_eq!(bare.get(absent), None, "{absent}");
+        }
+        let written = json!({
+            "name": "fs.write", "title": "Write", "annotations": {"destructiveHint": false},
+            "icons": [{"src": "https://example.com/a.png"}], "_meta": {"example.com/a": 1},
+        });
+        let whole = shown(written.clone());
+        for (name, value) in written.as_object().unwrap() {
+            assert_eq!(&whole[name], value, "{name}");
+        }
+        assert_eq!(
+            whole["outputSchema"],
+            json!({"type": "object", "properties": {"a": {}}})
+        );
+        for unusable in ["", "a b", "日本", &"n".repeat(129)] {
+            let shown = shown(json!({"name": unusable}));
+            assert_eq!(shown["name"], "fs__write", "{unusable}");
         }
     }
 

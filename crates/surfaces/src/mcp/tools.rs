@@ -62,6 +62,10 @@ pub(super) struct Entry {
     pub(super) gives_blocks: bool,
     /// Whether clients expect structured content of it.
     pub(super) gives_structure: bool,
+    /// Whether the schema of that leaves room for an output that breaks the declared one.
+    pub(super) leaves_room: bool,
+    /// Whether the tool is known by the name that the server behind it gave it.
+    pub(super) has_own_name: bool,
     /// Whether some of its arguments are repeated in headers.
     pub(super) has_headers: bool,
     /// What it is found by.
@@ -89,7 +93,9 @@ impl Catalogue {
         let offered = registry.operations().filter(|it| it.is_offered_to_models());
         let specs = offered.map(|operation| operation.spec());
         let outside = specs.filter(|spec| answers_outside(spec));
-        let mut entries: Vec<Entry> = outside.map(Entry::of).collect();
+        let mut specs: Vec<&OperationSpec> = outside.collect();
+        specs.sort_by_key(|spec| (spec.name.namespace(), order(spec)));
+        let mut entries: Vec<Entry> = specs.into_iter().map(Entry::of).collect();
         tell_apart(&mut entries);
         let numbered = || entries.iter().enumerate();
         let by_operation = numbered().map(|(at, entry)| (entry.operation.clone(), at));
@@ -131,10 +137,18 @@ impl Catalogue {
         &'a self,
         operations: &'a [Arc<Operation>],
     ) -> impl Iterator<Item = &'a Entry> {
-        operations
-            .iter()
-            .filter_map(|it| self.by_operation(it.name().as_str()))
+        let names = operations.iter().map(|it| it.name().as_str());
+        let mut places: Vec<usize> = names
+            .filter_map(|name| self.by_operation.get(name).copied())
+            .collect();
+        places.sort_unstable();
+        places.into_iter().map(|at| &self.entries[at])
     }
+}
+
+/// The place of a tool in the list of the server behind it; others stay in the order of their names.
+fn order(spec: &OperationSpec) -> Option<u64> {
+    tool::definition(spec)?.get("order")?.as_u64()
 }
 
 impl Entry {
@@ -146,6 +160,8 @@ impl Entry {
         Self {
             operation: spec.name.as_str().to_owned(),
             gives_structure: output.is_some(),
+            leaves_room: tool::definition(spec).is_none(),
+            has_own_name: tool::own_name(spec).is_some(),
             tool,
             changes,
             gets_key: changes && spec.idempotency.key == KeyRule::Optional,
@@ -218,6 +234,36 @@ mod tests {
         let second = tools.of(&registry(&["a/c"]));
         assert!(made.by_tool("a__b").is_some() && second.by_tool("a__b").is_none());
         assert!(second.by_operation("/a/c").is_some());
+    }
+
+    #[test]
+    fn tools_of_a_server_stand_in_its_order() {
+        let echo = |_, input: Arc<serde_json::Value>| {
+            std::future::ready(Ok::<_, panpan_contract::Failure>((*input).clone()))
+        };
+        let listed = [
+            ("a/x", None),
+            ("b/z", Some(0)),
+            ("b/a", Some(1)),
+            ("c/d", None),
+        ];
+        let builder = listed
+            .iter()
+            .fold(Registry::builder(), |builder, (name, order)| {
+                let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
+                if let Some(order) = order {
+                    let definition = serde_json::json!({"order": order});
+                    spec.extensions
+                        .insert("x-mcp-definition", definition)
+                        .unwrap();
+                }
+                builder.register(spec, echo)
+            });
+        let registry = Arc::new(builder.build().unwrap());
+        let catalogue = Tools::default().of(&registry);
+        let operations: Vec<Arc<Operation>> = registry.operations().cloned().collect();
+        let names = catalogue.among(&operations).map(|it| it.operation.as_str());
+        assert_eq!(names.collect::<Vec<_>>(), listed.map(|(name, _)| name));
     }
 
     #[test]

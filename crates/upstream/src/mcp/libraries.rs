@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{McpCaller, McpChanges, McpError, McpOffer, McpUpstream};
+use super::{McpAbout, McpCaller, McpChanges, McpError, McpOffer, McpUpstream};
 use known::{Known, Listed};
 
 /// What stands between a namespace and the name of a prompt.
@@ -95,6 +95,14 @@ impl McpLibraries {
             offer.completions |= found.completions;
         }
         *offer
+    }
+
+    /// What the only server says about itself, where it is shown under its own names.
+    pub fn about(&self) -> Option<McpAbout> {
+        match self.servers.as_slice() {
+            [only] if only.has_own_names() => only.about(),
+            _ => None,
+        }
     }
 
     /// What they offered when they were last looked at.
@@ -292,6 +300,9 @@ async fn follow(mut server: watch::Receiver<McpChanges>, all: watch::Sender<McpC
 
 /// What stands before the names of a server's prompts.
 fn prefix(server: &McpUpstream) -> String {
+    if server.has_own_names() {
+        return String::new();
+    }
     format!("{}{SEPARATOR}", server.namespace())
 }
 

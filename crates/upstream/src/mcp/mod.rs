@@ -36,6 +36,7 @@ use panpan_contract::failure::Marked;
 use panpan_contract::redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, Upstream};
 use panpan_runtime::{Identity, Registration, StateOwner};
+use rmcp::model::{Implementation, ServerPeerInfo};
 use tokio::sync::watch;
 
 use call::ToolCall;
@@ -48,11 +49,11 @@ pub use lifted::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
 pub use link::{FIRST_REST, LONGEST_REST};
 pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT, UNREAD_ANSWERS_LIMIT};
 use pool::Pool;
-pub use published::{ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
+pub use published::{DEFINITION_EXTENSION, ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
 pub use rounds::ROUNDS_LIMIT;
 pub use settings::{
-    McpAddress, McpCommand, McpPatience, McpPlace, McpSessions, McpSettings, McpSettingsError,
-    NAMESPACE_LENGTH_LIMIT,
+    McpAddress, McpCommand, McpNames, McpPatience, McpPlace, McpSessions, McpSettings,
+    McpSettingsError, NAMESPACE_LENGTH_LIMIT,
 };
 use trouble::Stake;
 pub use web::ANSWER_BYTES_LIMIT;
@@ -65,6 +66,26 @@ pub struct McpUpstream {
     /// The circuit and the retry budget all its tools share.
     upstream: Arc<Upstream>,
     scopes: Arc<[String]>,
+    names: McpNames,
+}
+
+/// The capability by which a panpan tells that it is one, whatever it calls itself.
+const PANPAN_CAPABILITY: &str = "dev.panpan";
+
+fn is_panpan(info: &ServerPeerInfo) -> bool {
+    let is_named = |it: &Implementation| it.name == "panpan";
+    let experimental = info.capabilities.experimental.as_ref();
+    info.server_info.as_ref().is_some_and(is_named)
+        || experimental.is_some_and(|it| it.contains_key(PANPAN_CAPABILITY))
+}
+
+/// What a server says about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpAbout {
+    /// Its name, title, version and icons, as the protocol writes them.
+    pub server_info: serde_json::Value,
+    /// How it is to be used.
+    pub instructions: Option<String>,
 }
 
 /// Who asks for what a server offers beside tools.
@@ -92,11 +113,13 @@ impl McpUpstream {
         let upstream = Upstream::new(&settings.namespace, settings.circuit, budget);
         let upstream = Arc::new(upstream);
         let scopes = settings.scopes.clone().into();
+        let names = settings.names;
         let pool = Arc::new(Pool::new(settings)?);
         Ok(Self {
             pool,
             upstream,
             scopes,
+            names,
         })
     }
 
@@ -109,6 +132,21 @@ impl McpUpstream {
     pub fn admits(&self, caller: Option<&Identity>) -> bool {
         let has = |scope: &String| caller.is_some_and(|it| it.scopes.contains(scope));
         self.scopes.iter().all(has)
+    }
+
+    /// Whether its tools and prompts are known by the names it gives them.
+    pub fn has_own_names(&self) -> bool {
+        self.names == McpNames::Own
+    }
+
+    /// What the server says about itself, if there is a connection.
+    pub fn about(&self) -> Option<McpAbout> {
+        let live = self.pool.own().current()?;
+        let info = live.info()?;
+        Some(McpAbout {
+            server_info: serde_json::to_value(info.server_info.as_ref()?).ok()?,
+            instructions: info.instructions.clone(),
+        })
     }
 
     /// Tells when its lists have changed, so that whoever holds its operations can ask for them anew.
@@ -126,9 +164,9 @@ impl McpUpstream {
         let tools = self.list_tools().await?;
         let own = self.pool.own();
         let live = own.connected().await?;
-        let name = live.info().and_then(|info| info.server_info.clone());
-        let by_panpan = name.is_some_and(|it| it.name == "panpan");
-        let (published, warnings) = published::operations(self.namespace(), &tools, by_panpan);
+        let by_panpan = live.info().is_some_and(|info| is_panpan(&info));
+        let (published, warnings) =
+            published::operations(self.namespace(), &tools, by_panpan, self.names);
         let timeout = own.patience.call;
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
         let registrations = published.into_iter().map(|mut published| {

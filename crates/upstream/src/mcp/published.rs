@@ -10,10 +10,19 @@ use panpan_contract::{Code, Kind};
 use panpan_runtime::{Context, Problem, Problems, Registry};
 use serde_json::{Value, json};
 
+use super::settings::McpNames;
 use super::{names, output};
 
 /// The extension of an operation that holds the name of its tool.
 pub const TOOL_EXTENSION: &str = "x-mcp-tool";
+
+/// The extension of an operation that holds what else its server says of its tool, for clients that list tools:
+/// `order`, its place in the server's list; `name`, where it is known by the server's name for it; and `title`,
+/// `annotations`, `icons` and `_meta` as the server wrote them.
+pub const DEFINITION_EXTENSION: &str = "x-mcp-definition";
+
+/// What a definition repeats of a listed tool.
+const DEFINED: [&str; 4] = ["title", "annotations", "icons", "_meta"];
 
 /// Where a panpan publishes the failures of a tool.
 const ERRORS_META_KEY: &str = "dev.panpan/errors";
@@ -53,18 +62,20 @@ pub(super) fn operations(
     namespace: &str,
     tools: &[Value],
     by_panpan: bool,
+    names: McpNames,
 ) -> (Vec<Published>, Vec<McpWarning>) {
     let mut reading = Reading {
         namespace,
         by_panpan,
+        names,
         first: BTreeMap::new(),
         warnings: Vec::new(),
     };
     let named = reading.named(tools);
     let steps = names::steps(namespace, named.keys().copied());
-    let made = named.iter().map(|(tool, listed)| {
+    let made = named.iter().map(|(tool, (order, listed))| {
         let step = steps.get(tool).map_or(*tool, String::as_str);
-        reading.operation(tool, step, listed)
+        reading.operation(tool, step, *order, listed)
     });
     let mut made: Vec<Published> = made.flatten().collect();
     reading.mend_schemas(&mut made);
@@ -75,6 +86,7 @@ pub(super) fn operations(
 struct Reading<'a> {
     namespace: &'a str,
     by_panpan: bool,
+    names: McpNames,
     /// The facts a code was first published with.
     first: BTreeMap<Code, Kind>,
     warnings: Vec<McpWarning>,
@@ -88,9 +100,10 @@ impl Reading<'_> {
         });
     }
 
-    fn named<'t>(&mut self, tools: &'t [Value]) -> BTreeMap<&'t str, &'t Value> {
+    /// The tools by their names, each with its place in the list.
+    fn named<'t>(&mut self, tools: &'t [Value]) -> BTreeMap<&'t str, (usize, &'t Value)> {
         let mut named = BTreeMap::new();
-        for tool in tools {
+        for (order, tool) in tools.iter().enumerate() {
             let Some(name) = tool.get("name").and_then(Value::as_str) else {
                 self.warn("", "it has no name and is left out");
                 continue;
@@ -98,13 +111,19 @@ impl Reading<'_> {
             if named.contains_key(name) {
                 self.warn(name, "it is listed twice; only the first one counts");
             } else {
-                named.insert(name, tool);
+                named.insert(name, (order, tool));
             }
         }
         named
     }
 
-    fn operation(&mut self, tool: &str, step: &str, listed: &Value) -> Option<Published> {
+    fn operation(
+        &mut self,
+        tool: &str,
+        step: &str,
+        order: usize,
+        listed: &Value,
+    ) -> Option<Published> {
         let name = OperationName::new(&format!("{}/{step}", self.namespace));
         let Ok(name) = name else {
             self.warn(tool, "no operation can be named after it");
@@ -127,14 +146,33 @@ impl Reading<'_> {
             .get("outputSchema")
             .filter(|schema| schema.is_object());
         spec.output_schema = output::schema(declared);
-        spec.extensions
-            .insert(TOOL_EXTENSION, tool.into())
-            .expect("the name starts as extensions do");
+        let definition = self.definition_of(tool, order, listed);
+        for (name, value) in [
+            (TOOL_EXTENSION, tool.into()),
+            (DEFINITION_EXTENSION, definition),
+        ] {
+            let kept = spec.extensions.insert(name, value);
+            kept.expect("the name starts as extensions do");
+        }
         Some(Published {
             tool: tool.to_owned(),
             spec,
             has_output_schema: declared.is_some(),
         })
+    }
+
+    /// What clients that list tools are shown of this one as the server wrote it.
+    fn definition_of(&self, tool: &str, order: usize, listed: &Value) -> Value {
+        let mut definition = json!({"order": order});
+        if self.names == McpNames::Own {
+            definition["name"] = tool.into();
+        }
+        for name in DEFINED {
+            if let Some(stated) = listed.get(name) {
+                definition[name] = stated.clone();
+            }
+        }
+        definition
     }
 
     fn input_schema(&mut self, tool: &str, listed: &Value) -> Value {

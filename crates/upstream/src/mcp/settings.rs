@@ -34,12 +34,25 @@ pub struct McpSettings {
     /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
     /// people only there.
     pub sessions: bool,
+    /// What its tools and prompts are called.
+    pub names: McpNames,
     /// Which callers share a session, where the server keeps state.
     pub sessions_of_callers: McpSessions,
     /// What becomes of results that are failures by their content, though the server calls them successes.
     pub success_bodies: SuccessBodies,
     /// When all its operations are refused because it cannot be connected to.
     pub circuit: CircuitRule,
+}
+
+/// What MCP clients know the tools and prompts of a server by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpNames {
+    /// By the names the server gives them.
+    Own,
+    /// By those names with the namespace before them, as in `files__read`.
+    #[default]
+    Prefixed,
 }
 
 /// Which callers of a server share a session with it, and how many sessions there may be.
@@ -170,6 +183,7 @@ impl McpSettings {
     pub fn new(namespace: impl Into<String>, place: McpPlace) -> Self {
         Self {
             namespace: namespace.into(),
+            names: McpNames::default(),
             sessions_of_callers: McpSessions::at(&place),
             place,
             patience: McpPatience::default(),

@@ -1,7 +1,7 @@
 use super::*;
 
 fn published(tools: Value) -> (Vec<Published>, Vec<String>) {
-    let (made, warnings) = operations("files", tools.as_array().unwrap(), true);
+    let (made, warnings) = operations("files", tools.as_array().unwrap(), true, McpNames::Own);
     (made, warnings.iter().map(ToString::to_string).collect())
 }
 
@@ -68,6 +68,29 @@ fn what_a_tool_says_of_itself_is_kept() {
 }
 
 #[test]
+fn what_clients_are_shown_of_a_tool_is_kept_as_it_was_written() {
+    let listed = json!([
+        {
+            "name": "z.last", "title": "Z", "inputSchema": {"type": "object"},
+            "annotations": {"destructiveHint": false, "openWorldHint": true},
+            "icons": [{"src": "https://example.com/z.png"}], "_meta": {"example.com/a": 1},
+        },
+        {"name": "a first", "inputSchema": {"type": "object"}},
+    ]);
+    let (made, _) = published(listed.clone());
+    let definition = |at: usize| made[at].spec.extensions.get(DEFINITION_EXTENSION).unwrap();
+    assert_eq!(definition(0), &json!({"order": 1, "name": "a first"}));
+    let mut last = listed[0].clone();
+    last.as_object_mut().unwrap().remove("inputSchema");
+    last["order"] = json!(0);
+    assert_eq!(definition(1), &last);
+    let tools = listed.as_array().unwrap();
+    let (made, _) = operations("files", tools, false, McpNames::Prefixed);
+    let definition = made[0].spec.extensions.get(DEFINITION_EXTENSION);
+    assert_eq!(definition, Some(&json!({"order": 1})));
+}
+
+#[test]
 fn a_key_a_tool_needs_itself_stays_its_argument() {
     let mut listed = tool("pay");
     listed["inputSchema"]["properties"] = json!({"idempotency_key": {"type": "string"}});
@@ -75,7 +98,7 @@ fn a_key_a_tool_needs_itself_stays_its_argument() {
     let spec = one(listed.clone());
     assert!(spec.input_schema["properties"]["idempotency_key"].is_object());
     listed["inputSchema"]["required"] = json!([]);
-    let (made, _) = operations("files", &[listed], false);
+    let (made, _) = operations("files", &[listed], false, McpNames::Prefixed);
     let schema = &made[0].spec.input_schema;
     assert!(schema["properties"]["idempotency_key"].is_object());
 }
