@@ -115,6 +115,12 @@ impl Context {
         &self.0.call.owner
     }
 
+    /// Gives something beside the output, for protocols that can carry it, in place of what was given before.
+    pub fn give_beside(&self, beside: Value) {
+        let mut kept = self.0.call.beside.lock();
+        *kept.as_deref_mut().unwrap_or_else(|error| error.get_mut()) = Some(Box::new(beside));
+    }
+
     /// The trace the call belongs to, to be handed on to whoever does the work.
     pub fn trace(&self) -> Option<Trace> {
         self.0.call.trace

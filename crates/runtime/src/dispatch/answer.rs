@@ -28,6 +28,9 @@ pub struct Answer {
     pub broken_schema: Option<String>,
     /// How long asking again with the same key gives the same outcome.
     pub expires_at: Option<Timestamp>,
+    /// What the handler gave beside its output, for protocols that can carry it. It is kept nowhere: a replay has
+    /// none.
+    pub beside: Option<Box<Value>>,
 }
 
 /// What a task gets that enters with one attempt at a time.
@@ -51,6 +54,7 @@ impl Answer {
             as_declared: true,
             broken_schema: None,
             expires_at: None,
+            beside: None,
         }
     }
 

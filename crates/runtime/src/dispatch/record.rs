@@ -133,6 +133,7 @@ pub(super) fn answer(performed: Performed) -> Answer {
         replayed: false,
         as_declared: performed.as_declared,
         expires_at: None,
+        beside: performed.claimed.call.take_beside(),
     }
 }
 

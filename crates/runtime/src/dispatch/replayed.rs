@@ -78,6 +78,7 @@ impl Dispatcher {
             replayed: true,
             as_declared: broken_schema.is_none(),
             broken_schema,
+            beside: None,
             expires_at: Some(kept.expires_at),
         }
     }

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
@@ -183,6 +183,8 @@ pub(crate) struct Call {
     pub(crate) brought: Option<Credentials>,
     pub(crate) place: Option<Arc<dyn Any + Send + Sync>>,
     pub(crate) steering: Steering,
+    /// What the last attempt gave beside its output.
+    pub(crate) beside: Mutex<Option<Box<Value>>>,
 }
 
 impl Call {
@@ -235,6 +237,12 @@ impl Call {
             brought: request.brought,
             place: request.place,
             steering,
+            beside: Mutex::default(),
         }
+    }
+
+    pub(super) fn take_beside(&self) -> Option<Box<Value>> {
+        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
+        beside.take()
     }
 }

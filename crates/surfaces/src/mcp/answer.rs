@@ -7,6 +7,7 @@ use panpan_contract::dialect::{MCP_META_KEY, agent_view};
 use panpan_contract::undeclared;
 use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::content;
@@ -18,7 +19,7 @@ pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
 /// The result of a tool for an answer; `entry` says what its output is, and the catalogue by which names
 /// of tools the caller knows operations.
 pub(super) fn of(
-    answer: Answer,
+    mut answer: Answer,
     key: Option<&IdempotencyKey>,
     entry: Option<&Entry>,
     catalogue: Option<&Catalogue>,
@@ -28,18 +29,42 @@ pub(super) fn of(
         true => None,
         false => Some(answer.broken_schema.clone().unwrap_or_default()),
     };
+    let beside = answer.beside.take().map(|it| *it);
     let mut result = match answer.into_value() {
-        Ok(output) => match &broken_schema {
-            Some(broken) => not_as_declared(output, broken, entry),
-            None if entry.is_some_and(|it| it.gives_blocks) => content::result(output),
-            None => success(output),
-        },
+        Ok(output) => {
+            let result = match &broken_schema {
+                Some(broken) => not_as_declared(output, broken, entry),
+                None if entry.is_some_and(|it| it.gives_blocks) => content::result(output),
+                None => success(output),
+            };
+            with_beside(result, beside)
+        }
         Err(failure) => failed(&failure, catalogue),
     };
     if let Some(idempotency) = idempotency {
         let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
         let name = IDEMPOTENCY_RESULT_META_KEY.to_owned();
         meta.0.insert(name, idempotency);
+    }
+    result
+}
+
+/// The result with what an MCP server gave beside the output: its own blocks in place of the written output, and
+/// its `_meta`.
+fn with_beside(mut result: CallToolResult, beside: Option<Value>) -> CallToolResult {
+    let Some(Value::Object(mut beside)) = beside else {
+        return result;
+    };
+    let blocks = beside
+        .remove("content")
+        .map(Vec::<ContentBlock>::deserialize);
+    if let Some(Ok(blocks)) = blocks {
+        let notes = result.content.split_off(1.min(result.content.len()));
+        result.content = blocks;
+        result.content.extend(notes);
+    }
+    if let Some(Value::Object(meta)) = beside.remove("_meta") {
+        result.meta = Some(MetaObject(meta));
     }
     result
 }
@@ -139,6 +164,21 @@ mod tests {
             assert_eq!(result["isError"], json!(false));
             assert_eq!(result["content"][0]["text"], json!(text));
         }
+    }
+
+    #[test]
+    fn the_blocks_and_the_meta_of_a_server_are_its_own() {
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let text = json!({"type": "text", "text": "two"});
+        let beside = json!({"content": [text, image], "_meta": {"example.com/a": 1}});
+        let result = written(with_beside(success(json!({"a": 2})), Some(beside)));
+        assert_eq!(result["content"], json!([text, image]));
+        assert_eq!(result["structuredContent"], json!({"a": 2}));
+        assert_eq!(result["_meta"], json!({"example.com/a": 1}));
+        let bare = written(with_beside(success(json!({"a": 2})), None));
+        assert_eq!(bare["content"][0]["text"], json!(r#"{"a":2}"#));
+        let odd = with_beside(success(json!({"a": 2})), Some(json!({"content": [7]})));
+        assert_eq!(written(odd)["content"][0]["text"], json!(r#"{"a":2}"#));
     }
 
     #[test]

@@ -158,6 +158,9 @@ impl ToolCall {
         if is_failing {
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
+        if let Some(beside) = output::beside(result, self.has_output_schema) {
+            context.give_beside(beside);
+        }
         output::of(result, self.has_output_schema).ok_or_else(|| {
             let nonsense = McpError::Nonsense("what it answered is no result".to_owned());
             self.lost(&Unanswered::after(nonsense), context)

@@ -5,7 +5,7 @@
 //! unchanged.
 
 use panpan_contract::undeclared;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The member of an output schema that says that outputs may be content blocks.
 const CONTENT_MARK: &str = "x-mcp-content";
@@ -38,6 +38,21 @@ pub(super) fn of(result: &Value, has_schema: bool) -> Option<Value> {
     }
 }
 
+/// What a result holds that its output does not: the blocks beside structured content, and `_meta`. MCP clients get
+/// them as they are.
+pub(super) fn beside(result: &Value, has_schema: bool) -> Option<Value> {
+    let mut beside = Map::new();
+    let structured = result.get("structuredContent").filter(|it| !it.is_null());
+    let content = result.get("content").filter(|_| has_schema);
+    if let (Some(_), Some(content)) = (structured, content) {
+        beside.insert("content".to_owned(), content.clone());
+    }
+    if let Some(meta) = result.get("_meta").filter(|it| it.is_object()) {
+        beside.insert("_meta".to_owned(), meta.clone());
+    }
+    (!beside.is_empty()).then_some(Value::Object(beside))
+}
+
 /// The text, where there is nothing else and nothing is said about it.
 fn only_text(blocks: &[Value]) -> Option<&str> {
     let [block] = blocks else { return None };
@@ -54,6 +69,34 @@ fn parsed(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_beside_structured_content_and_meta_are_not_lost() {
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let content = json!([{"type": "text", "text": "two"}, image]);
+        let meta = json!({"example.com/a": 1});
+        for (result, has_schema, expected) in [
+            (
+                json!({"content": content, "structuredContent": {"a": 2}, "_meta": meta}),
+                true,
+                Some(json!({"content": content, "_meta": meta})),
+            ),
+            (
+                json!({"content": content, "structuredContent": {"a": 2}}),
+                false,
+                None,
+            ),
+            (json!({"content": content}), true, None),
+            (
+                json!({"content": [], "_meta": meta}),
+                false,
+                Some(json!({"_meta": meta})),
+            ),
+            (json!({"content": [], "_meta": 7}), false, None),
+        ] {
+            assert_eq!(beside(&result, has_schema), expected, "{result}");
+        }
+    }
 
     #[test]
     fn results_become_outputs() {
