@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::{BoxFuture, select_all};
 use panpan_upstream::mcp::{McpChanges, McpUpstream};
 use tokio::sync::watch;
 
@@ -13,6 +14,9 @@ use crate::world::{tell, warn};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// How long further changes of a server are waited for, so that a burst of them is answered once.
+const BURST: Duration = Duration::from_millis(50);
 
 /// Serves what the sources give whenever that changes, for as long as it is polled. Sources that cannot be
 /// used any more change nothing. Signals are heard from when this is called, within a runtime of tokio.
@@ -29,20 +33,43 @@ async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources)
     let mut changes: Vec<_> = house.servers().iter().map(McpUpstream::changes).collect();
     let (mut seen, mut missing) = (states(&sources), Rest::default());
     loop {
-        let asked = tokio::select! {
-            () = hangups.next() => true,
-            () = tokio::time::sleep(LOOK) => false,
+        let (asked, changed) = tokio::select! {
+            () = hangups.next() => (true, false),
+            () = any_change(&mut changes) => (false, true),
+            () = tokio::time::sleep(LOOK) => (false, false),
         };
+        if changed {
+            tokio::time::sleep(BURST).await;
+        }
         let now = states(&sources);
         if asked || now != seen {
             seen = now;
             reload(&house, &sources).await;
         }
-        if take_changes(&mut changes) || asked {
+        if take_changes(&mut changes) || changed || asked {
             ask_servers(&house, Whom::All).await;
         } else if house.misses_servers() && missing.is_over() {
             ask_servers(&house, Whom::Missing).await;
         }
+    }
+}
+
+/// Waits until a server tells that its lists have changed.
+async fn any_change(changes: &mut [watch::Receiver<McpChanges>]) {
+    let mut waiting: Vec<BoxFuture<'_, ()>> = Vec::new();
+    for each in changes {
+        waiting.push(Box::pin(change(each)));
+    }
+    if waiting.is_empty() {
+        return std::future::pending().await;
+    }
+    select_all(waiting).await;
+}
+
+async fn change(server: &mut watch::Receiver<McpChanges>) {
+    if server.changed().await.is_err() {
+        // A server that is gone tells nothing more.
+        std::future::pending::<()>().await;
     }
 }
 
