@@ -88,7 +88,9 @@ pub(crate) fn classify_for(
     let is_refused =
         retry::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
     let is_asked_to_wait = clues.wait(false).is_some() || heard.invited_ms().is_some();
-    let condition = heard.received.condition;
+    // An answer that says what is wrong with the input is about that.
+    let is_about_input = !lifted.violations.is_empty() || !heard.received.demands.is_empty();
+    let condition = heard.received.condition.filter(|_| !is_about_input);
     let mut kind = kind(answer, &lifted, condition, is_asked_to_wait);
     let is_asked_to_repeat = is_asked_to_wait || lifted.retryable == Some(true);
     let passes = is_vague(answer.status) && condition.is_some_and(Condition::passes);
@@ -190,7 +192,11 @@ impl Lifted {
 
 /// Whether only the status says that waiting is in vain. A credential is never a matter of waiting.
 fn is_final_by_status(kind: &Kind, status: u16) -> bool {
-    status != 401 && !kind.retryable() && kind.code().as_str().starts_with("ERR_HTTP_")
+    let is_of_credential = kind.code().as_str() == codes::ERR_HTTP_401_UNAUTHORIZED.code;
+    status != 401
+        && !is_of_credential
+        && !kind.retryable()
+        && kind.code().as_str().starts_with("ERR_HTTP_")
 }
 
 /// The code: by the service's own words where they are known to say more than the status.
@@ -228,7 +234,8 @@ fn kind(
     if says_limit || (answer.status == 403 && is_rate_limit(answer, &words)) {
         return codes::ERR_HTTP_429_RATE_LIMITED.into();
     }
-    if condition == Some(Condition::SignIn) && is_vague(answer.status) {
+    let may_want_sign_in = is_vague(answer.status) && answer.status != 409;
+    if condition == Some(Condition::SignIn) && may_want_sign_in {
         return codes::ERR_HTTP_401_UNAUTHORIZED.into();
     }
     // Beyond 599 there is no HTTP: whoever answered garbled what stands behind.

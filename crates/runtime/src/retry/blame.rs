@@ -4,7 +4,7 @@
 //! there and an answer that is a 5xx, or does not come, is the failure of one operation: others of the
 //! same service may be well.
 
-use panpan_contract::failure::Upstream as Answered;
+use panpan_contract::failure::{Inferred, Upstream as Answered};
 use panpan_contract::{Category, Code, Failure, codes};
 use serde_json::Value;
 
@@ -37,7 +37,11 @@ const NOT_CONNECTED: [&str; 3] = [
 const NOT_CONNECTED_REASONS: [&str; 2] = ["connect_timeout", "unreachable"];
 
 /// Codes of what was stopped on this side, before anything was sent.
-const NOT_SENT: [&str; 2] = [codes::ERR_CIRCUIT_OPEN.code, codes::ERR_BLOCKED_HOST.code];
+const NOT_SENT: [&str; 3] = [
+    codes::ERR_CIRCUIT_OPEN.code,
+    codes::ERR_BLOCKED_HOST.code,
+    codes::ERR_OVERLOADED.code,
+];
 
 impl Verdict {
     /// It was stopped on purpose, or by a defect on this side.
@@ -68,6 +72,11 @@ impl Verdict {
     pub(crate) fn of(failure: &Failure, host: Option<&str>) -> Self {
         // A gateway that says how often something was tried has answered; what is broken lies behind it.
         if failure.attempts().is_some() {
+            return Self::ANSWERED;
+        }
+        // A code that was read from the words of an answer: there was an answer.
+        let has_status = failure.upstream().is_some_and(|it| it.status.is_some());
+        if failure.inferred().contains(&Inferred::Code) && !has_status {
             return Self::ANSWERED;
         }
         if NOT_SENT.contains(&failure.code().as_str()) {
@@ -131,6 +140,22 @@ mod tests {
 
     fn failed(entry: &'static Entry) -> Failure {
         Failure::new(entry)
+    }
+
+    #[test]
+    fn what_a_tool_says_about_others_is_not_its_own_failure() {
+        let said = |entry| failed(entry).mark_inferred(Inferred::Code);
+        for entry in [
+            codes::ERR_CONNECTION_REFUSED,
+            codes::ERR_TIMEOUT,
+            codes::ERR_SOCKET_ERROR,
+            codes::ERR_TRY_LATER,
+        ] {
+            assert_eq!(Verdict::of(&said(entry), None), Verdict::ANSWERED);
+            assert_ne!(Verdict::of(&failed(entry), None), Verdict::ANSWERED);
+        }
+        let full = failed(codes::ERR_OVERLOADED);
+        assert_eq!(Verdict::of(&full, None), Verdict::NOTHING);
     }
 
     #[test]

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use panpan_contract::classify::{InputMembers, statements};
+use panpan_contract::classify::{Condition, InputMembers, statements};
 use panpan_contract::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
-use panpan_contract::failure::{Repeat, Upstream};
+use panpan_contract::failure::{Inferred, Repeat, Upstream};
 use panpan_contract::{Failure, codes, read, retry};
 use serde_json::{Value, json};
 
@@ -28,6 +28,10 @@ pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
 
 /// The largest document that is read as a failure, in bytes of JSON; of a larger one only its text counts.
 pub const FAILURE_BYTES_LIMIT: usize = 1024 * 1024;
+
+/// What to do where a tool wants its caller to be signed in. Many servers have a tool for that.
+const SIGN_IN: &str = "Sign in with a tool of the same server if it has one, then call again; else ask the person \
+                       responsible for this tool to renew its credential";
 
 /// A failing result, and what is known of its tool.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +96,14 @@ impl Failing<'_> {
         let code = heard.code().filter(|it| !is_refused || !it.retryable);
         let failure = match code {
             // The effect stays open: that something passes does not say that nothing was done.
-            Some(entry) if !is_known => failure.restated(entry.into()),
+            Some(entry) if !is_known => {
+                let failure = failure.restated(entry.into());
+                let failure = failure.mark_inferred(Inferred::Code);
+                match heard.received.condition {
+                    Some(Condition::SignIn) => failure.with_actions([SIGN_IN]),
+                    _ => failure,
+                }
+            }
             _ => failure,
         };
         let remedies = failure.remedies();

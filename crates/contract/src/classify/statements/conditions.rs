@@ -79,7 +79,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "signed in",
             "authenticat",
         ],
-        r"(?:{ASKED}(?:log|sign) in(?: again| first)?{STOP}|{EDGE}(?:must|need to|have to|please) (?:be (?:logged|signed) in|(?:log|sign) in|(?:re-?)?authenticate){EDGE}|{EDGE}not (?:logged in|signed in|authenticated){STOP}|(?:^|[,:(] ?)(?:login|authentication) (?:is )?(?:required|failed|failure|error|expired){EDGE}|(?:^|[,:(] ?)unauthenticated{STOP})",
+        r"(?:{ASKED}(?:log|sign) in(?: again| first)?{STOP}|{EDGE}(?:must|need to|have to) (?:be (?:logged|signed) in|(?:log|sign) in){EDGE}|{EDGE}(?:must|need to|have to|please) (?:re-?)?authenticate{STOP}|(?:^|{EDGE}(?:user|you|client|caller|request|session) (?:is |are )?)not (?:logged in|signed in|authenticated){STOP}|(?:^|{EDGE}error: ?)authentication (?:is )?(?:required|failed|expired){STOP}|(?:^|{EDGE}error: ?)unauthenticated{STOP})",
         &[
             ("You must be logged in to do this", "sign in"),
             ("Please sign in again.", "sign in"),
@@ -89,6 +89,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
         &[
             "the field login is required",
+            "Login is required",
+            "name is required, login is required",
+            "You must authenticate the sender address first",
+            "The domain is not authenticated.",
             "two-factor authentication is required for members of the group",
             "authentication_method must be one of password, key",
             "If you are not logged in, sign in first",
@@ -99,7 +103,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
         "unauthorized",
         Says::Condition(Condition::SignIn),
         &["unauthorized", "api key", "bad credentials"],
-        r"(?:(?:^|: ?|{EDGE}error:? )(?:401 )?unauthorized{STOP}|{EDGE}(?:invalid|incorrect|expired|missing|no valid) api key(?: provided)?{EDGE}|{EDGE}api key (?:is |was )?(?:invalid|expired|revoked|missing|not valid){EDGE}|(?:^|: ?)bad credentials{STOP})",
+        r"(?:(?:^|: ?|{EDGE}error:? )(?:401 )?unauthorized{STOP}|{EDGE}(?:invalid|incorrect|expired) api key(?: provided)?{STOP}|{EDGE}api key (?:is |was )?(?:invalid|expired|revoked|not valid){STOP}|(?:^|: ?)bad credentials{STOP})",
         &[
             ("Unauthorized", "sign in"),
             ("Error executing tool get: Unauthorized.", "sign in"),
@@ -110,13 +114,15 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "unauthorized_users must be a list",
             "the report of unauthorized access is empty",
             "api key names may not exceed 30 characters",
+            "Invalid API key name",
+            "missing api key in body",
         ],
     ),
     Form::new(
         "a rate limit",
         Says::Condition(Condition::RateLimit),
         &["rate limit", "rate-limit", "too many requests", "throttled"],
-        r"(?:{EDGE}rate[ -]limit(?:s|ing)? (?:was |has been |is )?(?:exceeded|hit|reached)|{EDGE}(?:exceeded|hit|reached|over) (?:(?:a|an|the|your|its|our) )?(?:[{WORD}-]+ )?rate[ -]limit|{EDGE}rate[ -]limited{EDGE}|{EDGE}too many requests{EDGE}|{EDGE}(?:was|is|been|being) throttled{EDGE})",
+        r"(?:{EDGE}rate[ -]limit(?:s|ing)? (?:was |has been |is )?(?:exceeded|hit|reached)|{EDGE}(?:exceeded|hit|reached|over) (?:(?:a|an|the|your|its|our) )?(?:[{WORD}-]+ )?rate[ -]limit|{EDGE}rate[ -]limited{EDGE}|{EDGE}too many requests{STOP}|{EDGE}(?:was|is|been|being) throttled{EDGE})",
         &[
             ("You have exceeded a secondary rate limit.", "rate limit"),
             ("API rate limit exceeded for user 12", "rate limit"),
@@ -127,6 +133,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "rate limit must be at most 100",
             "the rate limit of the plan is 5",
             "If the rate limit is exceeded, wait",
+            "Too many requests in batch: 120, at most 50 are allowed",
+            "Make sure you have not exceeded the rate limit",
         ],
     ),
     Form::new(
@@ -153,7 +161,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
         "a timeout was reached",
         Says::Condition(Condition::Timeout),
         &["timeout", "time-out", "deadline exceeded"],
-        r"(?:{EDGE}(?:timeout|time-out) of [0-9]+ ?(?:ms|s|seconds|milliseconds)? ?(?:was )?(?:exceeded|reached)|{EDGE}(?:timeout|time-out) (?:expired|exceeded|reached|occurred|elapsed|while|waiting){EDGE}|{EDGE}(?:aborted|cancell?ed|failed|terminated|stopped|interrupted) (?:due to|because of|by|after|with) (?:an? |the )?(?:[{WORD}]+ )?(?:timeout|time-out){EDGE}|(?:^|: ?)(?:(?:read|connect|connection|request|gateway|query|statement|operation|socket|network|response|server|execution) )?(?:timeout|time-out)(?: error)?(?:$|[.!;,(]| after {EDGE})|{EDGE}deadline exceeded{EDGE})",
+        r"(?:{EDGE}(?:timeout|time-out) of [0-9]+ ?(?:ms|s|seconds|milliseconds)? ?(?:was )?(?:exceeded|reached)|{EDGE}(?:timeout|time-out) (?:expired|exceeded|reached|occurred|elapsed|while|waiting){EDGE}|{EDGE}(?:aborted|cancell?ed|failed|terminated|stopped|interrupted) (?:due to|because of|by|after|with) (?:an? |the )?(?:[{WORD}]+ )?(?:timeout|time-out){EDGE}|(?:^|{EDGE}error: ?)(?:(?:read|connect|connection|request|gateway|query|statement|operation|socket|network|response|server|execution) )?(?:timeout|time-out)(?: error)?(?:[.!]?$| after {EDGE})|{EDGE}deadline exceeded{STOP})",
         &[
             ("timeout of 10000ms exceeded", "timeout"),
             (
@@ -174,6 +182,10 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "Invalid value for parameter timeout",
             "the timeout of 30 s cannot be changed",
             "unknown option timeout",
+            "Unknown parameter: timeout",
+            "Missing required parameter: timeout.",
+            "Timeout, must be an integer",
+            "The deadline exceeded the maximum of 30 days",
         ],
     ),
     Form::new(
@@ -279,7 +291,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "not responding",
             "not available",
         ],
-        r"(?:{EDGE}(?:service|server|database|db|backend|api|upstream|system|site|cluster|model|resource) (?:is |are )?(?:currently |temporarily |now |too )?(?:unavailable|overloaded|down|offline|busy|not responding)(?:{STOP}| for | right now| at the moment| with | due )|{EDGE}(?:service|server|database|backend|api|system) is (?:currently |temporarily )?not available{STOP})",
+        r"(?:{EDGE}(?:service|server|database|db|backend|api|upstream|system|cluster|model) (?:is |are )?(?:currently |temporarily |now |too )?(?:unavailable|overloaded|down|offline|busy|not responding)(?:{STOP}| for (?:scheduled |planned )?maintenance| right now| at the moment| due )|{EDGE}resource temporarily unavailable{STOP}|{EDGE}(?:service|server|database|backend|api|system) is (?:currently |temporarily )?not available{STOP})",
         &[
             ("Service Unavailable", "unavailable"),
             ("Error: the database is down", "unavailable"),
@@ -293,6 +305,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "service unavailable_dates must be a list",
             "If the service is unavailable, call the desk",
             "the slot is busy",
+            "The site is unavailable for these dates",
+            "the service is unavailable for children",
         ],
     ),
     Form::new(
@@ -305,7 +319,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
             "too many connections",
             "too many clients",
         ],
-        r"(?:{EDGE}deadlock (?:found|detected){EDGE}|{EDGE}database (?:[{WORD}]+ )?is locked{STOP}|{EDGE}could not serialize access{EDGE}|{EDGE}too many (?:connections|clients){EDGE})",
+        r"(?:{EDGE}deadlock (?:found|detected){EDGE}|{EDGE}database (?:[{WORD}]+ )?is locked{STOP}|{EDGE}could not serialize access{EDGE}|{EDGE}too many (?:connections|clients)(?: already)?{STOP})",
         &[
             (
                 "sqlite3.OperationalError: database is locked",
@@ -317,6 +331,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         &[
             "the account is locked",
             "deadlock_timeout must be an integer",
+            "too many clients in the list, at most 10",
+            "too many connections selected (max 5)",
             "the door is locked",
         ],
     ),
@@ -324,7 +340,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
         "under maintenance",
         Says::Condition(Condition::Unavailable),
         &["maintenance", "bad gateway", "internal server error"],
-        r"(?:{EDGE}(?:under(?:going)?|in|for) (?:scheduled |planned )?maintenance(?: mode)?{EDGE}|(?:^|: ?)(?:bad gateway|internal server error){STOP})",
+        r"(?:{EDGE}(?:service|server|database|api|system|site|platform|we) (?:is|are) (?:currently )?(?:under|undergoing|in|down for) (?:scheduled |planned )?maintenance(?: mode)?{STOP}|(?:^|{EDGE}error: ?)(?:bad gateway|internal server error){STOP})",
         &[
             ("The site is under maintenance", "unavailable"),
             ("Error: Bad Gateway", "unavailable"),
@@ -332,6 +348,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
         &[
             "the machine needs maintenance",
+            "Room 12 is under maintenance on that date",
+            "priority is not allowed for maintenance orders",
             "maintenance_window is required",
         ],
     ),

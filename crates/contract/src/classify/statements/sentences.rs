@@ -23,7 +23,7 @@ static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static SUPPOSITION: LazyLock<Regex> = LazyLock::new(|| {
-    let words = "if|unless|whether|in case|depending|otherwise";
+    let words = "if|unless|whether|in case|depending|otherwise|make sure|ensure|avoid|to prevent";
     Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
 });
 
