@@ -38,6 +38,7 @@ pub(super) fn correction(failure: &Failure, stands_in: Option<&str>) -> Option<S
     let rules: String = wrong.iter().filter_map(Wrong::rule).collect();
     let mut steps = vec![Step::Correct, Step::Add, Step::MoveOut, Step::LeaveOut];
     let mut places: Vec<&str> = wrong.iter().filter_map(Wrong::place).collect();
+    places.sort_unstable();
     places.dedup();
     steps.extend(places.into_iter().map(Step::MoveInto));
     let steps = steps.into_iter().filter_map(|step| {

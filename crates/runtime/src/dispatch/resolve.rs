@@ -102,7 +102,13 @@ pub fn meant<'a>(asked: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a s
     // Written without its service.
     let known: Vec<&str> = known.collect();
     let near = nearest(&asked.whole, known.iter().map(|it| last_part(it)));
-    let named = known.into_iter().filter(|it| near.contains(&last_part(it)));
+    let mut named: Vec<(usize, &str)> = Vec::new();
+    for name in known {
+        let nearness = near.iter().position(|it| *it == last_part(name));
+        named.extend(nearness.map(|nearness| (nearness, name)));
+    }
+    named.sort_by_key(|(nearness, _)| *nearness);
+    let named = named.into_iter().map(|(_, name)| name);
     named.take(MEANT_LIMIT).collect()
 }
 

@@ -19,6 +19,7 @@ use super::asking::AskingCall;
 use super::error::{McpError, Unanswered};
 use super::lifted::Failing;
 use super::link::Link;
+use super::live::Live;
 use super::pool::Pool;
 use super::published::Published;
 use super::rounds::{self, Round, Unmet};
@@ -34,6 +35,9 @@ const TRACE_META: &str = "traceparent";
 /// How much longer an answer is waited for than the attempt may take: the runtime ends it, and knows
 /// what that means.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// How long before the end of an attempt it is given up to connect, so that it can be told.
+const BEFORE_THE_END: Duration = Duration::from_millis(200);
 
 /// Calls one tool of a server.
 #[derive(Debug)]
@@ -112,7 +116,9 @@ impl ToolCall {
         input: &Value,
         round: &Round,
     ) -> Result<Value, Unanswered> {
-        let live = link.connected().await.map_err(Unanswered::before)?;
+        let live = connected(link, call.context())
+            .await
+            .map_err(Unanswered::before)?;
         let meta = meta(call.context());
         let request = self.request(input, round);
         let answered = live.ask(
@@ -198,6 +204,20 @@ fn stake(spec: &OperationSpec) -> Stake {
         (OperationType::Mutation, true) => Stake::Repeatable,
         (OperationType::Query | OperationType::Subscription, _) => Stake::Nothing,
     }
+}
+
+/// The connection, if there is one before the attempt ends: a server that takes long to start has seen nothing of a
+/// call by then.
+async fn connected(link: &Arc<Link>, context: &Context) -> Result<Arc<Live>, McpError> {
+    let left = Duration::from_millis(context.remaining_ms());
+    let left = left.saturating_sub(BEFORE_THE_END).max(left / 2);
+    let connected = tokio::time::timeout(left, link.connected()).await;
+    connected.unwrap_or_else(|_| {
+        Err(McpError::Silent {
+            what: "the handshake",
+            waited_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
+        })
+    })
 }
 
 /// A server that asks people is waited for while they are asked.

@@ -100,7 +100,8 @@ impl McpLibraries {
     /// What the only server says about itself, where it is shown under its own names.
     pub fn about(&self) -> Option<McpAbout> {
         match self.servers.as_slice() {
-            [only] if only.has_own_names() => only.about(),
+            // It is said to all who begin, before it is known what they may see.
+            [only] if only.has_own_names() && only.is_open() => only.about(),
             _ => None,
         }
     }
@@ -114,13 +115,15 @@ impl McpLibraries {
     /// unless none does.
     pub async fn resources(&self, caller: &McpCaller<'_>) -> Result<Vec<Value>, Failure> {
         let asked = self.asked(caller, McpUpstream::list_resources).await;
-        self.gathered(asked, "uri", |it| &mut it.resources)
+        self.gathered(&caller.owner, asked, "uri", |it| &mut it.resources)
     }
 
     /// The resource templates of the servers that admit a caller.
     pub async fn templates(&self, caller: &McpCaller<'_>) -> Result<Vec<Value>, Failure> {
         let asked = self.asked(caller, McpUpstream::list_resource_templates);
-        self.gathered(asked.await, "uriTemplate", |it| &mut it.templates)
+        self.gathered(&caller.owner, asked.await, "uriTemplate", |it| {
+            &mut it.templates
+        })
     }
 
     /// The prompts of the servers that admit a caller, each with the namespace of its server.
@@ -134,14 +137,14 @@ impl McpLibraries {
                 }
             }
         }
-        self.gathered(asked, "name", |it| &mut it.prompts)
+        self.gathered(&caller.owner, asked, "name", |it| &mut it.prompts)
     }
 
     /// The contents of a resource, as the result of `resources/read`.
     pub async fn read(&self, caller: &McpCaller<'_>, uri: &str) -> Result<Value, Failure> {
         let find = || {
-            self.known()
-                .owner_of(uri, |place| self.admits(place, caller))
+            let admits = |place| self.admits(place, caller);
+            self.known().server_of(uri, &caller.owner, admits)
         };
         let mut owner = find();
         if owner.is_none() {
@@ -219,7 +222,7 @@ impl McpLibraries {
     /// The first server that admits a caller and has a name in one of its lists.
     fn owner(&self, caller: &McpCaller<'_>, name: &str, list: List) -> Option<&McpUpstream> {
         let mut known = self.known();
-        let mut lists = self.servers.iter().zip(&mut known.lists);
+        let mut lists = self.servers.iter().zip(known.lists_for(&caller.owner));
         lists.find_map(|(server, it)| {
             let owns = server.admits(caller.identity) && list(it).contains(name);
             owns.then_some(server)
@@ -246,7 +249,13 @@ impl McpLibraries {
     }
 
     /// The items that have such a name, the first of each; what each server has is remembered.
-    fn gathered(&self, answers: Answers, member: &str, list: List) -> Result<Vec<Value>, Failure> {
+    fn gathered(
+        &self,
+        owner: &StateOwner,
+        answers: Answers,
+        member: &str,
+        list: List,
+    ) -> Result<Vec<Value>, Failure> {
         let (mut items, mut names) = (Vec::new(), BTreeSet::new());
         let (mut answered, mut failed) = (answers.is_empty(), None);
         for (place, answer) in answers {
@@ -255,7 +264,8 @@ impl McpLibraries {
                 Ok(listed) => {
                     answered = true;
                     let own = |it: &Value| it.get(member)?.as_str().map(str::to_owned);
-                    *list(&mut self.known().lists[place]) = listed.iter().filter_map(own).collect();
+                    let all = listed.iter().filter_map(own).collect();
+                    *list(&mut self.known().lists_for(owner)[place]) = all;
                     let first = |it: &Value| own(it).is_some_and(|name| names.insert(name));
                     items.extend(listed.into_iter().filter(first));
                 }

@@ -139,13 +139,18 @@ impl McpUpstream {
         self.names == McpNames::Own
     }
 
+    /// Whether no scopes are needed for it.
+    fn is_open(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
     /// What the server says about itself, if there is a connection.
     pub fn about(&self) -> Option<McpAbout> {
         let live = self.pool.own().current()?;
         let info = live.info()?;
         Some(McpAbout {
             server_info: serde_json::to_value(info.server_info.as_ref()?).ok()?,
-            instructions: info.instructions.clone(),
+            instructions: info.instructions.as_deref().map(lifted::bounded),
         })
     }
 

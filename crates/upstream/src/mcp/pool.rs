@@ -20,6 +20,12 @@ use super::settings::{McpSessions, McpSettings, McpSettingsError};
 /// How often sessions are looked at that may have been idle for too long, by how long that is.
 const LOOKS_PER_IDLE: u32 = 4;
 
+/// The longest time between two looks.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
+/// The part of all sessions that clients without a token may have.
+const SHARE_OF_UNKNOWN: usize = 2;
+
 /// The connections to one server.
 #[derive(Debug)]
 pub(super) struct Pool {
@@ -117,10 +123,15 @@ impl Pool {
             session.last_use = Instant::now();
             return Ok(session.link.clone());
         }
-        if state.sessions.len() >= self.rules.limit {
-            let limit = self.rules.limit;
-            let unused = state.take_least_used().ok_or(McpError::Full { limit })?;
-            end(unused);
+        let is_full = state.sessions.len() >= self.rules.limit;
+        let limit = match is_known(owner) {
+            true => self.rules.limit,
+            // Clients nobody knows do not take the places of callers that are known.
+            false => (self.rules.limit / SHARE_OF_UNKNOWN).max(1),
+        };
+        if is_full || (!is_known(owner) && state.count_of_unknown() >= limit) {
+            let unused = state.take_least_used(owner);
+            end(unused.ok_or(McpError::Full { limit })?);
         }
         let changes = self.heard_by(&mut state, owner);
         let link = Arc::new(self.own.another(changes));
@@ -176,16 +187,26 @@ impl Pool {
 }
 
 impl State {
-    /// Takes out the session that was used least recently and that no call uses.
-    fn take_least_used(&mut self) -> Option<Session> {
+    fn count_of_unknown(&self) -> usize {
+        self.sessions.keys().filter(|it| !is_known(it)).count()
+    }
+
+    /// Takes out a session that no call uses, to make room for one of this owner: that of a client nobody knows
+    /// first, and only such a one for another of them; of these the one that was used least recently.
+    fn take_least_used(&mut self, owner: &StateOwner) -> Option<Session> {
         let free = self.sessions.iter().filter(|(_, it)| it.is_free());
-        let (owner, _) = free.min_by_key(|(_, it)| it.last_use)?;
+        let free = free.filter(|(other, _)| is_known(owner) || !is_known(other));
+        let (owner, _) = free.min_by_key(|(other, it)| (is_known(other), it.last_use))?;
         let owner = owner.clone();
         self.sessions.remove(&owner)
     }
 
     /// Takes out what was not used for this long, and forgets who heard of changes and is gone.
     fn take_idle(&mut self, idle: Duration) -> Vec<Session> {
+        // One that a call uses is used until that ends.
+        for session in self.sessions.values_mut().filter(|it| !it.is_free()) {
+            session.last_use = Instant::now();
+        }
         let is_over = |session: &Session| session.is_free() && session.last_use.elapsed() >= idle;
         let taken = self.sessions.extract_if(|_, session| is_over(session));
         let taken = taken.map(|(_, session)| session).collect();
@@ -196,6 +217,10 @@ impl State {
     }
 }
 
+fn is_known(owner: &StateOwner) -> bool {
+    matches!(owner, StateOwner::Caller(_))
+}
+
 fn end(session: Session) {
     tokio::spawn(async move { session.link.close().await });
 }
@@ -203,7 +228,7 @@ fn end(session: Session) {
 /// Ends sessions that are not used, until there are none left.
 async fn end_idle(pool: Weak<Pool>, idle: Duration) {
     loop {
-        tokio::time::sleep(idle / LOOKS_PER_IDLE).await;
+        tokio::time::sleep((idle / LOOKS_PER_IDLE).min(LONGEST_LOOK)).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut state = pool.state();
         state.take_idle(idle).into_iter().for_each(end);

@@ -1,16 +1,22 @@
 //! Whose is what, as far as it was listed. Who may see it is told by whoever asks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+
+use panpan_runtime::StateOwner;
 
 use super::McpOffer;
+
+/// For how many owners of state it is known what they listed. What is forgotten is listed again.
+const OWNERS_LIMIT: usize = 256;
 
 /// What is known of several servers.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     /// What any of them offers.
     pub(super) offer: McpOffer,
-    /// What each of them has.
-    pub(super) lists: Vec<Listed>,
+    servers: usize,
+    /// What each of them has, for whom: sessions need not have the same.
+    lists: HashMap<StateOwner, Vec<Listed>>,
 }
 
 /// What one server listed last.
@@ -29,14 +35,29 @@ impl Known {
     pub(super) fn of(servers: usize) -> Self {
         Self {
             offer: McpOffer::default(),
-            lists: vec![Listed::default(); servers],
+            servers,
+            lists: HashMap::new(),
         }
+    }
+
+    /// What each of them has for an owner of state.
+    pub(super) fn lists_for(&mut self, owner: &StateOwner) -> &mut Vec<Listed> {
+        if self.lists.len() >= OWNERS_LIMIT && !self.lists.contains_key(owner) {
+            self.lists.clear();
+        }
+        let lists = self.lists.entry(owner.clone());
+        lists.or_insert_with(|| vec![Listed::default(); self.servers])
     }
 
     /// Which of the admitting servers listed a URI, or whose template it begins like, the longest
     /// beginning first.
-    pub(super) fn owner_of(&self, uri: &str, admits: impl Fn(usize) -> bool) -> Option<usize> {
-        let lists = self.lists.iter().enumerate();
+    pub(super) fn server_of(
+        &mut self,
+        uri: &str,
+        owner: &StateOwner,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let lists = self.lists_for(owner).iter().enumerate();
         let admitting = lists.filter(|(place, _)| admits(*place));
         let mut longest: Option<(usize, usize)> = None;
         for (place, listed) in admitting {
@@ -70,14 +91,15 @@ mod tests {
 
     #[test]
     fn a_uri_belongs_to_whoever_listed_it_or_begins_it_longest_among_those_that_admit() {
-        let known = Known {
-            offer: McpOffer::default(),
-            lists: vec![
-                listed(&["demo://a"], &["demo://b/{id}", "{any}"]),
-                listed(&["demo://b/x", "demo://a"], &["demo://b/{name}"]),
-                listed(&[], &["demo://{any}"]),
-            ],
-        };
+        let mut known = Known::of(3);
+        let lists = [
+            listed(&["demo://a"], &["demo://b/{id}", "{any}"]),
+            listed(&["demo://b/x", "demo://a"], &["demo://b/{name}"]),
+            listed(&[], &["demo://{any}"]),
+        ];
+        *known.lists_for(&StateOwner::Anyone) = lists.to_vec();
+        let ann = StateOwner::Caller("ann".into());
+        assert_eq!(known.server_of("demo://a", &ann, |_| true), None);
         for (uri, admitting, owner) in [
             ("demo://a", &[0, 1, 2][..], Some(0)),
             ("demo://a", &[1, 2], Some(1)),
@@ -90,8 +112,20 @@ mod tests {
             ("file:///etc/passwd", &[0, 1, 2], None),
             ("", &[0, 1, 2], None),
         ] {
-            let found = known.owner_of(uri, |place| admitting.contains(&place));
+            let admits = |place: usize| admitting.contains(&place);
+            let found = known.server_of(uri, &StateOwner::Anyone, admits);
             assert_eq!(found, owner, "{uri} {admitting:?}");
         }
+    }
+
+    #[test]
+    fn so_many_owners_are_known() {
+        let mut known = Known::of(1);
+        for owner in 0..=OWNERS_LIMIT {
+            let owner = StateOwner::Caller(owner.to_string().into());
+            known.lists_for(&owner);
+            assert!(known.lists.len() <= OWNERS_LIMIT);
+        }
+        assert_eq!(known.lists.len(), 1);
     }
 }
