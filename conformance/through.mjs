@@ -112,6 +112,7 @@ async function main() {
   const found = lines.join("\n");
   console.log(found);
   const guide = readFileSync(GUIDE, "utf8");
+  if (!LISTED.test(guide)) throw new Error(`${GUIDE} has no place for the differences`);
   const renewed = guide.replace(LISTED, (_, before, after) => `${before}${found}${after}`);
   if (option === "--write") {
     writeFileSync(GUIDE, renewed);

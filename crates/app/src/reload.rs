@@ -30,14 +30,17 @@ pub(crate) fn keep_up(house: Arc<House>, sources: Sources) -> impl Future<Output
 }
 
 async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources) {
-    let mut changes: Vec<_> = house.servers().iter().map(McpUpstream::changes).collect();
+    let mut changes: Vec<Heard> = house.servers().iter().map(Heard::of).collect();
     let (mut seen, mut missing) = (states(&sources), Rest::default());
+    // A server whose tools change all the time is asked at every look, like all others.
+    let mut may_hurry = true;
     loop {
         let (asked, changed) = tokio::select! {
             () = hangups.next() => (true, false),
-            () = any_change(&mut changes) => (false, true),
+            () = any_change(&mut changes), if may_hurry => (false, true),
             () = tokio::time::sleep(LOOK) => (false, false),
         };
+        may_hurry = !changed;
         if changed {
             tokio::time::sleep(BURST).await;
         }
@@ -46,7 +49,7 @@ async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources)
             seen = now;
             reload(&house, &sources).await;
         }
-        if take_changes(&mut changes) || changed || asked {
+        if take_changes(&mut changes) || asked {
             ask_servers(&house, Whom::All).await;
         } else if house.misses_servers() && missing.is_over() {
             ask_servers(&house, Whom::Missing).await;
@@ -54,11 +57,41 @@ async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources)
     }
 }
 
-/// Waits until a server tells that its lists have changed.
-async fn any_change(changes: &mut [watch::Receiver<McpChanges>]) {
+/// What is heard of the tools of one server.
+struct Heard {
+    changes: watch::Receiver<McpChanges>,
+    /// How often they had changed when they were last asked for.
+    tools: u64,
+}
+
+impl Heard {
+    fn of(server: &McpUpstream) -> Self {
+        let mut changes = server.changes();
+        let tools = changes.borrow_and_update().tools;
+        Self { changes, tools }
+    }
+
+    /// Waits until there are other tools.
+    async fn change(&mut self) {
+        let tools = self.tools;
+        if self.changes.wait_for(|it| it.tools != tools).await.is_err() {
+            // A server that is gone tells nothing more.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether there are other tools than at the last time.
+    fn take(&mut self) -> bool {
+        let tools = self.changes.borrow_and_update().tools;
+        std::mem::replace(&mut self.tools, tools) != tools
+    }
+}
+
+/// Waits until a server tells that it has other tools.
+async fn any_change(changes: &mut [Heard]) {
     let mut waiting: Vec<BoxFuture<'_, ()>> = Vec::new();
     for each in changes {
-        waiting.push(Box::pin(change(each)));
+        waiting.push(Box::pin(each.change()));
     }
     if waiting.is_empty() {
         return std::future::pending().await;
@@ -66,20 +99,9 @@ async fn any_change(changes: &mut [watch::Receiver<McpChanges>]) {
     select_all(waiting).await;
 }
 
-async fn change(server: &mut watch::Receiver<McpChanges>) {
-    if server.changed().await.is_err() {
-        // A server that is gone tells nothing more.
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Whether a server told that its lists have changed.
-fn take_changes(changes: &mut [watch::Receiver<McpChanges>]) -> bool {
-    let changed = changes.iter_mut().map(|each| {
-        let changed = each.has_changed().unwrap_or(false);
-        each.mark_unchanged();
-        changed
-    });
+/// Whether a server told that it has other tools.
+fn take_changes(changes: &mut [Heard]) -> bool {
+    let changed = changes.iter_mut().map(Heard::take);
     changed.fold(false, |any, each| any | each)
 }
 

@@ -14,7 +14,9 @@ use panpan_openapi::{
 };
 use panpan_runtime::{Builder, Credentials, Registration, Registry};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
-use panpan_upstream::{Allowed, BindingError, Client, ClientSettings, Service, Url, check_url};
+use panpan_upstream::{
+    Allowed, BindingError, Client, ClientSettings, Forbidden, Service, Url, check_url,
+};
 use serde_json::{Map, Value};
 
 use super::bounded::Lengths;
@@ -200,9 +202,14 @@ impl ServiceSource {
             let url = Url::parse(server).ok()?;
             let refusal = check_url(&url, &allowed).err()?;
             let origin = url.origin().ascii_serialization();
-            Some(format!(
-                "calls of {namespace} will fail: {refusal}. If {origin} is yours, say so: --openapi {file}@{server}"
-            ))
+            let has_remedy = !matches!(refusal.why, Forbidden::Credentials | Forbidden::Scheme);
+            let remedy = match has_remedy {
+                true => format!(
+                    ". If {origin} is yours, say so: --openapi {namespace}={file}@{server}, or url = \"{server}\" in its table"
+                ),
+                false => String::new(),
+            };
+            Some(format!("calls of {namespace} will fail: {refusal}{remedy}"))
         });
         Ok(refused.collect())
     }

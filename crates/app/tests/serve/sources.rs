@@ -80,7 +80,7 @@ fn a_description_of_a_server_that_may_not_be_reached_is_served_with_a_warning() 
         let server = Server::start(&folder, &[&flag]);
         server.hear("stop with Ctrl-C");
         let said = server.said().join("\n");
-        let advice = format!("--openapi faulty.json@{url}");
+        let advice = format!("--openapi faulty=faulty.json@{url}");
         assert_eq!(said.contains(&advice), is_warned, "{said}");
     }
 }

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::call::Errand;
+use super::general::General;
 use super::questions::Kinds;
 use super::served::Served;
 use super::server::Shared;
@@ -93,6 +94,10 @@ impl<'a> Plain<'a> {
     /// that does not wait for it cancels it, as it does by closing any response of this version.
     pub(super) async fn answer(self, shared: &Arc<Shared>, caller: &Caller) -> Option<Vec<u8>> {
         let catalogue = shared.catalogue();
+        // Whether a name that panpan has too means its tool depends on the caller.
+        if General::from_name(&self.tool).is_some() {
+            return None;
+        }
         let entry = catalogue.by_tool(&self.tool);
         let entry = entry.filter(|entry| !entry.has_headers)?;
         let errand = Errand::new(&shared.desk, caller, &self.meta);

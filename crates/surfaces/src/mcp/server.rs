@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::http::request::Parts;
-use panpan_runtime::{CancellationToken, meant};
+use panpan_runtime::{CancellationToken, Operation, meant};
 use rmcp::model::{CallToolResponse, Extensions, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -125,17 +125,24 @@ impl Server {
     /// The tools as this caller sees them.
     pub(super) fn listed(&self, catalogue: &Catalogue, caller: &Caller) -> Vec<Tool> {
         let callable = self.desk().callable(caller);
-        let entries = || catalogue.among(&callable);
-        let searched = match self.shared.form {
-            // The tools of a server that panpan stands in for are shown as that server shows them.
-            ToolForm::Auto => entries().filter(|it| !it.has_own_name).count() > TOOLS_LIMIT,
-            ToolForm::Each => false,
-            ToolForm::Search => true,
-        };
-        if searched {
+        if self.are_searched(catalogue, &callable) {
             return General::tools(self.desk().limits().batch);
         }
-        entries().filter_map(|entry| entry.tool.clone()).collect()
+        let entries = catalogue.among(&callable);
+        entries.filter_map(|entry| entry.tool.clone()).collect()
+    }
+
+    /// Whether a caller that may call these operations finds tools by searching for them.
+    fn are_searched(&self, catalogue: &Catalogue, callable: &[Arc<Operation>]) -> bool {
+        match self.shared.form {
+            // The tools of a server that panpan stands in for are shown as that server shows them.
+            ToolForm::Auto => {
+                let entries = catalogue.among(callable);
+                entries.filter(|it| !it.has_own_name).count() > TOOLS_LIMIT
+            }
+            ToolForm::Each => false,
+            ToolForm::Search => true,
+        }
     }
 
     /// Calls a tool.
@@ -148,7 +155,11 @@ impl Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let catalogue = self.catalogue();
         let turn = Turn::new(self, context, back);
-        let is_general = self.shared.form == ToolForm::Search && General::from_name(name).is_some();
+        // A tool of a server may have the name of one of panpan's; the one that is listed is meant.
+        let is_general = General::from_name(name).is_some() && {
+            let callable = self.desk().callable(self.caller(context));
+            self.are_searched(&catalogue, &callable)
+        };
         if let Some(entry) = catalogue.by_tool(name).filter(|_| !is_general) {
             return turn.tool(entry, input).await;
         }
