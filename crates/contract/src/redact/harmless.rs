@@ -84,9 +84,9 @@ fn is_state(value: &str) -> bool {
 }
 
 /// Words for what is wrong with a value, or for its type.
-const STATES: &str = "absent any array blank bool boolean bytes char confirmed date datetime denied delete disabled empty enabled expired \
-    float forbidden from hidden incorrect insert int integer invalid list long malformed masked mismatch missing needed number numeric object omitted \
-    optional present redacted rejected required revoked select set str string text undefined unchanged unknown unset unsupported update uuid valid \
+const STATES: &str = "absent any array bigint blank bool boolean bytes char confirmed date datetime denied delete disabled empty enabled expired \
+    dict float forbidden from function hidden incorrect insert int integer invalid list long malformed map masked mismatch missing nan needed never nonetype number numeric object omitted \
+    optional present redacted promise rejected required revoked select set str string symbol text tuple undefined unchanged unknown unset unsupported update uuid valid \
     values varchar weak where wrong \
     erforderlich pflichtfeld ungültig fehlt leer falsch obligatoire requis requise invalide manquant manquante obligatorio obligatoria requerido \
     requerida inválido inválida incorrecto incorrecta obrigatório obrigatória obbligatorio obbligatoria mancante verplicht ongeldig obligatorisk ugyldig \
@@ -104,6 +104,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || value == "*";
     let is_masked = [
         "***",
+        "xxxx",
         "•••",
         "●●●",
         "[REDACTED]",

@@ -75,7 +75,12 @@ pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>
     if is_attribute {
         at = skip_blanks(bytes, at + 1, true);
     }
-    let is_opened = is_attribute && bytes.get(at) == Some(&b'<');
+    let is_named = is_attribute && {
+        let attribute = &bytes[name_end.saturating_sub(REACH)..name_end - 1];
+        let opening = attribute.iter().rposition(|byte| *byte == b'"');
+        opening.is_some_and(|at| attribute[..at].ends_with(b" name="))
+    };
+    let is_opened = is_attribute && (is_named || bytes.get(at) == Some(&b'<'));
     if !is_opened && !bytes[at..].starts_with(b"</") {
         return None;
     }
@@ -120,7 +125,8 @@ pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>
         at = skip_blanks(bytes, at + end + 1, true);
     }
     let length = bytes[at..].iter().position(|byte| *byte == b'<')?;
-    (length > 0).then(|| at..at + bytes[at..at + length].trim_ascii_end().len())
+    let is_closed = !is_named || bytes[at + length..].starts_with(b"</");
+    (length > 0 && is_closed).then(|| at..at + bytes[at..at + length].trim_ascii_end().len())
 }
 
 /// The argument behind the one that is the name: `define('DB_PASSWORD', 'x')`.

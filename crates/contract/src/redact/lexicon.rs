@@ -47,7 +47,7 @@ const WORDS: &[(Sort, &str)] = &[
     (
         Password,
         "password, passwd, passphrase, passcode, pass phrase, pwd, pswd, temp pass, login pass, magic word, secret word, secret words, secret phrase, \
-        pre-shared key, preshared key, wireless key, wifi key, seed phrase, recovery phrase, mnemonic, recovery password, app password, security answer",
+        pre-shared key, preshared key, wireless key, wifi key, seed phrase, recovery phrase, mnemonic, recovery password, app password, security answer, security word, community string, wi-fi key",
     ),
     (
         Soft,
@@ -102,7 +102,7 @@ const WORDS: &[(Sort, &str)] = &[
         "pin, pin code, otp, totp, one-time code, one time code, one-time password, one time password, verification code, \
         security code, access code, confirmation code, login code, sign-in code, 2fa code, mfa code, sms code, auth code, \
         authentication code, authenticator code, recovery code, backup code, activation code, reset code, unlock code, \
-        invite code, passcode, cvv, cvc, door code, gate code, alarm code, pairing code, device code, user code, code, codes, scratch codes, recovery codes, backup codes, moderator code, entry code, host key, keypad entry, number shown",
+        invite code, passcode, cvv, cvc, door code, gate code, alarm code, pairing code, device code, user code, code, codes, scratch codes, recovery codes, backup codes, moderator code, entry code, host key, keypad entry, number shown, puk, passkey, digicode",
     ),
     (
         Code,
@@ -128,19 +128,19 @@ const WORDS: &[(Sort, &str)] = &[
     ),
     (
         Code,
-        "認証コード, 確認コード, 暗証番号, ワンタイムパスワード, セキュリティコード, 验证码, 驗證碼, 校验码, 动态码, 一次性密码, 安全码, \
+        "認証コード, 確認コード, 暗証番号, ワンタイムパスワード, セキュリティコード, 验证码, 驗證碼, 校验码, 动态码, 一次性密码, 安全码, 授权码, ワンタイムコード, \
         인증번호, 인증 번호, 인증코드, 인증 코드, 보안 코드, 일회용, 확인 코드",
     ),
     (
         Code,
-        "رمز التحقق, رمز التأكيد, الرقم السري, رمز الأمان, קוד אימות, קוד האימות, קוד חד פעמי, הקוד החד-פעמי, קוד חד-פעמי, קוד, सत्यापन कोड, ओटीपी, पिन, mã xác minh, \
+        "رمز التحقق, رمز التأكيد, الرقم السري, رمز الأمان, קוד אימות, קוד האימות, קוד חד פעמי, הקוד החד-פעמי, קוד חד-פעמי, קוד, सत्यापन कोड, ओटीपी, ওটিপি, رمز یکبار مصرف, पिन, mã xác minh, \
         mã xác nhận, mã xác thực, mã otp, mã pin, kode verifikasi, kode otp, kode keamanan, kod pengesahan, รหัสยืนยัน, รหัส otp, รหัส",
     ),
     (
         Token,
         "token, api key, apikey, api-key, api_key, access key, secret key, private key, private half, signing key, shared key, account key, \
         license key, master key, session key, client secret, app secret, app key, service key, subscription key, \
-        server key, deploy key, webhook secret, signing secret, session id, session, cookie, bearer, jwt, signature, \
+        server key, setup key, recovery key, deploy key, webhook secret, signing secret, session id, session, cookie, bearer, jwt, signature, \
         access token, refresh token, auth token, session token, personal access token, reset link, reset, \
         authorization, authorization code, nonce, connection string, dsn, sas, key",
     ),

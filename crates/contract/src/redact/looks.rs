@@ -140,8 +140,13 @@ fn is_identifier(word: &str) -> bool {
     let parts = word
         .split(['_', '-', '.', ':', '(', ')', '[', ']', '*'])
         .filter(|it| !it.is_empty());
-    let is_part =
-        |part: &str| part.chars().all(char::is_alphabetic) || part.len() <= 4 && is_digits(part);
+    let is_part = |part: &str| {
+        let word = part.trim_end_matches(|it: char| it.is_ascii_digit());
+        let digits = part.len() - word.len();
+        let is_named =
+            digits <= 2 && word.len() >= 2 && word.bytes().all(|it| it.is_ascii_lowercase());
+        part.chars().all(char::is_alphabetic) || part.len() <= 4 && is_digits(part) || is_named
+    };
     joined && parts.clone().count() > 1 && parts.clone().all(is_part) && {
         let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
         let worded: usize = parts.map(|it| worded(it.as_bytes())).sum();
@@ -201,7 +206,9 @@ static THING: LazyLock<Regex> = LazyLock::new(|| {
         r"[@#]?\w+=[^=].*",
         r"(?i)(?:arn|urn|did|spiffe):.*",
         r"(?:[\w*-]+\.)+[a-zA-Z]{2,10}(?::\d+)?",
-        r"[\w.-]+\.[a-z]{1,4}:\d+(?::\d+)?",
+        r"[\w./@-]+\.[a-z]{1,4}:\d+(?::\d+)?",
+        r"[\w-]+(?:\.[\w-]+)+/[\w./-]+:[\w.-]+",
+        r"[a-z]+[-_]20\d{6}(?:[._-]\d+)*",
         r"[A-Za-z_]+(?:(?:\.|::|#)[A-Za-z_$<]+\d{0,2}>?)+",
         r"AAAA[A-E]3Nz.*|AAAAE2Vj.*|MI[GI][A-Za-z0-9]MA0GCS.*|MFkwEwYH.*|MCowBQYDK.*",
         r"[\w.-]+\[\w*\]?:?",
@@ -249,13 +256,14 @@ mod tests {
         let table: &[(Look, &str)] = &[
             (
                 Look::Word,
-                "compartment passwordHash order_line IDENT_FOO my-project-42 swordfish",
+                "compartment passwordHash order_line IDENT_FOO my-project-42 swordfish users_token_key2 svc-paie2",
             ),
             (
                 Look::Thing,
                 "2026-01-05T10:00:00Z 10:02 8-digit 30s v1.2.3 10.0.0.1 bob@example.com api.example.com \
                 https://a.b/c sha256 HS256 OAuth2 utf-8 12% <your-api-key> ${DB_PASSWORD} **** /v1/users/42 \
-                projects/123/secrets/db-pass/versions/latest [A-Z]{8,} main.rs:42:7 3rd",
+                projects/123/secrets/db-pass/versions/latest [A-Z]{8,} main.rs:42:7 3rd \
+                src/Login.test.tsx:37:28 registry.example.net/shop/web2:1.18 build-20241105.4",
             ),
             (Look::Digits, "4821 482913 1"),
             (

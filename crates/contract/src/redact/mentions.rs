@@ -6,11 +6,11 @@ use std::ops::Range;
 use super::lexicon::{self, Mention, Sort, is_unspaced};
 use super::looks::{Look, SHORTEST_OPAQUE, look};
 use super::names::{WordSet, listed};
-use super::sentences::{Word, ends_sentence, words};
+use super::sentences::{Word, ends_sentence, is_in_address, words};
 use super::spans::Spans;
 use super::typed::{
-    is_called_so, is_counted, is_free, is_letter_code, is_mixed_script, is_odd, is_phrase,
-    is_short_code, is_spaced_code, is_strong, is_year,
+    is_called_so, is_counted, is_free, is_letter_code, is_mixed_script, is_numbered, is_odd,
+    is_phrase, is_short_code, is_spaced_code, is_strong, is_user, is_year,
 };
 use super::words::INNOCENT_BEFORE_TOKEN;
 
@@ -26,6 +26,10 @@ const LIST_LIMIT: usize = 8;
 /// A token of this length is its own, whatever small word stands before it.
 const LONG: usize = 36;
 const PREPOSITIONS: &str = "for to by from in on at with";
+
+/// Words that say that what follows was given.
+const GIVEN: &str = "is was tried try entered enter typed type said used gave given supplied presented accept accepted namely got received offered sent pswd \
+    answer answered rejected refused verify";
 
 /// How many words may stand between a mention and a value that is set apart.
 const FAR: usize = 14;
@@ -43,9 +47,12 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
     }
     let words = words(text);
     let scene = Scene::of(text, &words, &mentions);
+    let mut last = None;
     for (at, word) in words.iter().enumerate() {
-        if scene.is_secret(at) {
+        let is_next = last.is_some_and(|last| scene.is_next_of_list(last, at));
+        if is_next || scene.is_secret(at) {
             spans.push(word.range.clone());
+            last = Some(at);
         } else {
             scene.find_inside(at, spans);
         }
@@ -87,6 +94,8 @@ struct Called {
     /// A colon behind it says that the value follows, and nothing else.
     is_pair: bool,
     is_quoted: bool,
+    /// It is nothing but "code", which errors have too.
+    is_bare_code: bool,
 }
 
 impl<'a> Scene<'a> {
@@ -126,6 +135,7 @@ impl<'a> Scene<'a> {
                     .trim_start()
                     .starts_with([':', '=', '：', '＝']),
                 is_quoted: is_quoted(text, mention),
+                is_bare_code: is_bare_code(&text[mention.start..mention.end]),
             };
             let sentence = &mut called[home];
             sentence.any |= !found.is_pair;
@@ -146,6 +156,11 @@ impl<'a> Scene<'a> {
         &self.text[self.words[at].range.clone()]
     }
 
+    /// The word before.
+    fn before(&self, at: usize) -> &'a str {
+        at.checked_sub(1).map_or("", |before| self.value(before))
+    }
+
     /// Whether the word is a value that a sentence calls a secret.
     fn is_secret(&self, at: usize) -> bool {
         let value = self.value(at);
@@ -156,11 +171,47 @@ impl<'a> Scene<'a> {
         if is_plain && !self.words[at].quoted {
             return false;
         }
+        if !self.words[at].quoted && self.is_of_chain(at) {
+            return false;
+        }
         let own = self.around(at);
         if own.iter().any(|it| (it.first..it.next).contains(&at)) {
             return false;
         }
-        own.iter().any(|it| self.is_called(at, value, it)) || self.is_called_nearby(at, value, home)
+        let is_nearest = |it: &&Called| {
+            it.next > at
+                || !own
+                    .iter()
+                    .any(|other| it.next < other.next && other.next <= at && other.sort != it.sort)
+        };
+        own.iter()
+            .filter(is_nearest)
+            .any(|it| self.is_called(at, value, it))
+            || self.is_called_nearby(at, value, home)
+    }
+
+    /// Whether a word is a link of a chain of errors, which ends with a colon, or the mark of a log.
+    fn is_of_chain(&self, at: usize) -> bool {
+        let value = self.value(at);
+        let is_marked = value.starts_with('#') || value.contains('[');
+        is_marked && look(value) == Look::Password
+            || self.text[self.words[at].range.end..].starts_with(": ")
+                && !is_strong(value)
+                && look(value) != Look::Opaque
+    }
+
+    /// Whether a word continues a list of secrets: it is written as the one before it.
+    fn is_next_of_list(&self, last: usize, at: usize) -> bool {
+        let is_joint = |it: usize| listed("and or", self.value(it));
+        let shape = |it: usize| {
+            let class = |it: char| if it.is_alphanumeric() { 'a' } else { it };
+            self.value(it).chars().map(class).collect::<String>()
+        };
+        let value = self.value(at);
+        (last + 1 == at || last + 2 == at && is_joint(last + 1))
+            && look(self.value(last)) != Look::Word
+            && value.bytes().any(|byte| byte.is_ascii_digit())
+            && shape(last) == shape(at)
     }
 
     /// The mentions of the same sentence that are near enough to call the word.
@@ -182,6 +233,13 @@ impl<'a> Scene<'a> {
         if called.is_pair {
             return is_behind && distance == 0 && self.accepts(at, value, called.sort, 0, true);
         }
+        const SHORTEST_OF_PERSON: usize = 6;
+        let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+        if called.is_bare_code
+            && (value.len() < SHORTEST_OF_PERSON || !is_number && !is_spaced_code(value))
+        {
+            return false;
+        }
         if called.is_quoted
             && (!is_behind || distance > 2 || !self.words[at].quoted && !self.is_given(at))
         {
@@ -191,6 +249,16 @@ impl<'a> Scene<'a> {
             && (at + 1..called.first)
                 .take(FAR)
                 .any(|it| LINKS.contains(self.value(it)) || self.value(it).contains(is_unspaced));
+        let is_before = !is_behind && !is_linked;
+        if is_before && self.is_weak_before(at, value, called.sort, distance) {
+            return false;
+        }
+        // Behind other words, or in a script where one cannot tell, a name is a name.
+        let is_apart = distance > 1 || distance > 0 && self.before(at).contains(is_unspaced);
+        let is_introduced = self.is_given(at) || self.is_set_apart(at);
+        if is_behind && is_apart && !is_introduced && !self.words[at].quoted && is_user(value) {
+            return false;
+        }
         let distance = if is_linked {
             distance.min(1)
         } else if is_behind {
@@ -199,6 +267,16 @@ impl<'a> Scene<'a> {
             distance + 2
         };
         self.accepts(at, value, called.sort, distance, false)
+    }
+
+    /// Whether a value in front of the word for a secret, with nothing that links the two, is of another sentence
+    /// more often than not: a number, or what stands before the name of something that also has other meanings.
+    fn is_weak_before(&self, at: usize, value: &str, sort: Sort, distance: usize) -> bool {
+        let is_quoted = self.words[at].quoted;
+        let is_loose = look(value) == Look::Digits || sort == Sort::Soft && !is_strong(value);
+        let is_far =
+            distance > 0 && (look(value) == Look::Word || !is_quoted && !self.is_set_apart(at));
+        (is_far || is_loose && !is_quoted) && !self.is_given(at)
     }
 
     /// Whether a value that looks like nothing else is called so in a sentence before or behind.
@@ -217,7 +295,7 @@ impl<'a> Scene<'a> {
             return false;
         }
         match look(value) {
-            Look::Opaque => any,
+            Look::Opaque => any && (self.is_given(at) || self.is_set_apart(at)),
             Look::Password if is_strong(value) => true,
             Look::Password => {
                 let is_code = code && is_short_code(value);
@@ -237,6 +315,8 @@ impl<'a> Scene<'a> {
         let is_claimed = self.is_claimed(at);
         let is_introduced = self.is_given(at) || distance <= FAR && self.is_set_apart(at);
         let is_near = distance <= NEAR || is_introduced;
+        // Other scripts have other words for "is".
+        let is_told = distance <= 1 || is_introduced || is_near && !self.before(at).is_ascii();
         if !word.quoted && value.contains(['{', '}', '<', '>', '\\']) {
             return false;
         }
@@ -253,7 +333,7 @@ impl<'a> Scene<'a> {
             {
                 true
             }
-            (Look::Opaque, _) => !is_claimed,
+            (Look::Opaque, _) => is_near && !is_claimed,
             (Look::Uuid, Sort::Token) => distance <= 2 && !is_claimed,
             (Look::Uuid, _) => distance <= 1 && !is_claimed,
             (Look::Password, Sort::Soft) => {
@@ -264,10 +344,13 @@ impl<'a> Scene<'a> {
             (Look::Password, Sort::Password) => {
                 is_near && (!is_claimed || word.quoted && distance <= 1)
             }
-            (Look::Password, Sort::Code) => is_near && !is_claimed && is_short_code(value),
+            (Look::Password, Sort::Code) => is_told && !is_claimed && is_short_code(value),
             (Look::Password, Sort::Token) => {
                 (is_strong(value)
-                    || value.len() >= 8 && word.quoted && distance <= 1 && !value.contains(':'))
+                    || value.len() >= 8
+                        && word.quoted
+                        && distance <= 1
+                        && !value.contains([':', '<', '>']))
                     && !is_claimed
             }
             (Look::Thing, Sort::Code) => {
@@ -282,7 +365,7 @@ impl<'a> Scene<'a> {
                     && !is_counted(value)
                     && !self.text[word.range.end..].starts_with(':')
             }
-            (Look::Digits, Sort::Code) => (4..=10).contains(&value.len()) && is_near && !is_claimed,
+            (Look::Digits, Sort::Code) => (4..=10).contains(&value.len()) && is_told && !is_claimed,
             (Look::Word, Sort::Soft) => {
                 word.quoted && distance <= 2 && !is_claimed && is_free(value) && self.is_given(at)
             }
@@ -298,8 +381,10 @@ impl<'a> Scene<'a> {
             {
                 true
             }
-            (Look::Word, Sort::Password) if value.bytes().any(|byte| byte.is_ascii_digit()) => {
-                (distance <= 3 || word.quoted && distance <= NEAR) && !is_claimed
+            (Look::Word, Sort::Password) if is_numbered(value) => {
+                let is_plain = !value.contains(|it: char| it.is_uppercase() || !it.is_ascii());
+                let reach = if is_plain && !is_introduced { 1 } else { 3 };
+                (distance <= reach || word.quoted && distance <= NEAR) && !is_claimed
             }
             (Look::Word, Sort::Password) => {
                 word.quoted && (distance <= 2 || is_introduced) && is_free(value) && !is_claimed
@@ -355,10 +440,29 @@ impl<'a> Scene<'a> {
         if is_told {
             return true;
         }
+        if self.is_label(before, between) {
+            return true;
+        }
+        let is_set = self.value(before) == "to"
+            && before > 0
+            && listed("set reset changed equal", self.value(before - 1));
+        if is_set {
+            return false;
+        }
         let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
         let is_own = is_own && listed(PREPOSITIONS, self.value(before));
         !is_own && !between.contains(['(', ',']) && claims(self.value(before))
             || is_possessive(self.text, &self.words[at])
+    }
+
+    /// Whether a word is what the value behind it is called: one word, alone before a colon.
+    fn is_label(&self, at: usize, behind: &str) -> bool {
+        let is_alone = at.checked_sub(1).is_none_or(|before| {
+            let end = self.words[before].range.end.min(self.words[at].range.start);
+            let between = &self.text[end..self.words[at].range.start];
+            between.contains(['.', ',', ';', '(', '（', '、', '，', '。', '\n', '|'])
+        });
+        is_alone && behind.trim_start().starts_with([':', '：']) && !listed(GIVEN, self.value(at))
     }
 
     /// Collects what a word holds that is a name with its secret, or an address with one in it.
@@ -387,7 +491,9 @@ impl<'a> Scene<'a> {
         };
         let is_user = !name.is_empty() && name.len() <= USER_LIMIT && look(name) == Look::Word;
         let is_whole = !secret.contains(['/', ':']) && !secret.contains(char::is_whitespace);
-        let is_secret = is_whole && look(secret) == Look::Password;
+        let is_large = secret.contains(|it: char| it.is_ascii_uppercase());
+        let is_secret =
+            is_whole && look(secret) == Look::Password && (is_large || is_strong(secret));
         if is_user && is_secret && home.soft {
             spans.push(range.end - secret.len()..range.end);
         }
@@ -395,8 +501,6 @@ impl<'a> Scene<'a> {
 
     /// Whether the word before says that something was given: "tried x", "namely x".
     fn is_given(&self, at: usize) -> bool {
-        const GIVEN: &str = "is was tried try entered enter typed type said used gave given supplied presented accept accepted namely got received offered sent pswd \
-            answer answered rejected refused verify";
         let Some(before) = at.checked_sub(1) else {
             return false;
         };
@@ -414,9 +518,9 @@ impl<'a> Scene<'a> {
         let Range { start, end } = self.words[at].range;
         let head = self.text[..start].trim_end_matches(' ');
         let tail = &self.text[end..];
-        let is_enclosed = head.ends_with(['(', '/']) && tail.starts_with([')', ' ', ',', '.'])
-            || head.ends_with(':')
-            || tail.is_empty();
+        let is_enclosed = head.ends_with(['(', '/', '[', '-', '—', '|'])
+            && (tail.is_empty() || tail.starts_with([')', ' ', ',', '.', ']']))
+            || head.ends_with(':');
         is_enclosed || head.ends_with(',') && tail.starts_with([',', '.'])
     }
 }
@@ -482,6 +586,7 @@ fn claims(word: &str) -> bool {
     let word = word.trim_matches(|it: char| !it.is_alphanumeric());
     let last = word.rsplit(['_', '-', '.']).next().unwrap_or(word);
     CLAIMANTS.contains(word)
+        || word.contains("://")
         || word.starts_with("ssh-")
         || word.starts_with("ecdsa-")
         || listed(
@@ -510,7 +615,9 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
         && behind
             .next()
             .is_some_and(|it| it.is_alphanumeric() || "_:[(".contains(it));
-    if joins || head.ends_with(['_', '.', '$', '/', '#', '@']) {
+    // Of an address, what is encoded may be a sentence.
+    let is_in_address = || !rest.starts_with('%') && is_in_address(head);
+    if joins || head.ends_with(['_', '.', '$', '/', '#', '@', '<']) || is_in_address() {
         return true;
     }
     if listed(AMBIGUOUS, &word.replace(' ', "-")) && !is_of_failure(text, mention) {
@@ -530,10 +637,7 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
         .split(|it: char| !it.is_alphanumeric())
         .next()
         .unwrap_or_default();
-    let is_code = word.len() <= 8
-        && ["code", "codes", "código", "codice", "kod"]
-            .iter()
-            .any(|it| it.eq_ignore_ascii_case(word));
+    let is_code = is_bare_code(word);
     let is_pair = rest.trim_start().starts_with(['=', ':']);
     // A shorter one is that of an error more often than one for a person.
     let is_short =
@@ -548,9 +652,18 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
     }
     const INNOCENT_BEFORE_KEY: &str = "primary foreign public sort partition cache object unique duplicate index idempotency row hash routing map dictionary json";
     const INNOCENT_BEHIND_KEY: &str = "pair pairs vault ring name names size type types usage rotation policy policies store length format";
+    // What holds, shows or rules over secrets has a name of its own.
+    const INNOCENT_BEHIND: &str = "policy policies hash hashes manager rule rules panel reader pad plugin encoder provider page table column";
     let is_key = word.to_ascii_lowercase().ends_with("key");
     is_key && listed(INNOCENT_BEHIND_KEY, next)
+        || rest.starts_with(' ') && listed(INNOCENT_BEHIND, next)
         || is_token && (listed(INNOCENT_BEFORE_TOKEN, last) || listed(INNOCENT_BEFORE_KEY, last))
+}
+
+fn is_bare_code(word: &str) -> bool {
+    ["code", "codes", "código", "codice", "kod"]
+        .iter()
+        .any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// Words with other meanings, which call a secret only where something failed.
@@ -608,6 +721,14 @@ mod tests {
             ("パスワードhunter2が間違っています", "hunter2"),
             ("Wrong PIN 4821", "4821"),
             ("the secret 'bff-2024' was refused", "bff-2024"),
+            (
+                "unused recovery codes: K4QN-7XWD, R2MV-9BTL and H8PC-3ZFG.",
+                "H8PC-3ZFG",
+            ),
+            (
+                "the password was reset to Qketu-957 by helpdesk",
+                "Qketu-957",
+            ),
         ] {
             let redacted = redacted(text);
             assert!(!redacted.contains(secret), "{redacted}");
@@ -630,6 +751,18 @@ mod tests {
             "the token is for key pair 'kp-0f71d2c5a8e93b64d'",
             "the secret 'bff-2024' ends in 3 days",
             "gpg: key 3AA5C34371567BD2: public key \"Nightly\" not changed; bad signature",
+            "##[error]Input required and not supplied: azure-credentials",
+            "API_TOKEN: <set to the key 'password' in secret 'ledger-db'>",
+            "ELSTER-Fehler 610301202: die eingegebene PIN ist falsch",
+            "資料表「會員」缺少欄位「密碼雜湊」,請先執行遷移 0042_add_hash。",
+            "密码错误次数过多，账户 user2031 已锁定",
+            "Le mot de passe du compte svc-paie2 a expiré",
+            "Hasło wygasło 30 dni temu dla konta jnowak2",
+            "Código de verificación incorrecto. Referencia: VRF2024-8812",
+            "Password policy \"Strict2024\" requires 14 characters",
+            "Door code panel offline at site 4412",
+            "live cards are refused with code 4012",
+            "the secret \"payments/stripe2\" was read by a role",
         ] {
             assert_eq!(redacted(text), text);
         }

@@ -197,8 +197,16 @@ fn inside(word: &str, entry: &str) -> bool {
         .position(|window| window.eq_ignore_ascii_case(entry.as_bytes()));
     found.is_some_and(|at| {
         word.get(at + entry.len()..)
-            .is_none_or(|rest| !listed(INNOCENT_LAST, rest))
+            .is_none_or(|rest| !ends_innocently(rest))
     })
+}
+
+/// Whether joined words end with one that makes a name innocent; short ones end other words too.
+fn ends_innocently(rest: &str) -> bool {
+    const SHORTEST: usize = 5;
+    let mut endings = INNOCENT_LAST.split_ascii_whitespace();
+    is_descriptive(rest)
+        || endings.any(|it| it.len() >= SHORTEST && strip_ending(rest, it).is_some())
 }
 
 fn is_plural(word: &str, singular: &str) -> bool {
@@ -333,7 +341,7 @@ mod tests {
             authorized_at secretary pinned pins shipping cookies_enabled cookie_policy \
             password_policy passwordless passwordPolicy passed bypass pass_rate hotpot \
             credit credits accredited card cardinality postcard discard token_limit \
-            secret_name api_key_id card_number_last4 password_changed_at signature \
+            secret_name api_key_id card_number_last4 password_changed_at passwordLastChanged pwdLastSet secretStore signature \
             description session_id code status_code bearer_format authorization_url keys \
             monkey turkey hockey desenha resenha assn_name spinner _ __ 42 \u{43a}\u{43b}\u{44e}\u{447}";
         for name in names.split_ascii_whitespace() {

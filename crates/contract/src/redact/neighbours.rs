@@ -7,6 +7,7 @@ use super::harmless::is_harmless;
 use super::lexicon;
 use super::looks::{Look, look};
 use super::names::{WordSet, is_descriptive, is_sensitive_name, listed, phrase_strength};
+use super::prose::is_everyday_word;
 use super::typed::is_phrase;
 
 /// Members that say what a value is called.
@@ -78,6 +79,7 @@ pub(super) fn holds_value(name: &str, member: &Value) -> bool {
     let is_value = VALUES.contains(&plain) || plain.ends_with("value");
     let may_be = !is_label(&plain) && !REMARKS.contains(&plain);
     match member {
+        Value::String(text) if is_label(&plain) && is_secret_label(text) => false,
         Value::String(text) => is_value && can_be_secret(text) || may_be && looks_secret(text),
         Value::Number(number) => {
             (is_value || listed("entered submitted code", &plain)) && number.to_string().len() >= 4
@@ -187,7 +189,7 @@ fn is_about(step: &str) -> bool {
 /// Whether a text can be the value: no type, no word for a state, no sentence.
 fn can_be_secret(text: &str) -> bool {
     const METHODS: &str = "GET POST PUT PATCH DELETE HEAD body query header cookie path form formdata env environment";
-    !listed(METHODS, text) && !text.starts_with(['£', '€', '¥'])
+    !listed(METHODS, text) && !is_everyday_word(text) && !text.starts_with(['£', '€', '¥'])
 }
 
 /// The places of secret values in lists beside a list of names: `{"columns": ["id", "token"], "row": [1, "x"]}`.
@@ -263,44 +265,6 @@ pub(super) fn holds_arguments(name: &str) -> bool {
 /// Whether an argument of such a call is the secret.
 pub(super) fn is_secret_argument(argument: &Value) -> bool {
     argument.as_str().is_some_and(looks_secret)
-}
-
-/// Whether the members of an object say that somebody was not let in.
-pub(super) fn tells_of_refusal(members: &Map<String, Value>) -> bool {
-    const SAYING: &str =
-        "message msg error detail description errorsummary title reason error_description summary";
-    const WORDS: [&str; 9] = [
-        "api key",
-        "apikey",
-        "api_key",
-        "token",
-        "credential",
-        "authenticat",
-        "unauthor",
-        "session expired",
-        "session id",
-    ];
-    members.iter().any(|(name, member)| {
-        let said = member.as_str().filter(|_| listed(SAYING, &plain(name)));
-        said.is_some_and(|it| {
-            let said = it.to_ascii_lowercase();
-            WORDS.iter().any(|word| said.contains(word))
-        })
-    })
-}
-
-/// Whether a member beside that is a token that nothing names.
-pub(super) fn is_bare_token(name: &str, member: &Value) -> bool {
-    const LONG: usize = 20;
-    const OTHER: &str = "id ids hash digest sha etag trace span cursor next page fingerprint thumbprint kid commit version url uri link href checksum nonce correlation request \
-        signature publickey build image md5 sha1 sha256 ref";
-    let plain = plain(name);
-    let is_other =
-        plain.ends_with("id") || OTHER.split_ascii_whitespace().any(|it| plain.contains(it));
-    let value = member
-        .as_str()
-        .filter(|_| !is_other && !REMARKS.contains(&plain));
-    value.is_some_and(|it| it.len() >= LONG && look(it) == Look::Opaque)
 }
 
 /// Whether a list is one name and its value.

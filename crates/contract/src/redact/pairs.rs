@@ -6,9 +6,10 @@ use std::ops::Range;
 
 use super::glyphs::{Glyph, glyph, skip_blanks};
 use super::harmless::is_harmless;
-use super::looks::is_path as is_file_path;
+use super::looks::{Look, is_path as is_file_path, is_worded, look};
 use super::names::{is_credible, is_sentence_word, listed, phrase_strength, strength};
 use super::prose::{is_everyday_word, is_mark, is_sentence, reveals};
+use super::sentences::is_in_address;
 use super::spans::Spans;
 use super::typed::is_called_so;
 use super::values::{Context, Extent, Form, contains_word, extent};
@@ -132,6 +133,9 @@ impl Name {
             let value = text[content.clone()].trim();
             let is_shaped = strength == Strength::Firm || is_credible(value);
             let is_code = value.contains(" = ") || value.ends_with("()");
+            let is_large = value.starts_with(|it: char| it.is_ascii_uppercase());
+            let is_text = is_word(value) && is_large && !value.contains(['-', '_', '.']);
+            let is_shaped = is_shaped && !is_text && value.contains(char::is_alphanumeric);
             let accepted = is_shaped
                 && !is_code
                 && !is_harmless(value)
@@ -208,6 +212,9 @@ impl Name {
             && !holds_remark(&text[found.range.clone()], &found)
             && !is_remark_behind(text, &found, link)
             && !is_start_of_remark(text, &found, link)
+            && (self.is_header(context.name) || !is_part_of_sentence(text, &found, link))
+            && !(link == Link::Colon && (self.is_logger(text) || is_operation(context.name)))
+            && !(link == Link::Nothing && !self.is_in_query() && self.ends_address(text))
             && !goes_on(text, start, &found, link)
             && accepts(
                 &text[found.range.clone()],
@@ -334,12 +341,30 @@ impl Name {
     /// Whether what follows is what a secret is called, and not what it is.
     fn is_name_of_secret(&self, text: &str, found: &Extent) -> bool {
         let value = &text[found.range.clone()];
-        let is_said = text[..self.range.end].ends_with("ecret")
-            && is_called_so(value, &text[found.range.end..]);
+        let name = text[..self.range.end].trim_end_matches('s');
+        let is_said = name.ends_with("ecret") && is_called_so(value, &text[found.range.end..]);
         let is_managed = self.is_flag
             && value.contains('-')
             && text[..self.range.start].contains("gcloud secrets");
         is_said || is_managed
+    }
+
+    /// Whether the name is that of a header, whose value is what follows.
+    fn is_header(&self, name: &str) -> bool {
+        name.contains('-') && !self.is_flag && self.before != Some(b'/')
+    }
+
+    /// Whether the name ends an address, so that what stands behind it is another word.
+    fn ends_address(&self, text: &str) -> bool {
+        text[self.range.end..].starts_with(' ') && is_in_address(&text[..self.range.start])
+    }
+
+    /// Whether the name is the class that a line of a log comes from: `o.e.auth.TokenFilter   : refused`.
+    fn is_logger(&self, text: &str) -> bool {
+        let name = &text[self.range.clone()];
+        let class = name.rsplit_once('.').map(|(_, class)| class);
+        class.is_some_and(|it| it.starts_with(|first: char| first.is_ascii_uppercase()))
+            && (text[self.range.end..].starts_with(' ') || name.matches('.').count() > 1)
     }
 
     /// Whether the name is a part of a cloud resource's name, whose parts colons join.
@@ -364,13 +389,24 @@ impl Name {
         if mark.character == b'<' || bytes[end - 1] == b'/' {
             return None;
         }
+        const OPENING: &[u8] = b"<![CDATA[";
         let start = end + mark.length;
-        let close = find_bracket(bytes, start, b"<");
+        if bytes[start..].starts_with(OPENING) {
+            let start = start + OPENING.len();
+            let length = bytes[start..].windows(3).position(|it| it == b"]]>");
+            return Some(start..length.map_or(bytes.len(), |length| start + length));
+        }
+        // Where the brackets are as they are, encoded ones belong to the text.
+        let close = match mark.is_encoded() {
+            true => find_bracket(bytes, start, b"<").map(|(at, mark)| (at, mark.length)),
+            false => {
+                let found = bytes[start..].iter().position(|byte| *byte == b'<');
+                found.map(|length| (start + length, 1))
+            }
+        };
         // A name in angle brackets is an element only if something closes it.
-        let is_closed = close.is_none_or(|(at, mark)| {
-            let behind = &bytes[at + mark.length..];
-            glyph(behind, 0).is_some_and(|it| it.character == b'/')
-                || behind.starts_with(b"![CDATA[")
+        let is_closed = close.is_none_or(|(at, length)| {
+            glyph(bytes, at + length).is_some_and(|it| it.character == b'/')
         });
         let is_cut = close.is_none() && !bytes.trim_ascii_start().starts_with(b"<");
         (is_closed && !is_cut).then(|| start..close.map_or(bytes.len(), |(at, _)| at))
@@ -465,6 +501,43 @@ fn goes_on(text: &str, start: usize, found: &Extent, link: Link) -> bool {
         && is_word(next)
 }
 
+/// Whether a word of a language is one of a sentence about the secret: behind "is", or with others behind it.
+fn is_part_of_sentence(text: &str, found: &Extent, link: Link) -> bool {
+    let value = &text[found.range.clone()];
+    // The next link of a chain of errors.
+    if !found.quoted && value.ends_with(':') && link != Link::Pair {
+        return true;
+    }
+    if found.certain || !is_word(value) {
+        return false;
+    }
+    let behind = text[found.range.end..].trim_start_matches(['"', '\'', '`', '\\']);
+    let is_last = behind.len() < text.len() - found.range.end && !found.quoted
+        || behind.is_empty()
+        || behind.starts_with(['\n', '\r', ',', ';', ')', ']', '}', '<', '|', '.']);
+    let is_large = value.starts_with(|it: char| it.is_ascii_uppercase());
+    let is_remark = value.contains(' ') && is_large || is_adjective(value);
+    match link {
+        Link::Is => !found.quoted,
+        Link::Colon => !is_last || is_remark && !found.quoted,
+        Link::Quoted => !found.quoted && !is_last,
+        Link::Pair | Link::Nothing => false,
+    }
+}
+
+/// Whether a name is that of an operation: `GetSecretValue`.
+fn is_operation(name: &str) -> bool {
+    let verb = ["Get", "List", "Describe", "Create", "Delete"]
+        .iter()
+        .find_map(|it| name.strip_prefix(it));
+    verb.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_uppercase()))
+}
+
+/// Whether a value is a word of a language, or a name made of such words.
+fn is_word(value: &str) -> bool {
+    look(value) == Look::Word && is_worded(value)
+}
+
 /// A remark is looked for in this many bytes.
 const REMARK_REACH: usize = 160;
 
@@ -491,6 +564,7 @@ fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &s
     }
     match (link, strength) {
         _ if found.certain => true,
+        (Link::Pair, _) if is_sentence_word(value) && !found.quoted => false,
         (Link::Pair, _) => found.quoted || !is_plain_pair(name, value),
         (Link::Colon | Link::Quoted, _) if !found.quoted && is_place(value) => false,
         (Link::Colon | Link::Quoted, _)
@@ -539,8 +613,13 @@ fn is_adjective(value: &str) -> bool {
         && ENDINGS.iter().any(|it| value.ends_with(it))
 }
 
+/// Whether a value counts something: few digits, or many with marks between.
 fn is_small_number(value: &str) -> bool {
-    value.len() <= 3 && value.bytes().all(|byte| byte.is_ascii_digit())
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let is_number = value
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
+    is_number && (digits <= 3 || digits < value.len())
 }
 
 fn is_card_code(name: &str) -> bool {

@@ -76,7 +76,7 @@ const fn rule(
 
 /// Name, anchors, pattern, sample, innocent.
 #[rustfmt::skip]
-pub(super) static PROVIDERS: [Rule; 73] = [
+pub(super) static PROVIDERS: [Rule; 76] = [
     key(
         "panpan token", "^panpan_",
         r"panpan_[0-9a-f]{12}_[0-9a-f]{16,}",
@@ -514,5 +514,23 @@ pub(super) static PROVIDERS: [Rule; 73] = [
         r"nf[pc]_[A-Za-z0-9]{24,}",
         concat!("nf", "p_", "0123456789abcdefABCDEF0123456789"),
         "nfp_docs",
+    ),
+    random_key(
+        "key with a prefix", "^rdme_ ^sqp_ ^squ_ ^sqa_ ^bkua_ ^CCIPAT_ ^CLOJARS_ ^napi_ ^rnd_ ^pnu_ ^tfp_ ^duffel_ ^shippo_ ^waka_ ^fm2_ ^FLWSECK ^EZAK ^EZTK",
+        r"(?:rdme|sq[pua]|bkua|CCIPAT|CLOJARS|napi|rnd|pnu|tfp|duffel_(?:live|test)|shippo_(?:live|test)|waka|fm2)_[A-Za-z0-9_/+=-]{20,}|FLWSECK(?:_TEST)?-[A-Za-z0-9-]{16,}|EZ[AT]K[A-Za-z0-9]{40,}",
+        concat!("sq", "u_", "4b6ffedb0f798d74412d346c517c84d115238c8c"),
+        "rnd_seed, sqa_report_of_last_quarter_final, EZAKtion, waka_waka",
+    ),
+    key(
+        "NuGet key", "^oy2",
+        r"oy2[a-z0-9]{43}",
+        concat!("oy", "2abcdefghijklmnopqrstuvwxyz0123456789", "abcdefg"),
+        "oy2 is a prefix",
+    ),
+    key(
+        "key around a UUID", "^sdk- ^mob- ^pat-na ^pat-eu ^access-production- ^access-sandbox-",
+        r"(?:sdk|mob|pat-(?:na|eu)\d|access-(?:production|sandbox))-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+        concat!("sd", "k-01234567-0123-0123-0123-", "0123456789ab"),
+        "sdk-01234567, mob-programming, access-production-servers",
     ),
 ];

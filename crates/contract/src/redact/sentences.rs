@@ -16,9 +16,18 @@ pub(super) struct Word {
 pub(super) fn ends_sentence(between: &str) -> bool {
     between.contains(['\n', '\r', '。', '；', '|', '•', ';'])
         || between.contains(". ")
+        || between.contains(".</")
         || between.contains("! ")
         || between.contains("? ")
         || between.contains("; ")
+}
+
+/// Whether a text ends inside an address.
+pub(super) fn is_in_address(head: &str) -> bool {
+    const REACH: usize = 256;
+    let near = &head[head.ceil_char_boundary(head.len().saturating_sub(REACH))..];
+    let word = near.rsplit(char::is_whitespace).next();
+    word.is_some_and(|it| it.contains("://"))
 }
 
 const QUOTES: &[(char, &[char])] = &[

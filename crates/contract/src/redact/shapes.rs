@@ -153,7 +153,7 @@ pub(super) static SHAPES: [Rule; 21] = [
         proof: Proof {
             sample: "INSERT INTO users (name, password) VALUES ('bob','hunter2')",
             secret: "hunter2",
-            innocent: "INSERT INTO users (name, city) VALUES ('bob', 'Bern'); select id from t where token_id = 'a1'; identified by its name",
+            innocent: "INSERT INTO users (name, city) VALUES ('bob', 'Bern'); select id from t where token_id = 'a1'; identified by its name; Key (parcel_ref)=(LX-2025-00081734) already exists in api_tokens",
         },
     },
     Rule {

@@ -13,7 +13,7 @@ use super::spans::Spans;
 
 /// What a text must hold before it can hold a statement.
 pub(super) const ANCHORS: &str = "insert~into ^select$ ^update$ merge~into delete~from binding~parameter failing~row duplicate~entry duplicate~key parameters params \
-    pgp_sym aes_decrypt aes_encrypt hashbytes md5( crypt( identif with~password encrypted~password login~password";
+    pgp_sym pragma~key connect~to aes_decrypt aes_encrypt hashbytes md5( crypt( identif with~password encrypted~password login~password";
 
 /// A statement up to its values, so that one does not hide the next.
 static INSERT: LazyLock<Regex> = LazyLock::new(|| {
@@ -45,12 +45,15 @@ static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A password in a statement about a user.
 static USER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:(?:with|encrypted|login|user|role)\s+password|identif\w*\s+(?:with\s+\S+\s+)?by)\s+['\x22]((?:[^'\x22\r\n]|'')+)['\x22]?").expect("a fixed pattern compiles")
+    Regex::new(r"(?i)\b(?:(?:with|encrypted|login|user|role)\s+password|identif\w*\s+(?:with\s+\S+\s+)?by|pragma\s+key\s*=|user\s+\w+\s+using)\s*['\x22]((?:[^'\x22\r\n]|'')+)['\x22]?").expect("a fixed pattern compiles")
 });
+
+static NAME: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[A-Za-z0-9_]+").expect("a fixed pattern compiles"));
 
 /// A value that is told before the column: `Duplicate entry 'x' for key 'users.token'`.
 static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)duplicate entry '([^'\n]{1,200})' for key '([^'\n]{1,100})'|constraint '([^'\n]{1,100})'[^\n]{0,200}duplicate key value is \(([^)\n]{1,200})\)|field '([\w.]{1,80})': rejected value \[([^\]\n]{1,200})\]")
+    Regex::new(r"(?i)duplicate entry '([^'\n]{1,200})' for key '([^'\n]{1,100})'|constraint '([^'\n]{1,100})'[^\n]{0,200}duplicate key value is \(([^)\n]{1,200})\)|field '([\w.]{1,80})': rejected value \[([^\]\n]{1,200})\]|\bkey \(([\w, ]{1,100})\)=\(([^)\n]{1,200})\)")
         .expect("a fixed pattern compiles")
 });
 
@@ -65,7 +68,7 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
         }
     }
     for found in REFUSED.captures_iter(text) {
-        let pairs = [(1, 2), (4, 3), (6, 5)].into_iter();
+        let pairs = [(1, 2), (4, 3), (6, 5), (8, 7)].into_iter();
         for (value, column) in
             pairs.filter_map(|(value, column)| Some((found.get(value)?, found.get(column)?)))
         {
@@ -82,6 +85,13 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
 fn find_values(text: &str, spans: &mut Spans) {
     for found in VALUE.captures_iter(text) {
         let value = (1..=4).find_map(|group| found.get(group));
+        // What is told with its column is judged by it.
+        let is_told = |start: usize| {
+            let head = &text[..start];
+            head.ends_with(")=(") || head.ends_with("uplicate entry '")
+        };
+        let is_pair = |it: &str| found.get(4).is_some() && it.contains(['=', ':']);
+        let value = value.filter(|it| !is_told(it.start()) && !is_pair(it.as_str()));
         if let Some(value) = value.filter(|it| is_secret(it.as_str())) {
             spans.push(value.range());
         }
@@ -103,8 +113,18 @@ fn is_secret(value: &str) -> bool {
 fn has_sensitive_column(text: &str) -> bool {
     const LOOKED_AT: usize = 16 * 1024;
     let text = &text[..text.floor_char_boundary(LOOKED_AT)];
-    text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_')
-        .any(calls_secret)
+    // A word of a sentence has blanks around it, a column the marks of the statement or a table's name.
+    let is_mark = |it: char| "=,()`\"'[]<>:;".contains(it);
+    NAME.find_iter(text).any(|name| {
+        let (head, behind) = (&text[..name.start()], &text[name.end()..]);
+        let is_column = || {
+            name.as_str().contains('_')
+                || behind.trim_start().starts_with(is_mark)
+                || head.trim_end().ends_with(is_mark)
+                || head.ends_with('.')
+        };
+        calls_secret(name.as_str()) && is_column()
+    })
 }
 
 fn calls_secret(name: &str) -> bool {

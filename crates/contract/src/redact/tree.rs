@@ -14,6 +14,7 @@ use super::names::{is_descriptive, listed, strength};
 use super::prefilter::{hits, is_name_hit};
 use super::spans::Spans;
 use super::text::{JSON_NESTING, inner_json, redact as redact_text, redact_hit};
+use super::typed::{is_called_so, is_said};
 use super::values::{WORD_SCHEMES, contains_word};
 use super::words::Strength;
 use super::{
@@ -317,11 +318,10 @@ impl<'a> Walk<'a> {
         let calls = members.values().any(may_call_secret);
         let is_label = calls && neighbours::labels_secret(members);
         let labelled = place.labelled || is_label;
-        let of_failure = calls && neighbours::tells_of_refusal(members);
         let logs_in = members.contains_key("pass") && holds_login(members);
         let columns = calls.then(|| neighbours::secret_columns(members)).flatten();
         let logs_in_by_call = calls && neighbours::calls_login(members);
-        let in_vault = is_of_vault(members);
+        let (in_vault, is_one) = (is_of_vault(members), members.len() == 1);
         let (mut renamed, mut changed) = (Vec::new(), false);
         if let Some((width, places)) = columns {
             members
@@ -332,7 +332,7 @@ impl<'a> Walk<'a> {
             let found = hits(name.as_bytes());
             let mut sensitive = is_name_hit(found)
                 && is_secret_member(name, member, logs_in)
-                && !(in_vault && name.eq_ignore_ascii_case("secret"));
+                && !(name.eq_ignore_ascii_case("secret") && names_secret(member, in_vault, is_one));
             if found != 0 || !self.in_names.is_empty() || name.contains('\\') {
                 let redacted = redact_hit(&self.in_names, name, found, self.nesting);
                 if redacted != *name {
@@ -342,7 +342,6 @@ impl<'a> Walk<'a> {
             }
             sensitive |= labelled && neighbours::holds_value(name, member)
                 || name == "auth" && member.as_str().is_some_and(is_basic_pair);
-            sensitive |= of_failure && neighbours::is_bare_token(name, member);
             let speaks = sensitive && speaks_about_secret(member, place);
             if !sensitive && is_other_number(name, member) {
                 continue;
@@ -373,9 +372,15 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an object describes something: half of its members at least are named so.
+/// Whether an object describes something: half of its members at least are named so, or say too little to be secret.
 fn is_record(members: &Map<String, Value>) -> bool {
-    let is_said = |(name, member): &(&String, &Value)| is_descriptive(name) || member.is_object();
+    let is_small = |it: &Value| it.as_f64().is_some_and(|it| it.abs() < 1e3);
+    let is_said = |(name, member): &(&String, &Value)| {
+        is_descriptive(name)
+            || matches!(member, Value::Object(_) | Value::Bool(_) | Value::Null)
+            || is_small(member)
+            || member.as_str().is_some_and(is_harmless)
+    };
     members.iter().filter(is_said).count() * 2 >= members.len()
 }
 
@@ -384,6 +389,12 @@ fn is_of_vault(members: &Map<String, Value>) -> bool {
     ["vault", "Vault"]
         .iter()
         .any(|it| members.contains_key(*it))
+}
+
+/// Whether what an object calls its secret is the name of one: in a vault, or beside what else is said about it.
+fn names_secret(member: &Value, in_vault: bool, is_one: bool) -> bool {
+    let is_name = || member.as_str().is_some_and(|it| is_called_so(it, ""));
+    in_vault || !is_one && is_name()
 }
 
 /// Whether an object asks for a claim, in the words of OpenID Connect, which is sent back as it is.
@@ -405,6 +416,7 @@ fn may_be_card(number: &Number) -> bool {
 pub(super) fn speaks_about_secret(value: &Value, place: Place) -> bool {
     let speaks = |text: &str| {
         is_harmless(text)
+            || text.contains(' ') && is_said(text) && !prose::reveals(text)
             || prose::is_sentence(text)
             || place.among_errors && prose::is_remark(text)
             || prose::is_mark(text)
@@ -547,9 +559,18 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
     match strength(name) {
         Some(Strength::Firm) => can_be || !member.is_number() || contains_word(name, "cv"),
         Some(Strength::Loose) if name == "pass" => can_be && logs_in,
-        Some(Strength::Loose) => can_be && !is_list_of_words(member),
+        Some(Strength::Loose) => {
+            can_be && !is_list_of_words(member) && !is_word_for_token(name, member)
+        }
         None => !name.is_ascii() && is_opaque() && lexicon::mentions(name).next().is_some(),
     }
+}
+
+/// Whether a name of tokens or cookies, which nobody makes up, has a word for its value.
+fn is_word_for_token(name: &str, value: &Value) -> bool {
+    let is_word = |it: &str| it.bytes().all(|byte| byte.is_ascii_alphabetic()) && is_worded(it);
+    (contains_word(name, "token") || contains_word(name, "cookie"))
+        && value.as_str().is_some_and(is_word)
 }
 
 /// Whether a value lists what things are called.
@@ -726,11 +747,11 @@ fn collect_members(
     let is_label = members.values().any(may_call_secret) && neighbours::labels_secret(members);
     let labelled = place.labelled || is_label;
     let logs_in = members.contains_key("pass") && holds_login(members);
-    let in_vault = is_of_vault(members);
+    let (in_vault, is_one) = (is_of_vault(members), members.len() == 1);
     for (name, member) in members {
         let sensitive = is_sensitive_name(name)
             && is_secret_member(name, member, logs_in)
-            && !(in_vault && name.eq_ignore_ascii_case("secret"))
+            && !(name.eq_ignore_ascii_case("secret") && names_secret(member, in_vault, is_one))
             || labelled && neighbours::holds_value(name, member);
         if sensitive && !speaks_about_secret(member, place) {
             leaves(member, place.depth, found);

@@ -1,9 +1,14 @@
 //! Values that look like what a person types to be let in: passwords, codes in groups, passphrases. Only looks;
 //! whether something calls them a secret is asked in `mentions`.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::harmless::is_harmless;
 use super::lexicon::{self, is_unspaced};
-use super::names::listed;
+use super::looks::{Look, look};
+use super::names::{WordSet, listed};
 use super::prose::is_everyday_word;
 
 /// Whether marks, digits and letters are mixed as they are in nothing but passwords.
@@ -25,7 +30,14 @@ pub(super) fn is_strong(value: &str) -> bool {
         ])
         && !is_entity
         && !is_colour(value)
+        && !NAME.is_match(value)
 }
+
+/// Names with a mark in them: of who is where, of an issue, of a class inside another, and of many files.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(?:[\w.+-]+@+[\w.:-]+|\w+!\$?[A-Z]{1,3}\$?\d+|[A-Za-z]{1,7}#\d+|\w[\w.]*(?:\$\w+)+|[\w.-]+[*?]|\d+%.*|[\w.-]*[*^~][\d.]+)$")
+        .expect("a fixed pattern compiles")
+});
 
 /// Whether a word ends with a colour of a page.
 pub(super) fn is_colour(value: &str) -> bool {
@@ -35,26 +47,19 @@ pub(super) fn is_colour(value: &str) -> bool {
     })
 }
 
-/// Whether a value is what a secret is called, and not what it is: `secret "db-prod" not found`.
+/// Whether a value is what a secret is called, and not what it is: `secret "db-prod" not found`. Nothing but a secret
+/// is wrong or refused.
 pub(super) fn is_called_so(value: &str, behind: &str) -> bool {
-    const SAID: [&str; 10] = [
-        "not found",
-        "does not exist",
-        "already exists",
-        "is missing",
-        "expires",
-        "expired",
-        "ends",
-        "is due",
-        "was rotated",
-        "in namespace",
-    ];
+    const REFUSED: &str = "incorrect invalid wrong refused rejected denied mismatch";
     let is_part =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_./".contains(&byte);
-    let behind = behind.trim_start_matches(['"', '\'', '`', ' ']);
-    value.contains('-')
+    let mut behind = behind
+        .split(|it: char| !it.is_alphanumeric())
+        .filter(|it| !it.is_empty());
+    value.contains(['-', '_', '/'])
         && value.bytes().all(is_part)
-        && SAID.iter().any(|it| behind.starts_with(it))
+        && look(value) != Look::Opaque
+        && !behind.by_ref().take(3).any(|it| listed(REFUSED, it))
 }
 
 /// Whether a value is as short as codes are that people type.
@@ -81,6 +86,23 @@ pub(super) fn is_odd(value: &str) -> bool {
     inside.len() >= 6 && !is_constant && (has_mark || has_capital) && !is_harmless(value)
 }
 
+/// Whether a word could as well be what somebody or something is called: small letters, numbered.
+pub(super) fn is_user(value: &str) -> bool {
+    let name = value.trim_end_matches(|it: char| it.is_ascii_digit());
+    value.len() - name.len() <= 4
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || b"-_.".contains(&byte))
+}
+
+/// Whether words are joined and end with a number, as people make up passwords: `maple-tree-42`.
+pub(super) fn is_numbered(value: &str) -> bool {
+    let is_large = |it: char| it.is_uppercase() || !it.is_ascii();
+    value.starts_with(char::is_alphabetic)
+        && value.bytes().any(|byte| byte.is_ascii_digit())
+        && (value.contains(is_large) || value.ends_with(|it: char| it.is_ascii_digit()))
+}
+
 /// Whether a value is a number of something: `12h`, `8-digit`.
 pub(super) fn is_counted(value: &str) -> bool {
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();
@@ -91,7 +113,7 @@ pub(super) fn is_counted(value: &str) -> bool {
 pub(super) fn is_spaced_code(value: &str) -> bool {
     let groups = value.split([' ', '-']);
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    (4..=10).contains(&digits)
+    (4..=9).contains(&digits)
         && groups.clone().count() >= 2
         && groups
             .into_iter()
@@ -115,17 +137,25 @@ pub(super) fn is_mixed_script(value: &str) -> bool {
         && value.bytes().filter(u8::is_ascii_alphanumeric).count() >= 1
 }
 
+/// Small words that sentences of other languages are full of.
+static JOINTS: WordSet = WordSet::new(
+    "au aux ce de des du doit est et la le les ne ou pas peut un une être das dem den der die ein eine hat ist kann mit muss nicht sein und werden wird zu al debe el en es \
+    lo los no por puede se ser su una y da deve di essere il non per può che com não een het is kan met moet niet van worden att det inte måste och som er ikke må og skal \
+    być do jest może musi na nie za být je musí",
+);
+
+/// Whether so many words of a text are small ones that it says something, in whatever language.
+pub(super) fn is_said(text: &str) -> bool {
+    let words = text.split_whitespace();
+    let is_small = |it: &&str| is_everyday_word(it) || JOINTS.contains(it);
+    words.clone().filter(is_small).count() * 3 > words.count()
+}
+
 /// Whether several words between quotes can be a passphrase: small letters and nothing that sentences are made of.
 pub(super) fn is_phrase(value: &str) -> bool {
-    let words = value.split_whitespace();
-    let is_small = |word: &str| {
-        word.bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'\'')
-    };
-    let count = words.clone().count();
-    count >= 2
-        && words.clone().all(is_small)
-        && words.filter(|it| is_everyday_word(it)).count() * 3 <= count
+    let is_small =
+        |byte: u8| byte.is_ascii_lowercase() || b"-'".contains(&byte) || byte.is_ascii_whitespace();
+    value.split_whitespace().nth(1).is_some() && value.bytes().all(is_small) && !is_said(value)
 }
 
 /// Whether a quoted word can be a password: it is none that sentences about passwords are made of.

@@ -121,7 +121,7 @@ pub(super) const INNOCENT_LAST: &str = "\
     placeholder policies policy port position prefix present price property provider \
     protected rate realm reason reasons ref reference region remaining required reset requirement requirements \
     retries rotated rotation rule rules santa schema scheme scope scopes score seconds servers \
-    set settings sharing size source state status stdin strength supported symbol time timestamp title ttl type \
+    set settings sharing size source state status stdin store strength supported symbol time timestamp title ttl type \
     types updated uri url usage used user username valid var variable version window";
 
 /// Query parameters that carry a secret although the same name elsewhere would not.

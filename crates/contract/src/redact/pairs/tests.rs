@@ -110,6 +110,18 @@ fn elements_lose_their_text() {
         r#"<input name="password" value="x">"#,
         r#"<input name="password" value="[REDACTED]">"#,
     );
+    check(
+        "<password>r&amp;d&lt;Lab&gt;1</password>",
+        "<password>[REDACTED]</password>",
+    );
+    check(
+        "<password><![CDATA[open it]]></password>",
+        "<password><![CDATA[[REDACTED]]]></password>",
+    );
+    check(
+        r#"<param name="password">Pal0-Fw-Alto</param>"#,
+        r#"<param name="password">[REDACTED]</param>"#,
+    );
     check("<password/>", "<password/>");
     check("%3Cpassword%3Ex%3C%2F", "%3Cpassword%3E[REDACTED]%3C%2F");
     check("&lt;password&gt;x&lt;/", "&lt;password&gt;[REDACTED]&lt;/");
@@ -135,6 +147,16 @@ fn ordinary_sentences_survive() {
         "the field \"token\": must be set",
         "keyboard=qwerty1 key=PROJ-123",
         "cookie policy: strict1 mode",
+        "Your password is fine, and so is your card",
+        "Rate exceeded for operation GetSecretValue: 10,000 per second",
+        "Could not read private key: PEM_read_bio: no start line",
+        "JwtBearer.JwtBearerHandler: IDX10501: Signature validation failed",
+        "cat: /run/secrets/smtp_password: Permission denied",
+        "Schema error at /properties/apiKey: 'writeOnly' must be boolean",
+        "o.e.gateway.auth.TokenFilter             : anonymous request refused",
+        "go to https://mail.example/?p=BadCredentials 5b1f17b1804b1-42e7a8d1e2fsm",
+        "<a href=\"/help\">Help with passwords</a> · <a href=\"/keys\">Security keys</a>",
+        "<tr><td>Secret</td><td>Kubernetes</td></tr>",
     ];
     for text in innocents {
         check(text, text);
