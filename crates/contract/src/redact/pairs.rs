@@ -354,7 +354,7 @@ impl Name {
         name.contains('-') && !self.is_flag && self.before != Some(b'/')
     }
 
-    /// Whether the name ends an address, so that what stands behind it is another word.
+    /// Whether the name is the end of an address, so that the word after it is not its value.
     fn ends_address(&self, text: &str) -> bool {
         text[self.range.end..].starts_with(' ') && is_in_address(&text[..self.range.start])
     }

@@ -566,7 +566,7 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
     }
 }
 
-/// Whether a name of tokens or cookies, which nobody makes up, has a word for its value.
+/// Whether the value under the name of a token or cookie is a plain word: programs make these, and never so.
 fn is_word_for_token(name: &str, value: &Value) -> bool {
     let is_word = |it: &str| it.bytes().all(|byte| byte.is_ascii_alphabetic()) && is_worded(it);
     (contains_word(name, "token") || contains_word(name, "cookie"))

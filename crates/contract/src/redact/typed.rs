@@ -86,7 +86,7 @@ pub(super) fn is_odd(value: &str) -> bool {
     inside.len() >= 6 && !is_constant && (has_mark || has_capital) && !is_harmless(value)
 }
 
-/// Whether a word could as well be what somebody or something is called: small letters, numbered.
+/// Whether a word could as well be the name of an account or a machine: small letters and a number.
 pub(super) fn is_user(value: &str) -> bool {
     let name = value.trim_end_matches(|it: char| it.is_ascii_digit());
     value.len() - name.len() <= 4

@@ -36,8 +36,8 @@ pub struct CallRequest {
     pub origin: Origin,
     /// Who calls, if that is known.
     pub caller: Option<Arc<Identity>>,
-    /// Who owns what the call leaves at a service that keeps state: whoever called first, also where an operation
-    /// calls another.
+    /// Who owns what the call leaves at a service that keeps state: the first caller, also where an operation calls
+    /// another.
     pub owner: StateOwner,
     /// The name of the piece of work.
     pub key: Option<IdempotencyKey>,

@@ -135,7 +135,7 @@ impl Server {
     /// Whether a caller that may call these operations finds tools by searching for them.
     fn are_searched(&self, catalogue: &Catalogue, callable: &[Arc<Operation>]) -> bool {
         match self.shared.form {
-            // The tools of a server that panpan stands in for are shown as that server shows them.
+            // Tools under the names of their server are listed as that server lists them.
             ToolForm::Auto => {
                 let entries = catalogue.among(callable);
                 entries.filter(|it| !it.has_own_name).count() > TOOLS_LIMIT

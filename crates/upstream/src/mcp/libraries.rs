@@ -295,7 +295,7 @@ async fn follow(mut server: watch::Receiver<McpChanges>, all: watch::Sender<McpC
     loop {
         tokio::select! {
             changed = server.changed() => if changed.is_err() { return },
-            // Nobody listens any more.
+            // No receiver is left.
             () = all.closed() => return,
         }
         let now = *server.borrow_and_update();

@@ -126,7 +126,7 @@ impl Pool {
         let is_full = state.sessions.len() >= self.rules.limit;
         let limit = match is_known(owner) {
             true => self.rules.limit,
-            // Clients nobody knows do not take the places of callers that are known.
+            // Clients without a token do not take the places of callers that have one.
             false => (self.rules.limit / SHARE_OF_UNKNOWN).max(1),
         };
         if is_full || (!is_known(owner) && state.count_of_unknown() >= limit) {
@@ -191,8 +191,8 @@ impl State {
         self.sessions.keys().filter(|it| !is_known(it)).count()
     }
 
-    /// Takes out a session that no call uses, to make room for one of this owner: that of a client nobody knows
-    /// first, and only such a one for another of them; of these the one that was used least recently.
+    /// Takes out a session that no call uses, to make room for one of this owner: that of a client
+    /// without a token first, and for such a client no other; of these the one that was used least recently.
     fn take_least_used(&mut self, owner: &StateOwner) -> Option<Session> {
         let free = self.sessions.iter().filter(|(_, it)| it.is_free());
         let free = free.filter(|(other, _)| is_known(owner) || !is_known(other));

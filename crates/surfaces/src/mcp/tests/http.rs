@@ -470,7 +470,7 @@ async fn what_a_call_leaves_belongs_to_its_caller_or_else_to_its_session() {
     let of = called(&nobody, "shop__whole").await;
     assert_eq!(called(&nobody, "shop__whole").await, of);
     assert_ne!(called(&another, "shop__whole").await, of);
-    // In the version without sessions nobody can be told apart, whatever they say.
+    // In the version without sessions, clients without a token cannot be told apart.
     let stating = wire.with("mcp-session-id", "made-up");
     for (wire, owner) in [
         (&wire.by("ann"), "caller ann"),
