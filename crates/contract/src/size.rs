@@ -17,7 +17,10 @@ pub(crate) fn of(value: &Value, limit: usize) -> usize {
     match value {
         Value::Null | Value::Bool(true) => 4,
         Value::Bool(false) => 5,
-        Value::Number(number) => number.to_string().len(),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => whole.checked_ilog10().unwrap_or(0) as usize + 1,
+            None => number.to_string().len(),
+        },
         Value::String(text) => of_string(text, limit),
         Value::Array(items) => {
             // The brackets, and a comma between two items.
@@ -60,11 +63,24 @@ fn of_string(text: &str, limit: usize) -> usize {
 
 /// The size of a text, without its quotes.
 pub(crate) fn of_text(text: &str) -> usize {
-    let longer = text.bytes().map(|byte| match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
-        0..=0x1f => 5,
-        _ => 0,
-    });
+    // How many bytes longer each byte becomes.
+    const LONGER: [u8; 256] = {
+        let mut longer = [0; 256];
+        let mut byte = 0;
+        while byte < 0x20 {
+            longer[byte] = match byte as u8 {
+                b'\n' | b'\r' | b'\t' | 8 | 12 => 1,
+                _ => 5,
+            };
+            byte += 1;
+        }
+        longer[b'"' as usize] = 1;
+        longer[b'\\' as usize] = 1;
+        longer
+    };
+    let longer = text
+        .bytes()
+        .map(|byte| usize::from(LONGER[usize::from(byte)]));
     text.len() + longer.sum::<usize>()
 }
 
@@ -87,7 +103,7 @@ mod tests {
             json!({"a": ["b", {"c\t": false}], "": []}),
             json!({}),
             json!({"a": -1.5e-7, "b": u64::MAX}),
-            json!([[], [[], true]]),
+            json!([[], [[], true], 0, 9, 10, -10]),
         ] {
             let written = value.to_string().len();
             assert_eq!(of(&value, usize::MAX), written, "{value}");

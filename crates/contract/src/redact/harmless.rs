@@ -19,7 +19,7 @@ fn is_open_connection(value: &str) -> bool {
     const PLACES: &str =
         "server host hostname database dbname driver endpoint address port data initial";
     let is_place = |pair: &str| {
-        listed(
+        listed!(
             PLACES,
             pair.trim().split([' ', '=']).next().unwrap_or_default(),
         )
@@ -36,7 +36,7 @@ pub(super) fn is_harmless(value: &str) -> bool {
     if value.len() < 16 && value.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         let is_mask =
             value.len() >= 4 && value.bytes().all(|byte| byte.eq_ignore_ascii_case(&b'x'));
-        return is_nothing(value) || listed(STATES, value) || is_mask;
+        return is_nothing(value) || listed!(STATES, value) || is_mask;
     }
     let inside = value
         .trim_start_matches(['[', '('])
@@ -44,12 +44,12 @@ pub(super) fn is_harmless(value: &str) -> bool {
     let is_reference = REFERENCE.is_match(value) || REFERENCE.is_match(inside);
     is_nothing(value)
         || is_state(value)
-        || listed(STATES, value)
+        || listed!(STATES, value)
         || is_placeholder(value)
         || is_reference
         || is_open_connection(value)
         || is_open_address(value)
-        || listed(MECHANISMS, value)
+        || listed!(MECHANISMS, value)
 }
 
 /// The names of ways to log in.
@@ -75,7 +75,7 @@ fn is_state(value: &str) -> bool {
     let parts = value.split(['_', '-']);
     let is_word = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_alphabetic());
     let count = parts.clone().count();
-    let is_known = |it: &str| is_everyday_word(it) || listed(STATES, it);
+    let is_known = |it: &str| is_everyday_word(it) || listed!(STATES, it);
     let known = parts.clone().filter(|it| is_known(it)).count();
     count >= 2
         && parts.clone().all(is_word)
@@ -133,7 +133,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
     let is_masked = is_masked
         || inside.len() < value.len()
-            && listed(
+            && listed!(
                 "redacted filtered masked hidden removed omitted censored",
                 inside,
             );

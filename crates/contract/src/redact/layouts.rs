@@ -115,7 +115,7 @@ pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>
             .count();
         const VALUES: &str = "td dd pre code span div b strong em i tt string value data text val content bdi samp kbd li a";
         let is_value = std::str::from_utf8(&tag[..name])
-            .is_ok_and(|it| listed(VALUES, it) || it.to_ascii_lowercase().ends_with("value"));
+            .is_ok_and(|it| listed!(VALUES, it) || it.to_ascii_lowercase().ends_with("value"));
         if !is_value && tag.first() != Some(&b'/') && !tag.starts_with(b"![CDATA[") {
             return None;
         }

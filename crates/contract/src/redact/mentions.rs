@@ -202,16 +202,16 @@ impl<'a> Scene<'a> {
 
     /// Whether a word continues a list of secrets: it is written as the one before it.
     fn is_next_of_list(&self, last: usize, at: usize) -> bool {
-        let is_joint = |it: usize| listed("and or", self.value(it));
+        let is_joint = |it: usize| listed!("and or", self.value(it));
         let shape = |it: usize| {
             let class = |it: char| if it.is_alphanumeric() { 'a' } else { it };
-            self.value(it).chars().map(class).collect::<String>()
+            self.value(it).chars().map(class)
         };
         let value = self.value(at);
         (last + 1 == at || last + 2 == at && is_joint(last + 1))
-            && look(self.value(last)) != Look::Word
             && value.bytes().any(|byte| byte.is_ascii_digit())
-            && shape(last) == shape(at)
+            && shape(last).eq(shape(at))
+            && look(self.value(last)) != Look::Word
     }
 
     /// The mentions of the same sentence that are near enough to call the word.
@@ -431,9 +431,9 @@ impl<'a> Scene<'a> {
             };
             return self.is_claimed_within(first, depth - 1);
         }
-        let is_told = listed("is was", self.value(before))
+        let is_told = listed!("is was", self.value(before))
             && before > 0
-            && listed(
+            && listed!(
                 "mode type method scheme algorithm format status state kind",
                 self.value(before - 1),
             );
@@ -445,12 +445,12 @@ impl<'a> Scene<'a> {
         }
         let is_set = self.value(before) == "to"
             && before > 0
-            && listed("set reset changed equal", self.value(before - 1));
+            && listed!("set reset changed equal", self.value(before - 1));
         if is_set {
             return false;
         }
         let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
-        let is_own = is_own && listed(PREPOSITIONS, self.value(before));
+        let is_own = is_own && listed!(PREPOSITIONS, self.value(before));
         !is_own && !between.contains(['(', ',']) && claims(self.value(before))
             || is_possessive(self.text, &self.words[at])
     }
@@ -462,7 +462,7 @@ impl<'a> Scene<'a> {
             let between = &self.text[end..self.words[at].range.start];
             between.contains(['.', ',', ';', '(', '（', '、', '，', '。', '\n', '|'])
         });
-        is_alone && behind.trim_start().starts_with([':', '：']) && !listed(GIVEN, self.value(at))
+        is_alone && behind.trim_start().starts_with([':', '：']) && !listed!(GIVEN, self.value(at))
     }
 
     /// Collects what a word holds that is a name with its secret, or an address with one in it.
@@ -510,7 +510,7 @@ impl<'a> Scene<'a> {
             .chars()
             .all(|it| it.is_whitespace() || "\"'`“„«‘(:,".contains(it))
             && !between.contains('\n');
-        is_joined && listed(GIVEN, self.value(before))
+        is_joined && listed!(GIVEN, self.value(before))
     }
 
     /// Whether marks set it apart from its sentence: "(x)", ": x", ", x,".
@@ -536,7 +536,7 @@ pub(super) fn find_beside_name(text: &str, spans: &mut Spans) {
             Look::Password | Look::Opaque => word.quoted && !value.contains(' '),
             Look::Digits => word.quoted && value.len() >= 4,
             Look::Word => {
-                word.quoted && listed(GIVEN, before) && (is_free(value) || is_phrase(value))
+                word.quoted && listed!(GIVEN, before) && (is_free(value) || is_phrase(value))
             }
             Look::Uuid | Look::Thing => false,
         };
@@ -589,7 +589,7 @@ fn claims(word: &str) -> bool {
         || word.contains("://")
         || word.starts_with("ssh-")
         || word.starts_with("ecdsa-")
-        || listed(
+        || listed!(
             "id uuid hash digest sha url uri name user host version etag trace span arn",
             last,
         )
@@ -620,7 +620,7 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
     if joins || head.ends_with(['_', '.', '$', '/', '#', '@', '<']) || is_in_address() {
         return true;
     }
-    if listed(AMBIGUOUS, &word.replace(' ', "-")) && !is_of_failure(text, mention) {
+    if listed!(AMBIGUOUS, &word.replace(' ', "-")) && !is_of_failure(text, mention) {
         return true;
     }
     let before = head.trim_end_matches(['-', ' ', '!']);
@@ -645,8 +645,8 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
     if is_code
         && (is_pair
             || is_short
-            || listed(INNOCENT_BEFORE_CODE, last)
-            || listed(INNOCENT_AFTER_CODE, next))
+            || listed!(INNOCENT_BEFORE_CODE, last)
+            || listed!(INNOCENT_AFTER_CODE, next))
     {
         return true;
     }
@@ -655,9 +655,9 @@ fn is_about_something_else(text: &str, mention: &Mention) -> bool {
     // What holds, shows or rules over secrets has a name of its own.
     const INNOCENT_BEHIND: &str = "policy policies hash hashes manager rule rules panel reader pad plugin encoder provider page table column";
     let is_key = word.to_ascii_lowercase().ends_with("key");
-    is_key && listed(INNOCENT_BEHIND_KEY, next)
-        || rest.starts_with(' ') && listed(INNOCENT_BEHIND, next)
-        || is_token && (listed(INNOCENT_BEFORE_TOKEN, last) || listed(INNOCENT_BEFORE_KEY, last))
+    is_key && listed!(INNOCENT_BEHIND_KEY, next)
+        || rest.starts_with(' ') && listed!(INNOCENT_BEHIND, next)
+        || is_token && (listed!(INNOCENT_BEFORE_TOKEN, last) || listed!(INNOCENT_BEFORE_KEY, last))
 }
 
 fn is_bare_code(word: &str) -> bool {

@@ -1,7 +1,6 @@
 //! Decides by its name alone whether a field holds a secret: the name is split into words and
 //! compared with the tables in `words`. Nothing here allocates.
 
-use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use super::words::{
@@ -58,17 +57,19 @@ pub(super) fn phrase_strength(phrase: &str) -> Option<Strength> {
 
 /// Whether a name inside a secret object only describes the secret (`type`, `username`).
 pub(super) fn is_descriptive(name: &str) -> bool {
-    Words::split(name, true).last_says(INNOCENT_LAST)
+    let words = Words::split(name, true);
+    let last = words.as_slice().last();
+    last.is_some_and(|word| listed!(INNOCENT_LAST, word))
 }
 
 /// Whether a value can be no secret: an empty, boolean or absent value spelled out.
 pub(super) fn is_nothing(value: &str) -> bool {
-    value.is_empty() || listed(NOTHING, value)
+    value.is_empty() || listed!(NOTHING, value)
 }
 
 /// Whether a value reads as the next word of an ordinary sentence.
 pub(super) fn is_sentence_word(value: &str) -> bool {
-    listed(
+    listed!(
         SENTENCE_WORDS,
         value.trim_end_matches(['.', ',', ';', ':', '!', '?', ')']),
     )
@@ -89,13 +90,15 @@ pub(super) fn is_credible(value: &str) -> bool {
         && (bytes.len() >= LONGEST_WORD || bytes.len() >= SHORTEST && (digit || mixed || symbol))
 }
 
-/// A long list of words, made ready for looking up when it is first asked.
+/// A list of words, made ready for looking up when it is first used.
 pub(super) struct WordSet {
     words: &'static str,
-    ready: OnceLock<HashSet<&'static str>>,
+    ready: OnceLock<Vec<Vec<&'static str>>>,
 }
 
 impl WordSet {
+    const BUCKETS: usize = 64;
+
     pub(super) const fn new(words: &'static str) -> Self {
         Self {
             words,
@@ -103,22 +106,38 @@ impl WordSet {
         }
     }
 
-    /// Whether a word stands in it, compared without the case of ASCII.
+    /// Whether the list holds a word, compared without the case of ASCII.
     pub(super) fn contains(&self, word: &str) -> bool {
-        const LONGEST: usize = 40;
-        let ready = self
-            .ready
-            .get_or_init(|| self.words.split_ascii_whitespace().collect());
-        word.len() <= LONGEST
-            && (ready.contains(word) || ready.contains(word.to_ascii_lowercase().as_str()))
+        let Some(bucket) = Self::bucket(word) else {
+            return false;
+        };
+        let ready = self.ready.get_or_init(|| {
+            let mut buckets = vec![Vec::new(); Self::BUCKETS];
+            for word in self.words.split_ascii_whitespace() {
+                buckets[Self::bucket(word).expect("a word has a letter")].push(word);
+            }
+            buckets
+        });
+        ready[bucket]
+            .iter()
+            .any(|entry| entry.eq_ignore_ascii_case(word))
+    }
+
+    /// Where a word is looked for: by its length and its first letter. Empty text is in no list.
+    fn bucket(word: &str) -> Option<usize> {
+        let first = word.bytes().next()?.to_ascii_lowercase();
+        Some((word.len() * 7 + usize::from(first)) % Self::BUCKETS)
     }
 }
 
-/// Whether a word of the table stands in the list, compared without case.
-pub(super) fn listed(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace()
-        .any(|entry| entry.eq_ignore_ascii_case(word))
+/// Whether a fixed list of words, separated by spaces, holds a word, compared without the case of ASCII.
+macro_rules! listed {
+    ($list:expr, $word:expr $(,)?) => {{
+        static LIST: $crate::redact::names::WordSet = $crate::redact::names::WordSet::new($list);
+        LIST.contains($word)
+    }};
 }
+pub(super) use listed;
 
 /// Judges the name as camelCase and, where that makes a difference, as written (`PaSsWoRd`).
 fn judge_both(name: &str, at_end: bool) -> Option<Strength> {
@@ -132,10 +151,15 @@ fn judge_both(name: &str, at_end: bool) -> Option<Strength> {
 
 fn judge(words: &Words<'_>, at_end: bool) -> Option<Strength> {
     let words = words.as_slice();
-    (0..words.len()).find_map(|at| {
+    // At the end of a phrase, only numbers may follow the sensitive word.
+    let start = match at_end {
+        true => words.iter().rposition(|word| !is_number(word)),
+        false => None,
+    };
+    (start.unwrap_or(0)..words.len()).find_map(|at| {
         let strength = qualified(words, at).or_else(|| single(words, at))?;
         let last = words[at + 1..].iter().rev().find(|word| !is_number(word));
-        let innocent = last.is_some_and(|word| at_end || listed(INNOCENT_LAST, word));
+        let innocent = last.is_some_and(|word| listed!(INNOCENT_LAST, word));
         (!innocent).then_some(strength)
     })
 }
@@ -149,7 +173,7 @@ fn single(words: &[&str], at: usize) -> Option<Strength> {
         Place::Inside => inside(word, entry),
         Place::Alone => words.len() == 1 && word.eq_ignore_ascii_case(entry),
     })?;
-    let cursor = *entry == "token" && at > 0 && listed(INNOCENT_BEFORE_TOKEN, words[at - 1]);
+    let cursor = *entry == "token" && at > 0 && listed!(INNOCENT_BEFORE_TOKEN, words[at - 1]);
     (!cursor).then_some(*strength)
 }
 
@@ -260,12 +284,6 @@ impl<'a> Words<'a> {
 
     fn as_slice(&self) -> &[&'a str] {
         &self.kept[..self.count]
-    }
-
-    fn last_says(&self, list: &str) -> bool {
-        self.as_slice()
-            .last()
-            .is_some_and(|word| listed(list, word))
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
             let plain = plain(name);
             let is_inner_label = |(name, member): (&String, &Value)| is_label(&self::plain(name)) && calls_secret(member);
             is_label(&plain) && calls_secret(member)
-                || listed("type kind", &plain) && member.as_str().is_some_and(is_kind_of_secret)
+                || listed!("type kind", &plain) && member.as_str().is_some_and(is_kind_of_secret)
                 || matches!(member, Value::Object(inner) if HOLDERS.contains(&plain) && inner.iter().any(is_inner_label))
         })
 }
@@ -82,7 +82,7 @@ pub(super) fn holds_value(name: &str, member: &Value) -> bool {
         Value::String(text) if is_label(&plain) && is_secret_label(text) => false,
         Value::String(text) => is_value && can_be_secret(text) || may_be && looks_secret(text),
         Value::Number(number) => {
-            (is_value || listed("entered submitted code", &plain)) && number.to_string().len() >= 4
+            (is_value || listed!("entered submitted code", &plain)) && number.to_string().len() >= 4
         }
         Value::Array(items) => is_value && !items.is_empty(),
         Value::Object(_) => is_value,
@@ -94,7 +94,7 @@ pub(super) fn holds_value(name: &str, member: &Value) -> bool {
 pub(super) fn is_secret_of_record(name: &str, member: &Value) -> bool {
     const PLAIN: &str = "plain plaintext clear cleartext text str string phrase word confirm confirmation repeat pass";
     let plain = plain(name);
-    let is_value = VALUES.contains(&plain) || plain.ends_with("value") || listed(PLAIN, &plain);
+    let is_value = VALUES.contains(&plain) || plain.ends_with("value") || listed!(PLAIN, &plain);
     match member {
         Value::String(text) if is_harmless(text) => false,
         Value::String(text) => {
@@ -189,7 +189,7 @@ fn is_about(step: &str) -> bool {
 /// Whether a text can be the value: no type, no word for a state, no sentence.
 fn can_be_secret(text: &str) -> bool {
     const METHODS: &str = "GET POST PUT PATCH DELETE HEAD body query header cookie path form formdata env environment";
-    !listed(METHODS, text) && !is_everyday_word(text) && !text.starts_with(['£', '€', '¥'])
+    !listed!(METHODS, text) && !is_everyday_word(text) && !text.starts_with(['£', '€', '¥'])
 }
 
 /// The places of secret values in lists beside a list of names: `{"columns": ["id", "token"], "row": [1, "x"]}`.
@@ -198,7 +198,7 @@ pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec
     members.iter().find_map(|(name, member)| {
         let names = member
             .as_array()
-            .filter(|_| listed(COLUMNS, &plain(name)))?;
+            .filter(|_| listed!(COLUMNS, &plain(name)))?;
         let called = |it: &Value| match it {
             Value::String(text) => Some(text.clone()),
             Value::Object(column) => ["name", "text", "label", "title", "field"]
@@ -248,7 +248,7 @@ pub(super) fn calls_login(members: &Map<String, Value>) -> bool {
         "athenticate",
     ];
     members.iter().any(|(name, member)| {
-        let method = member.as_str().filter(|_| listed(METHODS, &plain(name)));
+        let method = member.as_str().filter(|_| listed!(METHODS, &plain(name)));
         let method = method.map(str::to_ascii_lowercase);
         method.is_some_and(|it| LOGINS.iter().any(|login| it.contains(login)))
     })
@@ -256,7 +256,7 @@ pub(super) fn calls_login(members: &Map<String, Value>) -> bool {
 
 /// Whether a member of such a call holds its arguments.
 pub(super) fn holds_arguments(name: &str) -> bool {
-    listed(
+    listed!(
         "params args arguments variables parameters argv",
         &plain(name),
     )

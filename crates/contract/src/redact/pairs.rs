@@ -469,7 +469,7 @@ fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
         .next()
         .is_some_and(|it| it.len() <= 3 && it.bytes().all(|byte| byte.is_ascii_digit()));
     let is_short = behind.clone().count() == 1 && behind.clone().all(|it| {
-        listed(
+        listed!(
             "required required. needed needed. failed failed. denied denied. rejected rejected.",
             it,
         )
@@ -569,7 +569,7 @@ fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &s
         (Link::Colon | Link::Quoted, _) if !found.quoted && is_place(value) => false,
         (Link::Colon | Link::Quoted, _)
             if !found.quoted
-                && listed(
+                && listed!(
                     "password passwd token secret api_key apikey key pin otp credentials secrets tokens keys passwords",
                     value,
                 ) =>
@@ -641,7 +641,7 @@ fn is_plain_pair(name: &str, value: &str) -> bool {
     let all = |class: fn(&u8) -> bool| value.bytes().all(|byte| class(&byte));
     let count = name.eq_ignore_ascii_case("pass") && all(u8::is_ascii_digit);
     let count = count || name == "seed" && value.len() <= 10 && all(u8::is_ascii_digit);
-    let word = listed("token secret key api_key apikey", value);
+    let word = listed!("token secret key api_key apikey", value);
     let kind =
         word || name == "token" && value.len() <= LONGEST_KIND && all(u8::is_ascii_uppercase);
     count || kind

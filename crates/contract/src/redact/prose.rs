@@ -28,7 +28,7 @@ pub(super) fn is_sentence(text: &str) -> bool {
     let is_short = || {
         words(text)
             .next()
-            .is_some_and(|it| listed("already never no none not only too", it))
+            .is_some_and(|it| listed!("already never no none not only too", it))
     };
     let is_known = count >= 2 && known * 2 >= count && begins && (known >= 2 || is_short());
     is_known || is_written_out(text, count) || is_counted(text, count) || is_foreign(text)

@@ -59,6 +59,17 @@ static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Collects the secrets of the statements of a text.
 pub(super) fn find(text: &str, spans: &mut Spans) {
+    // Most texts that hold a word of SQL hold no statement.
+    if text.contains(['\'', '"', '(', '[']) {
+        find_enclosed(text, spans);
+    }
+    if STATEMENT.is_match(text) && has_sensitive_column(text) {
+        find_values(text, spans);
+    }
+}
+
+/// Collects the secrets between quotes or brackets.
+fn find_enclosed(text: &str, spans: &mut Spans) {
     find_inserted(text, spans);
     for pattern in [&*FUNCTION, &*USER] {
         for found in pattern.captures_iter(text).filter_map(|it| it.get(1)) {
@@ -76,9 +87,6 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
                 spans.push(value.range());
             }
         }
-    }
-    if STATEMENT.is_match(text) && has_sensitive_column(text) {
-        find_values(text, spans);
     }
 }
 
@@ -131,7 +139,7 @@ fn calls_secret(name: &str) -> bool {
     const TABLES: &str = "access_tokens api_keys api_tokens auth_tokens credentials oauth_tokens otp_codes otps passwords refresh_tokens secrets session_key tokens";
     let is_long = name.len() > 4;
     let part = |it: &str| is_sensitive_name(it) && !it.eq_ignore_ascii_case("secret_name");
-    listed(TABLES, name)
+    listed!(TABLES, name)
         || is_long
             && name.split(['.', '_']).count() > 0
             && (part(name) || name.rsplit('.').next().is_some_and(part))

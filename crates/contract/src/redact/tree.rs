@@ -201,7 +201,7 @@ impl Place {
             erreurs fehler errores errori erros fouten fel fejl feil virheet błędy chyby hatalar ошибки";
         Self {
             depth: self.depth + 1,
-            among_errors: self.among_errors || listed(ERRORS, name),
+            among_errors: self.among_errors || listed!(ERRORS, name),
             labelled: false,
         }
     }
@@ -496,8 +496,8 @@ fn is_schema(members: &Map<String, Value>) -> bool {
     const KEYWORDS: &str = "type format minLength maxLength pattern title description nullable \
         minimum maximum required writeOnly readOnly deprecated x-sensitive";
     let typed = members.get("type").and_then(Value::as_str);
-    typed.is_some_and(|name| listed(TYPES, name))
-        && members.keys().all(|keyword| listed(KEYWORDS, keyword))
+    typed.is_some_and(|name| listed!(TYPES, name))
+        && members.keys().all(|keyword| listed!(KEYWORDS, keyword))
 }
 
 /// Gives members their redacted names, numbered where two would be the same.
@@ -592,7 +592,7 @@ fn is_other_number(name: &str, member: &Value) -> bool {
         Value::Number(_) => true,
         _ => false,
     };
-    is_number && listed(NAMES, name)
+    is_number && listed!(NAMES, name)
 }
 
 /// A longer text is taken to call something secret without being looked through.
@@ -620,7 +620,7 @@ fn may_call_secret(member: &Value) -> bool {
 fn holds_login(members: &Map<String, Value>) -> bool {
     const LOGIN: &str =
         "account database db email host login name server url user username usr uid";
-    members.len() == 1 || members.keys().any(|name| listed(LOGIN, name))
+    members.len() == 1 || members.keys().any(|name| listed!(LOGIN, name))
 }
 
 /// Hides the secret places of rows that are so wide.

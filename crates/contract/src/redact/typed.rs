@@ -13,22 +13,21 @@ use super::prose::is_everyday_word;
 
 /// Whether marks, digits and letters are mixed as they are in nothing but passwords.
 pub(super) fn is_strong(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    let has = |class: fn(&u8) -> bool| bytes.iter().filter(|byte| class(byte)).count();
-    let marks = has(|byte| b"!#$%^&*?@".contains(byte));
-    let is_entity = value.contains("&amp;")
-        || value.contains("&#")
-        || value.contains("%2")
-        || value.contains("%3");
-    bytes.len() >= 7
-        && marks >= 1
-        && has(u8::is_ascii_digit) >= 1
-        && has(u8::is_ascii_alphabetic) >= 2
+    let has = |class: fn(u8) -> bool| value.bytes().filter(|byte| class(*byte)).count();
+    let is_entity = || {
+        ["&amp;", "&#", "%2", "%3"]
+            .iter()
+            .any(|it| value.contains(it))
+    };
+    value.len() >= 7
+        && has(|byte| b"!#$%^&*?@".contains(&byte)) >= 1
+        && has(|byte| byte.is_ascii_digit()) >= 1
+        && has(|byte| byte.is_ascii_alphabetic()) >= 2
         && !value.starts_with(['#', '$', '@', '&'])
         && !value.contains([
             '=', '/', '<', '>', '(', ')', '{', '}', '[', ']', '|', '\\', ',',
         ])
-        && !is_entity
+        && !is_entity()
         && !is_colour(value)
         && !NAME.is_match(value)
 }
@@ -59,7 +58,7 @@ pub(super) fn is_called_so(value: &str, behind: &str) -> bool {
     value.contains(['-', '_', '/'])
         && value.bytes().all(is_part)
         && look(value) != Look::Opaque
-        && !behind.by_ref().take(3).any(|it| listed(REFUSED, it))
+        && !behind.by_ref().take(3).any(|it| listed!(REFUSED, it))
 }
 
 /// Whether a value is as short as codes are that people type.
@@ -165,6 +164,6 @@ pub(super) fn is_free(value: &str) -> bool {
     value.chars().count() >= 4
         && !value.contains(['_', '.', '/', '<', '>', '{', '}'])
         && !is_everyday_word(value)
-        && !listed(NAMES, value)
+        && !listed!(NAMES, value)
         && lexicon::mentions(value).next().is_none()
 }

@@ -139,7 +139,10 @@ fn is_form(user: &str, password: &str) -> bool {
         it.bytes().all(|byte| byte.is_ascii_lowercase())
             || it.bytes().all(|byte| byte.is_ascii_uppercase())
     };
-    listed(USERS, user) && listed(PASSWORDS, password) && is_one_case(user) && is_one_case(password)
+    listed!(USERS, user)
+        && listed!(PASSWORDS, password)
+        && is_one_case(user)
+        && is_one_case(password)
 }
 
 /// A user name without a password is taken for a token only from this length on.

@@ -269,7 +269,7 @@ fn is_empty_chain(chain: &str) -> bool {
         "domain expires httponly max-age partitioned path priority samesite secure";
     chain.split(';').all(|cookie| {
         let (name, value) = cookie.trim().split_once('=').unwrap_or((cookie.trim(), ""));
-        listed(ATTRIBUTES, name) || is_harmless(value)
+        listed!(ATTRIBUTES, name) || is_harmless(value)
     })
 }
 
