@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 const BODY: &[u8] = br#"{"owner":"octo-org","repository":"hello-world","page":3,"per_page":100,"state":"open","labels":["bug","help wanted"],"sort":"updated"}"#;
 
 fn main() -> ExitCode {
-    goal::run(|| vec![dispatching(), among_many(), failing()])
+    goal::run(|| vec![dispatching(), ten_among_many(), among_many(), failing()])
 }
 
 /// A call through the house, against parse, lookup, validation and handler written out by hand.
@@ -45,18 +45,16 @@ fn dispatching() -> Goal {
     }
 }
 
-/// A call among ten thousand operations, against one among ten.
-fn among_many() -> Goal {
+/// Calls of ten operations among ten thousand, against the same ten alone: how many there are is no matter.
+fn ten_among_many() -> Goal {
     let (runtime, many) = (runtime(), house(10_000));
     let (other, few) = (self::runtime(), house(10));
     let names: Vec<String> = (0..BATCH)
-        .map(|index| format!("bench/noop_{}", index * 39))
-        .collect();
-    let few_names: Vec<String> = (0..BATCH)
         .map(|index| format!("bench/noop_{}", index % 10))
         .collect();
+    let same = names.clone();
     Goal::Ratio {
-        name: "dispatch among 10,000, against among 10".to_owned(),
+        name: "dispatch of 10 among 10,000, against 10".to_owned(),
         limit: 1.25,
         work: Box::new(move || {
             let mut names = names.iter();
@@ -66,10 +64,38 @@ fn among_many() -> Goal {
             })
         }),
         baseline: Box::new(move || {
-            let mut names = few_names.iter();
+            let mut names = same.iter();
             per_call(&other, async || {
                 let name = names.next().map_or("", String::as_str);
                 black_box(call(&few, name).await).expect("it succeeds");
+            })
+        }),
+    }
+}
+
+/// Calls of all of ten thousand operations. Both sides read as much memory that no cache holds.
+fn among_many() -> Goal {
+    let (runtime, house) = (runtime(), house(10_000));
+    let (other, by_hand) = (self::runtime(), ByHand::new(10_000));
+    let names: Vec<String> = (0..BATCH)
+        .map(|index| format!("bench/noop_{}", index * 39))
+        .collect();
+    let same = names.clone();
+    Goal::Ratio {
+        name: "dispatch among 10,000, against by hand".to_owned(),
+        limit: 2.0,
+        work: Box::new(move || {
+            let mut names = names.iter();
+            per_call(&runtime, async || {
+                let name = names.next().map_or("", String::as_str);
+                black_box(call(&house, name).await).expect("it succeeds");
+            })
+        }),
+        baseline: Box::new(move || {
+            let mut names = same.iter();
+            per_call(&other, async || {
+                let name = names.next().map_or("", String::as_str);
+                black_box(by_hand.call(name).await).expect("it succeeds");
             })
         }),
     }
