@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use panpan_surfaces::limits::Limits;
 use serde_json::{Value, json};
-use shared::{PATIENCE, Server, Setting, exchanged};
+use shared::{PATIENCE, Server, Setting, Socket, exchanged};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -471,6 +471,43 @@ async fn what_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
     assert!(comes_to(429).await);
     drop(slow);
     assert!(comes_to(200).await);
+}
+
+/// A message counts like a request, also in parts with pings between them.
+#[tokio::test]
+async fn a_message_that_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
+    let server = limited(Limits {
+        unread_bytes_per_caller: 300_000,
+        ..Limits::default()
+    })
+    .await;
+    let call = format!(r#"{{"operation": "test/echo"{}}}"#, " ".repeat(200_000));
+    let comes_to = async |status: u16| {
+        let asking = async { while server.post("/call", &[], &call).await.status != status {} };
+        tokio::time::timeout(PATIENCE, asking).await.is_ok()
+    };
+    let mut slow = Socket::open(&server, None).await.unwrap();
+    slow.begin_message(150_000).await;
+    slow.ping().await;
+    slow.go_on_with_message(50_000).await;
+    assert!(comes_to(429).await);
+    let close = slow.send_until_closed().await;
+    assert_eq!(close, 1013);
+    drop(slow);
+    assert!(comes_to(200).await);
+}
+
+#[tokio::test]
+async fn a_message_that_takes_too_long_is_not_waited_for() {
+    let server = limited(Limits {
+        body_timeout: Duration::from_millis(50),
+        ..Limits::default()
+    })
+    .await;
+    let mut slow = Socket::open(&server, None).await.unwrap();
+    slow.begin_message(50_000).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(slow.send_until_closed().await, 1008);
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -18,6 +19,7 @@ use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::io::InspectReader;
 
 use super::timer::ConnectionTimer;
 use super::worded::Worded;
@@ -47,7 +49,15 @@ pub(super) type Place = (OwnedSemaphorePermit, Permit);
 #[derive(Debug)]
 pub(crate) struct Open {
     metrics: Metrics,
+    received_bytes: AtomicU64,
     _place: Place,
+}
+
+impl Open {
+    /// How many bytes came from the client so far.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received_bytes.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Open {
@@ -68,6 +78,7 @@ impl Connections {
             scheme: if self.tls.is_some() { "https" } else { "http" },
             open: Arc::new(Open {
                 metrics,
+                received_bytes: AtomicU64::new(0),
                 _place: place,
             }),
         };
@@ -99,7 +110,12 @@ impl Connections {
         let limits = self.desk.limits();
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.write_timeout));
-        let stream = Worded::new(Box::pin(stream), self.door.clone());
+        let open = peer.open.clone();
+        let stream = InspectReader::new(Box::pin(stream), move |bytes: &[u8]| {
+            let length = bytes.len() as u64;
+            open.received_bytes.fetch_add(length, Ordering::Relaxed);
+        });
+        let stream = Worded::new(stream, self.door.clone());
         let (door, address) = (&self.door, peer.address);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let peer = peer.clone();

@@ -39,9 +39,9 @@ pub(super) async fn next_turn(calls: &mut Calls) -> Turn {
 }
 
 impl Connection {
-    pub(super) fn new(who: Who, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(who: Arc<Who>, shutdown: CancellationToken) -> Self {
         Self {
-            who: Arc::new(who),
+            who,
             shutdown,
             running: HashMap::new(),
             calls: Calls::new(),

@@ -14,6 +14,7 @@ use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::call::Subscribed;
+use super::unfinished::Unfinished;
 use super::{FAREWELL, WRITE_BUFFER_BYTES};
 use crate::limits::Held;
 
@@ -81,6 +82,8 @@ pub(super) enum Step {
 
 pub(super) struct Line {
     socket: WebSocket,
+    /// What was received of the next message.
+    unfinished: Unfinished,
     write_timeout: Duration,
     /// Until when the client has to take something, while there is something for it.
     takes_until: Option<Instant>,
@@ -95,9 +98,10 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(socket: WebSocket, write_timeout: Duration) -> Self {
+    pub(super) fn new(socket: WebSocket, write_timeout: Duration, unfinished: Unfinished) -> Self {
         Self {
             socket,
+            unfinished,
             write_timeout,
             takes_until: None,
             unflushed: false,
@@ -153,11 +157,21 @@ impl Line {
         if queue.is_full() || self.owes_pongs() {
             return Poll::Pending;
         }
-        let read = Pin::new(&mut self.socket).poll_next(task);
-        read.map(|message| match message {
+        let Poll::Ready(message) = Pin::new(&mut self.socket).poll_next(task) else {
+            return match self.unfinished.check() {
+                Ok(()) => Poll::Pending,
+                Err((reason, code)) => Poll::Ready(Step::Refused(reason, code)),
+            };
+        };
+        Poll::Ready(match message {
             Some(Ok(message)) => {
-                if matches!(message, Message::Ping(_)) {
-                    self.owe_pong();
+                match message {
+                    // These may come between the parts of a message.
+                    Message::Pong(_) => {}
+                    Message::Ping(_) => self.owe_pong(),
+                    Message::Text(_) | Message::Binary(_) | Message::Close(_) => {
+                        self.unfinished.ended();
+                    }
                 }
                 Step::Received(message)
             }

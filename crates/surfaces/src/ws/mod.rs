@@ -11,7 +11,9 @@ mod line;
 mod pulse;
 #[cfg(test)]
 mod tests;
+mod unfinished;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ws::{CloseCode, CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
@@ -19,9 +21,11 @@ use panpan_runtime::CancellationToken;
 use tokio::select;
 
 use crate::limits::Limits;
+use crate::listen::Open;
 use connection::Connection;
 use line::{Line, Step};
 use pulse::{PACE, Pace, Pulse};
+use unfinished::Unfinished;
 
 pub(crate) use call::Who;
 
@@ -46,12 +50,25 @@ pub(crate) fn configure(upgrade: WebSocketUpgrade, limits: &Limits) -> WebSocket
 /// shutdown, until the calls it runs have ended.
 ///
 /// Who calls is asked at each call, since a token may be revoked meanwhile.
-pub(crate) async fn serve(who: Who, socket: WebSocket, shutdown: CancellationToken) {
-    serve_at(PACE, who, socket, shutdown).await;
+pub(crate) async fn serve(
+    who: Who,
+    socket: WebSocket,
+    open: Option<Arc<Open>>,
+    shutdown: CancellationToken,
+) {
+    serve_at(PACE, who, socket, open, shutdown).await;
 }
 
-async fn serve_at(pace: Pace, who: Who, socket: WebSocket, shutdown: CancellationToken) {
-    let mut line = Line::new(socket, who.desk().limits().write_timeout);
+async fn serve_at(
+    pace: Pace,
+    who: Who,
+    socket: WebSocket,
+    open: Option<Arc<Open>>,
+    shutdown: CancellationToken,
+) {
+    let who = Arc::new(who);
+    let write_timeout = who.desk().limits().write_timeout;
+    let mut line = Line::new(socket, write_timeout, Unfinished::new(who.clone(), open));
     let mut connection = Connection::new(who, shutdown.clone());
     let ended = run(pace, &mut line, &mut connection, &shutdown).await;
     // Whatever still runs for nobody stops before the farewell.

@@ -1,9 +1,14 @@
 //! A WebSocket client that speaks in envelopes.
 
+use std::time::Duration;
+
+use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
@@ -53,5 +58,43 @@ impl Socket {
         tokio::time::timeout(super::PATIENCE, next)
             .await
             .expect("no answer came")
+    }
+
+    /// Sends the first part of a message.
+    pub(crate) async fn begin_message(&mut self, bytes: usize) {
+        self.send_part(Data::Text, bytes).await.unwrap();
+    }
+
+    /// Sends another part of it, which is not the last.
+    pub(crate) async fn go_on_with_message(&mut self, bytes: usize) {
+        self.send_part(Data::Continue, bytes).await.unwrap();
+    }
+
+    pub(crate) async fn ping(&mut self) {
+        self.0.send(Message::Ping(Bytes::new())).await.unwrap();
+    }
+
+    /// Sends further parts of a message until the server closes the connection, and gives the number it says.
+    pub(crate) async fn send_until_closed(&mut self) -> u16 {
+        let closed = async {
+            loop {
+                // One that is closed takes no more, and its number is still to be read.
+                let _ = self.send_part(Data::Continue, 1024).await;
+                let soon = tokio::time::timeout(Duration::from_millis(5), self.0.next());
+                match soon.await {
+                    Ok(Some(Ok(Message::Close(Some(frame))))) => return frame.code.into(),
+                    Ok(Some(Ok(_))) | Err(_) => {}
+                    Ok(end) => panic!("closed without a number: {end:?}"),
+                }
+            }
+        };
+        tokio::time::timeout(super::PATIENCE, closed)
+            .await
+            .expect("the connection stays open")
+    }
+
+    async fn send_part(&mut self, part: Data, bytes: usize) -> Result<(), tungstenite::Error> {
+        let frame = Frame::message(vec![b' '; bytes], OpCode::Data(part), false);
+        self.0.send(Message::Frame(frame)).await
     }
 }

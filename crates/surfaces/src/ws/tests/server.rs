@@ -136,8 +136,8 @@ fn router(
             let serving = upgrade.on_upgrade(move |socket| async move {
                 let who = Who::new(desk, presented, None, Principal::Local);
                 match pace {
-                    None => serve(who, socket, shutdown).await,
-                    Some(pace) => serve_at(pace, who, socket, shutdown).await,
+                    None => serve(who, socket, None, shutdown).await,
+                    Some(pace) => serve_at(pace, who, socket, None, shutdown).await,
                 }
                 // A test that has ended does not listen.
                 let _ = end.send(());
