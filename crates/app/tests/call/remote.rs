@@ -149,7 +149,7 @@ fn no_server_no_answer_and_another_server_exit_with_2() {
             nobody.clone(),
             "ERR_CONNECTION_REFUSED",
             format!(
-                "panpan: no server answers at {nobody}: start one with `panpan serve`, or add --local"
+                "panpan: no server answers at {nobody}: start one with `panpan serve`, name another with --server"
             ),
         ),
         (

@@ -1,6 +1,6 @@
 //! A failure as a person reads it on a terminal: what, why, what to do, and whether to call again.
 
-use panpan_contract::failure::Violation;
+use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::{Effect, Failure};
 use serde_json::Value;
 
@@ -59,7 +59,19 @@ fn violated(violation: &Violation, paint: Paint) -> Vec<String> {
     if let Some(actual) = &violation.actual {
         lines.push(format!("    found     {}", visible(&actual.to_string())));
     }
+    lines.extend(as_text(violation).map(|pair| format!("    write     {}", visible(&pair))));
     lines
+}
+
+/// How a text is written that looks like a number: behind `name=`, it would be one.
+fn as_text(violation: &Violation) -> Option<String> {
+    let expects_text = violation.expected.as_deref()?.contains("string");
+    let actual = violation.actual.as_ref()?;
+    let is_plain = actual.is_number() || actual.is_boolean() || actual.is_null();
+    let name = violation.pointer.strip_prefix('/')?.replace('/', ".");
+    let is_fitting = expects_text && is_plain && violation.kind == ViolationKind::Type;
+    let text = argument(&Value::from(actual.to_string()));
+    is_fitting.then(|| format!("{name}={text} to send it as a text"))
 }
 
 /// What to do, in the order it is best tried.
@@ -72,7 +84,13 @@ fn advice(failure: &Failure) -> Vec<String> {
             .iter()
             .map(|(name, value)| format!("call with {name}={}", argument(value))),
     );
-    advice.extend(waiting(recovery.retry_after_ms, recovery.max_retries));
+    // Most often the first action says how long to wait.
+    let says_wait = advice.iter().any(|action| {
+        let wait = action.strip_prefix("Wait ");
+        wait.is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+    });
+    let delay_ms = recovery.retry_after_ms.filter(|_| !says_wait);
+    advice.extend(waiting(delay_ms, recovery.max_retries));
     advice.extend(recovery.alternatives.iter().map(|other| {
         let example = other.example.as_ref();
         let example = example.map_or_else(String::new, |example| format!(", as in {example}"));
@@ -81,11 +99,16 @@ fn advice(failure: &Failure) -> Vec<String> {
     advice
 }
 
-/// A value as it is written behind `name=`.
+/// A value as it is written behind `name=` in a shell.
 fn argument(value: &Value) -> String {
-    match value {
+    let written = match value {
         Value::String(text) if serde_json::from_str::<Value>(text).is_err() => text.clone(),
         value => value.to_string(),
+    };
+    let is_plain = |it: char| it.is_alphanumeric() || "-_./:@%+,".contains(it);
+    match written.chars().all(is_plain) {
+        true => written,
+        false => format!("'{}'", written.replace('\'', r"'\''")),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use panpan_contract::read::{self, DOCUMENT_DEPTH_LIMIT};
+use panpan_contract::read::{self, DOCUMENT_DEPTH_LIMIT, ReadError};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
@@ -13,7 +13,8 @@ use super::super::error::Hinted;
 pub(super) fn object(pairs: Vec<(&str, &str)>) -> Result<Value, Hinted> {
     let mut object = Map::new();
     for (name, text) in pairs {
-        insert(&mut object, name, value(text)).map_err(|wrong| wrong.told(name, text))?;
+        let inserted = value(text).and_then(|value| insert(&mut object, name, value));
+        inserted.map_err(|wrong| wrong.told(name, text))?;
     }
     Ok(Value::Object(object))
 }
@@ -25,6 +26,7 @@ enum Wrong {
     Taken,
     NoObject,
     TooDeep,
+    WideNumber,
 }
 
 impl Wrong {
@@ -46,15 +48,26 @@ impl Wrong {
                 "is nested too deeply",
                 "write a name with fewer dots; no operation takes input this deep",
             ),
+            Self::WideNumber => (
+                "holds a whole number of more than 64 bits, which would be rounded",
+                "write that number as a text, between quotes, or a smaller one",
+            ),
         };
         Hinted::new(format!("{:?} {what}", format!("{name}={text}")), hint)
     }
 }
 
-fn value(text: &str) -> Value {
+/// A value that is JSON is that, any other is a text.
+fn value(text: &str) -> Result<Value, Wrong> {
     let document = read::request_as(text.as_bytes(), text.len(), PhantomData::<Value>);
-    // A number that would be rounded is taken as the text it is.
-    document.unwrap_or_else(|_| Value::from(text))
+    let is_structure = text.trim_start().starts_with(['{', '[']);
+    match document {
+        Ok(value) => Ok(value),
+        Err(ReadError::WideNumber { .. }) if is_structure => Err(Wrong::WideNumber),
+        Err(ReadError::TooDeep { .. }) if is_structure => Err(Wrong::TooDeep),
+        // A number that would be rounded is taken as the text it is.
+        Err(_) => Ok(Value::from(text)),
+    }
 }
 
 fn insert(object: &mut Map<String, Value>, name: &str, value: Value) -> Result<(), Wrong> {
@@ -90,5 +103,15 @@ mod tests {
         assert!(object(vec![(&name(DOCUMENT_DEPTH_LIMIT), "1")]).is_ok());
         let error = object(vec![(&name(DOCUMENT_DEPTH_LIMIT + 1), "1")]).unwrap_err();
         assert!(error.to_string().ends_with("is nested too deeply"));
+    }
+
+    #[test]
+    fn a_number_that_would_be_rounded_is_a_text_by_itself_and_refused_inside_a_list() {
+        let alone = object(vec![("a", "36893488147419103233")]).unwrap();
+        assert_eq!(alone["a"], "36893488147419103233");
+        for text in ["[36893488147419103233]", r#"{"b": 36893488147419103233}"#] {
+            let error = object(vec![("a", text)]).unwrap_err();
+            assert!(error.to_string().contains("more than 64 bits"), "{error}");
+        }
     }
 }

@@ -166,7 +166,8 @@ fn nobody_there(failure: &Redacted) -> Option<String> {
     is_refused.then(|| {
         let message = failure.message();
         format!(
-            "{message}: start one with `panpan serve`, or add --local to call the operation in this process"
+            "{message}: start one with `panpan serve`, name another with --server, or add --local to call one of \
+             panpan's own operations in this process"
         )
     })
 }

@@ -53,6 +53,7 @@ fn every_violation_is_shown_with_what_was_expected_and_found() {
             json!("four"),
         ))
         .with_violation(Violation::missing("/divisor").expected("a number"))
+        .with_violation(Violation::wrong_type("/by/id", "a string", json!(7)))
         .with_violation(Violation::value("", "is odd"));
     check(
         failure,
@@ -66,6 +67,11 @@ fn every_violation_is_shown_with_what_was_expected_and_found() {
             "",
             "  /divisor: required value is missing",
             "    expected  a number",
+            "",
+            "  /by/id: wrong type",
+            "    expected  a string",
+            "    found     7",
+            "    write     by.id='\"7\"' to send it as a text",
             "",
             "  the whole input: is odd",
             "",
@@ -95,7 +101,7 @@ fn adjustments_and_alternatives_can_be_typed_as_they_stand() {
             "what to do",
             "  - Correct the input parameters",
             "  - call with code=ERR_TIMEOUT",
-            "  - call with size=\"7\"",
+            "  - call with size='\"7\"'",
             "  - or ask for ERR_TIMEOUT, as in {\"code\":\"ERR_TIMEOUT\"}",
             "",
             "again  no: the same call fails again",

@@ -99,8 +99,8 @@ fn where_no_server_listens_people_are_told_how_to_start_one() {
     let refused = Failure::new(codes::ERR_CONNECTION_REFUSED)
         .with_message("no server answers at http://127.0.0.1:7077/")
         .redacted();
-    let line = "panpan: no server answers at http://127.0.0.1:7077/: start one with `panpan serve`, or \
-                add --local to call the operation in this process\n";
+    let line = "panpan: no server answers at http://127.0.0.1:7077/: start one with `panpan serve`, \
+                name another with --server, or add --local to call one of panpan's own operations in this process\n";
     let end = End::Unanswered(refused.clone());
     assert_eq!(shown(PERSON, &end), (2, String::new(), line.to_owned()));
     let (exit_code, out, talk) = shown(PROGRAM, &end);
