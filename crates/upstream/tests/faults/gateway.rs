@@ -24,13 +24,15 @@ use crate::documented::{Answered, Documented};
 use crate::front::{self, Front};
 
 /// How long a service is waited for that says nothing.
-const PATIENCE_MS: u64 = 2_000;
+const PATIENCE_MS: u64 = 3_000;
+/// How long all others are waited for: longer than a busy machine needs.
+const AMPLE_MS: u64 = 20_000;
 /// The codes of a service that does not answer in time.
 const SILENT: [&str; 3] = ["ERR_TIMEOUT", "TIMEOUT", "ERR_OUTCOME_UNKNOWN"];
 /// More than there are rows.
 const KEPT: usize = 10_000;
 /// How long a connection may take: less, so that one that never comes about is known as that.
-const CONNECT: Duration = Duration::from_millis(1_000);
+const CONNECT: Duration = Duration::from_millis(2_500);
 
 pub(crate) struct Gateway {
     front: Front,
@@ -210,7 +212,7 @@ fn hurried(mut spec: OperationSpec) -> OperationSpec {
     spec.timeout_ms = Some(if is_silent {
         PATIENCE_MS
     } else {
-        3 * PATIENCE_MS
+        AMPLE_MS
     });
     spec
 }
