@@ -158,6 +158,7 @@ fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
     let questions: Vec<Question> = questions
         .iter()
         .map(|(message, properties)| Question {
+            name: None,
             message: (*message).to_owned(),
             wanted: Wanted::Values {
                 schema: json!({"type": "object", "properties": properties}),

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use panpan_runtime::Listener;
 use panpan_surfaces::{About, Caller, Desk, Lent, Library, Offer, Revision};
 use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpLibraries};
 use serde_json::{Map, Value};
@@ -59,6 +60,8 @@ impl Library for Shelves {
             resources: offer.resources,
             prompts: offer.prompts,
             completions: offer.completions,
+            logging: offer.logging,
+            subscriptions: offer.subscriptions,
         }
     }
 
@@ -106,6 +109,18 @@ impl Library for Shelves {
             let caller = asking(caller);
             self.libraries.prompt(&caller, name, arguments).await
         })
+    }
+
+    fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
+        self.libraries.attend(&asking(caller), client);
+    }
+
+    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> Lent<'a, ()> {
+        Box::pin(async move { self.libraries.set_level(&asking(caller), level).await })
+    }
+
+    fn follow<'a>(&'a self, caller: &'a Caller, uri: &'a str, wanted: bool) -> Lent<'a, ()> {
+        Box::pin(async move { self.libraries.follow(&asking(caller), uri, wanted).await })
     }
 
     fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value> {

@@ -189,6 +189,20 @@ impl Context {
         sink.report(progress);
     }
 
+    /// Passes on a line that a service logged for this call, as the params of `notifications/message`. What is
+    /// secret in it is removed.
+    pub fn log(&self, mut line: Value) {
+        if let Some(sink) = &self.0.call.progress {
+            self.redactor().value(&mut line);
+            sink.log(line);
+        }
+    }
+
+    /// The lowest level of log lines that the caller wants for this call, if it said.
+    pub fn log_level(&self) -> Option<String> {
+        self.0.call.progress.as_ref()?.log_level()
+    }
+
     fn redactor(&self) -> &Redactor {
         self.0.redactor.get_or_init(|| {
             let mut redactor = Redactor::new();

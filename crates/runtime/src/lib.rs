@@ -35,9 +35,9 @@ pub use dispatch::{
     Subscription, TaskTurn, UNKNOWN_OPERATION, absent, meant,
 };
 pub use handler::{
-    AskPerson, BoxFuture, BoxStream, Handler, Progress, QUESTION_BYTES_LIMIT,
-    QUESTIONS_WAIT_LIMIT_MS, Question, Reconcile, Reconciled, Reply, ReportProgress, StreamHandler,
-    Typed, Unasked, Wanted, untyped,
+    Answerable, AskPerson, BoxFuture, BoxStream, Handler, Listener, Notice, PROMPT_BYTES_LIMIT,
+    Progress, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS, Question, Reconcile, Reconciled,
+    Reply, ReportProgress, StreamHandler, Typed, Unasked, Wanted, untyped,
 };
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::{Identity, StateOwner, WATCH_SCOPE};

@@ -205,6 +205,14 @@ impl Desk {
         }
     }
 
+    /// Whether the token that proved who a caller is still counts; that of a caller without one always does.
+    pub(crate) async fn is_still_known(&self, caller: &Caller) -> bool {
+        match &caller.token {
+            Some(token) => self.0.tokens.still(token).await.is_ok(),
+            None => true,
+        }
+    }
+
     /// Takes as much of a caller's share as a call does, for answers that take work and are no calls.
     pub(crate) fn take_share(&self, caller: &Caller) -> Result<(), Failure> {
         self.0.rates.take(&caller.principal)

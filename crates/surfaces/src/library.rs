@@ -1,12 +1,13 @@
-//! What is offered beside operations: resources, prompts and the completion of arguments.
+//! What is offered beside operations: resources, prompts, the completion of arguments, and lines of logs.
 //!
 //! Whoever has such things behind implements [`Library`] and lends it to the desk; the protocols that
 //! know them pass them on. Everything is the JSON of the Model Context Protocol.
 
 use std::fmt;
+use std::sync::Arc;
 
 use panpan_contract::Failure;
-use panpan_runtime::BoxFuture;
+use panpan_runtime::{BoxFuture, Listener};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -21,6 +22,10 @@ pub struct Offer {
     pub prompts: bool,
     /// The completion of arguments.
     pub completions: bool,
+    /// Lines of logs.
+    pub logging: bool,
+    /// That clients are told when a resource they follow has other contents.
+    pub subscriptions: bool,
 }
 
 /// What the one server behind says about itself.
@@ -79,6 +84,23 @@ pub trait Library: Send + Sync + fmt::Debug {
         name: &'a str,
         arguments: Map<String, Value>,
     ) -> Lent<'a, Value>;
+
+    /// Has a client hear what is said to its caller outside of any call, and be asked there.
+    fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
+        let _ = (caller, client);
+    }
+
+    /// Has log lines of a level and above be said to a caller.
+    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> Lent<'a, ()> {
+        let _ = (caller, level);
+        Box::pin(async { Ok(()) })
+    }
+
+    /// Has a caller be told when a resource has other contents, or no longer.
+    fn follow<'a>(&'a self, caller: &'a Caller, uri: &'a str, wanted: bool) -> Lent<'a, ()> {
+        let _ = (caller, uri, wanted);
+        Box::pin(async { Ok(()) })
+    }
 
     /// Values for an argument, as the result of `completion/complete`; gets the params of it.
     fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value>;

@@ -6,16 +6,19 @@
 mod shared;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use panpan_contract::dialect::Dialect;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::retry::RetryPolicy;
 use panpan_contract::{Failure, codes};
 use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
-use panpan_runtime::{Context, Registration, Registry};
+use panpan_runtime::{Context, Notice, Registration, Registry};
 use serde_json::{Value, json};
 use shared::library::Shelf;
-use shared::{Response, Server, Socket};
+use shared::{PATIENCE, Response, Server, Socket};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 /// What somebody presents.
 struct Presented {
@@ -481,70 +484,85 @@ async fn open_circuits_are_told_of_what_one_may_call_and_of_all_to_those_who_wat
     }
 }
 
+const ANYONE: Presented = Presented {
+    name: "no token",
+    token: None,
+    valid: true,
+};
+
+/// An answer without ids, times and the name that was asked for.
+fn masked(answer: &Response, name: &str) -> (u16, String) {
+    let text = answer
+        .text()
+        .replace(name, "NAME")
+        .replace(&name.replace('/', "__"), "NAME");
+    let hex = |it: char| it.is_ascii_hexdigit() || it == '-';
+    let text = text.replace("urn:uuid:", "\"");
+    let words = text.split('"').map(|word| match word.len() {
+        36 if word.chars().all(hex) => "ID",
+        20..=24 if word.ends_with('Z') => "TIME",
+        _ => word,
+    });
+    (answer.status, words.collect::<Vec<_>>().join("\""))
+}
+
+/// What everyone is answered who calls a name, in every way that one answer comes back.
+async fn called(server: &Server, name: &str, input: Value) -> Vec<Response> {
+    let path = format!("/operations/{name}");
+    let call = json!({"operation": name, "input": input});
+    let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": name, "params": input});
+    let tool = json!({"name": name.replace('/', "__"), "arguments": input});
+    let events = [("accept", "text/event-stream")];
+    vec![
+        post(server, &ANYONE, "/call", &[], &call).await,
+        post(server, &ANYONE, &path, &[], &input).await,
+        post(server, &ANYONE, &path, &events, &input).await,
+        post(server, &ANYONE, "/subscribe", &[], &call).await,
+        post(server, &ANYONE, "/batch", &[], &json!([call])).await,
+        post(server, &ANYONE, "/rpc", &[], &rpc).await,
+        mcp(server, &ANYONE, "tools/call", tool).await,
+    ]
+}
+
 #[tokio::test]
 async fn what_is_internal_cannot_be_told_from_what_is_absent() {
     let server = Server::start().await;
-    let anyone = Presented {
-        name: "no token",
-        token: None,
-        valid: true,
-    };
-    // Ids, times and the name itself are all that may differ.
-    let masked = |text: String, name: &str| {
-        let text = text
-            .replace(name, "NAME")
-            .replace(&name.replace('/', "__"), "NAME");
-        let hex = |it: char| it.is_ascii_hexdigit() || it == '-';
-        let text = text.replace("urn:uuid:", "\"");
-        let words = text.split('"').map(|word| match word.len() {
-            36 if word.chars().all(hex) => "ID",
-            20..=24 if word.ends_with('Z') => "TIME",
-            _ => word,
-        });
-        words.collect::<Vec<_>>().join("\"")
-    };
-    let told = async |name: &'static str| {
-        let server = &server;
-        let anyone = &anyone;
-        let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": name});
-        let tool = json!({"name": name.replace('/', "__"), "arguments": {}});
-        let answers = [
-            post(server, anyone, "/call", &[], &json!({"operation": name})).await,
-            post(
-                server,
-                anyone,
-                &format!("/operations/{name}"),
-                &[],
-                &json!({}),
-            )
-            .await,
-            post(
-                server,
-                anyone,
-                &format!("/operations/{name}"),
-                &[("accept", "text/event-stream")],
-                &json!({}),
-            )
-            .await,
-            post(
-                server,
-                anyone,
-                "/subscribe",
-                &[],
-                &json!({"operation": name}),
-            )
-            .await,
-            post(server, anyone, "/rpc", &[], &rpc).await,
-            get(server, anyone, &format!("/schema?name={name}")).await,
-            mcp(server, anyone, "tools/call", tool).await,
-        ];
-        answers.map(|answer| (answer.status, masked(answer.text(), name)))
+    let told = async |name: &str| {
+        let mut answers = called(&server, name, json!({})).await;
+        answers.push(get(&server, &ANYONE, &format!("/schema?name={name}")).await);
+        let answers = answers.iter().map(|answer| masked(answer, name));
+        answers.collect::<Vec<_>>()
     };
     // As long as the internal one, and as far from every other name.
     assert_eq!(told("test/hidden").await, told("test/hiddex").await);
     assert_eq!(told("test/hushed").await, told("test/hushex").await);
-    let metrics = get(&server, &anyone, "/metrics").await.text();
+    let metrics = get(&server, &ANYONE, "/metrics").await.text();
     assert!(!metrics.contains("test/hid"), "{metrics}");
+}
+
+/// That it is there is said to whoever names it, with what is needed to call it; nothing else about it is.
+#[tokio::test]
+async fn what_may_not_be_called_is_forbidden_in_every_way_and_described_in_none() {
+    let server = Server::start().await;
+    for name in ["test/scoped", "test/granted"] {
+        for input in [json!({}), json!({"text": {"not": "a text"}, "more": 1})] {
+            for (at, answer) in called(&server, name, input).await.iter().enumerate() {
+                let text = answer.text();
+                assert!(text.contains("FORBIDDEN"), "{name}, answer {at}: {text}");
+                let is_described = text.contains("schema") || text.contains("violations");
+                assert!(!is_described, "{name}, answer {at}: {text}");
+            }
+        }
+        let schema = get(&server, &ANYONE, &format!("/schema?name={name}")).await;
+        let absent = get(&server, &ANYONE, "/schema?name=test/zzzzzz").await;
+        assert_eq!(masked(&schema, name), masked(&absent, "test/zzzzzz"));
+        // A name that is nearly this one does not lead to it.
+        let near = &name[..name.len() - 1];
+        for answer in called(&server, near, json!({})).await {
+            let text = answer.text().replace("__", "/");
+            assert!(!text.contains(name), "{text}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -599,6 +617,78 @@ async fn a_token_that_is_revoked_stops_to_count_on_a_connection_that_is_open() {
     socket.ask("2", payload).await;
     let refused = socket.next().await;
     assert_eq!(verdict_of(&refused["payload"]), Unknown);
+}
+
+#[tokio::test]
+async fn a_session_whose_token_is_revoked_hears_nothing_more() {
+    let server = Server::start().await;
+    let shelf = Shelf::default();
+    let listeners = shelf.1.clone();
+    server.desk.lend(Arc::new(shelf));
+    let token = server.token("ann", &[], &[]).await;
+    let bearer = format!("Bearer {token}");
+    let headers = |session: &str| {
+        let own = [
+            ("authorization", bearer.clone()),
+            ("accept", "application/json, text/event-stream".to_owned()),
+            ("content-type", "application/json".to_owned()),
+        ];
+        let session = (!session.is_empty()).then(|| ("mcp-session-id", session.to_owned()));
+        own.into_iter().chain(session).collect::<Vec<_>>()
+    };
+    let sent = async |session: &str, message: Value| {
+        let headers = headers(session);
+        let headers: Vec<_> = headers
+            .iter()
+            .map(|(name, it)| (*name, it.as_str()))
+            .collect();
+        server.post("/mcp", &headers, &message.to_string()).await
+    };
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}});
+    let begun = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let begun = sent("", begun).await;
+    let session = begun.header("mcp-session-id").unwrap().to_owned();
+    sent(
+        &session,
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    )
+    .await;
+    let mut head = "GET /mcp HTTP/1.1\r\nhost: localhost\r\n".to_owned();
+    for (name, value) in headers(&session) {
+        head += &format!("{name}: {value}\r\n");
+    }
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream
+        .write_all(format!("{head}\r\n").as_bytes())
+        .await
+        .unwrap();
+    let mut heard = String::new();
+    let mut hears = async |word: &str, patience: Duration| {
+        let reading = async {
+            while !heard.contains(word) {
+                let mut bytes = [0; 4096];
+                let length = stream.read(&mut bytes).await.unwrap();
+                assert!(length > 0, "the stream ended: {heard}");
+                heard += &String::from_utf8_lossy(&bytes[..length]);
+            }
+        };
+        tokio::time::timeout(patience, reading).await.is_ok()
+    };
+    assert!(hears("200 OK", PATIENCE).await);
+    let say = async |word: &str| {
+        let line = Notice::Logged(json!({"level": "error", "data": word}));
+        // A client attends once its notice that it is ready was taken in.
+        while listeners.lock().unwrap().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        listeners.lock().unwrap()[0].hear(line);
+    };
+    say("before it is revoked").await;
+    assert!(hears("before it is revoked", PATIENCE).await);
+    server.tokens.revoke("ann").await.unwrap();
+    say("after it was revoked").await;
+    assert!(!hears("after it was revoked", Duration::from_millis(300)).await);
 }
 
 #[tokio::test]

@@ -117,6 +117,7 @@ impl Sources {
     pub(crate) fn share_sessions(&mut self) {
         for server in self.servers.iter_mut().chain(&mut self.commands) {
             server.shared = true;
+            server.one_client = true;
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct ServerSource {
     sessions: bool,
     /// Whether all callers share one session with it.
     pub(crate) shared: bool,
+    /// Whether there is only one client.
+    pub(crate) one_client: bool,
     sessions_limit: Option<NonZeroUsize>,
     session_idle: Option<Duration>,
     /// What its tools and prompts are called, if that is said.
@@ -152,6 +154,7 @@ impl WrittenServer {
             scopes: self.scopes.0,
             sessions: self.sessions,
             shared: self.shared,
+            one_client: false,
             sessions_limit: self.sessions_limit,
             session_idle: self
                 .session_idle_seconds
@@ -182,6 +185,7 @@ pub(crate) fn at(text: &str) -> Option<ServerSource> {
         scopes: Vec::new(),
         sessions: false,
         shared: false,
+        one_client: false,
         sessions_limit: None,
         session_idle: None,
         names: None,
@@ -210,6 +214,7 @@ pub(crate) fn started(text: &str) -> Option<ServerSource> {
         scopes: Vec::new(),
         sessions: false,
         shared: false,
+        one_client: false,
         sessions_limit: None,
         session_idle: None,
         names: None,
@@ -311,6 +316,7 @@ impl ServerSource {
         };
         let sessions = &mut settings.sessions_of_callers;
         sessions.shared = self.shared;
+        sessions.alone = self.one_client;
         sessions.limit = self
             .sessions_limit
             .map_or(sessions.limit, NonZeroUsize::get);

@@ -8,7 +8,9 @@ use jiff::Timestamp;
 
 use super::Context;
 use crate::dispatch::{later, milliseconds_between};
-use crate::handler::{AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply, Unasked};
+use crate::handler::{
+    Answerable, AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply, Unasked,
+};
 
 /// How soon an attempt whose time is over is looked at again while a question is open.
 const LOOK_MS: u64 = 1000;
@@ -38,10 +40,17 @@ impl Context {
         self.0.call.person.is_some()
     }
 
+    /// What the person behind the call and their client can be asked.
+    pub fn answerable(&self) -> Answerable {
+        let person = self.0.call.person.as_ref();
+        person.map_or_else(Answerable::default, |it| it.answerable())
+    }
+
     /// Asks the person behind the call, and waits for what they say, but not beyond the attempt and in all
     /// no longer than [`QUESTIONS_WAIT_LIMIT_MS`].
     ///
-    /// A question larger than [`QUESTION_BYTES_LIMIT`](crate::QUESTION_BYTES_LIMIT) is not asked. What is
+    /// A question larger than [`QUESTION_BYTES_LIMIT`](crate::QUESTION_BYTES_LIMIT), or to a model larger than
+    /// [`PROMPT_BYTES_LIMIT`](crate::PROMPT_BYTES_LIMIT), is not asked. What is
     /// secret in the message is removed, as it is from words about progress. Neither the question
     /// nor the reply is recorded.
     pub async fn ask(&self, mut question: Question) -> Result<Reply, Unasked> {
@@ -140,6 +149,10 @@ impl Relayed {
 }
 
 impl AskPerson for Relayed {
+    fn answerable(&self) -> Answerable {
+        self.0.answerable()
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
         Box::pin(self.0.ask(question))
     }

@@ -2,6 +2,7 @@
 //!
 //! Only the room `attempt` calls handlers, and only `subscribe` opens streams.
 
+mod listener;
 mod progress;
 mod question;
 mod typed;
@@ -18,9 +19,11 @@ use serde_json::Value;
 
 use crate::context::Context;
 
+pub use listener::{Listener, Notice};
 pub use progress::{Progress, ReportProgress};
 pub use question::{
-    AskPerson, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS, Question, Reply, Unasked, Wanted,
+    Answerable, AskPerson, PROMPT_BYTES_LIMIT, QUESTION_BYTES_LIMIT, QUESTIONS_WAIT_LIMIT_MS,
+    Question, Reply, Unasked, Wanted,
 };
 pub use typed::Typed;
 

@@ -1,6 +1,8 @@
-//! How far a call has come, told while it runs.
+//! How far a call has come and what it logs, reported while it runs.
 
 use std::fmt;
+
+use serde_json::Value;
 
 /// A word about how far the work is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,4 +22,14 @@ pub trait ReportProgress: Send + Sync + fmt::Debug {
 
     /// Takes over a notice that says nothing about how far the work is, without making the work wait.
     fn note(&self, message: String);
+
+    /// Takes over a line of a log, as the params of `notifications/message`, without making the work wait.
+    fn log(&self, line: Value) {
+        drop(line);
+    }
+
+    /// The lowest level of lines that are wanted, in the words of the protocol; `None` for no particular one.
+    fn log_level(&self) -> Option<String> {
+        None
+    }
 }

@@ -1,9 +1,9 @@
-//! A question to the person behind a call, asked while the work goes on. How it reaches them is for the
-//! protocol they called by to know.
+//! A question to the person behind a call, or to the client they use, asked while the work goes on. How it
+//! reaches them is for the protocol they called by to know.
 
 use std::fmt;
-use std::io::{self, Write};
 
+use panpan_contract::size;
 use serde_json::{Map, Value};
 
 use super::BoxFuture;
@@ -11,13 +11,18 @@ use super::BoxFuture;
 /// How long people are waited for in one attempt, all its questions together.
 pub const QUESTIONS_WAIT_LIMIT_MS: u64 = 10 * 60 * 1000;
 
-/// How large a question may be: its message, and the schema as JSON or the address with its id.
+/// How large a question to a person may be: its message, and the schema as JSON or the address with its id.
 pub const QUESTION_BYTES_LIMIT: usize = 64 * 1024;
+
+/// How large a question to the model of a client may be, as JSON.
+pub const PROMPT_BYTES_LIMIT: usize = 1024 * 1024;
 
 /// What a person is asked. It is recorded nowhere, and its debug form shows only its kind.
 #[derive(Clone, PartialEq)]
 pub struct Question {
-    /// What they read.
+    /// The name that the asking server gave it, where it asks several questions together.
+    pub name: Option<String>,
+    /// What they read; empty where the client is asked.
     pub message: String,
     /// What they are to do.
     pub wanted: Wanted,
@@ -38,6 +43,13 @@ pub enum Wanted {
         /// What whoever asks knows this question by.
         id: String,
     },
+    /// To have the client's model write something.
+    Sample {
+        /// What it is given, as the params of `sampling/createMessage`.
+        params: Value,
+    },
+    /// To say which folders the client works in, as the result of `roots/list`.
+    Roots,
 }
 
 /// What a person said. Its debug form does not show the values.
@@ -49,6 +61,8 @@ pub enum Reply {
     Declined,
     /// They did not decide.
     Cancelled,
+    /// The result of a client that was asked, as the protocol writes it.
+    Result(Value),
 }
 
 /// Why nobody said anything.
@@ -77,38 +91,63 @@ pub enum Unasked {
     Stopping,
 }
 
+/// The kinds of questions that can be answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answerable {
+    /// [`Wanted::Values`].
+    pub values: bool,
+    /// [`Wanted::Visit`].
+    pub visit: bool,
+    /// [`Wanted::Sample`].
+    pub sample: bool,
+    /// [`Wanted::Roots`].
+    pub roots: bool,
+}
+
+impl Answerable {
+    /// All kinds.
+    pub const ALL: Self = Self {
+        values: true,
+        visit: true,
+        sample: true,
+        roots: true,
+    };
+
+    /// Whether a question of this kind is among them.
+    pub fn includes(self, wanted: &Wanted) -> bool {
+        match wanted {
+            Wanted::Values { .. } => self.values,
+            Wanted::Visit { .. } => self.visit,
+            Wanted::Sample { .. } => self.sample,
+            Wanted::Roots => self.roots,
+        }
+    }
+}
+
 /// Takes questions to the person behind a call.
 pub trait AskPerson: Send + Sync + fmt::Debug {
+    /// What they and their client can be asked.
+    fn answerable(&self) -> Answerable {
+        Answerable::ALL
+    }
+
     /// Asks, and waits for what they say.
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>>;
 }
 
 impl Question {
-    /// Whether it is no larger than [`QUESTION_BYTES_LIMIT`].
+    /// Whether it is no larger than [`QUESTION_BYTES_LIMIT`] or [`PROMPT_BYTES_LIMIT`].
     pub(crate) fn fits(&self) -> bool {
-        let Some(left) = QUESTION_BYTES_LIMIT.checked_sub(self.message.len()) else {
+        let named = self.message.len() + self.name.as_ref().map_or(0, String::len);
+        let Some(left) = QUESTION_BYTES_LIMIT.checked_sub(named) else {
             return false;
         };
         match &self.wanted {
-            // Written nowhere, and only as far as it fits.
-            Wanted::Values { schema } => serde_json::to_writer(Left(left), schema).is_ok(),
+            Wanted::Values { schema } => size::fits(schema, left),
             Wanted::Visit { url, id } => url.len() + id.len() <= left,
+            Wanted::Sample { params } => size::fits(params, PROMPT_BYTES_LIMIT),
+            Wanted::Roots => true,
         }
-    }
-}
-
-/// Takes so many bytes, and keeps none.
-struct Left(usize);
-
-impl Write for Left {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let left = self.0.checked_sub(bytes.len());
-        self.0 = left.ok_or(io::ErrorKind::WriteZero)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
@@ -123,6 +162,8 @@ impl fmt::Debug for Wanted {
         formatter.write_str(match self {
             Self::Values { .. } => "Values",
             Self::Visit { .. } => "Visit",
+            Self::Sample { .. } => "Sample",
+            Self::Roots => "Roots",
         })
     }
 }
@@ -133,6 +174,7 @@ impl fmt::Debug for Reply {
             Self::Accepted(_) => "Accepted",
             Self::Declined => "Declined",
             Self::Cancelled => "Cancelled",
+            Self::Result(_) => "Result",
         })
     }
 }

@@ -87,10 +87,10 @@ pub(super) async fn websocket(
     upgrade.on_upgrade(move |socket| async move {
         let (desk, stopping) = (house.0.desk.clone(), house.0.stopping.clone());
         let address = peer.as_ref().map(|peer| peer.address);
-        let _open = peer.map(|peer| peer.open);
+        let open = peer.map(|peer| peer.open);
         let task = desk.tasks().token();
         let who = ws::Who::new(desk, token, address, caller.principal);
-        ws::serve(who, socket, stopping).await;
+        ws::serve(who, socket, open, stopping).await;
         drop(task);
     })
 }

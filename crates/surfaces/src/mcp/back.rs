@@ -1,14 +1,14 @@
 //! What a client sends along when it comes back to a call that waits for replies, and how it is refused.
 
+use std::collections::BTreeMap;
+
 use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
 use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::Reply;
-use rmcp::model::ElicitResult;
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::questions::reply;
+use super::questions::{Open, Unfit};
 
 const STATE: &str = "/requestState";
 const REPLIES: &str = "/inputResponses";
@@ -44,16 +44,14 @@ impl Return {
         }
     }
 
-    /// A reply to every question of these names, in their order.
-    pub(super) fn replies<'a>(
-        &self,
-        names: impl Iterator<Item = &'a String>,
-    ) -> Result<Vec<Reply>, Refused> {
-        let read: Result<_, _> = names.map(|name| self.reply(name)).collect();
+    /// A reply to every one of these questions, in their order.
+    pub(super) fn replies(&self, open: &BTreeMap<String, Open>) -> Result<Vec<Reply>, Refused> {
+        let read = open.iter().map(|(name, open)| self.reply(name, open));
+        let read: Result<_, _> = read.collect();
         read.map_err(Refused::Unanswered)
     }
 
-    fn reply(&self, name: &str) -> Result<Reply, Violation> {
+    fn reply(&self, name: &str, open: &Open) -> Result<Reply, Violation> {
         let place = joined(REPLIES, name);
         let given = match &self.replies {
             Some(Value::Object(given)) => given.get(name),
@@ -61,11 +59,10 @@ impl Return {
             None => None,
         };
         let given = given.ok_or_else(|| Violation::missing(place.clone()))?;
-        let Ok(result) = ElicitResult::deserialize(given) else {
-            return Err(Violation::value(place, "not the result of an elicitation"));
-        };
-        let place = joined(&place, "content");
-        reply(result).ok_or_else(|| Violation::value(place, "not an object"))
+        open.replied(given).map_err(|unfit| match unfit {
+            Unfit::Whole(expected) => Violation::value(place, format!("not {expected}")),
+            Unfit::Content => Violation::value(joined(&place, "content"), "not an object"),
+        })
     }
 
     /// Why nothing comes of it where no call ever waits.

@@ -3,14 +3,15 @@
 //! A session is told without asking; a client of the version without sessions asks by
 //! `subscriptions/listen` and is told on the answer to that.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use panpan_runtime::CancellationToken;
+use panpan_runtime::{CancellationToken, Listener};
 use rmcp::RoleServer;
 use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
+use super::attendant::{Attendant, Wanted};
 use crate::caller::Caller;
 use crate::desk::Desk;
 use crate::library::Revision;
@@ -120,8 +121,17 @@ impl Changes {
         shutdown: &CancellationToken,
     ) {
         let mut watched = self.since(desk).by(desk, caller);
+        let uris = subscriber.accepted().resource_subscriptions.clone();
+        let (client, mut updates) = Attendant::following(&uris.unwrap_or_default());
+        follow_all(desk, caller, &client).await;
         loop {
             tokio::select! {
+                Some(Wanted::Updated(updated)) = updates.recv() => {
+                    let is_known = desk.is_still_known(caller).await;
+                    if !is_known || subscriber.sink().notify_resource_updated(updated.uri).await.is_err() {
+                        return;
+                    }
+                }
                 () = subscriber.cancelled() => return,
                 () = shutdown.cancelled() => return,
                 changed = watched.changed() => {
@@ -131,6 +141,21 @@ impl Changes {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Follows resources at the servers behind, for one client.
+async fn follow_all(desk: &Desk, caller: &Caller, client: &Arc<Attendant>) {
+    let Some(library) = desk.library() else {
+        return;
+    };
+    let listener: Arc<dyn Listener> = client.clone();
+    library.attend(caller, &listener);
+    for uri in client.uris() {
+        // One that cannot be followed is never said to have changed.
+        if let Err(failure) = library.follow(caller, &uri, true).await {
+            tracing::debug!(%failure, "a resource cannot be followed");
         }
     }
 }

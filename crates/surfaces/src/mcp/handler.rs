@@ -1,20 +1,27 @@
 //! What the library asks of a server.
 
+use std::sync::{Arc, PoisonError};
+
+use panpan_runtime::Listener;
+
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
     ExperimentalCapabilities, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
     Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, ServerResult, SubscriptionFilter, Tool,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Map, Value, json};
 
+use super::attendant::{Attendant, FOLLOWED_LIMIT, Session};
 use super::back::Return;
-use super::library::{lent, listed, whole};
+use super::library::{lent, lent_resource, listed, of_resource, refused, whole};
+use super::questions::answerable;
 use super::refusal;
 use super::server::{Server, shown};
 use super::turn::is_stateless;
@@ -57,6 +64,10 @@ impl ServerHandler for Server {
         offered.resources = offered.resources.filter(|_| beside.resources);
         offered.prompts = offered.prompts.filter(|_| beside.prompts);
         offered.completions = offered.completions.filter(|_| beside.completions);
+        offered.logging = beside.logging.then(Map::new);
+        if let Some(resources) = offered.resources.as_mut().filter(|_| beside.subscriptions) {
+            resources.subscribe = Some(true);
+        }
         ServerConfig::new(offered)
             .with_server_info(this)
             .with_instructions(instructions)
@@ -78,6 +89,65 @@ impl ServerHandler for Server {
         let caller = self.caller_in(&context.extensions);
         self.changes
             .tell_session(self.desk(), caller, context.peer.clone());
+        if let Some(library) = self.desk().library() {
+            let client = context.peer.peer_info();
+            let kinds = client.and_then(|client| answerable(&client.capabilities));
+            let session = Session {
+                desk: self.desk().clone(),
+                caller: caller.clone(),
+                peer: context.peer.clone(),
+            };
+            let made = || Attendant::in_session(session, kinds, self.level.clone());
+            let client: Arc<dyn Listener> = self.attendant.get_or_init(made).clone();
+            library.attend(caller, &client);
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if !self.offer().logging {
+            return Err(refusal::no_such_method("nothing here writes a log"));
+        }
+        let caller = self.caller(&context);
+        let library = self.library(caller)?;
+        let level = serde_json::to_value(request.level).unwrap_or_default();
+        let set = library.set_level(caller, level.as_str().unwrap_or_default());
+        set.await.map_err(refused)?;
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
+        Ok(())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (caller, uri) = (self.caller(&context), &request.uri);
+        let (library, client) = self.following(caller)?;
+        if !client.follow(uri) {
+            let message = format!("one client follows at most {FOLLOWED_LIMIT} resources");
+            return Err(refusal::invalid_params(message));
+        }
+        let followed = library.follow(caller, uri, true).await;
+        followed.map_err(|failure| {
+            client.unfollow(uri);
+            of_resource(uri, refused(failure))
+        })
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (caller, uri) = (self.caller(&context), &request.uri);
+        let (library, client) = self.following(caller)?;
+        client.unfollow(uri);
+        let done = library.follow(caller, uri, false).await;
+        done.map_err(|failure| of_resource(uri, refused(failure)))
     }
 
     fn accepted_subscription_filter(
@@ -177,7 +247,7 @@ impl ServerHandler for Server {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
         let read = library.read(caller, &request.uri).await;
-        lent::<ReadResourceResult>(read).map(Into::into)
+        lent_resource(&request.uri, read).map(Into::into)
     }
 
     async fn complete(

@@ -6,10 +6,11 @@
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::{Failure, Redacted, codes};
 use rmcp::ErrorData;
-use rmcp::model::PaginatedRequestParams;
+use rmcp::model::{ErrorCode, PaginatedRequestParams, ReadResourceResult};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::attendant::Attendant;
 use super::refusal;
 use super::server::Server;
 use crate::caller::Caller;
@@ -28,6 +29,19 @@ impl Server {
         let library = self.desk().library().ok_or_else(absent)?;
         self.desk().take_share(caller).map_err(refused)?;
         Ok(library)
+    }
+}
+
+impl Server {
+    /// What it takes to follow resources, where that is offered to a client that stays connected.
+    pub(super) fn following(
+        &self,
+        caller: &Caller,
+    ) -> Result<(&dyn Library, &Attendant), ErrorData> {
+        let client = self.attendant.get().filter(|_| self.offer().subscriptions);
+        let absent = || refusal::no_such_method("resources cannot be followed here");
+        let client = client.ok_or_else(absent)?;
+        Ok((self.library(caller)?, client))
     }
 }
 
@@ -65,8 +79,44 @@ pub(super) fn lent<T: DeserializeOwned>(result: Result<Value, Failure>) -> Resul
     })
 }
 
-fn refused(failure: Failure) -> ErrorData {
-    error(&failure.redacted())
+/// A resource, or an error that names it.
+pub(super) fn lent_resource(
+    uri: &str,
+    result: Result<Value, Failure>,
+) -> Result<ReadResourceResult, ErrorData> {
+    lent(result).map_err(|error| of_resource(uri, error))
+}
+
+/// The error of a request for a resource, which names it.
+pub(super) fn of_resource(uri: &str, mut error: ErrorData) -> ErrorData {
+    const LONGEST: usize = 2048;
+    if is_absent(&error) {
+        // The MCP library writes what newer clients know instead.
+        error.code = ErrorCode::RESOURCE_NOT_FOUND;
+    }
+    if let Some(Value::Object(data)) = &mut error.data {
+        let uri: String = uri.chars().take(LONGEST).collect();
+        data.insert("uri".to_owned(), uri.into());
+    }
+    error
+}
+
+fn is_absent(error: &ErrorData) -> bool {
+    let code = error.data.as_ref().and_then(|data| data.get("code"));
+    code.and_then(Value::as_str) == Some(codes::ARTIFACT_NOT_FOUND.code)
+        && error.code == ErrorCode::INVALID_PARAMS
+}
+
+/// A failure with the number that the protocol has for it: what the server behind answered with, or that of a
+/// name that is not known.
+pub(super) fn refused(failure: Failure) -> ErrorData {
+    let said = failure.upstream().and_then(|it| it.code.as_deref());
+    let said = said.and_then(|code| code.parse().ok()).map(ErrorCode);
+    let is_absent = failure.code().as_str() == codes::ARTIFACT_NOT_FOUND.code;
+    let number = said.or(is_absent.then_some(ErrorCode::INVALID_PARAMS));
+    let mut error = error(&failure.redacted());
+    error.code = number.unwrap_or(error.code);
+    error
 }
 
 /// The error a failure is written as, with all of it among the data.

@@ -3,8 +3,14 @@
 //! The only module that knows the MCP library. A failing tool is a result with `isError`; only a tool
 //! that does not exist is an error of the protocol, as the specification says.
 
+#![allow(
+    deprecated,
+    reason = "sampling, roots, logging and resources/subscribe are those of 2025-11-25, which most servers and clients speak"
+)]
+
 mod answer;
 mod arguments;
+mod attendant;
 mod back;
 mod call;
 mod changes;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_runtime::{CancellationToken, Unasked};
-use rmcp::model::{ElicitRequest, InputRequest, InputRequests, InputRequiredResult};
+use rmcp::model::{InputRequests, InputRequiredResult};
 use tokio::task::AbortHandle;
 
 use super::answer;
@@ -83,13 +83,10 @@ impl ParkedCalls {
         let (Ok(permit), Some(state)) = (permit, new_state()) else {
             return Err(Box::new(Unparked { served, open }));
         };
-        let numbered = open.into_iter().zip(1..);
-        let open: BTreeMap<String, Open> = numbered
-            .map(|(open, number)| (format!("question_{number}"), open))
-            .collect();
+        let open = named(open);
         let asked = open
             .iter()
-            .map(|(name, open)| (name.clone(), request(open)));
+            .map(|(name, open)| (name.clone(), open.asked.clone()));
         let asked: InputRequests = asked.collect();
         let meta = served.key.as_ref().map(answer::not_ended);
         served.stops_when_dropped = true;
@@ -114,7 +111,7 @@ impl ParkedCalls {
         let mut calls = self.calls();
         let parked = calls.get(state);
         let parked = parked.filter(|parked| parked.served.made == *made);
-        let replies = back.replies(parked.ok_or(Refused::Unknown)?.open.keys())?;
+        let replies = back.replies(&parked.ok_or(Refused::Unknown)?.open)?;
         let parked = calls.remove(state).ok_or(Refused::Unknown)?;
         drop(calls);
         parked.end.abort();
@@ -139,8 +136,14 @@ impl ParkedCalls {
     }
 }
 
-fn request(open: &Open) -> InputRequest {
-    InputRequest::Elicitation(ElicitRequest::new(open.asked.clone()))
+/// Questions by the names that the server gave them, or by numbers.
+fn named(open: Vec<Open>) -> BTreeMap<String, Open> {
+    let mut named = BTreeMap::new();
+    for (mut open, number) in open.into_iter().zip(1..) {
+        let own = open.name.take().filter(|it| !named.contains_key(it));
+        named.insert(own.unwrap_or_else(|| format!("question_{number}")), open);
+    }
+    named
 }
 
 /// A name nobody can guess.

@@ -11,6 +11,7 @@ use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::request::Parts;
 use ::http::{HeaderMap, HeaderName, Method};
 use axum::body::Bytes;
+use panpan_runtime::Answerable;
 use rmcp::model::{
     CallToolRequestMethod, ClientCapabilities, ConstString, Implementation, ProtocolVersion,
     ServerResult,
@@ -21,7 +22,7 @@ use serde_json::{Map, Value};
 
 use super::call::Errand;
 use super::general::General;
-use super::questions::Kinds;
+use super::questions::answerable;
 use super::served::Served;
 use super::server::Shared;
 use crate::caller::Caller;
@@ -36,6 +37,7 @@ const VERSION_IN_META: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_IN_META: &str = "io.modelcontextprotocol/clientCapabilities";
 const CLIENT_IN_META: &str = "io.modelcontextprotocol/clientInfo";
 const PROGRESS_IN_META: &str = "progressToken";
+const LOG_LEVEL_IN_META: &str = "io.modelcontextprotocol/logLevel";
 
 /// The only version without sessions.
 const STATELESS: ProtocolVersion = ProtocolVersion::V_2026_07_28;
@@ -130,10 +132,10 @@ fn written(id: &RawValue, result: &impl Serialize) -> Option<Vec<u8>> {
 }
 
 /// The kinds of questions its client can show, if any.
-fn kinds(meta: &Map<String, Value>) -> Option<Kinds> {
+fn kinds(meta: &Map<String, Value>) -> Option<Answerable> {
     let client = meta.get(CAPABILITIES_IN_META)?;
-    client.get("elicitation")?;
-    Kinds::of(&ClientCapabilities::deserialize(client).ok()?)
+    client.as_object().filter(|it| !it.is_empty())?;
+    answerable(&ClientCapabilities::deserialize(client).ok()?)
 }
 
 /// The tool that the headers of a plain call name.
@@ -171,6 +173,7 @@ fn is_usual(meta: &Map<String, Value>) -> bool {
             .get(CLIENT_IN_META)
             .is_none_or(reads_as::<Implementation>)
         && !meta.contains_key(PROGRESS_IN_META)
+        && !meta.contains_key(LOG_LEVEL_IN_META)
 }
 
 fn reads_as<'a, T: Deserialize<'a>>(value: &'a Value) -> bool {

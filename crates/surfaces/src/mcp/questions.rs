@@ -1,4 +1,5 @@
-//! Questions to the person behind a call, on their way from the work to the request that serves it.
+//! Questions to the person behind a call or to their client, on their way from the work to the request that
+//! serves it.
 //!
 //! The work may run in a task of its own, and only the request knows how its client is asked: it takes the
 //! questions up while it waits for the work.
@@ -8,46 +9,37 @@ use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use panpan_runtime::{AskPerson, BoxFuture, Question, Reply, Unasked, Wanted};
+use panpan_runtime::{Answerable, AskPerson, BoxFuture, Question, Reply, Unasked, Wanted};
 use rmcp::model::{
-    ClientCapabilities, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability,
+    ClientCapabilities, ClientResult, CreateMessageRequest, ElicitRequest, ElicitResult,
+    ElicitationAction, ElicitationCapability, InputRequest, ListRootsRequest, ServerRequest,
 };
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 /// How many questions of one call wait to be taken up.
 pub(super) const QUESTIONS_LIMIT: usize = 8;
 
-/// The kinds of questions a client can show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kinds {
-    values: bool,
-    visit: bool,
-}
-
-impl Kinds {
-    /// What a client says it can show; `None` for one that cannot show any.
-    pub(super) fn of(client: &ClientCapabilities) -> Option<Self> {
-        let ElicitationCapability { form, url, .. } = client.elicitation.as_ref()?;
+/// What a client says it can show or answer itself; `None` for one that cannot be asked anything.
+pub(super) fn answerable(client: &ClientCapabilities) -> Option<Answerable> {
+    let mut kinds = Answerable {
+        sample: client.sampling.is_some(),
+        roots: client.roots.is_some(),
+        ..Answerable::default()
+    };
+    if let Some(ElicitationCapability { form, url, .. }) = &client.elicitation {
         // Before there were kinds, there were forms.
-        Some(Self {
-            values: form.is_some() || url.is_none(),
-            visit: url.is_some(),
-        })
+        kinds.values = form.is_some() || url.is_none();
+        kinds.visit = url.is_some();
     }
-
-    fn include(self, wanted: &Wanted) -> bool {
-        match wanted {
-            Wanted::Values { .. } => self.values,
-            Wanted::Visit { .. } => self.visit,
-        }
-    }
+    (kinds != Answerable::default()).then_some(kinds)
 }
 
 /// The questions of one call that wait to be taken up.
 #[derive(Debug)]
 pub(super) struct Questions {
-    kinds: Kinds,
+    kinds: Answerable,
     state: Mutex<State>,
 }
 
@@ -62,7 +54,9 @@ struct State {
 /// A question that was taken up; dropping it says that nobody answered.
 #[derive(Debug)]
 pub(super) struct Open {
-    pub(super) asked: ElicitRequestParams,
+    /// The name that the asking server gave it.
+    pub(super) name: Option<String>,
+    pub(super) asked: InputRequest,
     reply: oneshot::Sender<Result<Reply, Unasked>>,
 }
 
@@ -74,7 +68,7 @@ pub(super) enum First<T> {
 }
 
 impl Questions {
-    pub(super) fn new(kinds: Kinds) -> Self {
+    pub(super) fn new(kinds: Answerable) -> Self {
         let state = Mutex::default();
         Self { kinds, state }
     }
@@ -112,9 +106,10 @@ impl Questions {
         &self,
         question: Question,
     ) -> Result<oneshot::Receiver<Result<Reply, Unasked>>, Unasked> {
-        if !self.kinds.include(&question.wanted) {
+        if !self.kinds.includes(&question.wanted) {
             return Err(Unasked::Kind);
         }
+        let name = question.name.clone();
         let asked = asked(question).ok_or(Unasked::Kind)?;
         let mut state = self.state();
         if let Some(why) = state.closed {
@@ -124,7 +119,7 @@ impl Questions {
             return Err(Unasked::Full);
         }
         let (reply, receiver) = oneshot::channel();
-        state.waiting.push(Open { asked, reply });
+        state.waiting.push(Open { name, asked, reply });
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
@@ -137,6 +132,10 @@ impl Questions {
 }
 
 impl AskPerson for Questions {
+    fn answerable(&self) -> Answerable {
+        self.kinds
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
         let entered = self.enter(question);
         Box::pin(async { entered?.await.unwrap_or(Err(Unasked::Gone)) })
@@ -150,27 +149,84 @@ impl Open {
         let _ = self.reply.send(said);
     }
 
+    /// What a client without sessions sent as a reply.
+    pub(super) fn replied(&self, given: &Value) -> Result<Reply, Unfit> {
+        match &self.asked {
+            InputRequest::Elicitation(_) => {
+                let result = ElicitResult::deserialize(given);
+                let result = result.map_err(|_| Unfit::Whole("the result of an elicitation"))?;
+                reply(result).ok_or(Unfit::Content)
+            }
+            _ if given.is_object() => Ok(Reply::Result(given.clone())),
+            _ => Err(Unfit::Whole("an object")),
+        }
+    }
+
     /// Waits until nobody wants to know any more.
     pub(super) async fn given_up(&mut self) {
         self.reply.closed().await;
     }
 }
 
+/// Why what a client sent is no reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// It is not this.
+    Whole(&'static str),
+    /// Its content is no object.
+    Content,
+}
+
 /// The question in the words of the protocol, which has none for schemas of any shape.
-fn asked(Question { message, wanted }: Question) -> Option<ElicitRequestParams> {
-    let asked = match wanted {
+pub(super) fn asked(
+    Question {
+        message, wanted, ..
+    }: Question,
+) -> Option<InputRequest> {
+    let elicit = |asked: Value| {
+        let params = serde_json::from_value(asked).ok()?;
+        Some(InputRequest::Elicitation(ElicitRequest::new(params)))
+    };
+    match wanted {
         Wanted::Values { schema } => {
-            json!({"mode": "form", "message": message, "requestedSchema": schema})
+            elicit(json!({"mode": "form", "message": message, "requestedSchema": schema}))
         }
         Wanted::Visit { url, id } => {
-            json!({"mode": "url", "message": message, "url": url, "elicitationId": id})
+            elicit(json!({"mode": "url", "message": message, "url": url, "elicitationId": id}))
         }
+        Wanted::Sample { params } => {
+            let params = serde_json::from_value(params).ok()?;
+            Some(InputRequest::CreateMessage(CreateMessageRequest::new(
+                params,
+            )))
+        }
+        Wanted::Roots => Some(InputRequest::ListRoots(ListRootsRequest::default())),
+    }
+}
+
+/// The same as a request to a client in a session.
+pub(super) fn request(asked: InputRequest) -> Option<ServerRequest> {
+    Some(match asked {
+        InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
+        InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
+        InputRequest::ListRoots(request) => ServerRequest::ListRootsRequest(request),
+        _ => return None,
+    })
+}
+
+/// What a client in a session said.
+pub(super) fn answered(result: ClientResult) -> Result<Reply, Unasked> {
+    let written = match result {
+        ClientResult::ElicitResult(result) => return reply(result).ok_or(Unasked::Nobody),
+        ClientResult::CreateMessageResult(result) => serde_json::to_value(result),
+        ClientResult::ListRootsResult(result) => serde_json::to_value(result),
+        _ => return Err(Unasked::Nobody),
     };
-    serde_json::from_value(asked).ok()
+    written.map(Reply::Result).map_err(|_| Unasked::Nobody)
 }
 
 /// What a person said, in the words of the protocol; `None` if they agreed to something that is no form.
-pub(super) fn reply(result: ElicitResult) -> Option<Reply> {
+fn reply(result: ElicitResult) -> Option<Reply> {
     Some(match (result.action, result.content) {
         (ElicitationAction::Accept, Some(Value::Object(values))) => Reply::Accepted(values),
         // Whoever visited an address gives no values.
@@ -187,13 +243,14 @@ mod tests {
 
     use super::*;
 
-    fn kinds(elicitation: Value) -> Option<Kinds> {
+    fn kinds(elicitation: Value) -> Option<Answerable> {
         let client = serde_json::from_value(json!({"elicitation": elicitation})).unwrap();
-        Kinds::of(&client)
+        answerable(&client)
     }
 
     fn form(schema: Value) -> Question {
         Question {
+            name: None,
             message: "Who?".to_owned(),
             wanted: Wanted::Values { schema },
         }
@@ -206,8 +263,17 @@ mod tests {
     fn visit() -> Question {
         let (url, id) = ("https://login.test".to_owned(), "e-1".to_owned());
         Question {
+            name: None,
             message: "Log in".to_owned(),
             wanted: Wanted::Visit { url, id },
+        }
+    }
+
+    fn roots() -> Question {
+        Question {
+            name: None,
+            message: String::new(),
+            wanted: Wanted::Roots,
         }
     }
 
@@ -225,12 +291,20 @@ mod tests {
             (json!({"url": {}}), flat(), kind),
             (json!({"form": {}, "url": {}}), visit(), taken),
             (json!({}), nested, kind),
+            (json!({}), roots(), kind),
         ] {
             let questions = Questions::new(kinds(client.clone()).unwrap());
             let entered = questions.enter(question).map(drop);
             assert_eq!(entered, expected, "{client}");
         }
-        assert_eq!(Kinds::of(&ClientCapabilities::default()), None);
+        assert_eq!(answerable(&ClientCapabilities::default()), None);
+        let client = serde_json::from_value(json!({"sampling": {}, "roots": {}})).unwrap();
+        let both = Answerable {
+            sample: true,
+            roots: true,
+            ..Answerable::default()
+        };
+        assert_eq!(answerable(&client), Some(both));
     }
 
     #[test]

@@ -7,25 +7,19 @@ use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
 use panpan_runtime::{
-    BoxFuture, CancellationToken, IdempotencyKey, Progress, ReportProgress, Unasked,
+    Answerable, BoxFuture, CancellationToken, IdempotencyKey, ReportProgress, Unasked,
 };
 use rmcp::RoleServer;
-use rmcp::model::{
-    CallToolResponse, CallToolResult, CancelledNotificationParam, ClientResult, ElicitRequest,
-    ServerRequest,
-};
+use rmcp::model::{CallToolResponse, CallToolResult, CancelledNotificationParam};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 
 use super::call::{Asked, Errand, Stops, made_key};
 use super::parked::ParkedCalls;
-use super::questions::{First, Kinds, Open, Questions, reply};
+use super::progress::Teller;
+use super::questions::{First, Open, Questions, answered, request};
 use super::server::Shared;
 use crate::caller::{Caller, Principal};
-
-/// Where a call's words about its progress go in, and where they come out.
-pub(super) type Telling = (Arc<dyn ReportProgress>, watch::Receiver<Progress>);
 
 /// A call that is running, with everything it needs.
 pub(super) struct Served {
@@ -37,8 +31,8 @@ pub(super) struct Served {
     pub(super) made: Made,
     /// What its outcome is kept under, so that it can be asked for whatever becomes of the replies.
     pub(super) key: Option<IdempotencyKey>,
-    /// What it says about its progress, if its first request wanted to know.
-    pub(super) telling: Option<Telling>,
+    /// Where it says how far it is and what it logs, if its first request wanted to know.
+    pub(super) teller: Option<Arc<Teller>>,
 }
 
 /// What a call is: whoever comes back to it has to say the same.
@@ -66,8 +60,8 @@ impl Served {
         meta: Map<String, Value>,
         mut asked: Asked,
         stops: Stops,
-        kinds: Kinds,
-        telling: Option<Telling>,
+        kinds: Answerable,
+        teller: Option<Arc<Teller>>,
     ) -> Self {
         let catalogue = shared.catalogue();
         let in_headers = caller.terms.as_ref().and_then(|terms| terms.key.clone());
@@ -81,7 +75,7 @@ impl Served {
         let key = asked.key.as_ref().ok().cloned().flatten();
         let made = Made::of(caller, &asked);
         let questions = Arc::new(Questions::new(kinds));
-        let progress = telling.as_ref().map(|(teller, _)| teller.clone());
+        let progress = teller.clone().map(|it| it as Arc<dyn ReportProgress>);
         let (shared, caller) = (shared.clone(), caller.clone());
         let (with, person) = (stops.clone(), questions.clone());
         let work = async move {
@@ -92,7 +86,7 @@ impl Served {
         };
         let mut served = Self::over(Box::pin(work), questions, made, stops);
         served.key = key;
-        served.telling = telling;
+        served.teller = teller;
         served
     }
 
@@ -109,7 +103,7 @@ impl Served {
             stops_when_dropped: false,
             made,
             key: None,
-            telling: None,
+            teller: None,
         }
     }
 
@@ -186,16 +180,18 @@ async fn put(
     stopping: &CancellationToken,
     ended: &CancellationToken,
 ) {
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(open.asked.clone()));
+    let Some(request) = request(open.asked.clone()) else {
+        return open.end(Err(Unasked::Kind));
+    };
     let options = PeerRequestOptions::no_options();
     let Ok(handle) = peer.send_request_with_option(request, options).await else {
         return open.end(Err(Unasked::Gone));
     };
     let id = handle.id.clone();
     let why = tokio::select! {
-        answered = handle.await_response() => return open.end(match answered {
-            Ok(ClientResult::ElicitResult(result)) => reply(result).ok_or(Unasked::Nobody),
-            Ok(_) | Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
+        response = handle.await_response() => return open.end(match response {
+            Ok(result) => answered(result),
+            Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
             Err(_) => Err(Unasked::Gone),
         }),
         () = open.given_up() => Unasked::Gone,

@@ -1,16 +1,17 @@
 //! What a server knows: who calls, which tools there are for them, and what is running.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ::http::request::Parts;
 use panpan_runtime::{CancellationToken, Operation, meant};
-use rmcp::model::{CallToolResponse, Extensions, Tool};
+use rmcp::model::{CallToolResponse, Extensions, LoggingLevel, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use super::ToolForm;
+use super::attendant::{Attendant, Level, level_of};
 use super::back::Return;
 use super::changes::Changes;
 use super::general::{General, TOOLS_LIMIT};
@@ -44,6 +45,10 @@ pub(super) struct Server {
     lasts: AtomicBool,
     pub(super) running: Running,
     pub(super) changes: Changes,
+    /// The level of log lines the client asked for.
+    pub(super) level: Level,
+    /// The client of a session, once that has begun.
+    pub(super) attendant: OnceLock<Arc<Attendant>>,
 }
 
 impl Shared {
@@ -88,7 +93,13 @@ impl Server {
             lasts: AtomicBool::new(lasts),
             running: Running::default(),
             changes: Changes::default(),
+            level: Level::default(),
+            attendant: OnceLock::new(),
         }
+    }
+
+    pub(super) fn log_level(&self) -> Option<LoggingLevel> {
+        level_of(&self.level)
     }
 
     pub(super) fn desk(&self) -> &Desk {

@@ -7,7 +7,7 @@
 use std::pin::pin;
 
 use panpan_contract::Failure;
-use panpan_runtime::CallRequest;
+use panpan_runtime::{Answerable, CallRequest};
 use rmcp::model::{CallToolResponse, ProtocolVersion};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -17,7 +17,7 @@ use super::back::Return;
 use super::call::{Asked, Errand, Names};
 use super::library;
 use super::progress::{self, Words};
-use super::questions::Kinds;
+use super::questions::answerable;
 use super::refusal::cancelled;
 use super::served::{Made, Served};
 use super::server::Server;
@@ -72,15 +72,16 @@ impl<'a> Turn<'a> {
             return Box::pin(self.resumed(entry, asked, back)).await;
         }
         let client = self.context.client_capabilities();
-        if let Some(kinds) = client.as_ref().and_then(Kinds::of) {
+        if let Some(kinds) = client.as_ref().and_then(answerable) {
             return Box::pin(self.served(asked, kinds)).await;
         }
-        let performed = match progress::asked_for(self.context) {
+        let performed = match progress::asked_for(self.server, self.context) {
             None => {
                 let work = pin!(self.errand.perform(entry, asked, None, None));
                 self.until_stopped(work).await?
             }
-            Some((teller, words)) => {
+            Some(words) => {
+                let teller = words.teller();
                 let work = Box::pin(self.errand.perform(entry, asked, Some(teller), None));
                 let work = Box::pin(words.sent_during(work, self.context));
                 self.until_stopped(work).await?
@@ -92,8 +93,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Makes a call whose caller can be asked.
-    async fn served(&self, asked: Asked, kinds: Kinds) -> Result<CallToolResponse, ErrorData> {
-        let words = progress::asked_for(self.context);
+    async fn served(&self, asked: Asked, kinds: Answerable) -> Result<CallToolResponse, ErrorData> {
+        let words = progress::asked_for(self.server, self.context);
         let served = Served::new(
             &self.server.shared,
             self.caller(),
@@ -101,9 +102,8 @@ impl<'a> Turn<'a> {
             asked,
             self.errand.stops.clone(),
             kinds,
-            words.as_ref().map(|(_, words)| words.telling()),
+            words.as_ref().map(Words::teller),
         );
-        let words = words.map(|(_, words)| words);
         if is_stateless(self.context) {
             let work = served.until_asked(&self.server.shared.parked);
             self.telling(words, work).await
@@ -139,8 +139,8 @@ impl<'a> Turn<'a> {
             let changes = entry.is_none_or(|entry| entry.changes);
             self.not_resumed(call, refused.failure(changes))
         })?;
-        let telling = served.telling.clone();
-        let words = telling.and_then(|telling| Words::again(telling, self.context));
+        let teller = served.teller.clone();
+        let words = teller.map(|teller| Words::of(teller, self.context));
         let Errand {
             desk, caller, meta, ..
         } = self.errand;

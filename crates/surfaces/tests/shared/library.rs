@@ -1,6 +1,9 @@
 //! A library with one thing for everybody and one for callers with a scope, of each kind.
 
+use std::sync::{Arc, Mutex};
+
 use panpan_contract::{Failure, codes};
+use panpan_runtime::Listener;
 use panpan_surfaces::{Caller, Lent, Library, Offer, Revision};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -13,7 +16,10 @@ const ITEMS: [(&str, bool); 2] = [("open", true), ("scoped", false)];
 
 /// The library.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(watch::Sender<Revision>);
+pub(crate) struct Shelf(watch::Sender<Revision>, pub(crate) Listeners);
+
+/// The clients that stay connected.
+pub(crate) type Listeners = Arc<Mutex<Vec<Arc<dyn Listener>>>>;
 
 impl Library for Shelf {
     fn offer(&self) -> Offer {
@@ -21,7 +27,13 @@ impl Library for Shelf {
             resources: true,
             prompts: true,
             completions: true,
+            logging: true,
+            ..Offer::default()
         }
+    }
+
+    fn attend(&self, _: &Caller, client: &Arc<dyn Listener>) {
+        self.1.lock().unwrap().push(client.clone());
     }
 
     fn revisions(&self, _: &Caller) -> watch::Receiver<Revision> {

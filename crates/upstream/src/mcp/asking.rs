@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{Context, Question, Reply, Unasked, Wanted};
 use rmcp::ErrorData;
-use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction};
+use rmcp::model::InputRequest;
 use serde_json::{Value, json};
 
 use super::lifted::bounded;
@@ -51,18 +51,23 @@ impl AskingCall {
         Some(&caller.id)
     }
 
-    /// Puts a question to whoever made the call.
-    pub(super) async fn ask(&self, asked: ElicitRequestParams) -> Result<ElicitResult, Unasked> {
-        let question = question(asked);
-        let message = question.message.clone();
+    /// Puts a question to whoever made the call, or to their client; gives the result the protocol has for it.
+    pub(super) async fn ask(
+        &self,
+        name: Option<String>,
+        asked: InputRequest,
+    ) -> Result<Value, Unasked> {
+        let question = question(name, asked).ok_or(Unasked::Kind)?;
+        let message = match question.wanted {
+            Wanted::Sample { .. } => "to use the model of the client (sampling)".to_owned(),
+            Wanted::Roots => "for the folders of the client (roots)".to_owned(),
+            Wanted::Values { .. } | Wanted::Visit { .. } => question.message.clone(),
+        };
         let gives_values = matches!(question.wanted, Wanted::Values { .. });
-        match self.0.context.ask(question).await {
-            Ok(reply) => Ok(result(reply, gives_values)),
-            Err(why) => {
-                self.miss(message, why);
-                Err(why)
-            }
-        }
+        let asked = self.0.context.ask(question).await;
+        asked
+            .map(|reply| result(reply, gives_values))
+            .inspect_err(|why| self.miss(message, *why))
     }
 
     fn miss(&self, message: String, why: Unasked) {
@@ -134,7 +139,21 @@ fn unplaced(failure: Failure, why: Unplaced) -> Failure {
         }])
 }
 
-fn question(asked: ElicitRequestParams) -> Question {
+pub(super) fn question(name: Option<String>, asked: InputRequest) -> Option<Question> {
+    let to_client = |wanted| Question {
+        name: name.clone(),
+        message: String::new(),
+        wanted,
+    };
+    let asked = match asked {
+        InputRequest::Elicitation(request) => request.params,
+        InputRequest::CreateMessage(request) => {
+            let params = serde_json::to_value(request.params).ok()?;
+            return Some(to_client(Wanted::Sample { params }));
+        }
+        InputRequest::ListRoots(_) => return Some(to_client(Wanted::Roots)),
+        _ => return None,
+    };
     let mut told = serde_json::to_value(asked).unwrap_or_default();
     let mut text = |name: &str| match told[name].take() {
         Value::String(text) => text,
@@ -150,20 +169,20 @@ fn question(asked: ElicitRequestParams) -> Question {
             schema: told["requestedSchema"].take(),
         },
     };
-    Question { message, wanted }
+    Some(Question {
+        name,
+        message,
+        wanted,
+    })
 }
 
-fn result(reply: Reply, gives_values: bool) -> ElicitResult {
+pub(super) fn result(reply: Reply, gives_values: bool) -> Value {
     match reply {
-        Reply::Accepted(values) => {
-            let accepted = ElicitResult::new(ElicitationAction::Accept);
-            match gives_values {
-                true => accepted.with_content(Value::Object(values)),
-                false => accepted,
-            }
-        }
-        Reply::Declined => ElicitResult::new(ElicitationAction::Decline),
-        Reply::Cancelled => ElicitResult::new(ElicitationAction::Cancel),
+        Reply::Accepted(values) if gives_values => json!({"action": "accept", "content": values}),
+        Reply::Accepted(_) => json!({"action": "accept"}),
+        Reply::Declined => json!({"action": "decline"}),
+        Reply::Cancelled => json!({"action": "cancel"}),
+        Reply::Result(result) => result,
     }
 }
 

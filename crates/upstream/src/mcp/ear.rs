@@ -1,25 +1,30 @@
 //! What a server says of its own accord: that its lists have changed, and how far a call has come.
 //!
 //! Words about progress are overheard where messages are read, in their order: the library would hand
-//! them out beside the answer they come before. What a server may ask of people is in `asking`; models and
-//! folders are not offered.
+//! them out beside the answer they come before. What a server may ask of people and their clients is in
+//! `asking`.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use panpan_runtime::{Context, Progress, Unasked};
+use panpan_runtime::{Answerable, Context, Notice, Progress, Unasked, Wanted};
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    FormElicitationCapability, Implementation, ProgressNotificationParam, ProgressToken,
+    ClientCapabilities, ClientConfig, CreateMessageRequest, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationCapability,
+    FormElicitationCapability, Implementation, InputRequest, ListRootsRequest, ListRootsResult,
+    ProgressNotificationParam, ProgressToken, RequestId, RootsCapabilities, SamplingCapability,
     ServerJsonRpcMessage, ServerNotification, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tokio::sync::watch;
 
-use super::asking::refused;
-use super::underway::Underway;
+use super::asking::{question, refused, result};
+use super::audience::Hearers;
+use super::underway::{Underway, Unplaced};
 
 /// How often each list of a server has changed, as far as is known. A new connection counts as a change
 /// of all: nobody knows what happened in between.
@@ -43,6 +48,8 @@ pub(super) struct Ear {
     /// Whether the server gave the connection a session.
     in_session: Arc<AtomicBool>,
     pub(super) underway: Underway,
+    /// Who hears what is said outside of any call.
+    pub(super) hearers: Hearers,
 }
 
 /// How many words about calls nobody has asked about yet are kept. A server may be quicker than whoever
@@ -63,9 +70,10 @@ pub(super) struct Listening<'a> {
 }
 
 impl Ear {
-    pub(super) fn new(changes: watch::Sender<McpChanges>) -> Self {
+    pub(super) fn new(changes: watch::Sender<McpChanges>, hearers: Hearers) -> Self {
         Self {
             changes,
+            hearers,
             calls: Arc::default(),
             over: watch::Sender::default(),
             in_session: Arc::default(),
@@ -75,7 +83,7 @@ impl Ear {
 
     /// The ear of another connection: calls are numbered anew there.
     pub(super) fn anew(&self) -> Self {
-        Self::new(self.changes.clone())
+        Self::new(self.changes.clone(), self.hearers.clone())
     }
 
     /// Notes that the server gave the connection a session.
@@ -103,15 +111,30 @@ impl Ear {
         Listening { ear: self, token }
     }
 
-    /// Passes on what a message says about the progress of a call.
-    pub(super) fn overhear(&self, message: &ServerJsonRpcMessage) {
+    /// Passes on what a message says about a call, or to the client behind it. Where it came in the stream of a
+    /// request, that is `origin`.
+    pub(super) fn overhear(&self, message: &ServerJsonRpcMessage, origin: Option<&RequestId>) {
         let ServerJsonRpcMessage::Notification(notice) = message else {
             return;
         };
-        let ServerNotification::ProgressNotification(progress) = &notice.notification else {
-            return;
-        };
-        let word = progress.params.clone();
+        match &notice.notification {
+            ServerNotification::ProgressNotification(it) => self.hear_progress(it.params.clone()),
+            ServerNotification::LoggingMessageNotification(it) => {
+                let line = serde_json::to_value(&it.params).unwrap_or_default();
+                match self.underway.logging(origin) {
+                    Some(call) => call.context().log(line),
+                    None => self.hearers.hear(Notice::Logged(line)),
+                }
+            }
+            ServerNotification::ResourceUpdatedNotification(it) => {
+                let params = serde_json::to_value(&it.params).unwrap_or_default();
+                self.hearers.hear(Notice::Updated(params));
+            }
+            _ => {}
+        }
+    }
+
+    fn hear_progress(&self, word: ProgressNotificationParam) {
         let mut calls = self.calls();
         let listening = calls.listening.get(&word.progress_token).cloned();
         match listening {
@@ -150,6 +173,38 @@ impl Ear {
         }
     }
 
+    /// Has whoever made the call that a question belongs to answer it.
+    async fn asked<T: DeserializeOwned>(
+        &self,
+        asked: InputRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<T, ErrorData> {
+        let asked = async {
+            match self.underway.asking(&context.extensions) {
+                Ok(call) => Ok(call.ask(None, asked).await),
+                // A server may ask its client before anything is called.
+                Err(Unplaced::NoCall) => Ok(self.ask_client(asked).await),
+                Err(unplaced) => Err(refused(&unplaced.to_string())),
+            }
+        };
+        let replied = context.ct.run_until_cancelled(asked);
+        let replied = self.while_heard(replied).await.flatten().transpose()?;
+        let replied = replied.unwrap_or(Err(Unasked::Gone));
+        let replied = replied.map_err(|unasked| refused(&unasked.to_string()))?;
+        serde_json::from_value(replied)
+            .map_err(|_| refused("the client answered with something else"))
+    }
+
+    async fn ask_client(&self, asked: InputRequest) -> Result<Value, Unasked> {
+        let question = question(None, asked).ok_or(Unasked::Kind)?;
+        if !self.hearers.answerable().includes(&question.wanted) {
+            return Err(Unasked::Nobody);
+        }
+        let gives_values = matches!(question.wanted, Wanted::Values { .. });
+        let reply = self.hearers.ask(question).await?;
+        Ok(result(reply, gives_values))
+    }
+
     pub(super) fn note(&self, change: impl FnOnce(&mut McpChanges)) {
         self.changes.send_modify(change);
     }
@@ -167,11 +222,18 @@ fn report(call: &Context, word: ProgressNotificationParam) {
     });
 }
 
-/// The kinds of questions that are passed on.
-fn asks_people() -> ElicitationCapability {
-    ElicitationCapability::new()
-        .with_form(FormElicitationCapability::new())
-        .with_url(UrlElicitationCapability::new())
+/// What a client that answers such questions says of itself.
+pub(super) fn offered(kinds: Answerable) -> ClientCapabilities {
+    let form = || FormElicitationCapability::new();
+    let url = || UrlElicitationCapability::new();
+    let mut elicitation = ElicitationCapability::new();
+    elicitation.form = kinds.values.then(form);
+    elicitation.url = kinds.visit.then(url);
+    let mut offered = ClientCapabilities::default();
+    offered.elicitation = (kinds.values || kinds.visit).then_some(elicitation);
+    offered.sampling = kinds.sample.then(SamplingCapability::default);
+    offered.roots = kinds.roots.then(RootsCapabilities::default);
+    offered
 }
 
 impl Drop for Listening<'_> {
@@ -183,9 +245,8 @@ impl Drop for Listening<'_> {
 impl ClientHandler for Ear {
     fn get_info(&self) -> ClientConfig {
         let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
-        let mut offered = ClientCapabilities::default();
-        offered.elicitation = Some(asks_people());
-        ClientConfig::new(offered, this)
+        // Whether a caller can really be asked is known when something is asked.
+        ClientConfig::new(offered(Answerable::ALL), this)
     }
 
     async fn create_elicitation(
@@ -193,12 +254,25 @@ impl ClientHandler for Ear {
         asked: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let call = self.underway.asking(&context.extensions);
-        let call = call.map_err(|unplaced| refused(&unplaced.to_string()))?;
-        let replied = context.ct.run_until_cancelled(call.ask(asked));
-        let replied = self.while_heard(replied).await.flatten();
-        let replied = replied.unwrap_or(Err(Unasked::Gone));
-        replied.map_err(|unasked| refused(&unasked.to_string()))
+        let asked = InputRequest::Elicitation(ElicitRequest::new(asked));
+        self.asked(asked, context).await
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let asked = InputRequest::CreateMessage(CreateMessageRequest::new(params));
+        self.asked(asked, context).await
+    }
+
+    async fn list_roots(
+        &self,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let asked = InputRequest::ListRoots(ListRootsRequest::default());
+        self.asked(asked, context).await
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -225,13 +299,13 @@ mod tests {
 
     #[test]
     fn so_many_words_nobody_has_asked_about_are_kept() {
-        let ear = Ear::new(watch::Sender::default());
+        let ear = Ear::new(watch::Sender::default(), Hearers::default());
         for heard in 1..=EARLY_WORDS_LIMIT + 1 {
             let word = json!({
                 "jsonrpc": "2.0", "method": "notifications/progress",
                 "params": {"progressToken": heard, "progress": 1},
             });
-            ear.overhear(&serde_json::from_value(word).unwrap());
+            ear.overhear(&serde_json::from_value(word).unwrap(), None);
             assert_eq!(ear.calls().early.len(), heard.min(EARLY_WORDS_LIMIT));
         }
         assert_eq!(ear.anew().calls().early.len(), 0);
@@ -239,7 +313,7 @@ mod tests {
 
     #[test]
     fn nobody_is_waited_for_when_nothing_more_is_heard() {
-        let ear = Ear::new(watch::Sender::default());
+        let ear = Ear::new(watch::Sender::default(), Hearers::default());
         assert!(ear.while_heard(pending::<()>()).now_or_never().is_none());
         let another = ear.anew();
         ear.end();

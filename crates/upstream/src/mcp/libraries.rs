@@ -8,12 +8,12 @@
 mod known;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use panpan_contract::{Effect, Failure, codes};
-use panpan_runtime::StateOwner;
+use panpan_runtime::{Listener, StateOwner};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -93,6 +93,8 @@ impl McpLibraries {
             offer.resources |= found.resources;
             offer.prompts |= found.prompts;
             offer.completions |= found.completions;
+            offer.logging |= found.logging;
+            offer.subscriptions |= found.subscriptions;
         }
         *offer
     }
@@ -142,6 +144,15 @@ impl McpLibraries {
 
     /// The contents of a resource, as the result of `resources/read`.
     pub async fn read(&self, caller: &McpCaller<'_>, uri: &str) -> Result<Value, Failure> {
+        let server = self.owner_of_resource(caller, uri).await?;
+        told(server, server.read_resource(&caller.owner, uri).await)
+    }
+
+    async fn owner_of_resource(
+        &self,
+        caller: &McpCaller<'_>,
+        uri: &str,
+    ) -> Result<&McpUpstream, Failure> {
         let find = || {
             let admits = |place| self.admits(place, caller);
             self.known().server_of(uri, &caller.owner, admits)
@@ -153,8 +164,40 @@ impl McpLibraries {
             owner = find();
         }
         let server = owner.map(|place| &self.servers[place]);
-        let server = server.ok_or_else(|| absent("resource", uri))?;
-        told(server, server.read_resource(&caller.owner, uri).await)
+        server.ok_or_else(|| absent("resource", uri))
+    }
+
+    /// Has a client hear what servers say to an owner of state outside of any call.
+    pub fn attend(&self, caller: &McpCaller<'_>, listener: &Arc<dyn Listener>) {
+        let servers = self.servers.iter();
+        for server in servers.filter(|server| server.admits(caller.identity)) {
+            server.attend(&caller.owner, listener);
+        }
+    }
+
+    /// Has all servers that log do so at a level.
+    pub async fn set_level(&self, caller: &McpCaller<'_>, level: &str) -> Result<(), Failure> {
+        let servers = self.servers.iter();
+        let servers = servers.filter(|server| server.admits(caller.identity));
+        let set = servers.map(|server| async move {
+            told(server, server.set_level(&caller.owner, level).await)
+        });
+        join_all(set).await.into_iter().collect()
+    }
+
+    /// Follows a resource, or no longer.
+    pub async fn follow(
+        &self,
+        caller: &McpCaller<'_>,
+        uri: &str,
+        wanted: bool,
+    ) -> Result<(), Failure> {
+        let server = self.owner_of_resource(caller, uri).await?;
+        let done = match wanted {
+            true => server.follow_resource(&caller.owner, uri).await,
+            false => server.unfollow_resource(&caller.owner, uri).await,
+        };
+        told(server, done)
     }
 
     /// A prompt with its arguments filled in, as the result of `prompts/get`.

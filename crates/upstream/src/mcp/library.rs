@@ -2,11 +2,14 @@
 //!
 //! Everything is given as the JSON of the protocol. Lists are whole: all pages, within bounds.
 
-use panpan_runtime::StateOwner;
+use std::sync::Arc;
+
+use panpan_runtime::{Listener, StateOwner};
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
-    ListToolsRequest, PaginatedRequestParams, ReadResourceRequest, ReadResourceRequestParams,
+    ListToolsRequest, LoggingLevel, PaginatedRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams,
 };
 use serde_json::{Map, Value};
 
@@ -31,6 +34,10 @@ pub struct McpOffer {
     pub prompts: bool,
     /// The completion of arguments.
     pub completions: bool,
+    /// Lines of its log.
+    pub logging: bool,
+    /// That it tells when a resource has other contents.
+    pub subscriptions: bool,
 }
 
 /// A list of a server.
@@ -80,6 +87,12 @@ fn offer_of(live: &Live) -> McpOffer {
         resources: info.capabilities.resources.is_some(),
         prompts: info.capabilities.prompts.is_some(),
         completions: info.capabilities.completions.is_some(),
+        logging: info.capabilities.logging.is_some(),
+        subscriptions: info
+            .capabilities
+            .resources
+            .as_ref()
+            .is_some_and(|it| it.subscribe == Some(true)),
     }
 }
 
@@ -151,6 +164,31 @@ impl McpUpstream {
             .map_err(|_| McpError::Nonsense("these are no params of a completion".to_owned()))?;
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
         self.asked("for a completion", request, owner).await
+    }
+
+    /// Has a client hear what the server says to an owner of state outside of any call.
+    pub fn attend(&self, owner: &StateOwner, listener: &Arc<dyn Listener>) {
+        self.pool.audience.attend(owner.clone(), listener);
+    }
+
+    /// Has the server log at a level for an owner of state, if it logs.
+    pub async fn set_level(&self, owner: &StateOwner, level: &str) -> Result<(), McpError> {
+        if !self.offer().await?.logging {
+            return Ok(());
+        }
+        let level: LoggingLevel = serde_json::from_value(level.into())
+            .map_err(|_| McpError::Nonsense("this is no level of a log".to_owned()))?;
+        self.pool.of(owner).await?.set_level(level).await
+    }
+
+    /// Has the server tell an owner of state when a resource has other contents.
+    pub async fn follow_resource(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
+        self.pool.of(owner).await?.follow(uri).await
+    }
+
+    /// The same no longer.
+    pub async fn unfollow_resource(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
+        self.pool.of(owner).await?.unfollow(uri).await
     }
 
     async fn asked(

@@ -3,16 +3,22 @@
 //! A server that fails or ends again and again is left alone for longer and longer, up to a limit; whoever asks
 //! meanwhile is told at once.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
-use panpan_runtime::Credentials;
-use rmcp::model::{ClientRequest, RequestMetaObject};
+use panpan_runtime::{Credentials, StateOwner};
+use rmcp::model::{
+    ClientRequest, LoggingLevel, RequestMetaObject, SetLevelRequest, SetLevelRequestParams,
+    SubscribeRequest, SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
+use super::audience::{Audience, Hearers};
 use super::children::Children;
 use super::ear::{Ear, McpChanges};
 use super::error::McpError;
@@ -42,6 +48,8 @@ pub(super) struct Link {
     changes: watch::Sender<McpChanges>,
     /// Whether it is the connection of a caller. Those of all callers are of one server.
     is_of_caller: bool,
+    /// What the clients of the connection asked the server to tell them.
+    wishes: Mutex<Wishes>,
     /// Held by whoever makes the connection.
     making: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -52,6 +60,17 @@ pub(super) struct Link {
 enum Reach {
     Child(McpCommand),
     Web(Box<Web>),
+}
+
+/// How many resources the clients of one connection follow.
+pub(super) const FOLLOWED_LIMIT: usize = 1_000;
+
+/// What clients asked a server to tell them. A new connection is told again.
+#[derive(Debug, Default)]
+struct Wishes {
+    level: Option<LoggingLevel>,
+    /// The resources that are followed, each with what ends that where the server has no sessions.
+    resources: BTreeMap<String, Option<AbortOnDropHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
@@ -68,11 +87,16 @@ struct State {
 }
 
 impl Link {
-    pub(super) fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
+    pub(super) fn new(
+        settings: McpSettings,
+        audience: Arc<Audience>,
+    ) -> Result<Self, McpSettingsError> {
         settings.check_namespace()?;
         let secrets = settings.secrets();
         let changes = watch::Sender::default();
-        let ear = Ear::new(changes.clone());
+        let is_alone = settings.sessions_of_callers.alone;
+        let hearers = Hearers::of_all(audience, is_alone, secrets.clone());
+        let ear = Ear::new(changes.clone(), hearers);
         let reach = match settings.place {
             McpPlace::Stdio(command) if command.program.is_empty() => {
                 return Err(McpSettingsError::NoProgram);
@@ -104,13 +128,14 @@ impl Link {
             ear,
             changes,
             is_of_caller: false,
+            wishes: Mutex::default(),
             making: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         })
     }
 
     /// Another way to the same server, for the session of a caller.
-    pub(super) fn another(&self, changes: watch::Sender<McpChanges>) -> Self {
+    pub(super) fn another(&self, owner: StateOwner, changes: watch::Sender<McpChanges>) -> Self {
         Self {
             namespace: self.namespace.clone(),
             patience: self.patience,
@@ -119,9 +144,10 @@ impl Link {
             reach: self.reach.clone(),
             children: self.children.clone(),
             sessions: self.sessions,
-            ear: Ear::new(changes.clone()),
+            ear: Ear::new(changes.clone(), self.ear.hearers.of(owner)),
             changes,
             is_of_caller: true,
+            wishes: Mutex::default(),
             making: tokio::sync::Mutex::default(),
             state: Mutex::default(),
         }
@@ -129,6 +155,86 @@ impl Link {
 
     pub(super) fn changes(&self) -> watch::Receiver<McpChanges> {
         self.changes.subscribe()
+    }
+
+    /// Has the server log at a level, where one caller decides that. Servers without sessions are told with every
+    /// request.
+    pub(super) async fn set_level(self: &Arc<Self>, level: LoggingLevel) -> Result<(), McpError> {
+        if !self.ear.hearers.is_of_one() || self.connected().await?.is_stateless() {
+            return Ok(());
+        }
+        self.wishes().level = Some(level);
+        self.ask(
+            "for a level of its log",
+            set_level(level),
+            self.patience.list,
+        )
+        .await
+        .map(drop)
+    }
+
+    /// Has the server tell when a resource has other contents.
+    pub(super) async fn follow(self: &Arc<Self>, uri: &str) -> Result<(), McpError> {
+        let live = self.connected().await?;
+        let following = live.follow_resource(uri);
+        if following.is_none() {
+            self.ask("to follow a resource", subscribe(uri), self.patience.list)
+                .await?;
+        }
+        let mut wishes = self.wishes();
+        let is_full = wishes.resources.len() >= FOLLOWED_LIMIT;
+        if is_full && !wishes.resources.contains_key(uri) {
+            return Err(McpError::Full {
+                limit: FOLLOWED_LIMIT,
+            });
+        }
+        wishes.resources.insert(uri.to_owned(), following);
+        Ok(())
+    }
+
+    /// No longer follows a resource, unless other callers may.
+    pub(super) async fn unfollow(self: &Arc<Self>, uri: &str) -> Result<(), McpError> {
+        if !self.ear.hearers.is_of_one() {
+            return Ok(());
+        }
+        let followed = self.wishes().resources.remove(uri);
+        match followed {
+            Some(Some(_)) => Ok(()),
+            Some(None) | None => self
+                .ask(
+                    "to follow a resource no longer",
+                    unsubscribe(uri),
+                    self.patience.list,
+                )
+                .await
+                .map(drop),
+        }
+    }
+
+    /// Tells a new connection what clients asked of the one before.
+    fn wish_again(&self, live: &Arc<Live>) {
+        let mut wishes = self.wishes();
+        let mut requests: Vec<ClientRequest> = wishes.level.map(set_level).into_iter().collect();
+        for (uri, following) in &mut wishes.resources {
+            *following = live.follow_resource(uri);
+            if following.is_none() {
+                requests.push(subscribe(uri));
+            }
+        }
+        let (live, patience) = (live.clone(), self.patience.list);
+        tokio::spawn(async move {
+            for request in requests {
+                let meta = RequestMetaObject::new();
+                // What the server refuses now, it says to whoever asks next.
+                let _ = live
+                    .ask("for the same", request, meta, None, patience)
+                    .await;
+            }
+        });
+    }
+
+    fn wishes(&self) -> MutexGuard<'_, Wishes> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Says that what is known of the tools is not what there is.
@@ -211,6 +317,9 @@ impl Link {
         state.live = Some(live.clone());
         let was_connected = std::mem::replace(&mut state.was_connected, true);
         drop(state);
+        if was_connected {
+            self.wish_again(&live);
+        }
         // A caller's first session is what it saw before; the tools are the same in all.
         if was_connected || !self.is_of_caller {
             self.ear.note(|changes| {
@@ -304,6 +413,18 @@ impl State {
         self.rest_until = rest_after(self.failures).map(|rest| Instant::now() + rest);
         self.last = Some(Arc::new(error));
     }
+}
+
+fn set_level(level: LoggingLevel) -> ClientRequest {
+    ClientRequest::SetLevelRequest(SetLevelRequest::new(SetLevelRequestParams::new(level)))
+}
+
+fn subscribe(uri: &str) -> ClientRequest {
+    ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri)))
+}
+
+fn unsubscribe(uri: &str) -> ClientRequest {
+    ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri)))
 }
 
 /// How long a server is left alone that failed so often in a row. The first failure may be an accident.

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use panpan_runtime::Notice;
 use rmcp::model::{
-    CancelledNotificationParam, ClientCapabilities, ClientRequest, GetExtensions, ProtocolVersion,
-    RequestId, RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult,
-    SubscriptionFilter,
+    CancelledNotificationParam, ClientRequest, GetExtensions, ProtocolVersion, RequestId,
+    RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -20,11 +20,12 @@ use rmcp::transport::{DynamicTransportError, Transport};
 use rmcp::{RoleClient, transport};
 use serde_json::Value;
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::asking::AskingCall;
 use super::child::{AFTER_OUR_END, Child, EXIT_LOOK, Ends};
 use super::children::Children;
-use super::ear::Ear;
+use super::ear::{Ear, offered};
 use super::error::{McpError, Refusal, Unanswered};
 use super::foreign;
 use super::pipes::{Pipes, Why};
@@ -160,10 +161,7 @@ impl Live {
     /// Whether the server keeps state for the client it has here: in a session, or in a process of its own. The
     /// version of the protocol without sessions knows no such state.
     pub(super) fn keeps_state(&self) -> bool {
-        let info = self.info();
-        let is_stateless =
-            info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28);
-        !is_stateless && (self.is_piped || self.ear().is_in_session())
+        !self.is_stateless() && (self.is_piped || self.ear().is_in_session())
     }
 
     pub(super) fn ear(&self) -> &Ear {
@@ -179,9 +177,7 @@ impl Live {
         call: Option<&AskingCall>,
         patience: Duration,
     ) -> Result<Value, Unanswered> {
-        if !call.is_some_and(|call| call.context().can_ask()) {
-            self.say_nobody_can_be_asked(&mut meta);
-        }
+        self.describe_client(call, &mut meta);
         let begun = may_ask(&request).then(|| self.ear().underway.begin(call));
         if let Some(begun) = &begun {
             request.extensions_mut().insert(begun.number);
@@ -212,13 +208,35 @@ impl Live {
         answer.and_then(as_value).map_err(Unanswered::after)
     }
 
-    /// Where every request says anew what its client can do, this one says so. Sessions were told once, for
-    /// all calls.
-    fn say_nobody_can_be_asked(&self, meta: &mut RequestMetaObject) {
-        let info = self.info();
-        if info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28) {
-            meta.set_client_capabilities(ClientCapabilities::default());
+    /// Where every request says anew what its client can do and wants to hear, this one says so. Sessions were
+    /// told once, for all calls.
+    fn describe_client(&self, call: Option<&AskingCall>, meta: &mut RequestMetaObject) {
+        if !self.is_stateless() {
+            return;
         }
+        let kinds = call.map(|call| call.context().answerable());
+        meta.set_client_capabilities(offered(kinds.unwrap_or_default()));
+        let level = call.and_then(|call| call.context().log_level());
+        let level = level.and_then(|it| serde_json::from_value(it.into()).ok());
+        if let Some(level) = level {
+            meta.set_log_level(level);
+        }
+    }
+
+    /// Whether the server speaks the version of the protocol without sessions.
+    pub(super) fn is_stateless(&self) -> bool {
+        let info = self.info();
+        info.is_some_and(|info| info.protocol_version >= ProtocolVersion::V_2026_07_28)
+    }
+
+    /// Follows a resource of a server without sessions, until what is returned is dropped; nothing for others.
+    pub(super) fn follow_resource(&self, uri: &str) -> Option<AbortOnDropHandle<()>> {
+        self.is_stateless().then(|| {
+            let mut filter = SubscriptionFilter::default();
+            filter.resource_subscriptions = Some(vec![uri.to_owned()]);
+            let peer = self.service.peer().clone();
+            AbortOnDropHandle::new(tokio::spawn(follow(peer, filter, self.ear().clone())))
+        })
     }
 
     fn trouble(&self, error: ServiceError) -> McpError {
@@ -269,6 +287,11 @@ async fn follow(peer: Peer<RoleClient>, filter: SubscriptionFilter, ear: Ear) {
         return;
     };
     while let Ok(Some(notice)) = subscription.next().await {
+        if let ServerNotification::ResourceUpdatedNotification(updated) = &notice {
+            let params = serde_json::to_value(&updated.params).unwrap_or_default();
+            ear.hearers.hear(Notice::Updated(params));
+            continue;
+        }
         ear.note(|changes| match notice {
             ServerNotification::ToolListChangedNotification(_) => changes.tools += 1,
             ServerNotification::PromptListChangedNotification(_) => changes.prompts += 1,

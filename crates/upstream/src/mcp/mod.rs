@@ -4,7 +4,13 @@
 //! A server is connected to when it is first needed and again when a connection has ended; everything
 //! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
 
+#![allow(
+    deprecated,
+    reason = "sampling, roots, logging and resources/subscribe are those of 2025-11-25, which most servers and clients speak"
+)]
+
 mod asking;
+mod audience;
 mod call;
 mod child;
 mod children;

@@ -148,7 +148,7 @@ impl Pipes {
         match &mut message {
             Some(message) => {
                 self.nonsense = 0;
-                self.ear.overhear(message);
+                self.ear.overhear(message, None);
                 self.ear.underway.follow(message);
             }
             None if text.is_empty() => {}
@@ -218,13 +218,14 @@ mod tests {
     use futures_util::FutureExt as _;
     use tokio::sync::watch;
 
+    use super::super::audience::Hearers;
     use super::*;
     use crate::mcp::children::Children;
     use crate::mcp::settings::McpCommand;
 
     #[tokio::test]
     async fn a_child_that_ended_is_heard_no_more() {
-        let ear = Ear::new(watch::Sender::default());
+        let ear = Ear::new(watch::Sender::default(), Hearers::default());
         let command = McpCommand::new("true");
         let (child, ends) = Child::start("test", &command, &Children::default()).unwrap();
         let mut pipes = Pipes::new(child, ends, Why::default(), ear.clone(), Arc::default());

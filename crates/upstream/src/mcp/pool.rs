@@ -12,6 +12,7 @@ use panpan_runtime::StateOwner;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::audience::Audience;
 use super::ear::McpChanges;
 use super::error::McpError;
 use super::link::Link;
@@ -31,6 +32,7 @@ const SHARE_OF_UNKNOWN: usize = 2;
 pub(super) struct Pool {
     /// The connection that tools are listed over, and that is shared where nothing has to be kept apart.
     own: Arc<Link>,
+    pub(super) audience: Arc<Audience>,
     rules: McpSessions,
     state: Mutex<State>,
 }
@@ -63,8 +65,10 @@ impl Session {
 impl Pool {
     pub(super) fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
         let rules = settings.sessions_of_callers;
+        let audience = Arc::new(Audience::default());
         Ok(Self {
-            own: Arc::new(Link::new(settings)?),
+            own: Arc::new(Link::new(settings, audience.clone())?),
+            audience,
             rules,
             state: Mutex::default(),
         })
@@ -134,7 +138,7 @@ impl Pool {
             end(unused.ok_or(McpError::Full { limit })?);
         }
         let changes = self.heard_by(&mut state, owner);
-        let link = Arc::new(self.own.another(changes));
+        let link = Arc::new(self.own.another(owner.clone(), changes));
         let session = Session {
             link: link.clone(),
             last_use: Instant::now(),

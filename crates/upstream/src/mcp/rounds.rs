@@ -29,8 +29,6 @@ pub(super) struct Round {
 pub(super) enum Unmet {
     #[error("the tool asks for something only a person can answer")]
     Unasked(#[source] Unasked),
-    #[error("the tool asks for something other than a person, which is not offered")]
-    Refused,
     #[error("the tool went on asking after {ROUNDS_LIMIT} rounds")]
     Endless,
     #[error("what the tool asks cannot be read")]
@@ -81,10 +79,6 @@ async fn replied(
     call: &AskingCall,
     (name, request): (String, InputRequest),
 ) -> Result<(String, Value), Unmet> {
-    let InputRequest::Elicitation(request) = request else {
-        return Err(Unmet::Refused);
-    };
-    let reply = call.ask(request.params).await.map_err(Unmet::Unasked)?;
-    let reply = serde_json::to_value(reply).map_err(|_| Unmet::Unreadable)?;
-    Ok((name, reply))
+    let reply = call.ask(Some(name.clone()), request).await;
+    Ok((name, reply.map_err(Unmet::Unasked)?))
 }

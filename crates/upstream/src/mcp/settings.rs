@@ -60,6 +60,8 @@ pub enum McpNames {
 pub struct McpSessions {
     /// Whether all callers share one session, also of a server that keeps state for its clients.
     pub shared: bool,
+    /// Whether there is only one client, so that everything the shared session says is for it.
+    pub alone: bool,
     /// The most sessions of callers at once.
     pub limit: usize,
     /// How long a session lasts that is not used.
@@ -79,6 +81,7 @@ impl McpSessions {
     fn at(place: &McpPlace) -> Self {
         Self {
             shared: false,
+            alone: false,
             limit: match place {
                 McpPlace::Http(_) => Self::LIMIT,
                 McpPlace::Stdio(_) => Self::PROCESSES_LIMIT,

@@ -174,7 +174,8 @@ impl Underway {
     pub(super) fn follow(&self, message: &mut ServerJsonRpcMessage) {
         match message {
             ServerJsonRpcMessage::Request(asked) => {
-                if matches!(asked.request, ServerRequest::ElicitRequest(_)) {
+                let is_for_client = !matches!(asked.request, ServerRequest::PingRequest(_));
+                if is_for_client {
                     let whose = Whose(self.requests().placed());
                     asked.request.extensions_mut().insert(whose);
                 }
@@ -187,6 +188,19 @@ impl Underway {
             }
             ServerJsonRpcMessage::Notification(_) => {}
         }
+    }
+
+    /// The call that a log line belongs to: that of the stream it came in, or the only one.
+    pub(super) fn logging(&self, origin: Option<&RequestId>) -> Option<AskingCall> {
+        let requests = self.requests();
+        let waiting = match origin {
+            Some(id) => {
+                let mut waiting = requests.by_number.values();
+                waiting.find(|waiting| waiting.id.as_ref() == Some(id))
+            }
+            None => requests.only().ok().flatten(),
+        };
+        waiting?.call.clone()
     }
 
     /// What the only request that waits is known by to the server.

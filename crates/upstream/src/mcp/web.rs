@@ -98,7 +98,12 @@ impl Web {
             self.ear.enter_session();
         }
         if is_kind(&reply, EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(self.events(reply), session));
+            let origin = match message {
+                ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+                _ => None,
+            };
+            let events = self.events(reply, origin);
+            return Ok(StreamableHttpPostResponse::Sse(events, session));
         }
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         if !is_request {
@@ -199,8 +204,12 @@ impl Web {
         Ok(body)
     }
 
-    /// The events of a stream, each within bounds.
-    fn events(&self, reply: Reply) -> BoxStream<'static, Result<Sse, SseError>> {
+    /// The events of a stream, which may be that of a request, each within bounds.
+    fn events(
+        &self,
+        reply: Reply,
+        origin: Option<RequestId>,
+    ) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut room = Room::default();
         let bytes = reply.into_chunks().map(move |chunk| {
             let chunk = chunk.map_err(std::io::Error::other)?;
@@ -209,7 +218,7 @@ impl Web {
         });
         let ear = self.ear.clone();
         SseStream::from_bytes_stream(bytes)
-            .map(move |event| event.map(|event| overheard(event, &ear)))
+            .map(move |event| event.map(|event| overheard(event, &ear, origin.as_ref())))
             .boxed()
     }
 }
@@ -273,7 +282,7 @@ impl StreamableHttpClient for Web {
         if !reply.status().is_success() || !is_kind(&reply, EVENTS) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
-        Ok(self.events(reply))
+        Ok(self.events(reply, None))
     }
 }
 
@@ -321,14 +330,19 @@ fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
 }
 
 /// What is kept and heard of messages that come alone is kept and heard of those in streams.
-fn overheard(mut event: Sse, ear: &Ear) -> Sse {
+fn overheard(mut event: Sse, ear: &Ear, origin: Option<&RequestId>) -> Sse {
+    const HEARD: [&str; 3] = [
+        "notifications/progress",
+        "notifications/message",
+        "notifications/resources/updated",
+    ];
     let Some(data) = event.data.as_deref() else {
         return event;
     };
-    if data.contains("notifications/progress")
+    if HEARD.iter().any(|it| data.contains(it))
         && let Some(message) = foreign::message(data.trim().as_bytes())
     {
-        ear.overhear(&message);
+        ear.overhear(&message, origin);
     }
     event.data = foreign::rewritten(data).or(event.data);
     event

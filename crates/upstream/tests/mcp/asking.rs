@@ -114,6 +114,7 @@ pub(crate) fn a_question_reaches_the_person_behind_the_call() {
                     Wanted::Visit { url, id } => {
                         assert_eq!((json!(url), "e-1"), (question["url"].clone(), id.as_str()));
                     }
+                    Wanted::Sample { .. } | Wanted::Roots => panic!("nobody asks a client"),
                 }
             }
         }
@@ -146,16 +147,30 @@ pub(crate) fn what_could_not_be_asked_stands_in_the_failure() {
                 );
             }
         }
+    });
+}
+
+pub(crate) fn a_client_is_asked_for_its_model_and_its_folders_under_the_names_of_the_server() {
+    run(async {
         let gateway = gateway(&child("modern")).await;
-        for method in ["roots/list", "sampling/createMessage"] {
+        let sample =
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "a"}});
+        for (method, result) in [
+            ("roots/list", json!({"roots": [{"uri": "file:///notes"}]})),
+            ("sampling/createMessage", sample),
+        ] {
             let question = json!({"messages": [], "maxTokens": 1});
             let input = json!({"question": question, "method": method});
-            let failure = ask(&gateway, input, Some(Person::named("Ada"))).await;
-            assert_eq!(
-                failure.unwrap_err().code().as_str(),
-                "TOOL_FAILED",
-                "{method}"
-            );
+            let client = Person::saying(Ok(Reply::Result(result.clone())));
+            let said = ask(&gateway, input.clone(), Some(client.clone())).await;
+            assert_eq!(said.unwrap()["replies"]["it"], result, "{method}");
+            let asked = client.asked.lock().unwrap().remove(0);
+            assert_eq!(asked.name.as_deref(), Some("it"));
+            if let Wanted::Sample { params } = asked.wanted {
+                assert_eq!(params, question);
+            }
+            let failure = ask(&gateway, input, None).await.unwrap_err();
+            assert_eq!(failure.code().as_str(), "TOOL_FAILED", "{method}");
         }
     });
 }
@@ -181,7 +196,7 @@ pub(crate) fn a_server_asks_up_to_so_many_rounds() {
         let offered = ask(&gateway, input.clone(), None).await.unwrap();
         assert_eq!(offered["offered"], json!({}));
         let offered = ask(&gateway, input, Some(Person::named("Ada"))).await;
-        let kinds = json!({"elicitation": {"form": {}, "url": {}}});
+        let kinds = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
         assert_eq!(offered.unwrap()["offered"], kinds);
     });
 }

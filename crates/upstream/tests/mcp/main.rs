@@ -30,6 +30,7 @@ macro_rules! by_name {
 const FACTS: &[(&str, fn())] = by_name![
     asking::a_question_reaches_the_person_behind_the_call,
     asking::what_could_not_be_asked_stands_in_the_failure,
+    asking::a_client_is_asked_for_its_model_and_its_folders_under_the_names_of_the_server,
     asking::a_server_asks_up_to_so_many_rounds,
     asking::nobody_is_asked_a_question_of_another_call,
     asking::one_that_was_given_up_may_still_ask_its_own_caller,

@@ -22,6 +22,7 @@ async fn ask(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
     for message in ["First?", "Second?"] {
         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
         let question = Question {
+            name: None,
             message: message.to_owned(),
             wanted: Wanted::Values { schema },
         };

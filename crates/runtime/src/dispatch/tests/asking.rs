@@ -29,6 +29,7 @@ impl AskPerson for Person {
 
 fn question(message: &str) -> Question {
     Question {
+        name: None,
         message: message.to_owned(),
         wanted: Wanted::Values {
             schema: json!({"type": "object"}),
@@ -173,12 +174,14 @@ async fn a_question_is_asked_up_to_its_limit() {
     let empty = json!({"type": "object", "title": ""});
     let frame = empty.to_string().len();
     let form = |message: usize, title: usize| Question {
+        name: None,
         message: of(message),
         wanted: Wanted::Values {
             schema: json!({"type": "object", "title": of(title)}),
         },
     };
     let visit = |message: usize, url: usize, id: usize| Question {
+        name: None,
         message: of(message),
         wanted: Wanted::Visit {
             url: of(url),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::caller::Principal;
 use crate::mcp::call::Stops;
-use crate::mcp::questions::{Kinds, Questions};
+use crate::mcp::questions::{Questions, answerable};
 
 fn made(caller: &str) -> Made {
     Made {
@@ -20,11 +20,12 @@ fn made(caller: &str) -> Made {
 /// A call that asks once, and says then what it was told.
 fn asking(caller: &str) -> Served {
     let client = serde_json::from_value(json!({"elicitation": {}})).unwrap();
-    let questions = Arc::new(Questions::new(Kinds::of(&client).unwrap()));
+    let questions = Arc::new(Questions::new(answerable(&client).unwrap()));
     let person = questions.clone();
     let work = async move {
         let schema = json!({"type": "object", "properties": {}});
         let said = person.ask(Question {
+            name: None,
             message: "Sure?".to_owned(),
             wanted: Wanted::Values { schema },
         });

@@ -21,6 +21,7 @@ pub(super) async fn ask(context: Context, input: Arc<Value>) -> Result<Value, Fa
     for number in 1..=input["times"].as_u64().unwrap_or(1) {
         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
         let question = Question {
+            name: None,
             message: format!("Who is number {number}?"),
             wanted: Wanted::Values { schema },
         };

@@ -98,6 +98,8 @@ const ALL: Offer = Offer {
     resources: true,
     prompts: true,
     completions: true,
+    logging: true,
+    subscriptions: true,
 };
 
 #[tokio::test]
@@ -198,13 +200,14 @@ async fn what_a_library_has_is_passed_on() {
 #[tokio::test]
 async fn failures_of_a_library_are_whole_and_without_secrets() {
     let client = client(Some(ALL)).await;
-    for (uri, code) in [
-        ("test://none", "ARTIFACT_NOT_FOUND"),
-        ("test://odd", "ERR_HTTP_502_BAD_GATEWAY"),
+    for (uri, code, number) in [
+        ("test://none", "ARTIFACT_NOT_FOUND", Some(-32002)),
+        ("test://odd", "ERR_HTTP_502_BAD_GATEWAY", None),
     ] {
         let refused = answered(&client, "resources/read", json!({"uri": uri})).await;
-        let (number, error) = refused.unwrap_err();
-        assert!(number > 0, "{error}");
+        let (found, error) = refused.unwrap_err();
+        assert!(number.map_or(found > 0, |it| found == it), "{error}");
+        assert_eq!(error["data"]["uri"], uri);
         let document = json!({"jsonrpc": "2.0", "id": 1, "error": error});
         let reply = panpan_contract::dialect::Dialect::JsonRpc.read(document);
         let failure = reply.unwrap().outcome.unwrap_err();

@@ -72,6 +72,7 @@ impl ClientHandler for Thinking {
 async fn a_client_is_told_that_nobody_waits_for_a_reply_any_more() {
     let impatient = |context: Context, _: Arc<Value>| async move {
         let question = Question {
+            name: None,
             message: "Sure?".to_owned(),
             wanted: Wanted::Values {
                 schema: json!({"type": "object", "properties": {}}),
