@@ -153,12 +153,19 @@ fn choices() -> Value {
     })
 }
 
+/// The name of a question whose form has one member: what a client replies by.
+fn question_name(properties: &Value) -> Option<String> {
+    let mut names = properties.as_object()?.keys();
+    let name = names.next().filter(|_| names.next().is_none())?;
+    Some(format!("user_{name}"))
+}
+
 /// A tool that asks one question after the other, and says what it was told.
 fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
     let questions: Vec<Question> = questions
         .iter()
         .map(|(message, properties)| Question {
-            name: None,
+            name: question_name(properties),
             message: (*message).to_owned(),
             wanted: Wanted::Values {
                 schema: json!({"type": "object", "properties": properties}),

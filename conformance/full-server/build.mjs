@@ -21,6 +21,7 @@ const CAPABILITIES = {
   tools: { listChanged: true },
 };
 const NO_ARGUMENTS = taking({});
+const CAPABILITIES_IN_META = "io.modelcontextprotocol/clientCapabilities";
 
 /**
  * A server for one client, or for one request of the revision that has no sessions.
@@ -38,7 +39,6 @@ export function buildServer({ era, session, changes }) {
     era,
     session,
     changes: changes ?? changesOver(server, era, session),
-    clientCapabilities: () => server.server.getClientCapabilities() ?? {},
   };
   for (const tool of [...TOOLS, ...ASKING_TOOLS, ...SESSION_TOOLS]) addTool(server, tool, around);
   for (const prompt of PROMPTS) addPrompt(server, prompt, around);
@@ -50,7 +50,14 @@ export function buildServer({ era, session, changes }) {
 }
 
 function addTool(server, { name, description, inputSchema = NO_ARGUMENTS, run }, around) {
-  return server.registerTool(name, { description, inputSchema }, (args, ctx) => run(args, { ...around, ctx }));
+  return server.registerTool(name, { description, inputSchema }, (args, ctx) =>
+    run(args, { ...around, ctx, clientCapabilities: () => capabilitiesOf(server, ctx) }),
+  );
+}
+
+/** What the client can do: each request says so from 2026-07-28 on, the first one before that. */
+function capabilitiesOf({ server }, ctx) {
+  return ctx.mcpReq?.envelope?.[CAPABILITIES_IN_META] ?? server.getClientCapabilities() ?? {};
 }
 
 function addPrompt(server, { name, description, argsSchema, get }, around) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use panpan_runtime::Listener;
-use panpan_surfaces::{About, Caller, Desk, Lent, Library, Offer, Revision};
+use panpan_surfaces::{About, Caller, Desk, Lent, Library, Offer, Person, Revision};
 use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpLibraries};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -91,8 +91,14 @@ impl Library for Shelves {
         Box::pin(async { self.libraries.templates(&asking(caller)).await })
     }
 
-    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
-        Box::pin(async move { self.libraries.read(&asking(caller), uri).await })
+    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str, person: Person) -> Lent<'a, Value> {
+        Box::pin(async move {
+            let caller = McpCaller {
+                person,
+                ..asking(caller)
+            };
+            self.libraries.read(&caller, uri).await
+        })
     }
 
     fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
@@ -104,9 +110,13 @@ impl Library for Shelves {
         caller: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
+        person: Person,
     ) -> Lent<'a, Value> {
         Box::pin(async move {
-            let caller = asking(caller);
+            let caller = McpCaller {
+                person,
+                ..asking(caller)
+            };
             self.libraries.prompt(&caller, name, arguments).await
         })
     }
@@ -132,5 +142,6 @@ fn asking(caller: &Caller) -> McpCaller<'_> {
     McpCaller {
         identity: caller.identity.as_deref(),
         owner: caller.state_owner(),
+        person: None,
     }
 }

@@ -25,6 +25,7 @@ use crate::ports::Scope;
 use crate::registry::Operation;
 use crate::retry::OpenCircuit;
 use crate::trace::Trace;
+pub use asking::SIGNS_OF_LIFE_LIMIT_MS;
 use asking::{Relayed, Waited};
 
 /// The call as its handler sees it. Clones are the same call.
@@ -37,6 +38,7 @@ struct Inner {
     call: Arc<Call>,
     scope: Option<Scope>,
     attempt: u32,
+    began: Timestamp,
     deadline: Timestamp,
     /// Made when somebody asks for it: most handlers never do.
     cancellation: OnceLock<CancellationToken>,
@@ -65,7 +67,7 @@ impl Context {
         call: &Arc<Call>,
         scope: Option<Scope>,
         attempt: u32,
-        deadline: Timestamp,
+        (began, deadline): (Timestamp, Timestamp),
     ) -> Self {
         Self(Arc::new(Inner {
             dispatcher: dispatcher.clone(),
@@ -73,6 +75,7 @@ impl Context {
             call: call.clone(),
             scope,
             attempt,
+            began,
             deadline,
             cancellation: OnceLock::new(),
             calls: Mutex::new(Effect::None),
@@ -115,10 +118,10 @@ impl Context {
         &self.0.call.owner
     }
 
-    /// Gives something beside the output, for protocols that can carry it, in place of what was given before.
-    pub fn give_beside(&self, beside: Value) {
+    /// Gives something beside the outcome, for protocols that can carry it, in place of what was given before.
+    pub fn give_beside(&self, beside: Option<Value>) {
         let mut kept = self.0.call.beside.lock();
-        *kept.as_deref_mut().unwrap_or_else(|error| error.get_mut()) = Some(Box::new(beside));
+        *kept.as_deref_mut().unwrap_or_else(|error| error.get_mut()) = beside.map(Box::new);
     }
 
     /// The trace the call belongs to, to be handed on to whoever does the work.
@@ -131,7 +134,8 @@ impl Context {
         self.0.dispatcher.world().clock.now()
     }
 
-    /// When the attempt is cut off. It moves on while a person is waited for.
+    /// When the attempt is cut off. It moves on while a person is waited for, and when a service shows that it is
+    /// at work.
     pub fn deadline(&self) -> Timestamp {
         self.deadline_at(self.now())
     }

@@ -27,7 +27,7 @@ pub mod testing;
 mod trace;
 mod world;
 
-pub use context::Context;
+pub use context::{Context, SIGNS_OF_LIFE_LIMIT_MS};
 pub use credentials::Credentials;
 pub use dispatch::{
     Answer, CALL_DEPTH_LIMIT, CallRequest, DEFAULT_CALL_TIMEOUT_MS, DEFAULT_PATIENCE_MS,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use panpan_contract::Failure;
-use panpan_runtime::{BoxFuture, Listener};
+use panpan_runtime::{AskPerson, BoxFuture, Listener};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -46,6 +46,9 @@ pub struct Revision {
     pub prompts: u64,
 }
 
+/// The person behind a request and their client, where they can be asked.
+pub type Person = Option<Arc<dyn AskPerson>>;
+
 /// An answer of a library.
 pub type Lent<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 
@@ -71,18 +74,20 @@ pub trait Library: Send + Sync + fmt::Debug {
     /// All templates of resources, as they stand in the result of `resources/templates/list`.
     fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
 
-    /// A resource, as the result of `resources/read`.
-    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value>;
+    /// A resource, as the result of `resources/read`. A server that asks something before asks `person`.
+    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str, person: Person) -> Lent<'a, Value>;
 
     /// All prompts, as they stand in the result of `prompts/list`.
     fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
 
-    /// A prompt with its arguments filled in, as the result of `prompts/get`.
+    /// A prompt with its arguments filled in, as the result of `prompts/get`. A server that asks something before
+    /// asks `person`.
     fn prompt<'a>(
         &'a self,
         caller: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
+        person: Person,
     ) -> Lent<'a, Value>;
 
     /// Has a client hear what is said to its caller outside of any call, and be asked there.

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use panpan_contract::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Registry, StateOwner};
 use panpan_store::memory_world;
-use panpan_upstream::mcp::{McpAddress, McpCommand, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{McpAddress, McpCaller, McpCommand, McpPlace, McpSettings, McpUpstream};
 use serde_json::{Value, json};
 
 const MODULES: &str = "conformance/node_modules/@modelcontextprotocol";
@@ -289,7 +289,7 @@ impl Checks {
         let resources = server.list_resources(&StateOwner::Anyone).await.unwrap();
         let uri = resources[0]["uri"].as_str().unwrap();
         let read = server
-            .read_resource(&StateOwner::Anyone, uri)
+            .read_resource(&McpCaller::default(), uri)
             .await
             .unwrap();
         self.same(
@@ -307,7 +307,7 @@ impl Checks {
             &json!(false),
         );
         let read = server
-            .read_resource(&StateOwner::Anyone, "demo://resource/dynamic/text/1")
+            .read_resource(&McpCaller::default(), "demo://resource/dynamic/text/1")
             .await;
         let text = read.unwrap()["contents"][0]["text"].is_string();
         self.same(
@@ -323,7 +323,7 @@ impl Checks {
         );
         let arguments = json!({"city": "Bern"}).as_object().unwrap().clone();
         let prompt = server
-            .get_prompt(&StateOwner::Anyone, "args-prompt", arguments)
+            .get_prompt(&McpCaller::default(), "args-prompt", arguments)
             .await
             .unwrap();
         let text = prompt["messages"][0]["content"]["text"].as_str();
@@ -337,7 +337,7 @@ impl Checks {
         let values = &completed["completion"]["values"];
         self.same("an argument is completed", values, &json!(["Engineering"]));
         let error = server
-            .read_resource(&StateOwner::Anyone, "demo://resource/none")
+            .read_resource(&McpCaller::default(), "demo://resource/none")
             .await
             .unwrap_err();
         let failure = server.failure(error, jiff::Timestamp::now());
@@ -352,14 +352,14 @@ impl Checks {
     async fn fastmcp(&mut self, server: &McpUpstream) {
         self.calls(server, FASTMCP).await;
         let read = server
-            .read_resource(&StateOwner::Anyone, "note://today")
+            .read_resource(&McpCaller::default(), "note://today")
             .await
             .unwrap();
         let text = &read["contents"][0]["text"];
         self.same("a resource is read", text, &json!("Nothing happened."));
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
         let prompt = server
-            .get_prompt(&StateOwner::Anyone, "greet", arguments)
+            .get_prompt(&McpCaller::default(), "greet", arguments)
             .await
             .unwrap();
         let text = &prompt["messages"][0]["content"]["text"];

@@ -1,5 +1,6 @@
 //! Asking the person behind a call, and the time that takes: it is not the work's, so the usual end of an
-//! attempt moves on with it. What the caller itself said about its patience holds all the same.
+//! attempt moves on with it. So it does when a service shows that it is still at work. A timeout that the caller
+//! stated holds all the same.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -15,9 +16,13 @@ use crate::handler::{
 /// How soon an attempt whose time is over is looked at again while a question is open.
 const LOOK_MS: u64 = 1000;
 
-/// How long people were waited for in an attempt.
+/// How long an attempt may last at most whose service shows again and again that it is at work.
+pub const SIGNS_OF_LIFE_LIMIT_MS: u64 = 60 * 60 * 1000;
+
+/// How long people were waited for in an attempt, and until when the service has time that showed that it is at work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waited {
+    alive_until: Option<Timestamp>,
     /// How many questions are open, and since when there is one.
     open: u32,
     since: Timestamp,
@@ -44,6 +49,12 @@ impl Context {
     pub fn answerable(&self) -> Answerable {
         let person = self.0.call.person.as_ref();
         person.map_or_else(Answerable::default, |it| it.answerable())
+    }
+
+    /// Whether the client shows an address that has to be visited by itself, where a server refuses a call with it.
+    pub fn visits_when_refused(&self) -> bool {
+        let person = self.0.call.person.as_ref();
+        person.is_some_and(|it| it.visits_when_refused())
     }
 
     /// Asks the person behind the call, and waits for what they say, but not beyond the attempt and in all
@@ -73,6 +84,15 @@ impl Context {
         }
     }
 
+    /// Notes that the service that the attempt waits for is at work. The attempt then has its whole time again, up
+    /// to [`SIGNS_OF_LIFE_LIMIT_MS`] after it began.
+    pub fn note_sign_of_life(&self) {
+        let timeout_ms = milliseconds_between(self.0.began, self.0.deadline);
+        let until = later(self.now(), timeout_ms);
+        let last = later(self.0.began, SIGNS_OF_LIFE_LIMIT_MS.max(timeout_ms));
+        self.waited().alive_until = Some(until.min(last));
+    }
+
     /// Whether a person is being asked now.
     pub(crate) fn is_asking(&self) -> bool {
         self.waited().open > 0
@@ -81,7 +101,7 @@ impl Context {
     /// How much longer an attempt may go on whose time seemed to be over.
     pub(crate) fn more_time_ms(&self) -> Option<u64> {
         let waited = *self.waited();
-        if waited.open == 0 && waited.before_ms == 0 {
+        if waited.open == 0 && waited.before_ms == 0 && waited.alive_until.is_none() {
             return None;
         }
         let now = self.now();
@@ -96,7 +116,8 @@ impl Context {
     }
 
     pub(super) fn deadline_at(&self, now: Timestamp) -> Timestamp {
-        let usual = later(self.0.deadline, self.waited_ms(now));
+        let alive_until = self.waited().alive_until.unwrap_or(self.0.deadline);
+        let usual = later(self.0.deadline.max(alive_until), self.waited_ms(now));
         let stated = self.0.call.stated_deadline();
         stated.map_or(usual, |stated| usual.min(stated))
     }
@@ -151,6 +172,10 @@ impl Relayed {
 impl AskPerson for Relayed {
     fn answerable(&self) -> Answerable {
         self.0.answerable()
+    }
+
+    fn visits_when_refused(&self) -> bool {
+        self.0.visits_when_refused()
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {

@@ -88,7 +88,7 @@ pub(super) async fn attempt(
     let Leave { now, timeout_ms } = leave;
     let clock = &*dispatcher.world().clock;
     let deadline = later(now, timeout_ms);
-    let context = Context::new(dispatcher, operation, call, scope, number, deadline);
+    let context = Context::new(dispatcher, operation, call, scope, number, (now, deadline));
     let ended = run(
         |context| operation.handler().call(context, call.input.clone()),
         context.clone(),

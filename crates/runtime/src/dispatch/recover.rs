@@ -83,7 +83,7 @@ async fn ask(
         call,
         claimed.scope(),
         claimed.attempts_before(),
-        later(now, timeout_ms),
+        (now, later(now, timeout_ms)),
     );
     let start = |context| reconcile.reconcile(context, call.input.clone());
     let ended = attempt::run(start, context, timeout_ms, clock, call.abort.as_ref()).await;

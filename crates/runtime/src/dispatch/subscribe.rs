@@ -45,7 +45,8 @@ impl Subscription {
         let Validated {
             operation, call, ..
         } = validated;
-        let context = Context::new(&dispatcher, &operation, &call, None, 1, Timestamp::MAX);
+        let time = (dispatcher.world().clock.now(), Timestamp::MAX);
+        let context = Context::new(&dispatcher, &operation, &call, None, 1, time);
         let cancelled_afterwards = context.cancel_on_drop();
         let open = AssertUnwindSafe(|| {
             let handler = operation.stream_handler();

@@ -131,13 +131,19 @@ pub trait AskPerson: Send + Sync + fmt::Debug {
         Answerable::ALL
     }
 
+    /// Whether a server may refuse a request instead of asking for a visit: the client then shows the address by
+    /// itself, and asks again.
+    fn visits_when_refused(&self) -> bool {
+        false
+    }
+
     /// Asks, and waits for what they say.
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>>;
 }
 
 impl Question {
     /// Whether it is no larger than [`QUESTION_BYTES_LIMIT`] or [`PROMPT_BYTES_LIMIT`].
-    pub(crate) fn fits(&self) -> bool {
+    pub fn fits(&self) -> bool {
         let named = self.message.len() + self.name.as_ref().map_or(0, String::len);
         let Some(left) = QUESTION_BYTES_LIMIT.checked_sub(named) else {
             return false;

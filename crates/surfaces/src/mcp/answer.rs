@@ -6,15 +6,54 @@ use panpan_contract::Redacted;
 use panpan_contract::dialect::{MCP_META_KEY, agent_view};
 use panpan_contract::undeclared;
 use panpan_runtime::{Answer, IdempotencyKey};
-use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, MetaObject};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use super::content;
 use super::tools::{Catalogue, Entry};
+use super::{content, library};
 
 /// The key in a result's `_meta` that says whether and how long asking again gives the same outcome.
 pub const IDEMPOTENCY_RESULT_META_KEY: &str = "dev.panpan/idempotency";
+
+/// The version of the protocol that a client speaks, as far as answers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    /// With sessions, up to 2025-11-25.
+    Sessions {
+        /// Whether the client shows addresses that a server wants to be visited.
+        visits: bool,
+    },
+    /// Without sessions, from 2026-07-28 on.
+    Stateless,
+}
+
+impl Wire {
+    /// Whether an error of an MCP server behind has a number that clients act on, and this version knows.
+    fn knows(self, number: i64) -> bool {
+        const CAPABILITY_MISSING: i64 = -32021;
+        const VISIT_REQUIRED: i64 = -32042;
+        match self {
+            Self::Sessions { visits } => visits && number == VISIT_REQUIRED,
+            Self::Stateless => number == CAPABILITY_MISSING,
+        }
+    }
+}
+
+/// The error of the protocol that a failure is answered with in place of a failing result, where the server behind
+/// answered with one that the client's version of the protocol has a meaning for.
+pub(super) fn protocol_error(answer: &Answer, wire: Wire) -> Option<ErrorData> {
+    let failure = answer.outcome.as_ref().err()?;
+    let refused = answer.beside.as_ref()?.get("error")?;
+    let number = refused.get("code")?.as_i64().filter(|it| wire.knows(*it))?;
+    let mut error = library::error(failure);
+    error.code = ErrorCode(i32::try_from(number).ok()?);
+    if let (Some(Value::Object(data)), Some(theirs)) = (&mut error.data, refused.get("data")) {
+        data.extend(theirs.as_object().cloned().unwrap_or_default());
+    }
+    Some(error)
+}
 
 /// The result of a tool for an answer; `entry` says what its output is, and the catalogue by which names
 /// of tools the caller knows operations.

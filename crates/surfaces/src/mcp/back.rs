@@ -1,4 +1,5 @@
-//! What a client sends along when it comes back to a call that waits for replies, and how it is refused.
+//! Replies that a client sends along with a request: to the questions of a call that waits for them, which it names
+//! by its state, or in advance to what a call will ask. And how such a request is refused.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +7,13 @@ use panpan_contract::failure::Violation;
 use panpan_contract::pointer::joined;
 use panpan_contract::{Effect, Failure, codes};
 use panpan_runtime::Reply;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::questions::{Open, Unfit};
 
 const STATE: &str = "/requestState";
 const REPLIES: &str = "/inputResponses";
+const NOT_OBJECT: &str = "not an object";
 
 const UNKNOWN: &str =
     "no call of this tool with these arguments waits for a reply under this state";
@@ -21,8 +23,7 @@ const BEGIN_ANEW: &str = "Call the tool anew, without requestState";
 const ASK_AGAIN: &str = "Call again without requestState and with the idempotency key in the _meta of \
 the answer that asked (dev.panpan/idempotency): it is not done twice, and you get its outcome";
 
-/// A return to a call, readable or not. It is one as soon as there is a state or a reply: whoever means to go
-/// on with a call does not mean to begin another.
+/// The state and the replies in a request, readable or not.
 #[derive(Clone, Debug)]
 pub(super) struct Return {
     state: Option<Value>,
@@ -35,6 +36,20 @@ impl Return {
         (state.is_some() || replies.is_some()).then_some(Self { state, replies })
     }
 
+    /// Whether it names a call that waits. Without a state, the request begins a call.
+    pub(super) fn names_call(&self) -> bool {
+        self.state.is_some()
+    }
+
+    /// Replies to what a call will ask.
+    pub(super) fn in_advance(&self) -> Result<Map<String, Value>, Refused> {
+        match &self.replies {
+            Some(Value::Object(given)) => Ok(given.clone()),
+            Some(_) => Err(Refused::Unanswered(Violation::value(REPLIES, NOT_OBJECT))),
+            None => Ok(Map::new()),
+        }
+    }
+
     /// The name of the call it comes back to.
     pub(super) fn state(&self) -> Result<&str, Refused> {
         match &self.state {
@@ -44,25 +59,26 @@ impl Return {
         }
     }
 
-    /// A reply to every one of these questions, in their order.
-    pub(super) fn replies(&self, open: &BTreeMap<String, Open>) -> Result<Vec<Reply>, Refused> {
-        let read = open.iter().map(|(name, open)| self.reply(name, open));
-        let read: Result<_, _> = read.collect();
-        read.map_err(Refused::Unanswered)
-    }
-
-    fn reply(&self, name: &str, open: &Open) -> Result<Reply, Violation> {
-        let place = joined(REPLIES, name);
-        let given = match &self.replies {
-            Some(Value::Object(given)) => given.get(name),
-            Some(_) => return Err(Violation::value(REPLIES, "not an object")),
-            None => None,
-        };
-        let given = given.ok_or_else(|| Violation::missing(place.clone()))?;
-        open.replied(given).map_err(|unfit| match unfit {
-            Unfit::Whole(expected) => Violation::value(place, format!("not {expected}")),
-            Unfit::Content => Violation::value(joined(&place, "content"), "not an object"),
-        })
+    /// The replies it has to these questions, by their names.
+    pub(super) fn replies(
+        &self,
+        open: &BTreeMap<String, Open>,
+    ) -> Result<BTreeMap<String, Reply>, Refused> {
+        let given = self.in_advance()?;
+        let answered = open
+            .iter()
+            .filter_map(|(name, open)| Some((name, open, given.get(name)?)));
+        let read = answered.map(|(name, open, given)| {
+            let read = open.replied(given).map_err(|unfit| {
+                let place = joined(REPLIES, name);
+                match unfit {
+                    Unfit::Whole(expected) => Violation::value(place, format!("not {expected}")),
+                    Unfit::Content => Violation::value(joined(&place, "content"), NOT_OBJECT),
+                }
+            });
+            Ok((name.clone(), read.map_err(Refused::Unanswered)?))
+        });
+        read.collect()
     }
 
     /// Why nothing comes of it where no call ever waits.
@@ -76,7 +92,7 @@ impl Return {
 pub(super) enum Refused {
     #[error("nothing says which call is to go on")]
     Unclear(Violation),
-    #[error("not every question of the tool has a reply")]
+    #[error("a reply cannot be read")]
     Unanswered(Violation),
     #[error("{UNKNOWN}: it was answered already, or given up, or is somebody else's")]
     Unknown,

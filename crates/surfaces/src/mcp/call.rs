@@ -6,9 +6,11 @@ use panpan_contract::{Failure, Redacted};
 use panpan_runtime::{
     Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress, absent,
 };
+use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
 
+use super::answer::Wire;
 use super::tools::{Catalogue, Entry};
 use super::{answer, key};
 use crate::caller::Caller;
@@ -208,13 +210,17 @@ pub(super) fn made_key(desk: &Desk, entry: Option<&Entry>) -> Option<Idempotency
 }
 
 impl Performed {
-    /// The result of the tool that was called.
+    /// The result of the tool that was called, or the error of the protocol that stands for it.
     pub(super) fn into_result(
         self,
         entry: Option<&Entry>,
         catalogue: &Catalogue,
-    ) -> CallToolResult {
+        wire: Wire,
+    ) -> Result<CallToolResult, ErrorData> {
+        if let Some(error) = answer::protocol_error(&self.answer, wire) {
+            return Err(error);
+        }
         let catalogue = Some(catalogue).filter(|_| self.names == Names::Tools);
-        answer::of(self.answer, self.key.as_ref(), entry, catalogue)
+        Ok(answer::of(self.answer, self.key.as_ref(), entry, catalogue))
     }
 }

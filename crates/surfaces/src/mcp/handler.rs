@@ -7,12 +7,12 @@ use panpan_runtime::Listener;
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
-    ExperimentalCapabilities, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    ExperimentalCapabilities, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
     Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig, ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
+    Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -20,11 +20,12 @@ use serde_json::{Map, Value, json};
 
 use super::attendant::{Attendant, FOLLOWED_LIMIT, Session};
 use super::back::Return;
-use super::library::{lent, lent_resource, listed, of_resource, refused, whole};
+use super::library::{lent, lent_resource, listed, no_library, of_resource, refused, whole};
 use super::questions::answerable;
 use super::refusal;
+use super::served::{self, Made};
 use super::server::{Server, shown};
-use super::turn::is_stateless;
+use super::turn::{Turn, is_stateless};
 
 /// What an agent is told about all tools of this server.
 const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object. error.code and \
@@ -211,10 +212,24 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let caller = self.caller(&context);
-        let library = self.library(caller)?;
+        self.library(caller)?;
+        let replies = request.input_responses.map(Value::from_iter);
+        let back = Return::of(request.request_state.map(Value::from), replies);
+        let turn = Turn::new(self, &context, back);
         let arguments = request.arguments.unwrap_or_default();
-        let prompt = library.prompt(caller, &request.name, arguments).await;
-        lent::<GetPromptResult>(prompt).map(Into::into)
+        let made = Made {
+            principal: caller.principal.clone(),
+            method: Some(GetPromptRequestMethod::VALUE),
+            operation: request.name.clone(),
+            input: Arc::new(Value::Object(arguments.clone())),
+        };
+        let (shared, caller) = (self.shared.clone(), caller.clone());
+        let give = async move |person| {
+            let library = shared.desk.library().ok_or_else(no_library)?;
+            let prompt = library.prompt(&caller, &request.name, arguments, person);
+            lent(prompt.await).map(ServerResult::GetPromptResult)
+        };
+        served::prompt(turn.given(made, give).await?)
     }
 
     async fn list_resources(
@@ -245,9 +260,24 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context);
-        let library = self.library(caller)?;
-        let read = library.read(caller, &request.uri).await;
-        lent_resource(&request.uri, read).map(Into::into)
+        self.library(caller)?;
+        let replies = request.input_responses.map(Value::from_iter);
+        let back = Return::of(request.request_state.map(Value::from), replies);
+        let turn = Turn::new(self, &context, back);
+        let uri = request.uri;
+        let made = Made {
+            principal: caller.principal.clone(),
+            method: Some(ReadResourceRequestMethod::VALUE),
+            operation: uri.clone(),
+            input: Arc::default(),
+        };
+        let (shared, caller) = (self.shared.clone(), caller.clone());
+        let give = async move |person| {
+            let library = shared.desk.library().ok_or_else(no_library)?;
+            let read = library.read(&caller, &uri, person).await;
+            lent_resource(&uri, read).map(ServerResult::ReadResourceResult)
+        };
+        served::resource(turn.given(made, give).await?)
     }
 
     async fn complete(

@@ -117,9 +117,9 @@ impl HttpService {
     pub async fn answer(&self, caller: Caller, mut parts: Parts, body: Bytes) -> Response<Body> {
         one_spelling(&mut parts.headers);
         if let Some(plain) = Plain::read(&parts, &body, self.body_limit)
-            && let Some(answer) = plain.answer(&self.shared, &caller).await
+            && let Some((status, answer)) = plain.answer(&self.shared, &caller).await
         {
-            return with_json(StatusCode::OK, answer);
+            return with_json(status, answer);
         }
         // Larger than what nearly all calls need: on the heap, it makes no other answer larger.
         Box::pin(self.answer_by_library(caller, parts, body)).await

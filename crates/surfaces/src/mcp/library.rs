@@ -25,8 +25,7 @@ impl Server {
 
     /// The library, for a caller who has a share left.
     pub(super) fn library(&self, caller: &Caller) -> Result<&dyn Library, ErrorData> {
-        let absent = || refusal::no_such_method("there is no such method");
-        let library = self.desk().library().ok_or_else(absent)?;
+        let library = self.desk().library().ok_or_else(no_library)?;
         self.desk().take_share(caller).map_err(refused)?;
         Ok(library)
     }
@@ -43,6 +42,11 @@ impl Server {
         let client = client.ok_or_else(absent)?;
         Ok((self.library(caller)?, client))
     }
+}
+
+/// Nothing is offered beside tools.
+pub(super) fn no_library() -> ErrorData {
+    refusal::no_such_method("there is no such method")
 }
 
 /// Only the first page is asked for: lists are always whole.

@@ -47,11 +47,33 @@ struct Parked {
     _permit: Permit,
 }
 
+/// What becomes of a call that a client came back to.
+#[derive(Debug)]
+pub(super) enum Resumed {
+    /// It goes on: all its questions are answered.
+    On(Box<Served>),
+    /// It goes on waiting: these questions have no reply yet.
+    Asked(Box<InputRequiredResult>),
+}
+
 /// A call there is no room for.
 #[derive(Debug)]
 pub(super) struct Unparked {
     served: Served,
     open: Vec<Open>,
+}
+
+impl Parked {
+    /// What its request is answered with: the questions that have no reply yet.
+    fn asked(&self, state: &str) -> InputRequiredResult {
+        let open = self.open.iter();
+        let asked: InputRequests = open
+            .map(|(name, open)| (name.clone(), open.asked.clone()))
+            .collect();
+        let mut asked = InputRequiredResult::new(Some(asked), Some(state.to_owned()));
+        asked.meta = self.served.key.as_ref().map(answer::not_ended);
+        asked
+    }
 }
 
 impl Unparked {
@@ -84,11 +106,6 @@ impl ParkedCalls {
             return Err(Box::new(Unparked { served, open }));
         };
         let open = named(open);
-        let asked = open
-            .iter()
-            .map(|(name, open)| (name.clone(), open.asked.clone()));
-        let asked: InputRequests = asked.collect();
-        let meta = served.key.as_ref().map(answer::not_ended);
         served.stops_when_dropped = true;
         // Held while the end is arranged, so that it cannot come first.
         let mut calls = self.calls();
@@ -98,29 +115,33 @@ impl ParkedCalls {
             open,
             _permit: permit,
         };
-        calls.insert(state.clone(), parked);
-        let mut asked = InputRequiredResult::new(Some(asked), Some(state));
-        asked.meta = meta;
+        let asked = parked.asked(&state);
+        calls.insert(state, parked);
         Ok(asked)
     }
 
-    /// The call somebody comes back to, with its questions answered. Whatever is wrong with that, the call
-    /// goes on waiting.
-    pub(super) fn resume(&self, made: &Made, back: &Return) -> Result<Served, Refused> {
+    /// The call that a client comes back to. It goes on once all its questions are answered; until then, and
+    /// whatever is wrong with the replies, it goes on waiting.
+    pub(super) fn resume(&self, made: &Made, back: &Return) -> Result<Resumed, Refused> {
         let state = back.state()?;
         let mut calls = self.calls();
-        let parked = calls.get(state);
+        let parked = calls.get_mut(state);
         let parked = parked.filter(|parked| parked.served.made == *made);
-        let replies = back.replies(&parked.ok_or(Refused::Unknown)?.open)?;
+        let parked = parked.ok_or(Refused::Unknown)?;
+        for (name, reply) in back.replies(&parked.open)? {
+            if let Some(open) = parked.open.remove(&name) {
+                open.end(Ok(reply));
+            }
+        }
+        if !parked.open.is_empty() {
+            return Ok(Resumed::Asked(Box::new(parked.asked(state))));
+        }
         let parked = calls.remove(state).ok_or(Refused::Unknown)?;
         drop(calls);
         parked.end.abort();
-        for (open, reply) in parked.open.into_values().zip(replies) {
-            open.end(Ok(reply));
-        }
         let mut served = parked.served;
         served.stops_when_dropped = false;
-        Ok(served)
+        Ok(Resumed::On(Box::new(served)))
     }
 
     /// Ends a call nobody came back to.

@@ -9,21 +9,22 @@ use std::sync::Arc;
 
 use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::request::Parts;
-use ::http::{HeaderMap, HeaderName, Method};
+use ::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::body::Bytes;
 use panpan_runtime::Answerable;
+use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestMethod, ClientCapabilities, ConstString, Implementation, ProtocolVersion,
-    ServerResult,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::answer::Wire;
 use super::call::Errand;
 use super::general::General;
-use super::questions::answerable;
-use super::served::Served;
+use super::questions::{Questions, answerable};
+use super::served::{Client, Served};
 use super::server::Shared;
 use crate::caller::Caller;
 use crate::jsonrpc::{Params, Request, single};
@@ -94,7 +95,11 @@ impl<'a> Plain<'a> {
 
     /// The answer to it, if there is such a tool and headers say nothing about its arguments. A client
     /// that does not wait for it cancels it, as it does by closing any response of this version.
-    pub(super) async fn answer(self, shared: &Arc<Shared>, caller: &Caller) -> Option<Vec<u8>> {
+    pub(super) async fn answer(
+        self,
+        shared: &Arc<Shared>,
+        caller: &Caller,
+    ) -> Option<(StatusCode, Vec<u8>)> {
         let catalogue = shared.catalogue();
         // Whether a name that panpan has too means its tool depends on the caller.
         if General::from_name(&self.tool).is_some() {
@@ -109,26 +114,47 @@ impl<'a> Plain<'a> {
             // On the heap: a call that asks outlives its request, and most calls do not.
             let served = Box::pin(async {
                 let meta = self.meta.clone();
-                let mut served = Served::new(shared, caller, meta, asked, stops, kinds, None);
+                let client = Client {
+                    questions: Questions::by_answer(kinds, Map::new()),
+                    teller: None,
+                    wire: Wire::Stateless,
+                };
+                let mut served = Served::new(shared, caller, meta, asked, stops, client);
                 served.stops_when_dropped = true;
                 served.until_asked(&shared.parked).await
             });
-            return written(self.id, &ServerResult::from(served.await));
+            return written(self.id, served.await);
         }
         let unless_answered = errand.stops.all.clone().drop_guard();
         let performed = errand.perform(Some(entry), asked, None, None).await;
         unless_answered.disarm();
-        written(self.id, &performed.into_result(Some(entry), &catalogue))
+        let result = performed.into_result(Some(entry), &catalogue, Wire::Stateless);
+        written(self.id, result)
     }
 }
 
-fn written(id: &RawValue, result: &impl Serialize) -> Option<Vec<u8>> {
-    let answer = Answer {
-        jsonrpc: "2.0",
-        id,
-        result,
+/// An answer and its status: 400 for errors of the protocol that the client has to act on, as the specification
+/// wants it.
+fn written<T: Serialize>(
+    id: &RawValue,
+    answered: Result<T, ErrorData>,
+) -> Option<(StatusCode, Vec<u8>)> {
+    let jsonrpc = "2.0";
+    let (status, bytes) = match answered {
+        Ok(result) => {
+            let answer = Answer {
+                jsonrpc,
+                id,
+                result,
+            };
+            (StatusCode::OK, serde_json::to_vec(&answer))
+        }
+        Err(error) => {
+            let refusal = json!({"jsonrpc": jsonrpc, "id": id, "error": error});
+            (StatusCode::BAD_REQUEST, serde_json::to_vec(&refusal))
+        }
     };
-    serde_json::to_vec(&answer).ok()
+    Some((status, bytes.ok()?))
 }
 
 /// The kinds of questions its client can show, if any.

@@ -4,6 +4,7 @@
 //! The work may run in a task of its own, and only the request knows how its client is asked: it takes the
 //! questions up while it waits for the work.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,15 +41,27 @@ pub(super) fn answerable(client: &ClientCapabilities) -> Option<Answerable> {
 #[derive(Debug)]
 pub(super) struct Questions {
     kinds: Answerable,
+    /// Whether the client has no session.
+    asks_by_answer: bool,
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     waiting: Vec<Open>,
+    /// Replies that the client sent along with its request, by the names of the questions.
+    given: Map<String, Value>,
     waker: Option<Waker>,
     /// Why nobody takes questions up any more.
     closed: Option<Unasked>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("State");
+        shown.field("waiting", &self.waiting.len());
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// A question that was taken up; dropping it says that nobody answered.
@@ -70,7 +83,25 @@ pub(super) enum First<T> {
 impl Questions {
     pub(super) fn new(kinds: Answerable) -> Self {
         let state = Mutex::default();
-        Self { kinds, state }
+        Self {
+            kinds,
+            asks_by_answer: false,
+            state,
+        }
+    }
+
+    /// Questions that reach the client in the answer to its request, which may have brought replies along. Each of
+    /// those answers the question of its name, once; others are ignored, as the protocol says.
+    pub(super) fn by_answer(kinds: Answerable, given: Map<String, Value>) -> Self {
+        let state = State {
+            given,
+            ..State::default()
+        };
+        Self {
+            kinds,
+            asks_by_answer: true,
+            state: Mutex::new(state),
+        }
     }
 
     /// Waits for some work, or for questions it asks meanwhile.
@@ -119,7 +150,14 @@ impl Questions {
             return Err(Unasked::Full);
         }
         let (reply, receiver) = oneshot::channel();
-        state.waiting.push(Open { name, asked, reply });
+        let given = name.as_ref().and_then(|name| state.given.remove(name));
+        let open = Open { name, asked, reply };
+        // A reply that does not fit is asked for again.
+        if let Some(reply) = given.and_then(|given| open.replied(&given).ok()) {
+            open.end(Ok(reply));
+            return Ok(receiver);
+        }
+        state.waiting.push(open);
         if let Some(waker) = state.waker.take() {
             waker.wake();
         }
@@ -134,6 +172,10 @@ impl Questions {
 impl AskPerson for Questions {
     fn answerable(&self) -> Answerable {
         self.kinds
+    }
+
+    fn visits_when_refused(&self) -> bool {
+        !self.asks_by_answer
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {

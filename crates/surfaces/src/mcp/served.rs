@@ -1,29 +1,73 @@
-//! A call whose caller can be asked while it runs: through the session its request belongs to, or, where there
-//! are no sessions, by an answer that says what is asked.
+//! A request whose client can be asked while it is served: through the session it belongs to, or, where there are
+//! no sessions, by an answer that says what is asked. Tools are called so, prompts and resources are given so.
 
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::{Either, join_all, select};
-use panpan_runtime::{
-    Answerable, BoxFuture, CancellationToken, IdempotencyKey, ReportProgress, Unasked,
+use panpan_runtime::{BoxFuture, CancellationToken, IdempotencyKey, ReportProgress, Unasked};
+use rmcp::model::{
+    CallToolResponse, CancelledNotificationParam, GetPromptResponse, ReadResourceResponse,
+    ServerResult,
 };
-use rmcp::RoleServer;
-use rmcp::model::{CallToolResponse, CallToolResult, CancelledNotificationParam};
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value};
 
+use super::answer::Wire;
 use super::call::{Asked, Errand, Stops, made_key};
 use super::parked::ParkedCalls;
 use super::progress::Teller;
 use super::questions::{First, Open, Questions, answered, request};
+use super::refusal;
 use super::server::Shared;
 use crate::caller::{Caller, Principal};
 
-/// A call that is running, with everything it needs.
+/// What a request is answered with, a result or questions, or the error of the protocol that it is refused with.
+pub(super) type Answered = Result<ServerResult, ErrorData>;
+
+const ANOTHER_METHOD: &str = "this is the answer to another method";
+
+/// As the answer to `tools/call`.
+pub(super) fn tool(answered: ServerResult) -> Result<CallToolResponse, ErrorData> {
+    match answered {
+        ServerResult::CallToolResult(result) => Ok(result.into()),
+        ServerResult::InputRequiredResult(asked) => Ok(asked.into()),
+        _ => Err(refusal::internal(ANOTHER_METHOD)),
+    }
+}
+
+/// As the answer to `prompts/get`.
+pub(super) fn prompt(answered: ServerResult) -> Result<GetPromptResponse, ErrorData> {
+    match answered {
+        ServerResult::GetPromptResult(result) => Ok(result.into()),
+        ServerResult::InputRequiredResult(asked) => Ok(asked.into()),
+        _ => Err(refusal::internal(ANOTHER_METHOD)),
+    }
+}
+
+/// As the answer to `resources/read`.
+pub(super) fn resource(answered: ServerResult) -> Result<ReadResourceResponse, ErrorData> {
+    match answered {
+        ServerResult::ReadResourceResult(result) => Ok(result.into()),
+        ServerResult::InputRequiredResult(asked) => Ok(asked.into()),
+        _ => Err(refusal::internal(ANOTHER_METHOD)),
+    }
+}
+
+/// How the client of a request is reached while it is served.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) questions: Questions,
+    /// Where the work says how far it is and what it logs, if the client wants to know.
+    pub(super) teller: Option<Arc<Teller>>,
+    pub(super) wire: Wire,
+}
+
+/// A request that is being served, with everything it needs.
 pub(super) struct Served {
-    work: BoxFuture<'static, CallToolResult>,
+    work: BoxFuture<'static, Answered>,
     questions: Arc<Questions>,
     pub(super) stops: Stops,
     /// Whether it is stopped, key or not, when nobody waits for it.
@@ -35,10 +79,13 @@ pub(super) struct Served {
     pub(super) teller: Option<Arc<Teller>>,
 }
 
-/// What a call is: whoever comes back to it has to say the same.
+/// What was asked for: a client that comes back has to ask for the same.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Made {
     pub(super) principal: Principal,
+    /// The method, where it is not `tools/call`.
+    pub(super) method: Option<&'static str>,
+    /// The name of the operation or prompt, or the URI of the resource.
     pub(super) operation: String,
     pub(super) input: Arc<Value>,
 }
@@ -47,6 +94,7 @@ impl Made {
     pub(super) fn of(caller: &Caller, asked: &Asked) -> Self {
         Self {
             principal: caller.principal.clone(),
+            method: None,
             operation: asked.operation.clone(),
             input: asked.input.clone(),
         }
@@ -60,9 +108,13 @@ impl Served {
         meta: Map<String, Value>,
         mut asked: Asked,
         stops: Stops,
-        kinds: Answerable,
-        teller: Option<Arc<Teller>>,
+        client: Client,
     ) -> Self {
+        let Client {
+            questions,
+            teller,
+            wire,
+        } = client;
         let catalogue = shared.catalogue();
         let in_headers = caller.terms.as_ref().and_then(|terms| terms.key.clone());
         if let Ok(key @ None) = &mut asked.key {
@@ -74,7 +126,7 @@ impl Served {
         }
         let key = asked.key.as_ref().ok().cloned().flatten();
         let made = Made::of(caller, &asked);
-        let questions = Arc::new(Questions::new(kinds));
+        let questions = Arc::new(questions);
         let progress = teller.clone().map(|it| it as Arc<dyn ReportProgress>);
         let (shared, caller) = (shared.clone(), caller.clone());
         let (with, person) = (stops.clone(), questions.clone());
@@ -82,7 +134,8 @@ impl Served {
             let entry = catalogue.by_operation(&asked.operation);
             let errand = Errand::with(&shared.desk, &caller, &meta, with);
             let performed = errand.perform(entry, asked, progress, Some(person));
-            performed.await.into_result(entry, &catalogue)
+            let result = performed.await.into_result(entry, &catalogue, wire)?;
+            Ok(ServerResult::CallToolResult(result))
         };
         let mut served = Self::over(Box::pin(work), questions, made, stops);
         served.key = key;
@@ -91,7 +144,7 @@ impl Served {
     }
 
     pub(super) fn over(
-        work: BoxFuture<'static, CallToolResult>,
+        work: BoxFuture<'static, Answered>,
         questions: Arc<Questions>,
         made: Made,
         stops: Stops,
@@ -107,14 +160,14 @@ impl Served {
         }
     }
 
-    /// Runs to its end, or until it asks something; it then waits among the parked for whoever comes back
+    /// Runs to its end, or until it asks something; it then waits among the parked for the client to come back
     /// with the reply.
-    pub(super) async fn until_asked(mut self, parked: &Arc<ParkedCalls>) -> CallToolResponse {
+    pub(super) async fn until_asked(mut self, parked: &Arc<ParkedCalls>) -> Answered {
         loop {
             match self.questions.during(&mut self.work).await {
                 First::Done(result) => return self.ended(result),
                 First::Asked(open) => match parked.park(self, open) {
-                    Ok(asked) => return asked.into(),
+                    Ok(asked) => return Ok(ServerResult::InputRequiredResult(asked)),
                     Err(unparked) => self = unparked.refused(),
                 },
             }
@@ -126,7 +179,7 @@ impl Served {
         mut self,
         peer: &Peer<RoleServer>,
         stopping: &CancellationToken,
-    ) -> CallToolResponse {
+    ) -> Answered {
         loop {
             let first = self.questions.during(&mut self.work);
             let open = match stopping.run_until_cancelled(first).await {
@@ -149,9 +202,9 @@ impl Served {
         self.ended(result)
     }
 
-    fn ended(&mut self, result: CallToolResult) -> CallToolResponse {
+    fn ended(&mut self, result: Answered) -> Answered {
         self.stops_when_dropped = false;
-        result.into()
+        result
     }
 }
 

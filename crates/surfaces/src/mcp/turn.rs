@@ -5,21 +5,24 @@
 //! what holds no key; what holds one goes on to its record.
 
 use std::pin::pin;
+use std::sync::Arc;
 
 use panpan_contract::Failure;
-use panpan_runtime::{Answerable, CallRequest};
-use rmcp::model::{CallToolResponse, ProtocolVersion};
+use panpan_runtime::{Answerable, AskPerson, CallRequest};
+use rmcp::model::{CallToolResponse, ProtocolVersion, ServerResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::back::Return;
+use super::answer::Wire;
+use super::back::{Refused, Return};
 use super::call::{Asked, Errand, Names};
 use super::library;
+use super::parked::Resumed;
 use super::progress::{self, Words};
-use super::questions::answerable;
+use super::questions::{Questions, answerable};
 use super::refusal::cancelled;
-use super::served::{Made, Served};
+use super::served::{self, Answered, Client, Made, Served};
 use super::server::Server;
 use super::tools::Entry;
 use crate::caller::Caller;
@@ -30,7 +33,7 @@ pub(super) struct Turn<'a> {
     pub(super) errand: Errand<'a>,
     pub(super) server: &'a Server,
     pub(super) context: &'a RequestContext<RoleServer>,
-    /// The call it comes back to, with replies.
+    /// Replies that came with it, and the call they belong to.
     back: Option<Return>,
 }
 
@@ -68,12 +71,21 @@ impl<'a> Turn<'a> {
         entry: Option<&Entry>,
         asked: Asked,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Some(back) = &self.back {
-            return Box::pin(self.resumed(entry, asked, back)).await;
+        if let Some(back) = self.back.as_ref().filter(|it| it.names_call()) {
+            let made = Made::of(self.caller(), &asked);
+            let resumed = Box::pin(self.resumed(&made, back)).await;
+            let reached = resumed.map_err(|refused| {
+                let call = CallRequest::from_wire(asked.operation, asked.input);
+                // What is no longer there may have been there when it was called.
+                let changes = entry.is_none_or(|entry| entry.changes);
+                self.not_resumed(call, refused.failure(changes))
+            })?;
+            return served::tool(reached?);
         }
         let client = self.context.client_capabilities();
         if let Some(kinds) = client.as_ref().and_then(answerable) {
-            return Box::pin(self.served(asked, kinds)).await;
+            let answered = Box::pin(self.served(asked, kinds)).await?;
+            return served::tool(answered);
         }
         let performed = match progress::asked_for(self.server, self.context) {
             None => {
@@ -87,58 +99,95 @@ impl<'a> Turn<'a> {
                 self.until_stopped(work).await?
             }
         };
-        Ok(performed
-            .into_result(entry, &self.server.catalogue())
-            .into())
+        let catalogue = self.server.catalogue();
+        let result = performed.into_result(entry, &catalogue, wire(self.context))?;
+        Ok(result.into())
     }
 
     /// Makes a call whose caller can be asked.
-    async fn served(&self, asked: Asked, kinds: Answerable) -> Result<CallToolResponse, ErrorData> {
+    async fn served(&self, asked: Asked, kinds: Answerable) -> Answered {
         let words = progress::asked_for(self.server, self.context);
+        let questions = self.questions(kinds).map_err(|refused| {
+            let call = CallRequest::from_wire(asked.operation.clone(), asked.input.clone());
+            self.not_resumed(call, refused.failure(false))
+        })?;
         let served = Served::new(
             &self.server.shared,
             self.caller(),
             self.context.meta.0.0.clone(),
             asked,
             self.errand.stops.clone(),
-            kinds,
-            words.as_ref().map(Words::teller),
+            Client {
+                questions,
+                teller: words.as_ref().map(Words::teller),
+                wire: wire(self.context),
+            },
         );
+        self.asking(words, served).await
+    }
+
+    /// The questions of a call that begins, with the replies that came with its request.
+    fn questions(&self, kinds: Answerable) -> Result<Questions, Refused> {
+        if !is_stateless(self.context) {
+            return Ok(Questions::new(kinds));
+        }
+        let given = self.back.as_ref().map(Return::in_advance).transpose()?;
+        Ok(Questions::by_answer(kinds, given.unwrap_or_default()))
+    }
+
+    async fn asking(&self, words: Option<Words>, served: Served) -> Answered {
         if is_stateless(self.context) {
             let work = served.until_asked(&self.server.shared.parked);
-            self.telling(words, work).await
+            self.telling(words, work).await?
         } else {
             let work = served.asking_through(&self.context.peer, &self.server.shared.stopping);
-            self.telling(words, work).await
+            self.telling(words, work).await?
         }
+    }
+
+    /// Gives a prompt or a resource, whose server may ask something before.
+    pub(super) async fn given<F>(
+        &self,
+        made: Made,
+        give: impl FnOnce(Option<Arc<dyn AskPerson>>) -> F,
+    ) -> Answered
+    where
+        F: Future<Output = Answered> + Send + 'static,
+    {
+        let refused = |refused: Refused| library::refused(refused.failure(false));
+        if let Some(back) = self.back.as_ref().filter(|it| it.names_call()) {
+            return self.resumed(&made, back).await.map_err(refused)?;
+        }
+        let client = self.context.client_capabilities();
+        let Some(kinds) = client.as_ref().and_then(answerable) else {
+            return self.until_stopped(Box::pin(give(None))).await?;
+        };
+        let questions = Arc::new(self.questions(kinds).map_err(refused)?);
+        let work = Box::pin(give(Some(questions.clone())));
+        let served = Served::over(work, questions, made, self.errand.stops.clone());
+        self.asking(None, served).await
     }
 
     /// Refuses to come back to a tool whose calls never wait for replies.
     pub(super) fn refuse_return_to(&self, tool: &str, changes: bool) -> Result<(), ErrorData> {
-        self.back.as_ref().map_or(Ok(()), |back| {
+        let back = self.back.as_ref().filter(|back| back.names_call());
+        back.map_or(Ok(()), |back| {
             let call = CallRequest::from_wire(tool, json!({}));
             Err(self.not_resumed(call, back.in_vain().failure(changes)))
         })
     }
 
-    /// Goes on with a call that waited for replies.
-    async fn resumed(
-        &self,
-        entry: Option<&Entry>,
-        asked: Asked,
-        back: &Return,
-    ) -> Result<CallToolResponse, ErrorData> {
+    /// Goes on with what waited for replies.
+    async fn resumed(&self, made: &Made, back: &Return) -> Result<Answered, Refused> {
         let parked = &self.server.shared.parked;
         let resumed = match is_stateless(self.context) {
-            true => parked.resume(&Made::of(self.caller(), &asked), back),
+            true => parked.resume(made, back),
             false => Err(back.in_vain()),
         };
-        let served = resumed.map_err(|refused| {
-            let call = CallRequest::from_wire(asked.operation, asked.input);
-            // What is no longer there may have been there when it was called.
-            let changes = entry.is_none_or(|entry| entry.changes);
-            self.not_resumed(call, refused.failure(changes))
-        })?;
+        let served = match resumed? {
+            Resumed::On(served) => served,
+            Resumed::Asked(asked) => return Ok(Ok(ServerResult::InputRequiredResult(*asked))),
+        };
         let teller = served.teller.clone();
         let words = teller.map(|teller| Words::of(teller, self.context));
         let Errand {
@@ -149,7 +198,8 @@ impl<'a> Turn<'a> {
             back: None,
             ..*self
         };
-        turn.telling(words, served.until_asked(parked)).await
+        let reached = turn.telling(words, served.until_asked(parked)).await;
+        Ok(reached.and_then(|reached| reached))
     }
 
     /// That there is no call to go on with is an error of the protocol, as the specification wants it:
@@ -164,11 +214,11 @@ impl<'a> Turn<'a> {
         refused.as_ref().map_or_else(cancelled, library::error)
     }
 
-    async fn telling(
+    async fn telling<T>(
         &self,
         words: Option<Words>,
-        work: impl Future<Output = CallToolResponse>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        work: impl Future<Output = T>,
+    ) -> Result<T, ErrorData> {
         let work = Box::pin(work);
         match words {
             None => self.until_stopped(work).await,
@@ -208,6 +258,19 @@ impl<'a> Turn<'a> {
         work.await;
         drop(entered);
         Err(cancelled())
+    }
+}
+
+fn wire(context: &RequestContext<RoleServer>) -> Wire {
+    match is_stateless(context) {
+        true => Wire::Stateless,
+        false => {
+            let client = context.client_capabilities();
+            let kinds = client.as_ref().and_then(answerable);
+            Wire::Sessions {
+                visits: kinds.is_some_and(|kinds| kinds.visit),
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use panpan_contract::{Failure, codes};
 use panpan_runtime::Listener;
-use panpan_surfaces::{Caller, Lent, Library, Offer, Revision};
+use panpan_surfaces::{Caller, Lent, Library, Offer, Person, Revision};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
@@ -54,7 +54,7 @@ impl Library for Shelf {
         )
     }
 
-    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
+    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str, _: Person) -> Lent<'a, Value> {
         found(
             caller,
             uri,
@@ -71,6 +71,7 @@ impl Library for Shelf {
         caller: &'a Caller,
         name: &'a str,
         _: Map<String, Value>,
+        _: Person,
     ) -> Lent<'a, Value> {
         let content = json!({"type": "text", "text": "hi"});
         found(

@@ -1,10 +1,14 @@
-//! Questions a server asks while one of its tools is called: how they are put to the person behind the call,
-//! and what is told when nobody answers. Which call one belongs to is in `underway`.
+//! Questions a server asks while it serves a request: how they are put to the person behind the request, and what is
+//! told when nobody answers. Which request one belongs to is in `underway`.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, codes};
-use panpan_runtime::{Context, Question, Reply, Unasked, Wanted};
+use panpan_runtime::{
+    Answerable, AskPerson, Context, Credentials, Identity, Question, Reply, Unasked, Wanted,
+};
 use rmcp::ErrorData;
 use rmcp::model::InputRequest;
 use serde_json::{Value, json};
@@ -12,14 +16,27 @@ use serde_json::{Value, json};
 use super::lifted::bounded;
 use super::underway::Unplaced;
 
-/// A call in which questions may be asked. Clones are the same call.
+/// A request in which questions may be asked. Clones are the same request.
 #[derive(Clone, Debug)]
 pub(super) struct AskingCall(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    context: Context,
+    behind: Behind,
     missed: Mutex<Option<Missed>>,
+}
+
+/// Where a request comes from.
+#[derive(Debug)]
+enum Behind {
+    /// The call of an operation.
+    Call(Context),
+    /// Somebody who wants a prompt or a resource.
+    Reader {
+        person: Arc<dyn AskPerson>,
+        caller: Option<String>,
+        secrets: Credentials,
+    },
 }
 
 /// A question nobody answered.
@@ -37,18 +54,84 @@ impl AskingCall {
             // Made before the call is over, so that a question that comes too late finds it was.
             context.cancellation();
         }
+        Self::of(Behind::Call(context))
+    }
+
+    /// A request for a prompt or a resource, by somebody who can be asked.
+    pub(super) fn of_reader(
+        person: Arc<dyn AskPerson>,
+        caller: Option<&Identity>,
+        secrets: Credentials,
+    ) -> Self {
+        Self::of(Behind::Reader {
+            person,
+            caller: caller.map(|it| it.id.clone()),
+            secrets,
+        })
+    }
+
+    fn of(behind: Behind) -> Self {
         let missed = Mutex::default();
-        Self(Arc::new(Inner { context, missed }))
+        Self(Arc::new(Inner { behind, missed }))
     }
 
-    pub(super) fn context(&self) -> &Context {
-        &self.0.context
+    /// The call of an operation that it is.
+    pub(super) fn context(&self) -> Option<&Context> {
+        match &self.0.behind {
+            Behind::Call(context) => Some(context),
+            Behind::Reader { .. } => None,
+        }
     }
 
-    /// Who made the call, if that is known.
+    /// Who made it, if that is known.
     pub(super) fn caller(&self) -> Option<&str> {
-        let caller = self.0.context.direct_caller()?;
-        Some(&caller.id)
+        match &self.0.behind {
+            Behind::Call(context) => Some(&context.direct_caller()?.id),
+            Behind::Reader { caller, .. } => caller.as_deref(),
+        }
+    }
+
+    /// What can be asked in it.
+    pub(super) fn answerable(&self) -> Answerable {
+        match &self.0.behind {
+            Behind::Call(context) => context.answerable(),
+            Behind::Reader { person, .. } => person.answerable(),
+        }
+    }
+
+    fn can_ask(&self) -> bool {
+        match &self.0.behind {
+            Behind::Call(context) => context.can_ask(),
+            Behind::Reader { .. } => true,
+        }
+    }
+
+    async fn put(&self, mut question: Question) -> Result<Reply, Unasked> {
+        match &self.0.behind {
+            Behind::Call(context) => context.ask(question).await,
+            Behind::Reader {
+                person, secrets, ..
+            } => {
+                if !question.fits() {
+                    return Err(Unasked::Large);
+                }
+                let mut redactor = Redactor::new();
+                secrets.teach(&mut redactor);
+                question.message = redactor.text(&question.message).into_owned();
+                person.ask(question).await
+            }
+        }
+    }
+
+    /// Lets time pass.
+    pub(super) async fn sleep(&self, duration: Duration) {
+        match &self.0.behind {
+            Behind::Call(context) => {
+                let pause_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+                context.sleep(pause_ms).await;
+            }
+            Behind::Reader { .. } => tokio::time::sleep(duration).await,
+        }
     }
 
     /// Puts a question to whoever made the call, or to their client; gives the result the protocol has for it.
@@ -64,7 +147,7 @@ impl AskingCall {
             Wanted::Values { .. } | Wanted::Visit { .. } => question.message.clone(),
         };
         let gives_values = matches!(question.wanted, Wanted::Values { .. });
-        let asked = self.0.context.ask(question).await;
+        let asked = self.put(question).await;
         asked
             .map(|reply| result(reply, gives_values))
             .inspect_err(|why| self.miss(message, *why))
@@ -78,7 +161,7 @@ impl AskingCall {
 
     /// Notes a question that may have been one of this call, if it could have been answered.
     pub(super) fn miss_unplaced(&self, why: Unplaced) {
-        if self.0.context.can_ask() {
+        if self.can_ask() {
             let missed = self.0.missed.lock();
             let mut missed = missed.unwrap_or_else(PoisonError::into_inner);
             missed.get_or_insert(Missed::Unplaced(why));

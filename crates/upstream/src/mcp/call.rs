@@ -11,7 +11,9 @@ use panpan_contract::binding::SuccessBodies;
 use panpan_contract::dialect::declares_flags;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::{Effect, Failure, codes};
-use panpan_runtime::{BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS};
+use panpan_runtime::{
+    BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS, SIGNS_OF_LIFE_LIMIT_MS,
+};
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestMetaObject};
 use serde_json::{Map, Value};
 
@@ -66,33 +68,70 @@ impl ToolCall {
     }
 
     async fn run(&self, context: Context, input: Arc<Value>) -> Result<Arc<Value>, Failure> {
-        let call = AskingCall::new(context);
-        let ended = self.ended(&call, &input).await;
+        // What an earlier attempt gave belongs to that one.
+        context.give_beside(None);
+        let call = AskingCall::new(context.clone());
+        let ended = self.ended(&context, &call, &input).await;
         ended
             .map(Arc::new)
             .map_err(|failure| call.explained(failure))
     }
 
     /// Makes the call, again and again as long as the server answers it with questions.
-    async fn ended(&self, call: &AskingCall, input: &Value) -> Result<Value, Failure> {
-        let link = self.pool.of(call.context().state_owner()).await;
-        let link = link.map_err(|error| self.lost(&Unanswered::before(error), call.context()))?;
+    async fn ended(
+        &self,
+        context: &Context,
+        call: &AskingCall,
+        input: &Value,
+    ) -> Result<Value, Failure> {
+        let link = self.pool.of(context.state_owner()).await;
+        let link = link.map_err(|error| self.lost(&Unanswered::before(error), context))?;
         let mut round = Round::default();
         loop {
-            let result = self.answered(&link, call, input, &round).await;
-            let result = result.map_err(|lost| self.lost(&lost, call.context()))?;
+            let result = self.answered(&link, (context, call), input, &round).await;
+            let result = match result {
+                Ok(result) => result,
+                Err(lost) => {
+                    round = self.after_visits(&lost, context, call, &round).await?;
+                    continue;
+                }
+            };
             if !rounds::asks(&result) {
-                return self.outcome(&result, call.context());
+                return self.outcome(&result, context);
             }
             let next = round.next(call, result).await;
             round = next.map_err(|unmet| self.unmet(&unmet, &round))?;
         }
     }
 
+    /// The next round of a call that was refused until a person has visited an address. Clients whose protocol has
+    /// an error for that visit it themselves, and call again.
+    async fn after_visits(
+        &self,
+        lost: &Unanswered,
+        context: &Context,
+        call: &AskingCall,
+        round: &Round,
+    ) -> Result<Round, Failure> {
+        if let McpError::Refused(refusal) = &lost.error {
+            let visits = shapes::visits(refusal);
+            let asks = context.answerable().visit && !context.visits_when_refused();
+            let next = match asks {
+                true => round.after_visits(call, visits).await,
+                false => None,
+            };
+            if let Some(next) = next {
+                return Ok(next);
+            }
+            context.give_beside(shapes::for_clients(refusal));
+        }
+        Err(self.lost(lost, context))
+    }
+
     async fn answered(
         &self,
         link: &Arc<Link>,
-        call: &AskingCall,
+        call: (&Context, &AskingCall),
         input: &Value,
         round: &Round,
     ) -> Result<Value, Unanswered> {
@@ -112,22 +151,15 @@ impl ToolCall {
     async fn asked(
         &self,
         link: &Arc<Link>,
-        call: &AskingCall,
+        (context, call): (&Context, &AskingCall),
         input: &Value,
         round: &Round,
     ) -> Result<Value, Unanswered> {
-        let live = connected(link, call.context())
-            .await
-            .map_err(Unanswered::before)?;
-        let meta = meta(call.context());
+        let live = connected(link, context).await;
+        let live = live.map_err(Unanswered::before)?;
         let request = self.request(input, round);
-        let answered = live.ask(
-            "a call",
-            request,
-            meta,
-            Some(call),
-            patience(call.context()),
-        );
+        let patience = patience(context);
+        let answered = live.ask("a call", request, meta(context), Some(call), patience);
         let answered = answered.await;
         if answered.as_ref().is_err_and(Unanswered::is_the_end) {
             link.forget(&live);
@@ -137,9 +169,8 @@ impl ToolCall {
 
     fn request(&self, input: &Value, round: &Round) -> ClientRequest {
         let arguments = input.as_object().cloned().unwrap_or_default();
-        let mut params = CallToolRequestParams::new(self.tool.clone()).with_arguments(arguments);
-        round.apply(&mut params);
-        ClientRequest::CallToolRequest(CallToolRequest::new(params))
+        let params = CallToolRequestParams::new(self.tool.clone()).with_arguments(arguments);
+        round.applied_to(ClientRequest::CallToolRequest(CallToolRequest::new(params)))
     }
 
     fn lost(&self, lost: &Unanswered, context: &Context) -> Failure {
@@ -164,9 +195,7 @@ impl ToolCall {
         if is_failing {
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
-        if let Some(beside) = output::beside(result, self.has_output_schema) {
-            context.give_beside(beside);
-        }
+        context.give_beside(output::beside(result, self.has_output_schema));
         output::of(result, self.has_output_schema).ok_or_else(|| {
             let nonsense = McpError::Nonsense("what it answered is no result".to_owned());
             self.lost(&Unanswered::after(nonsense), context)
@@ -177,9 +206,7 @@ impl ToolCall {
     fn unmet(&self, unmet: &Unmet, round: &Round) -> Failure {
         let failure = Failure::new(codes::TOOL_FAILED)
             .with_message(unmet.to_string())
-            .with_actions([
-                "Give everything the tool needs as arguments, or ask a person to use it",
-            ]);
+            .with_actions([trouble::ASK_A_PERSON]);
         let effect = match round.is_first() {
             true => Effect::None,
             false => self.stake.left_behind(&failure),
@@ -220,14 +247,12 @@ async fn connected(link: &Arc<Link>, context: &Context) -> Result<Arc<Live>, Mcp
     })
 }
 
-/// A server that asks people is waited for while they are asked.
+/// How long an answer is waited for: longer than any attempt lasts, also one in which people are asked and the
+/// server shows that it is at work. When an attempt is over, the runtime says so.
 fn patience(context: &Context) -> Duration {
-    let asking_ms = match context.can_ask() {
-        true => QUESTIONS_WAIT_LIMIT_MS,
-        false => 0,
-    };
-    let left = Duration::from_millis(context.remaining_ms().saturating_add(asking_ms));
-    left.saturating_add(GRACE)
+    let longest_ms = SIGNS_OF_LIFE_LIMIT_MS.max(context.remaining_ms());
+    let longest_ms = longest_ms.saturating_add(QUESTIONS_WAIT_LIMIT_MS);
+    Duration::from_millis(longest_ms).saturating_add(GRACE)
 }
 
 fn meta(context: &Context) -> RequestMetaObject {

@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::asking::{question, refused, result};
+use super::asking::{AskingCall, question, refused, result};
 use super::audience::Hearers;
 use super::underway::{Underway, Unplaced};
 
@@ -121,8 +121,12 @@ impl Ear {
             ServerNotification::ProgressNotification(it) => self.hear_progress(it.params.clone()),
             ServerNotification::LoggingMessageNotification(it) => {
                 let line = serde_json::to_value(&it.params).unwrap_or_default();
-                match self.underway.logging(origin) {
-                    Some(call) => call.context().log(line),
+                let call = self.underway.logging(origin);
+                match call.as_ref().and_then(AskingCall::context) {
+                    Some(context) => {
+                        context.note_sign_of_life();
+                        context.log(line);
+                    }
                     None => self.hearers.hear(Notice::Logged(line)),
                 }
             }
@@ -215,6 +219,7 @@ impl Ear {
 }
 
 fn report(call: &Context, word: ProgressNotificationParam) {
+    call.note_sign_of_life();
     call.report(Progress {
         done: word.progress,
         total: word.total,

@@ -66,6 +66,9 @@ pub enum McpError {
         #[source]
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
+    /// It asks for something before it answers, and gets no reply.
+    #[error("{0}")]
+    Asks(String),
     /// The session is over; the request was not looked at.
     #[error("the session has expired")]
     SessionExpired,
@@ -109,6 +112,7 @@ impl McpError {
                 sent: *sent,
                 source: source.clone(),
             },
+            Self::Asks(why) => Self::Asks(why.clone()),
             Self::SessionExpired => Self::SessionExpired,
             Self::Full { limit } => Self::Full { limit: *limit },
         }

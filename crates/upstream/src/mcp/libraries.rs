@@ -145,7 +145,7 @@ impl McpLibraries {
     /// The contents of a resource, as the result of `resources/read`.
     pub async fn read(&self, caller: &McpCaller<'_>, uri: &str) -> Result<Value, Failure> {
         let server = self.owner_of_resource(caller, uri).await?;
-        told(server, server.read_resource(&caller.owner, uri).await)
+        told(server, server.read_resource(caller, uri).await)
     }
 
     async fn owner_of_resource(
@@ -208,10 +208,7 @@ impl McpLibraries {
         arguments: Map<String, Value>,
     ) -> Result<Value, Failure> {
         let (server, own) = self.owner_of_prompt(caller, name).await?;
-        told(
-            server,
-            server.get_prompt(&caller.owner, own, arguments).await,
-        )
+        told(server, server.get_prompt(caller, own, arguments).await)
     }
 
     /// Values for an argument, as the result of `completion/complete`; takes the params of it.

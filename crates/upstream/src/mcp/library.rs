@@ -3,8 +3,9 @@
 //! Everything is given as the JSON of the protocol. Lists are whole: all pages, within bounds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use panpan_runtime::{Listener, StateOwner};
+use panpan_runtime::{Listener, QUESTIONS_WAIT_LIMIT_MS, StateOwner, Unasked};
 use rmcp::model::{
     ClientRequest, CompleteRequest, CompleteRequestParams, GetPromptRequest,
     GetPromptRequestParams, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
@@ -13,9 +14,11 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-use super::McpUpstream;
+use super::asking::AskingCall;
 use super::error::McpError;
 use super::live::Live;
+use super::rounds::{self, Round, Unmet};
+use super::{McpCaller, McpUpstream};
 
 /// The most pages of a list that are read.
 pub const PAGES_LIMIT: usize = 200;
@@ -140,22 +143,56 @@ impl McpUpstream {
     }
 
     /// The contents of a resource, as the result of `resources/read`.
-    pub async fn read_resource(&self, owner: &StateOwner, uri: &str) -> Result<Value, McpError> {
+    pub async fn read_resource(
+        &self,
+        caller: &McpCaller<'_>,
+        uri: &str,
+    ) -> Result<Value, McpError> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        self.asked("for a resource", request, owner).await
+        self.asked_by(caller, "for a resource", request).await
     }
 
     /// A prompt with its arguments filled in, as the result of `prompts/get`.
     pub async fn get_prompt(
         &self,
-        owner: &StateOwner,
+        caller: &McpCaller<'_>,
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<Value, McpError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        self.asked("for a prompt", request, owner).await
+        self.asked_by(caller, "for a prompt", request).await
+    }
+
+    /// Asks for what the server may ask about first.
+    async fn asked_by(
+        &self,
+        caller: &McpCaller<'_>,
+        what: &'static str,
+        request: ClientRequest,
+    ) -> Result<Value, McpError> {
+        let link = self.pool.of(&caller.owner).await?;
+        let person = caller.person.clone();
+        let call = person
+            .map(|person| AskingCall::of_reader(person, caller.identity, link.secrets.clone()));
+        let patience = match call {
+            Some(_) => link.patience.list + Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS),
+            None => link.patience.list,
+        };
+        let mut round = Round::default();
+        loop {
+            let request = round.applied_to(request.clone());
+            let result = link.ask_for(what, request, call.as_ref(), patience).await?;
+            if !rounds::asks(&result) {
+                return Ok(result);
+            }
+            let unmet = |unmet: Unmet| McpError::Asks(unmet.to_string());
+            let call = call
+                .as_ref()
+                .ok_or_else(|| unmet(Unmet::Unasked(Unasked::Nobody)))?;
+            round = round.next(call, result).await.map_err(unmet)?;
+        }
     }
 
     /// Values for an argument, as the result of `completion/complete`; takes the params of it.

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::asking::AskingCall;
 use super::audience::{Audience, Hearers};
 use super::children::Children;
 use super::ear::{Ear, McpChanges};
@@ -249,14 +250,25 @@ impl Link {
         request: ClientRequest,
         patience: Duration,
     ) -> Result<Value, McpError> {
+        self.ask_for(what, request, None, patience).await
+    }
+
+    /// Asks something that can be asked twice, for somebody who may be asked in turn.
+    pub(super) async fn ask_for(
+        self: &Arc<Self>,
+        what: &'static str,
+        request: ClientRequest,
+        call: Option<&AskingCall>,
+        patience: Duration,
+    ) -> Result<Value, McpError> {
         let live = self.connected().await?;
         let meta = RequestMetaObject::new;
-        let first = live.ask(what, request.clone(), meta(), None, patience);
+        let first = live.ask(what, request.clone(), meta(), call, patience);
         match first.await {
             Err(lost) if lost.is_the_end() => {
                 self.forget(&live);
                 let live = self.connected().await?;
-                let second = live.ask(what, request, meta(), None, patience);
+                let second = live.ask(what, request, meta(), call, patience);
                 second.await.map_err(|lost| lost.error)
             }
             answered => answered.map_err(|lost| lost.error),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use panpan_runtime::Notice;
+use panpan_runtime::{Context, Notice};
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, GetExtensions, ProtocolVersion, RequestId,
     RequestMetaObject, ServerNotification, ServerPeerInfo, ServerResult, SubscriptionFilter,
@@ -191,7 +191,8 @@ impl Live {
             id: Some(handle.id.clone()),
         };
         let token = handle.progress_token.clone();
-        let _listening = call.map(|call| self.ear().listen(token, call.context().clone()));
+        let context = call.and_then(AskingCall::context);
+        let _listening = context.map(|context| self.ear().listen(token, context.clone()));
         let answered = tokio::time::timeout(patience, handle.await_response()).await;
         let Ok(answered) = answered else {
             let waited_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
@@ -214,9 +215,10 @@ impl Live {
         if !self.is_stateless() {
             return;
         }
-        let kinds = call.map(|call| call.context().answerable());
+        let kinds = call.map(AskingCall::answerable);
         meta.set_client_capabilities(offered(kinds.unwrap_or_default()));
-        let level = call.and_then(|call| call.context().log_level());
+        let context = call.and_then(AskingCall::context);
+        let level = context.and_then(Context::log_level);
         let level = level.and_then(|it| serde_json::from_value(it.into()).ok());
         if let Some(level) = level {
             meta.set_log_level(level);

@@ -41,7 +41,7 @@ use panpan_contract::Failure;
 use panpan_contract::failure::Marked;
 use panpan_contract::redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, Upstream};
-use panpan_runtime::{Identity, Registration, StateOwner};
+use panpan_runtime::{AskPerson, Identity, Registration, StateOwner};
 use rmcp::model::{Implementation, ServerPeerInfo};
 use tokio::sync::watch;
 
@@ -101,6 +101,8 @@ pub struct McpCaller<'a> {
     pub identity: Option<&'a Identity>,
     /// Who owns what the caller leaves at servers.
     pub owner: StateOwner,
+    /// The person behind the request and their client, where they can be asked.
+    pub person: Option<Arc<dyn AskPerson>>,
 }
 
 /// The tools of a server as operations.

@@ -1,11 +1,11 @@
-//! Calls a server answers with questions in place of a result: the call is made again with the replies, and
+//! Requests a server answers with questions in place of a result: the request is made again with the replies, and
 //! with what the server gave along to know it by.
 
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use panpan_runtime::Unasked;
-use rmcp::model::{CallToolRequestParams, InputRequest, InputRequiredResult, InputResponses};
+use rmcp::model::{ClientRequest, InputRequest, InputRequiredResult, InputResponses};
 use serde_json::Value;
 
 use super::asking::AskingCall;
@@ -46,9 +46,23 @@ impl Round {
         self.number == 0
     }
 
-    pub(super) fn apply(&self, params: &mut CallToolRequestParams) {
-        params.input_responses.clone_from(&self.replies);
-        params.request_state.clone_from(&self.state);
+    /// The request with what is sent along.
+    pub(super) fn applied_to(&self, mut request: ClientRequest) -> ClientRequest {
+        let (replies, state) = match &mut request {
+            ClientRequest::CallToolRequest(it) => {
+                (&mut it.params.input_responses, &mut it.params.request_state)
+            }
+            ClientRequest::GetPromptRequest(it) => {
+                (&mut it.params.input_responses, &mut it.params.request_state)
+            }
+            ClientRequest::ReadResourceRequest(it) => {
+                (&mut it.params.input_responses, &mut it.params.request_state)
+            }
+            _ => return request,
+        };
+        replies.clone_from(&self.replies);
+        state.clone_from(&self.state);
+        request
     }
 
     /// The next round, once everything the server asks has been answered.
@@ -62,8 +76,7 @@ impl Round {
         let requests = asked.input_requests.unwrap_or_default();
         if requests.is_empty() {
             let pause = PAUSE.saturating_mul(number);
-            let pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-            call.context().sleep(pause_ms).await;
+            call.sleep(pause).await;
         }
         let replies = requests.into_iter().map(|it| replied(call, it));
         let replies: InputResponses = try_join_all(replies).await?.into_iter().collect();
@@ -71,6 +84,30 @@ impl Round {
             replies: (!replies.is_empty()).then_some(replies),
             state: asked.request_state,
             number,
+        })
+    }
+}
+
+impl Round {
+    /// The same request once more, after people visited what the server wanted them to.
+    pub(super) async fn after_visits(
+        &self,
+        call: &AskingCall,
+        visits: Vec<InputRequest>,
+    ) -> Option<Self> {
+        let number = self.number + 1;
+        let is_last = usize::try_from(number).is_ok_and(|number| number >= ROUNDS_LIMIT);
+        if visits.is_empty() || is_last {
+            return None;
+        }
+        for visit in visits {
+            let replied = call.ask(None, visit).await.ok()?;
+            let is_accepted = replied.get("action").and_then(Value::as_str) == Some("accept");
+            is_accepted.then_some(())?;
+        }
+        Some(Self {
+            number,
+            ..self.clone()
         })
     }
 }

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use panpan_contract::catalogue::Entry;
 use panpan_contract::dialect::{Dialect, read_foreign};
 use panpan_contract::failure::Alternative;
-use panpan_contract::{Category, Effect, Failure, codes, retry};
+use panpan_contract::{Category, Effect, Failure, codes, retry, size};
+use rmcp::model::{ElicitRequest, ElicitRequestParams, InputRequest};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::error::Refusal;
@@ -51,6 +53,18 @@ const ERRNO: [(&str, &Entry); 14] = [
 
 /// The members of the envelope `{errorType, message, …}` that say what to do.
 const ADVICE: [&str; 2] = ["suggestion", "aiGuidance"];
+
+/// The error of a server that wants an address to be visited before it serves a request.
+const VISIT_REQUIRED: i64 = -32042;
+
+/// The error of a server that needs a client which can do more.
+const CAPABILITY_MISSING: i64 = -32021;
+
+/// How many bytes of such an error are passed on, as JSON.
+const REFUSAL_DATA_LIMIT: usize = 16 * 1024;
+
+/// How many addresses of one error are visited.
+const VISITS_LIMIT: usize = 8;
 
 /// How many other tools are named.
 const ALTERNATIVES_LIMIT: usize = 8;
@@ -223,8 +237,12 @@ pub(super) fn numbered(refusal: &Refusal, now: Timestamp) -> Option<Failure> {
         }
         _ if denies_tool(refusal) => Failure::new(codes::ARTIFACT_NOT_FOUND),
         -32002 => Failure::new(codes::ARTIFACT_NOT_FOUND),
-        -32042 => Failure::new(codes::TOOL_FAILED)
-            .with_actions(["Ask a person: the server wants something to be confirmed elsewhere"]),
+        VISIT_REQUIRED => Failure::new(codes::TOOL_FAILED)
+            .with_effect(Effect::None)
+            .with_actions([visit(&data)]),
+        CAPABILITY_MISSING => Failure::new(codes::TOOL_FAILED)
+            .with_effect(Effect::None)
+            .with_actions([with_capabilities(&data)]),
         -32099..=-32000 => read_foreign(data.clone(), None)
             .or_else(|| status_in_text(&refusal.message, "the server", now))?,
         _ => return None,
@@ -234,6 +252,56 @@ pub(super) fn numbered(refusal: &Refusal, now: Timestamp) -> Option<Failure> {
         Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
         None => failure,
     })
+}
+
+/// Where a person has to go first.
+fn visit(data: &Value) -> String {
+    let first = data.pointer("/elicitations/0");
+    let text = |name: &str| Some(bounded(first?.get(name)?.as_str()?));
+    match (text("url"), text("message")) {
+        (Some(url), Some(why)) => format!("Ask a person to open {url} ({why}), then call again"),
+        (Some(url), None) => format!("Ask a person to open {url}, then call again"),
+        _ => "Ask a person: the server wants something to be confirmed elsewhere".to_owned(),
+    }
+}
+
+/// What the client of whoever calls has to be able to do.
+fn with_capabilities(data: &Value) -> String {
+    let required = data.get("requiredCapabilities").and_then(Value::as_object);
+    let names: Vec<String> = required
+        .map(|it| it.keys().map(|name| bounded(name)).collect())
+        .unwrap_or_default();
+    match names.is_empty() {
+        true => "Call it with an MCP client that offers what the tool needs".to_owned(),
+        false => format!(
+            "Call it with an MCP client that offers {}",
+            names.join(", ")
+        ),
+    }
+}
+
+/// What a refusal says that clients of the protocol act on, which is passed on to them as it is.
+pub(super) fn for_clients(refusal: &Refusal) -> Option<Value> {
+    let is_known = matches!(refusal.code, VISIT_REQUIRED | CAPABILITY_MISSING);
+    let data = refusal.data.as_ref().filter(|_| is_known)?;
+    let fits = size::fits(data, REFUSAL_DATA_LIMIT);
+    fits.then(|| json!({"error": {"code": refusal.code, "data": data}}))
+}
+
+/// The addresses that a person has to visit before a request is served.
+pub(super) fn visits(refusal: &Refusal) -> Vec<InputRequest> {
+    if refusal.code != VISIT_REQUIRED {
+        return Vec::new();
+    }
+    let listed = refusal.data.as_ref().and_then(|it| it.get("elicitations"));
+    let listed = listed.and_then(Value::as_array).into_iter().flatten();
+    let read = |asked: &Value| {
+        let params = ElicitRequestParams::deserialize(asked).ok()?;
+        Some(InputRequest::Elicitation(ElicitRequest::new(params)))
+    };
+    let is_visit = |asked: &&Value| asked.get("mode").and_then(Value::as_str) == Some("url");
+    let visits = listed.filter(is_visit).filter_map(read);
+    visits.take(VISITS_LIMIT).collect()
 }
 
 /// Whether an error says that there is no such tool.

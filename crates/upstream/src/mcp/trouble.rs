@@ -12,6 +12,9 @@ use super::error::{HttpAnswer, McpError, Unanswered};
 use super::lifted;
 use crate::classify::{Answer, classify};
 
+/// What to do where a server asks for something that its client cannot answer.
+pub(super) const ASK_A_PERSON: &str = "Give everything it needs as arguments, or use it with an MCP client that shows questions to a person (elicitation)";
+
 /// What is at stake when a call was sent and its answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stake {
@@ -77,6 +80,7 @@ fn before(server: &str, error: &McpError, now: Timestamp) -> Failure {
         ),
         McpError::Nonsense(_)
         | McpError::Unreadable
+        | McpError::Asks(_)
         | McpError::Refused(_)
         | McpError::Status(_) => {
             return answered(server, error, now);
@@ -100,6 +104,7 @@ fn after(server: &str, error: &McpError, stake: Stake, now: Timestamp) -> Failur
         McpError::Refused(_)
         | McpError::Status(_)
         | McpError::Nonsense(_)
+        | McpError::Asks(_)
         | McpError::Unreadable => {
             let failure = answered(server, error, now);
             let effect = stake.left_behind(&failure);
@@ -136,6 +141,9 @@ fn answered(server: &str, error: &McpError, now: Timestamp) -> Failure {
     match error {
         McpError::Refused(refusal) => lifted::refusal(server, refusal, now),
         McpError::Status(answer) => of_status(server, answer, now),
+        McpError::Asks(why) => Failure::new(codes::TOOL_FAILED)
+            .with_message(why)
+            .with_actions([ASK_A_PERSON]),
         other => Failure::new(codes::ERR_HTTP_502_BAD_GATEWAY)
             .with_message(match other {
                 McpError::Unreadable => {

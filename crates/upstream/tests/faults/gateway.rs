@@ -209,11 +209,7 @@ fn hurried(mut spec: OperationSpec) -> OperationSpec {
     spec.retry = Some(RetryPolicy::try_from(once).unwrap());
     let failure = row_of(&spec).and_then(Row::failure);
     let is_silent = failure.is_none_or(|it| SILENT.contains(&it.code.as_str()));
-    spec.timeout_ms = Some(if is_silent {
-        PATIENCE_MS
-    } else {
-        AMPLE_MS
-    });
+    spec.timeout_ms = Some(if is_silent { PATIENCE_MS } else { AMPLE_MS });
     spec
 }
 

@@ -434,7 +434,7 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
             .unwrap();
         assert_eq!(templates[0]["uriTemplate"], "test://{name}");
         let read = upstream
-            .read_resource(&StateOwner::Anyone, "test://one")
+            .read_resource(&nobody(), "test://one")
             .await
             .unwrap();
         assert_eq!(read["contents"][0]["text"], "contents");
@@ -444,7 +444,7 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
         );
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
         let prompt = upstream
-            .get_prompt(&StateOwner::Anyone, "greet", arguments)
+            .get_prompt(&nobody(), "greet", arguments)
             .await
             .unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");

@@ -47,8 +47,8 @@ async fn recalled(gateway: &Dispatcher, owner: &StateOwner) -> Value {
 /// The resources an owner of state sees, but for the one all see.
 async fn remembered(library: &McpLibraries, owner: StateOwner) -> Vec<String> {
     let caller = McpCaller {
-        identity: None,
         owner,
+        ..McpCaller::default()
     };
     let listed = library.resources(&caller).await.unwrap();
     let uris = listed.iter().map(|it| it["uri"].as_str().unwrap());

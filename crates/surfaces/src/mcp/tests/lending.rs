@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::caller::Caller;
-use crate::library::{Lent, Library, Offer, Revision};
+use crate::library::{Lent, Library, Offer, Person, Revision};
 
 use super::wire::Wire;
 use crate::mcp::HttpSettings;
@@ -37,7 +37,7 @@ impl Library for Shelf {
         Box::pin(async { Ok(vec![json!({"uriTemplate": "test://{name}", "name": "any"})]) })
     }
 
-    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str) -> Lent<'a, Value> {
+    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str, _: Person) -> Lent<'a, Value> {
         Box::pin(async move {
             match uri {
                 "test://one" => Ok(json!({"contents": [{"uri": uri, "text": "hi"}]})),
@@ -57,6 +57,7 @@ impl Library for Shelf {
         _: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
+        _: Person,
     ) -> Lent<'a, Value> {
         let text = format!("{name} {}", Value::from(arguments));
         let content = json!({"type": "text", "text": text});

@@ -30,18 +30,11 @@ async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
             json!({"requestState": known, "inputResponses": "x"}),
             replies,
         ),
-        (json!({"requestState": known}), "/inputResponses/question_1"),
         (
             json!({"requestState": [known], "inputResponses": {}}),
             state,
         ),
         (json!({"requestState": "", "inputResponses": {}}), state),
-        (json!({"requestState": null, "inputResponses": {}}), state),
-        (json!({"inputResponses": []}), state),
-        (
-            json!({"inputResponses": {"question_1": {"action": "decline"}}}),
-            state,
-        ),
     ] {
         let mut params = first.clone();
         params
@@ -66,11 +59,34 @@ async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
             "{back} {refused}"
         );
     }
-    let mut nothing = first;
-    nothing["requestState"] = Value::Null;
-    nothing["inputResponses"] = Value::Null;
-    let asked = modern(&each, nothing, json!({})).await;
-    assert_eq!(asked["resultType"], json!("input_required"), "{asked}");
+    let with = |state: &Value, replies: Value| {
+        let mut params = first.clone();
+        params["requestState"] = state.clone();
+        params["inputResponses"] = replies;
+        params
+    };
+    // A question without a reply is asked again, by the same state.
+    for replies in [
+        Value::Null,
+        json!({}),
+        json!({"other": {"action": "decline"}}),
+    ] {
+        let asked = modern(&each, with(known, replies), json!({})).await;
+        assert_eq!(asked["requestState"], *known, "{asked}");
+    }
+    // Without a state a call begins, and asks what it has no reply to.
+    let unnamed = json!({"question_1": {"action": "decline"}});
+    for replies in [Value::Null, json!({}), unnamed] {
+        let asked = modern(&each, with(&Value::Null, replies), json!({})).await;
+        assert_eq!(asked["resultType"], json!("input_required"), "{asked}");
+        assert_ne!(asked["requestState"], *known, "{asked}");
+    }
+    let unreadable = modern(&each, with(&Value::Null, json!([])), json!({})).await;
+    assert_eq!(
+        unreadable["data"]["errors"][0]["pointer"],
+        json!(replies),
+        "{unreadable}"
+    );
     let settings = HttpSettings {
         form: ToolForm::Search,
         ..HttpSettings::default()
@@ -81,7 +97,7 @@ async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
     let refused = modern(&four, batch, json!({})).await;
     assert!(is_refused(&refused), "{refused}");
     begins.close();
-    assert_eq!(begins.len(), 2);
+    assert_eq!(begins.len(), 4);
 }
 
 #[tokio::test]
