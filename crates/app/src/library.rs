@@ -3,8 +3,8 @@
 use std::sync::{Arc, Weak};
 
 use panpan_runtime::Listener;
-use panpan_surfaces::{About, Caller, Desk, Lent, Library, Offer, Person, Revision};
-use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpLibraries};
+use panpan_surfaces::{About, Caller, Desk, Freshness, Lent, Library, Offer, Person, Revision};
+use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpLibraries};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -69,11 +69,18 @@ impl Library for Shelves {
         let McpAbout {
             server_info,
             instructions,
+            capabilities,
         } = self.libraries.about()?;
         Some(About {
             server_info,
             instructions,
+            capabilities,
         })
+    }
+
+    fn freshness(&self, member: &str) -> Option<Freshness> {
+        let McpFreshness { ttl_ms, is_public } = self.libraries.freshness(member)?;
+        Some(Freshness { ttl_ms, is_public })
     }
 
     fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision> {

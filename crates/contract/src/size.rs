@@ -7,6 +7,11 @@ pub fn fits(value: &Value, limit: usize) -> bool {
     of(value, limit) <= limit
 }
 
+/// How many of these bytes a value leaves; `None` where it takes more.
+pub fn left_of(value: &Value, bytes: usize) -> Option<usize> {
+    bytes.checked_sub(of(value, bytes))
+}
+
 /// The same of an object.
 pub fn object_fits(members: &Map<String, Value>, limit: usize) -> bool {
     of_object(members, limit) <= limit

@@ -2,6 +2,7 @@
 
 mod asking;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -205,6 +206,11 @@ impl Context {
     /// The lowest level of log lines that the caller wants for this call, if it said.
     pub fn log_level(&self) -> Option<String> {
         self.0.call.progress.as_ref()?.log_level()
+    }
+
+    /// A text without what is secret in it, as in all failures of this call.
+    pub fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.redactor().text(text)
     }
 
     fn redactor(&self) -> &Redactor {

@@ -26,4 +26,4 @@ pub use panpan_runtime::CancellationToken;
 pub use caller::{Caller, Principal};
 pub use desk::{Anonymous, Desk, Surface};
 pub use items::Items;
-pub use library::{About, Lent, Library, Offer, Person, Revision};
+pub use library::{About, Freshness, Lent, Library, Offer, Person, Revision};

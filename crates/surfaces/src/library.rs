@@ -35,6 +35,17 @@ pub struct About {
     pub server_info: Value,
     /// How it is to be used.
     pub instructions: Option<String>,
+    /// Its capabilities, as the protocol writes them.
+    pub capabilities: Value,
+}
+
+/// How long a list stays fresh, and who may keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// For how long, in milliseconds.
+    pub ttl_ms: u64,
+    /// Whether it may be kept for others than the caller that asked.
+    pub is_public: bool,
 }
 
 /// How often the lists of a library have changed.
@@ -62,6 +73,13 @@ pub trait Library: Send + Sync + fmt::Debug {
     /// What the one server behind says about itself, where clients are to take panpan for it. Answered without
     /// waiting.
     fn about(&self) -> Option<About> {
+        None
+    }
+
+    /// How long a list stays fresh and who may keep it, as the servers behind say; asked after the list. `member` is
+    /// the member of the result that holds it.
+    fn freshness(&self, member: &str) -> Option<Freshness> {
+        let _ = member;
         None
     }
 

@@ -61,6 +61,7 @@ fn problem(name: &str, value: &Spanned<DeValue<'_>>) -> Option<(usize, String)> 
         "circuit" => refused::<CircuitRule>(value),
         "outputs" => refused::<Outputs>(value),
         "redaction" => refused::<Redaction>(value),
+        "key_argument" => refused::<bool>(value),
         _ => None,
     }
 }

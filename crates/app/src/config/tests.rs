@@ -372,6 +372,7 @@ patience_ms = 0
 circuit = "off"
 outputs = "strict"
 redaction = "strict"
+key_argument = false
 
 [openapi.operations."list*"]
 retry = { categories = ["NETWORK"] }
@@ -395,6 +396,7 @@ timeout_ms = 5
         circuit: Some(CircuitRule::Off),
         outputs: Some(Outputs::Strict),
         redaction: Some(Redaction::Strict),
+        key_argument: Some(false),
     };
     assert_eq!(calls.all, all);
     assert_eq!(calls.by_name[0].0, "billing/list*");

@@ -85,6 +85,7 @@ pub(crate) struct WrittenServer {
     circuit: Option<CircuitRule>,
     outputs: Option<Outputs>,
     redaction: Option<Redaction>,
+    key_argument: Option<bool>,
     #[serde(default)]
     operations: BTreeMap<String, CallSettings>,
 }
@@ -146,6 +147,7 @@ impl WrittenServer {
             circuit: self.circuit,
             outputs: self.outputs,
             redaction: self.redaction,
+            key_argument: self.key_argument,
         };
         Ok(ServerSource {
             calls: SourceCalls::of(&namespace, calls, self.operations),

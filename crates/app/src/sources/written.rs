@@ -49,6 +49,7 @@ pub(crate) struct WrittenService {
     circuit: Option<CircuitRule>,
     outputs: Option<Outputs>,
     redaction: Option<Redaction>,
+    key_argument: Option<bool>,
     #[serde(default)]
     operations: BTreeMap<String, CallSettings>,
 }
@@ -151,6 +152,7 @@ impl WrittenService {
             circuit: self.circuit,
             outputs: self.outputs,
             redaction: self.redaction,
+            key_argument: self.key_argument,
         };
         ServiceSource {
             is_named,

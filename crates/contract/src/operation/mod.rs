@@ -16,7 +16,7 @@ pub use definition::{ErrorDefinition, StatusPattern};
 pub(crate) use extensions::EXTENSION_PREFIX;
 pub use extensions::{Extensions, UnknownMember};
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
-pub use settings::{CallSettings, Outputs, Redaction};
+pub use settings::{CallSettings, KEY_ARGUMENT_EXTENSION, Outputs, Redaction};
 
 /// An operation's contract.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -31,7 +31,14 @@ pub struct CallSettings {
     /// How much of what a service says in its own words is passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<Redaction>,
+    /// Whether the MCP tool of an operation that changes something takes the idempotency key as an argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_argument: Option<bool>,
 }
+
+/// The extension of an operation that says `false` where its MCP tool does not take the idempotency key as an
+/// argument.
+pub const KEY_ARGUMENT_EXTENSION: &str = "x-mcp-key-argument";
 
 /// What becomes of an output that breaks the schema declared for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,6 +79,10 @@ impl CallSettings {
         spec.circuit = self.circuit.or(spec.circuit);
         spec.outputs = self.outputs.or(spec.outputs);
         spec.redaction = self.redaction.or(spec.redaction);
+        if let Some(takes) = self.key_argument {
+            let set = spec.extensions.insert(KEY_ARGUMENT_EXTENSION, takes.into());
+            set.expect("the name starts as extensions do");
+        }
     }
 }
 
@@ -91,7 +102,7 @@ mod tests {
         let mut spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Query);
         let first = settings(json!({
             "timeout_ms": 120_000, "retry": "off", "patience_ms": 0, "circuit": "off",
-            "outputs": "strict",
+            "outputs": "strict", "key_argument": false,
         }));
         first.apply(&mut spec);
         settings(json!({})).apply(&mut spec);
@@ -100,6 +111,10 @@ mod tests {
         assert_eq!(spec.patience_ms, Some(0));
         assert_eq!(spec.circuit, Some(CircuitRule::Off));
         assert_eq!(spec.outputs, Some(Outputs::Strict));
+        assert_eq!(
+            spec.extensions.get(KEY_ARGUMENT_EXTENSION),
+            Some(&json!(false))
+        );
         // Categories in place of "off": nothing of the older rule is left.
         settings(json!({"retry": {"categories": ["NETWORK"]}})).apply(&mut spec);
         assert_eq!(spec.retry, None);

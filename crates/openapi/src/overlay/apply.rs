@@ -105,6 +105,7 @@ pub fn lines_beyond_shown<'a>(
             circuit: line.circuit,
             outputs: line.outputs,
             redaction: line.redaction,
+            key_argument: line.key_argument,
             ..OverlayLine::default()
         };
         let mut names = names.clone();

@@ -86,6 +86,9 @@ pub struct OverlayLine {
     /// How much of what a service says in its own words is passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<Redaction>,
+    /// Whether the MCP tool takes the idempotency key as an argument.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_argument: Option<bool>,
 }
 
 impl OverlayLine {
@@ -98,6 +101,7 @@ impl OverlayLine {
             circuit: self.circuit,
             outputs: self.outputs,
             redaction: self.redaction,
+            key_argument: self.key_argument,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::{Either, select};
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 
 use super::Context;
 use crate::dispatch::{later, milliseconds_between};
@@ -49,6 +50,11 @@ impl Context {
     pub fn answerable(&self) -> Answerable {
         let person = self.0.call.person.as_ref();
         person.map_or_else(Answerable::default, |it| it.answerable())
+    }
+
+    /// The experimental capabilities and extensions that the client declares.
+    pub fn client_declares(&self) -> Option<&Map<String, Value>> {
+        self.0.call.person.as_ref()?.declared()
     }
 
     /// Whether the client shows an address that has to be visited by itself, where a server refuses a call with it.
@@ -172,6 +178,10 @@ impl Relayed {
 impl AskPerson for Relayed {
     fn answerable(&self) -> Answerable {
         self.0.answerable()
+    }
+
+    fn declared(&self) -> Option<&Map<String, Value>> {
+        self.0.client_declares()
     }
 
     fn visits_when_refused(&self) -> bool {

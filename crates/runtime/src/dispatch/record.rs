@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use panpan_contract::operation::Redaction;
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::redact::Redactor;
 use panpan_contract::{Failure, Redacted, digest, hex, size};
@@ -125,6 +126,7 @@ pub(super) fn answer(performed: Performed) -> Answer {
     let delivered = performed.outcome.as_ref().ok();
     let delivered = delivered.filter(|_| !performed.as_declared);
     let operation = &performed.claimed.operation;
+    let beside = beside(&performed);
     Answer {
         broken_schema: delivered.and_then(|output| schema_broken_by(operation, output)),
         call: performed.claimed.call.id,
@@ -133,8 +135,19 @@ pub(super) fn answer(performed: Performed) -> Answer {
         replayed: false,
         as_declared: performed.as_declared,
         expires_at: None,
-        beside: performed.claimed.call.take_beside(),
+        beside,
     }
+}
+
+/// What was given beside an outcome. Where nothing is passed on that a service says about a failure in its own words,
+/// only what clients of the protocol act on stays.
+fn beside(performed: &Performed) -> Option<Box<Value>> {
+    let mut beside = performed.claimed.call.take_beside()?;
+    let is_strict = performed.claimed.operation.spec().redaction == Some(Redaction::Strict);
+    if performed.outcome.is_err() && is_strict {
+        beside.as_object_mut()?.retain(|name, _| name == "error");
+    }
+    Some(beside)
 }
 
 pub(super) fn recorded(outcome: &Result<Arc<Value>, Redacted>) -> RecordedOutcome {

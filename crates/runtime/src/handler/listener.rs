@@ -11,6 +11,9 @@ pub enum Notice {
     Logged(Value),
     /// A resource has other contents, as the params of `notifications/resources/updated`.
     Updated(Value),
+    /// A person has visited an address that they were asked to, as the params of
+    /// `notifications/elicitation/complete`.
+    Visited(Value),
 }
 
 /// A client that stays connected.

@@ -131,6 +131,12 @@ pub trait AskPerson: Send + Sync + fmt::Debug {
         Answerable::ALL
     }
 
+    /// The experimental capabilities and extensions that the client declares, as the members `experimental` and
+    /// `extensions` of its capabilities.
+    fn declared(&self) -> Option<&Map<String, Value>> {
+        None
+    }
+
     /// Whether a server may refuse a request instead of asking for a visit: the client then shows the address by
     /// itself, and asks again.
     fn visits_when_refused(&self) -> bool {

@@ -62,6 +62,7 @@ pub(super) fn of(
     key: Option<&IdempotencyKey>,
     entry: Option<&Entry>,
     catalogue: Option<&Catalogue>,
+    wire: Wire,
 ) -> CallToolResult {
     let idempotency = key.map(|key| idempotency(&answer, key));
     let broken_schema = match answer.as_declared {
@@ -78,7 +79,11 @@ pub(super) fn of(
             };
             with_beside(result, beside)
         }
-        Err(failure) => failed(&failure, catalogue),
+        Err(failure) => {
+            let takes_structure =
+                wire == Wire::Stateless || !entry.is_some_and(|it| it.gives_structure);
+            with_blocks(failed(&failure, catalogue), beside, takes_structure)
+        }
     };
     if let Some(idempotency) = idempotency {
         let meta = result.meta.get_or_insert_with(|| MetaObject(Map::new()));
@@ -105,6 +110,27 @@ fn with_beside(mut result: CallToolResult, beside: Option<Value>) -> CallToolRes
     if let Some(Value::Object(meta)) = beside.remove("_meta") {
         result.meta = Some(MetaObject(meta));
     }
+    result
+}
+
+/// The failing result with what an MCP server gave beside the failure, after ours. Some clients of versions with
+/// sessions hold the structured content of a failure against the output schema, and refuse the whole result.
+fn with_blocks(
+    mut result: CallToolResult,
+    beside: Option<Value>,
+    takes_structure: bool,
+) -> CallToolResult {
+    let Some(Value::Object(mut beside)) = beside else {
+        return result;
+    };
+    let blocks = beside
+        .remove("content")
+        .map(Vec::<ContentBlock>::deserialize);
+    result
+        .content
+        .extend(blocks.into_iter().flatten().flatten());
+    let structured = beside.remove("structuredContent");
+    result.structured_content = structured.filter(|_| takes_structure);
     result
 }
 
@@ -228,6 +254,44 @@ mod tests {
         result.as_object_mut().unwrap().remove("resultType");
         let said = Dialect::Mcp.render_success(&output, Envelope::default());
         assert_eq!(result, said);
+    }
+
+    #[test]
+    fn what_a_server_gave_beside_a_failure_comes_after_it() {
+        let failure = || failed(&Failure::new(codes::TOOL_FAILED).redacted(), None);
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        for (takes_structure, structured) in [(true, json!({"step": 2})), (false, Value::Null)] {
+            let beside = json!({"content": [image], "structuredContent": {"step": 2}});
+            let result = written(with_blocks(failure(), Some(beside), takes_structure));
+            assert_eq!(result["isError"], json!(true));
+            assert!(
+                result["content"][0]["text"]
+                    .as_str()
+                    .unwrap()
+                    .contains("TOOL_FAILED")
+            );
+            assert_eq!(result["content"][1], image);
+            assert_eq!(result["structuredContent"], structured);
+        }
+        assert_eq!(
+            written(with_blocks(failure(), None, true)),
+            written(failure())
+        );
+    }
+
+    #[test]
+    fn errors_that_clients_act_on_are_those_of_their_version() {
+        let sessions = |visits| Wire::Sessions { visits };
+        for (number, wire, is_known) in [
+            (-32042, sessions(true), true),
+            (-32042, sessions(false), false),
+            (-32042, Wire::Stateless, false),
+            (-32021, Wire::Stateless, true),
+            (-32021, sessions(true), false),
+            (-32603, Wire::Stateless, false),
+        ] {
+            assert_eq!(wire.knows(number), is_known, "{number} {wire:?}");
+        }
     }
 
     #[test]

@@ -12,14 +12,16 @@ use panpan_runtime::{
 };
 use rmcp::RoleServer;
 use rmcp::model::{
-    LoggingLevel, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
+    CustomNotification, LoggingLevel, LoggingMessageNotificationParam,
+    ResourceUpdatedNotificationParam, ServerNotification,
 };
 use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
 use serde::Deserialize as _;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::progress::reaches;
-use super::questions::{answered, asked, request};
+use super::questions::{Abilities, answered, asked, request};
 use crate::caller::Caller;
 use crate::desk::Desk;
 
@@ -28,6 +30,9 @@ pub(super) const NOTICES_LIMIT: usize = 256;
 
 /// How many resources one client follows.
 pub(super) const FOLLOWED_LIMIT: usize = 1_000;
+
+/// The notice that an address was visited.
+const VISITED: &str = "notifications/elicitation/complete";
 
 /// How long a client has to answer what is asked outside of a call.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,6 +50,7 @@ pub(super) fn level_of(level: &Level) -> Option<LoggingLevel> {
 pub(super) enum Wanted {
     Logged(LoggingMessageNotificationParam),
     Updated(ResourceUpdatedNotificationParam),
+    Visited(CustomNotification),
 }
 
 /// A client that stays connected.
@@ -54,7 +60,7 @@ pub(super) struct Attendant {
     followed: Mutex<BTreeSet<String>>,
     level: Option<Level>,
     /// How it is asked, where it can be.
-    asked: Option<(Session, Answerable)>,
+    asked: Option<(Session, Abilities)>,
 }
 
 /// The session of a client, with the caller that opened it.
@@ -76,7 +82,7 @@ impl Attendant {
     /// The client of a session, which is sent what it wants to hear until it has left.
     pub(super) fn in_session(
         session: Session,
-        kinds: Option<Answerable>,
+        client: Option<Abilities>,
         level: Level,
     ) -> Arc<Self> {
         let (notices, wanted) = mpsc::channel(NOTICES_LIMIT);
@@ -85,7 +91,7 @@ impl Attendant {
             notices,
             followed: Mutex::default(),
             level: Some(level),
-            asked: kinds.map(|kinds| (session, kinds)),
+            asked: client.map(|client| (session, client)),
         })
     }
 
@@ -137,6 +143,11 @@ impl Attendant {
                 let is_followed = self.is_followed(&updated.uri);
                 is_followed.then_some(Wanted::Updated(updated))
             }
+            Notice::Visited(params) => {
+                let (_, client) = self.asked.as_ref()?;
+                let notice = CustomNotification::new(VISITED, Some(params));
+                client.kinds.visit.then_some(Wanted::Visited(notice))
+            }
         }
     }
 
@@ -154,16 +165,21 @@ impl Attendant {
 impl AskPerson for Attendant {
     fn answerable(&self) -> Answerable {
         let asked = self.asked.as_ref();
-        asked.map_or_else(Answerable::default, |(_, kinds)| *kinds)
+        asked.map_or_else(Answerable::default, |(_, client)| client.kinds)
+    }
+
+    fn declared(&self) -> Option<&Map<String, Value>> {
+        let (_, client) = self.asked.as_ref()?;
+        Some(&client.declared).filter(|it| !it.is_empty())
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
         Box::pin(async move {
-            let (session, kinds) = self.asked.as_ref().ok_or(Unasked::Nobody)?;
+            let (session, client) = self.asked.as_ref().ok_or(Unasked::Nobody)?;
             if !session.counts().await {
                 return Err(Unasked::Gone);
             }
-            if !kinds.includes(&question.wanted) {
+            if !client.kinds.includes(&question.wanted) {
                 return Err(Unasked::Kind);
             }
             let request = asked(question).and_then(request).ok_or(Unasked::Kind)?;
@@ -200,6 +216,10 @@ async fn send(mut wanted: mpsc::Receiver<Wanted>, session: Session) {
         let sent = match wanted {
             Wanted::Logged(line) => session.peer.notify_logging_message(line).await,
             Wanted::Updated(updated) => session.peer.notify_resource_updated(updated).await,
+            Wanted::Visited(notice) => {
+                let notice = ServerNotification::CustomNotification(notice);
+                session.peer.send_notification(notice).await
+            }
         };
         if sent.is_err() {
             return;

@@ -221,6 +221,7 @@ impl Performed {
             return Err(error);
         }
         let catalogue = Some(catalogue).filter(|_| self.names == Names::Tools);
-        Ok(answer::of(self.answer, self.key.as_ref(), entry, catalogue))
+        let key = self.key.as_ref();
+        Ok(answer::of(self.answer, key, entry, catalogue, wire))
     }
 }

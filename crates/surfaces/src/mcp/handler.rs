@@ -7,21 +7,24 @@ use panpan_runtime::Listener;
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CancelledNotificationParam,
     CompleteRequestParams, CompleteResult, ConstString, CustomRequest, CustomResult,
-    ExperimentalCapabilities, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
-    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
-    ServerConfig, ServerResult, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter,
-    Tool, UnsubscribeRequestParams,
+    ExperimentalCapabilities, ExtensionCapabilities, GetPromptRequestMethod,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
+    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
+    ReadResourceResponse, ServerCapabilities, ServerConfig, ServerResult, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::attendant::{Attendant, FOLLOWED_LIMIT, Session};
 use super::back::Return;
-use super::library::{lent, lent_resource, listed, no_library, of_resource, refused, whole};
-use super::questions::answerable;
+use super::library::{
+    cache_scope, lent, lent_resource, listed, no_library, of_resource, refused, whole,
+};
+use super::questions::Abilities;
 use super::refusal;
 use super::served::{self, Made};
 use super::server::{Server, shown};
@@ -36,9 +39,23 @@ error.actions says. error.effect says whether something was changed before it fa
 /// The capability by which another panpan knows this one, whatever it calls itself.
 const PANPAN_CAPABILITY: &str = "dev.panpan";
 
-fn this_is_panpan() -> ExperimentalCapabilities {
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// Experimental capabilities of the server that clients take panpan for, with the one that says what it is.
+fn experimental(theirs: &Value) -> ExperimentalCapabilities {
+    let theirs = ExperimentalCapabilities::deserialize(&theirs["experimental"]);
+    let mut experimental = theirs.unwrap_or_default();
     let version = Map::from_iter([("version".to_owned(), env!("CARGO_PKG_VERSION").into())]);
-    ExperimentalCapabilities::from_iter([(PANPAN_CAPABILITY.to_owned(), version)])
+    experimental.insert(PANPAN_CAPABILITY.to_owned(), version);
+    experimental
+}
+
+/// Extensions of the server that clients take panpan for. What an extension adds to tools, results and resources is
+/// passed on as it is; methods of its own are not, which is why tasks are left out.
+fn extensions(theirs: &Value) -> Option<ExtensionCapabilities> {
+    let mut extensions = ExtensionCapabilities::deserialize(&theirs["extensions"]).ok()?;
+    extensions.remove(TASKS_EXTENSION);
+    (!extensions.is_empty()).then_some(extensions)
 }
 
 impl ServerHandler for Server {
@@ -59,8 +76,9 @@ impl ServerHandler for Server {
             .enable_prompts()
             .enable_prompts_list_changed()
             .enable_completions()
-            .enable_experimental_with(this_is_panpan())
+            .enable_experimental_with(experimental(&about.capabilities))
             .build();
+        offered.extensions = extensions(&about.capabilities);
         let beside = self.offer();
         offered.resources = offered.resources.filter(|_| beside.resources);
         offered.prompts = offered.prompts.filter(|_| beside.prompts);
@@ -92,13 +110,13 @@ impl ServerHandler for Server {
             .tell_session(self.desk(), caller, context.peer.clone());
         if let Some(library) = self.desk().library() {
             let client = context.peer.peer_info();
-            let kinds = client.and_then(|client| answerable(&client.capabilities));
+            let client = client.and_then(|client| Abilities::of(&client.capabilities));
             let session = Session {
                 desk: self.desk().clone(),
                 caller: caller.clone(),
                 peer: context.peer.clone(),
             };
-            let made = || Attendant::in_session(session, kinds, self.level.clone());
+            let made = || Attendant::in_session(session, client, self.level.clone());
             let client: Arc<dyn Listener> = self.attendant.get_or_init(made).clone();
             library.attend(caller, &client);
         }
@@ -190,7 +208,15 @@ impl ServerHandler for Server {
             return Err(refusal::invalid_params(message));
         }
         let tools = self.listed(&self.catalogue(), self.caller(&context));
-        Ok(ListToolsResult::with_all_items(tools))
+        let mut listed = ListToolsResult::with_all_items(tools);
+        let library = self.desk().library();
+        // Said only where the tools are those of one server, which knows.
+        let fresh = library.filter(|library| library.about().is_some());
+        if let Some(fresh) = fresh.and_then(|library| library.freshness("tools")) {
+            listed.ttl_ms = Some(fresh.ttl_ms);
+            listed.cache_scope = Some(cache_scope(fresh));
+        }
+        Ok(listed)
     }
 
     // What follows is offered where the desk was lent a library.
@@ -203,7 +229,7 @@ impl ServerHandler for Server {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
         whole(page)?;
-        listed("prompts", library.prompts(caller).await)
+        listed(library, "prompts", library.prompts(caller).await)
     }
 
     async fn get_prompt(
@@ -240,7 +266,7 @@ impl ServerHandler for Server {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
         whole(page)?;
-        listed("resources", library.resources(caller).await)
+        listed(library, "resources", library.resources(caller).await)
     }
 
     async fn list_resource_templates(
@@ -251,7 +277,8 @@ impl ServerHandler for Server {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
         whole(page)?;
-        listed("resourceTemplates", library.templates(caller).await)
+        let templates = library.templates(caller).await;
+        listed(library, "resourceTemplates", templates)
     }
 
     async fn read_resource(

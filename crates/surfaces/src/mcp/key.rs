@@ -4,7 +4,7 @@
 //! take the key as an argument too.
 
 use panpan_contract::failure::Violation;
-use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_contract::operation::{KEY_ARGUMENT_EXTENSION, OperationSpec, OperationType};
 use panpan_contract::{Failure, codes};
 use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
@@ -76,9 +76,11 @@ pub(super) fn stated(
     }
 }
 
-/// Whether the tool of an operation takes the key as an argument.
+/// Whether the tool of an operation takes the key as an argument. The operator may leave the arguments of tools as
+/// they are; programs then still give the key in `_meta`.
 pub(super) fn takes_argument(spec: &OperationSpec) -> bool {
     spec.op_type == OperationType::Mutation
+        && spec.extensions.get(KEY_ARGUMENT_EXTENSION) != Some(&Value::Bool(false))
         && spec
             .input_schema
             .pointer("/properties/idempotency_key")

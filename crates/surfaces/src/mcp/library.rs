@@ -6,7 +6,7 @@
 use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::{Failure, Redacted, codes};
 use rmcp::ErrorData;
-use rmcp::model::{ErrorCode, PaginatedRequestParams, ReadResourceResult};
+use rmcp::model::{CacheScope, ErrorCode, PaginatedRequestParams, ReadResourceResult};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use super::attendant::Attendant;
 use super::refusal;
 use super::server::Server;
 use crate::caller::Caller;
-use crate::library::{Library, Offer};
+use crate::library::{Freshness, Library, Offer};
 
 impl Server {
     /// What there is beside tools.
@@ -61,10 +61,26 @@ pub(super) fn whole(page: Option<PaginatedRequestParams>) -> Result<(), ErrorDat
 
 /// A list of the library, as the result in which it stands under this name.
 pub(super) fn listed<T: DeserializeOwned>(
+    library: &dyn Library,
     member: &'static str,
     items: Result<Vec<Value>, Failure>,
 ) -> Result<T, ErrorData> {
-    lent(items.map(|items| json!({member: items})))
+    lent(items.map(|items| {
+        let mut result = json!({member: items});
+        if let Some(fresh) = library.freshness(member) {
+            result["ttlMs"] = fresh.ttl_ms.into();
+            result["cacheScope"] = json!(cache_scope(fresh));
+        }
+        result
+    }))
+}
+
+/// Who may keep a list, in the words of the protocol.
+pub(super) fn cache_scope(fresh: Freshness) -> CacheScope {
+    match fresh.is_public {
+        true => CacheScope::Public,
+        false => CacheScope::Private,
+    }
 }
 
 /// A result of the library's, as one of this protocol.

@@ -11,7 +11,6 @@ use ::http::header::{ACCEPT, CONTENT_TYPE};
 use ::http::request::Parts;
 use ::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::body::Bytes;
-use panpan_runtime::Answerable;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestMethod, ClientCapabilities, ConstString, Implementation, ProtocolVersion,
@@ -23,7 +22,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Wire;
 use super::call::Errand;
 use super::general::General;
-use super::questions::{Questions, answerable};
+use super::questions::{Abilities, Questions};
 use super::served::{Client, Served};
 use super::server::Shared;
 use crate::caller::Caller;
@@ -109,13 +108,13 @@ impl<'a> Plain<'a> {
         let entry = entry.filter(|entry| !entry.has_headers)?;
         let errand = Errand::new(&shared.desk, caller, &self.meta);
         let asked = errand.of_tool(entry, Value::Object(self.arguments));
-        if let Some(kinds) = kinds(&self.meta) {
+        if let Some(client) = abilities(&self.meta) {
             let stops = errand.stops.clone();
             // On the heap: a call that asks outlives its request, and most calls do not.
             let served = Box::pin(async {
                 let meta = self.meta.clone();
                 let client = Client {
-                    questions: Questions::by_answer(kinds, Map::new()),
+                    questions: Questions::by_answer(client, Map::new()),
                     teller: None,
                     wire: Wire::Stateless,
                 };
@@ -157,11 +156,11 @@ fn written<T: Serialize>(
     Some((status, bytes.ok()?))
 }
 
-/// The kinds of questions its client can show, if any.
-fn kinds(meta: &Map<String, Value>) -> Option<Answerable> {
+/// What its client can do for the servers behind, if anything.
+fn abilities(meta: &Map<String, Value>) -> Option<Abilities> {
     let client = meta.get(CAPABILITIES_IN_META)?;
     client.as_object().filter(|it| !it.is_empty())?;
-    answerable(&ClientCapabilities::deserialize(client).ok()?)
+    Abilities::of(&ClientCapabilities::deserialize(client).ok()?)
 }
 
 /// The tool that the headers of a plain call name.

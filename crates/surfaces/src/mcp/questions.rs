@@ -37,10 +37,38 @@ pub(super) fn answerable(client: &ClientCapabilities) -> Option<Answerable> {
     (kinds != Answerable::default()).then_some(kinds)
 }
 
+/// What a client can do for the servers behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Abilities {
+    pub(super) kinds: Answerable,
+    /// Its experimental capabilities and extensions.
+    pub(super) declared: Map<String, Value>,
+}
+
+impl Abilities {
+    /// What a client says of itself; `None` for one that can do nothing beyond the protocol.
+    pub(super) fn of(client: &ClientCapabilities) -> Option<Self> {
+        let mut declared = Map::new();
+        for (name, value) in [
+            ("experimental", serde_json::to_value(&client.experimental)),
+            ("extensions", serde_json::to_value(&client.extensions)),
+        ] {
+            if let Ok(value @ Value::Object(_)) = value {
+                declared.insert(name.to_owned(), value);
+            }
+        }
+        let kinds = answerable(client);
+        (kinds.is_some() || !declared.is_empty()).then(|| Self {
+            kinds: kinds.unwrap_or_default(),
+            declared,
+        })
+    }
+}
+
 /// The questions of one call that wait to be taken up.
 #[derive(Debug)]
 pub(super) struct Questions {
-    kinds: Answerable,
+    client: Abilities,
     /// Whether the client has no session.
     asks_by_answer: bool,
     state: Mutex<State>,
@@ -81,10 +109,10 @@ pub(super) enum First<T> {
 }
 
 impl Questions {
-    pub(super) fn new(kinds: Answerable) -> Self {
+    pub(super) fn new(client: Abilities) -> Self {
         let state = Mutex::default();
         Self {
-            kinds,
+            client,
             asks_by_answer: false,
             state,
         }
@@ -92,13 +120,13 @@ impl Questions {
 
     /// Questions that reach the client in the answer to its request, which may have brought replies along. Each of
     /// those answers the question of its name, once; others are ignored, as the protocol says.
-    pub(super) fn by_answer(kinds: Answerable, given: Map<String, Value>) -> Self {
+    pub(super) fn by_answer(client: Abilities, given: Map<String, Value>) -> Self {
         let state = State {
             given,
             ..State::default()
         };
         Self {
-            kinds,
+            client,
             asks_by_answer: true,
             state: Mutex::new(state),
         }
@@ -137,7 +165,7 @@ impl Questions {
         &self,
         question: Question,
     ) -> Result<oneshot::Receiver<Result<Reply, Unasked>>, Unasked> {
-        if !self.kinds.includes(&question.wanted) {
+        if !self.client.kinds.includes(&question.wanted) {
             return Err(Unasked::Kind);
         }
         let name = question.name.clone();
@@ -171,7 +199,11 @@ impl Questions {
 
 impl AskPerson for Questions {
     fn answerable(&self) -> Answerable {
-        self.kinds
+        self.client.kinds
+    }
+
+    fn declared(&self) -> Option<&Map<String, Value>> {
+        Some(&self.client.declared).filter(|it| !it.is_empty())
     }
 
     fn visits_when_refused(&self) -> bool {
@@ -285,9 +317,22 @@ mod tests {
 
     use super::*;
 
-    fn kinds(elicitation: Value) -> Option<Answerable> {
+    fn asking(elicitation: Value) -> Questions {
         let client = serde_json::from_value(json!({"elicitation": elicitation})).unwrap();
-        answerable(&client)
+        Questions::new(Abilities::of(&client).unwrap())
+    }
+
+    #[test]
+    fn extensions_of_a_client_are_kept_as_it_declares_them() {
+        let extensions = json!({"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html"]}});
+        let client = serde_json::from_value(json!({"extensions": extensions})).unwrap();
+        let client = Abilities::of(&client).unwrap();
+        assert_eq!(client.kinds, Answerable::default());
+        assert_eq!(
+            Value::Object(client.declared),
+            json!({"extensions": extensions})
+        );
+        assert!(Abilities::of(&ClientCapabilities::default()).is_none());
     }
 
     fn form(schema: Value) -> Question {
@@ -335,7 +380,7 @@ mod tests {
             (json!({}), nested, kind),
             (json!({}), roots(), kind),
         ] {
-            let questions = Questions::new(kinds(client.clone()).unwrap());
+            let questions = asking(client.clone());
             let entered = questions.enter(question).map(drop);
             assert_eq!(entered, expected, "{client}");
         }
@@ -351,7 +396,7 @@ mod tests {
 
     #[test]
     fn only_so_many_questions_wait_and_none_once_they_are_closed() {
-        let questions = Questions::new(kinds(json!({})).unwrap());
+        let questions = asking(json!({}));
         let waiting: Vec<_> = (0..QUESTIONS_LIMIT)
             .map(|_| questions.enter(flat()).unwrap())
             .collect();
@@ -368,7 +413,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_is_taken_up_while_the_work_waits_for_its_reply() {
-        let questions = Arc::new(Questions::new(kinds(json!({})).unwrap()));
+        let questions = Arc::new(asking(json!({})));
         let person = questions.clone();
         let mut work = tokio::spawn(async move { person.ask(flat()).await });
         let First::Asked(mut open) = questions.during(&mut work).await else {

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use panpan_contract::Failure;
-use panpan_runtime::{Answerable, AskPerson, CallRequest};
+use panpan_runtime::{AskPerson, CallRequest};
 use rmcp::model::{CallToolResponse, ProtocolVersion, ServerResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -20,7 +20,7 @@ use super::call::{Asked, Errand, Names};
 use super::library;
 use super::parked::Resumed;
 use super::progress::{self, Words};
-use super::questions::{Questions, answerable};
+use super::questions::{Abilities, Questions, answerable};
 use super::refusal::cancelled;
 use super::served::{self, Answered, Client, Made, Served};
 use super::server::Server;
@@ -83,8 +83,8 @@ impl<'a> Turn<'a> {
             return served::tool(reached?);
         }
         let client = self.context.client_capabilities();
-        if let Some(kinds) = client.as_ref().and_then(answerable) {
-            let answered = Box::pin(self.served(asked, kinds)).await?;
+        if let Some(client) = client.as_ref().and_then(Abilities::of) {
+            let answered = Box::pin(self.served(asked, client)).await?;
             return served::tool(answered);
         }
         let performed = match progress::asked_for(self.server, self.context) {
@@ -105,9 +105,9 @@ impl<'a> Turn<'a> {
     }
 
     /// Makes a call whose caller can be asked.
-    async fn served(&self, asked: Asked, kinds: Answerable) -> Answered {
+    async fn served(&self, asked: Asked, client: Abilities) -> Answered {
         let words = progress::asked_for(self.server, self.context);
-        let questions = self.questions(kinds).map_err(|refused| {
+        let questions = self.questions(client).map_err(|refused| {
             let call = CallRequest::from_wire(asked.operation.clone(), asked.input.clone());
             self.not_resumed(call, refused.failure(false))
         })?;
@@ -127,12 +127,12 @@ impl<'a> Turn<'a> {
     }
 
     /// The questions of a call that begins, with the replies that came with its request.
-    fn questions(&self, kinds: Answerable) -> Result<Questions, Refused> {
+    fn questions(&self, client: Abilities) -> Result<Questions, Refused> {
         if !is_stateless(self.context) {
-            return Ok(Questions::new(kinds));
+            return Ok(Questions::new(client));
         }
         let given = self.back.as_ref().map(Return::in_advance).transpose()?;
-        Ok(Questions::by_answer(kinds, given.unwrap_or_default()))
+        Ok(Questions::by_answer(client, given.unwrap_or_default()))
     }
 
     async fn asking(&self, words: Option<Words>, served: Served) -> Answered {
@@ -159,10 +159,10 @@ impl<'a> Turn<'a> {
             return self.resumed(&made, back).await.map_err(refused)?;
         }
         let client = self.context.client_capabilities();
-        let Some(kinds) = client.as_ref().and_then(answerable) else {
+        let Some(client) = client.as_ref().and_then(Abilities::of) else {
             return self.until_stopped(Box::pin(give(None))).await?;
         };
-        let questions = Arc::new(self.questions(kinds).map_err(refused)?);
+        let questions = Arc::new(self.questions(client).map_err(refused)?);
         let work = Box::pin(give(Some(questions.clone())));
         let served = Served::over(work, questions, made, self.errand.stops.clone());
         self.asking(None, served).await

@@ -11,7 +11,7 @@ use panpan_runtime::{
 };
 use rmcp::ErrorData;
 use rmcp::model::InputRequest;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::lifted::bounded;
 use super::underway::Unplaced;
@@ -96,6 +96,14 @@ impl AskingCall {
         match &self.0.behind {
             Behind::Call(context) => context.answerable(),
             Behind::Reader { person, .. } => person.answerable(),
+        }
+    }
+
+    /// The experimental capabilities and extensions of the client behind it.
+    pub(super) fn declared(&self) -> Option<&Map<String, Value>> {
+        match &self.0.behind {
+            Behind::Call(context) => context.client_declares(),
+            Behind::Reader { person, .. } => person.declared(),
         }
     }
 

@@ -9,6 +9,7 @@ use panpan_contract::redact::Redactor;
 use panpan_runtime::{
     Answerable, Credentials, Listener, Notice, Question, Reply, StateOwner, Unasked,
 };
+use serde_json::{Map, Value};
 
 /// The clients that stay connected, each with the owner of what it leaves at servers.
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ impl Hearers {
                 redactor.value(&mut line);
                 Notice::Logged(line)
             }
-            updated @ Notice::Updated(_) => updated,
+            other @ (Notice::Updated(_) | Notice::Visited(_)) => other,
         };
         for listener in listeners {
             listener.hear(notice.clone());
@@ -96,6 +97,11 @@ impl Hearers {
     pub(super) fn answerable(&self) -> Answerable {
         let newest = self.clients().pop();
         newest.map_or_else(Answerable::default, |it| it.answerable())
+    }
+
+    /// The experimental capabilities and extensions that the client of this connection declares.
+    pub(super) fn declared(&self) -> Option<Map<String, Value>> {
+        self.clients().pop()?.declared().cloned()
     }
 
     /// Puts a question to the client of this connection that came last.

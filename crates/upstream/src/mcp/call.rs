@@ -193,6 +193,9 @@ impl ToolCall {
         let is_failing = result.get("isError") == Some(&Value::Bool(true))
             || (self.pool.own().success_bodies == SuccessBodies::Read && failing.is_disguised());
         if is_failing {
+            context.give_beside(output::beside_failure(result, |text| {
+                context.redacted(text).into_owned()
+            }));
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
         context.give_beside(output::beside(result, self.has_output_schema));

@@ -11,15 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use panpan_runtime::{Answerable, Context, Notice, Progress, Unasked, Wanted};
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequest, CreateMessageRequestParams,
-    CreateMessageResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationCapability,
-    FormElicitationCapability, Implementation, InputRequest, ListRootsRequest, ListRootsResult,
-    ProgressNotificationParam, ProgressToken, RequestId, RootsCapabilities, SamplingCapability,
-    ServerJsonRpcMessage, ServerNotification, UrlElicitationCapability,
+    CreateMessageResult, CustomNotification, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationCapability, FormElicitationCapability, Implementation, InputRequest,
+    ListRootsRequest, ListRootsResult, ProgressNotificationParam, ProgressToken, RequestId,
+    RootsCapabilities, SamplingCapability, ServerJsonRpcMessage, ServerNotification,
+    UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, ErrorData, RoleClient};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::asking::{AskingCall, question, refused, result};
@@ -51,6 +52,11 @@ pub(super) struct Ear {
     /// Who hears what is said outside of any call.
     pub(super) hearers: Hearers,
 }
+
+/// The notice that an address was visited which a server wanted to be.
+const VISITED: &str = "notifications/elicitation/complete";
+
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// How many words about calls nobody has asked about yet are kept. A server may be quicker than whoever
 /// asks.
@@ -228,17 +234,30 @@ fn report(call: &Context, word: ProgressNotificationParam) {
 }
 
 /// What a client that answers such questions says of itself.
-pub(super) fn offered(kinds: Answerable) -> ClientCapabilities {
+pub(super) fn offered(
+    kinds: Answerable,
+    declared: Option<&Map<String, Value>>,
+) -> ClientCapabilities {
     let form = || FormElicitationCapability::new();
     let url = || UrlElicitationCapability::new();
     let mut elicitation = ElicitationCapability::new();
     elicitation.form = kinds.values.then(form);
     elicitation.url = kinds.visit.then(url);
     let mut offered = ClientCapabilities::default();
+    offered.experimental = stated(declared, "experimental");
+    offered.extensions = stated(declared, "extensions");
+    if let Some(extensions) = &mut offered.extensions {
+        // Tasks have methods of their own, which are not passed on.
+        extensions.remove(TASKS_EXTENSION);
+    }
     offered.elicitation = (kinds.values || kinds.visit).then_some(elicitation);
     offered.sampling = kinds.sample.then(SamplingCapability::default);
     offered.roots = kinds.roots.then(RootsCapabilities::default);
     offered
+}
+
+fn stated<T: DeserializeOwned>(declared: Option<&Map<String, Value>>, name: &str) -> Option<T> {
+    T::deserialize(declared?.get(name)?).ok()
 }
 
 impl Drop for Listening<'_> {
@@ -251,7 +270,8 @@ impl ClientHandler for Ear {
     fn get_info(&self) -> ClientConfig {
         let this = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         // Whether a caller can really be asked is known when something is asked.
-        ClientConfig::new(offered(Answerable::ALL), this)
+        let declared = self.hearers.declared();
+        ClientConfig::new(offered(Answerable::ALL, declared.as_ref()), this)
     }
 
     async fn create_elicitation(
@@ -290,6 +310,17 @@ impl ClientHandler for Ear {
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.note(|changes| changes.resources += 1);
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notice: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        if notice.method == VISITED {
+            let params = notice.params.unwrap_or_default();
+            self.hearers.hear(Notice::Visited(params));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use super::{McpAbout, McpCaller, McpChanges, McpError, McpOffer, McpUpstream};
+use super::{McpAbout, McpCaller, McpChanges, McpError, McpFreshness, McpOffer, McpUpstream};
 use known::{Known, Listed};
 
 /// What stands between a namespace and the name of a prompt.
@@ -106,6 +106,12 @@ impl McpLibraries {
             [only] if only.has_own_names() && only.is_open() => only.about(),
             _ => None,
         }
+    }
+
+    /// How long a list stays fresh and who may keep it, as all servers said when they were last asked for it.
+    pub fn freshness(&self, member: &str) -> Option<McpFreshness> {
+        let servers = self.servers.iter();
+        McpFreshness::of_all(servers.map(|server| server.freshness(member)))
     }
 
     /// What they offered when they were last looked at.

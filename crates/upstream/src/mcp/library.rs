@@ -2,7 +2,7 @@
 //!
 //! Everything is given as the JSON of the protocol. Lists are whole: all pages, within bounds.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use panpan_runtime::{Listener, QUESTIONS_WAIT_LIMIT_MS, StateOwner, Unasked};
@@ -78,6 +78,34 @@ impl List {
                 ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page))
             }
         }
+    }
+}
+
+/// How long a list stays fresh, and who may keep it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct McpFreshness {
+    /// For how long, in milliseconds.
+    pub ttl_ms: u64,
+    /// Whether it may be kept for others than the caller that asked.
+    pub is_public: bool,
+}
+
+impl McpFreshness {
+    /// What a page of a list says.
+    fn of(page: &Value) -> Option<Self> {
+        Some(Self {
+            ttl_ms: page.get("ttlMs")?.as_u64()?,
+            is_public: page.get("cacheScope").and_then(Value::as_str) == Some("public"),
+        })
+    }
+
+    /// That of several lists together, where each says something.
+    pub(super) fn of_all(all: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        let all: Option<Vec<Self>> = all.into_iter().collect();
+        all?.into_iter().reduce(|one, other| Self {
+            ttl_ms: one.ttl_ms.min(other.ttl_ms),
+            is_public: one.is_public && other.is_public,
+        })
     }
 }
 
@@ -238,10 +266,31 @@ impl McpUpstream {
         link.ask(what, request, link.patience.list).await
     }
 
+    /// How long one of its lists stays fresh and who may keep it, as the server said when it was last asked for.
+    pub fn freshness(&self, member: &str) -> Option<McpFreshness> {
+        let known = self.freshness.lock();
+        let known = known.unwrap_or_else(PoisonError::into_inner);
+        // Callers with other scopes have other lists.
+        known.get(member).map(|it| McpFreshness {
+            is_public: it.is_public && self.is_open(),
+            ..*it
+        })
+    }
+
+    fn note_freshness(&self, member: &'static str, pages: Option<McpFreshness>) {
+        let known = self.freshness.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        match pages {
+            Some(pages) => known.insert(member, pages),
+            None => known.remove(member),
+        };
+    }
+
     async fn list(&self, list: List, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
         let (what, member) = list.words();
         let mut items: Vec<Value> = Vec::new();
         let mut cursor = None;
+        let mut freshness = Vec::new();
         for _ in 0..PAGES_LIMIT {
             let mut page = self.asked(what, list.request(cursor.take()), owner).await?;
             let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) else {
@@ -249,6 +298,7 @@ impl McpUpstream {
                 return Err(McpError::Nonsense(reason));
             };
             items.extend(found);
+            freshness.push(McpFreshness::of(&page));
             if items.len() > ITEMS_LIMIT {
                 let reason = format!("it lists more than {ITEMS_LIMIT} {member}");
                 return Err(McpError::Nonsense(reason));
@@ -256,7 +306,10 @@ impl McpUpstream {
             let next = page.get("nextCursor").and_then(Value::as_str);
             match next.filter(|next| !next.is_empty()) {
                 Some(next) => cursor = Some(next.to_owned()),
-                None => return Ok(items),
+                None => {
+                    self.note_freshness(member, McpFreshness::of_all(freshness));
+                    return Ok(items);
+                }
             }
         }
         let reason = format!("its list of {member} has more than {PAGES_LIMIT} pages");

@@ -216,7 +216,8 @@ impl Live {
             return;
         }
         let kinds = call.map(AskingCall::answerable);
-        meta.set_client_capabilities(offered(kinds.unwrap_or_default()));
+        let declared = call.and_then(AskingCall::declared);
+        meta.set_client_capabilities(offered(kinds.unwrap_or_default(), declared));
         let context = call.and_then(AskingCall::context);
         let level = context.and_then(Context::log_level);
         let level = level.and_then(|it| serde_json::from_value(it.into()).ok());

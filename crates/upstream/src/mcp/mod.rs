@@ -34,7 +34,8 @@ mod trouble;
 mod underway;
 mod web;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 use panpan_contract::Failure;
@@ -50,9 +51,10 @@ pub use ear::McpChanges;
 use error::Unanswered;
 pub use error::{HttpAnswer, McpError, Refusal};
 pub use libraries::McpLibraries;
-pub use library::{ITEMS_LIMIT, McpOffer, PAGES_LIMIT};
+pub use library::{ITEMS_LIMIT, McpFreshness, McpOffer, PAGES_LIMIT};
 pub use lifted::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
 pub use link::{FIRST_REST, LONGEST_REST};
+pub use output::FAILURE_BLOCKS_LIMIT;
 pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT, UNREAD_ANSWERS_LIMIT};
 use pool::Pool;
 pub use published::{DEFINITION_EXTENSION, ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
@@ -73,6 +75,8 @@ pub struct McpUpstream {
     upstream: Arc<Upstream>,
     scopes: Arc<[String]>,
     names: McpNames,
+    /// What it said about its lists, by their names.
+    freshness: Arc<Mutex<BTreeMap<&'static str, McpFreshness>>>,
 }
 
 /// The capability by which a panpan tells that it is one, whatever it calls itself.
@@ -92,6 +96,8 @@ pub struct McpAbout {
     pub server_info: serde_json::Value,
     /// How it is to be used.
     pub instructions: Option<String>,
+    /// Its capabilities, as the protocol writes them.
+    pub capabilities: serde_json::Value,
 }
 
 /// Who asks for what a server offers beside tools.
@@ -128,6 +134,7 @@ impl McpUpstream {
             upstream,
             scopes,
             names,
+            freshness: Arc::default(),
         })
     }
 
@@ -159,6 +166,7 @@ impl McpUpstream {
         Some(McpAbout {
             server_info: serde_json::to_value(info.server_info.as_ref()?).ok()?,
             instructions: info.instructions.as_deref().map(lifted::bounded),
+            capabilities: serde_json::to_value(&info.capabilities).ok()?,
         })
     }
 

@@ -4,8 +4,11 @@
 //! output, and anything else is given as the content blocks it is, in the form the MCP surface passes on
 //! unchanged.
 
-use panpan_contract::undeclared;
+use panpan_contract::{size, undeclared};
 use serde_json::{Map, Value, json};
+
+/// How many bytes of blocks and structured content are passed on beside a failure, as JSON.
+pub const FAILURE_BLOCKS_LIMIT: usize = 1024 * 1024;
 
 /// The member of an output schema that says that outputs may be content blocks.
 const CONTENT_MARK: &str = "x-mcp-content";
@@ -51,6 +54,53 @@ pub(super) fn beside(result: &Value, has_schema: bool) -> Option<Value> {
         beside.insert("_meta".to_owned(), meta.clone());
     }
     (!beside.is_empty()).then_some(Value::Object(beside))
+}
+
+/// What a failing result holds beside its first text, which is in the failure: further blocks, and structured
+/// content. Secrets are removed from texts; blocks that are too large together are left out, from the first that is.
+pub(super) fn beside_failure(result: &Value, redact: impl Fn(&str) -> String) -> Option<Value> {
+    let mut beside = Map::new();
+    let mut left = FAILURE_BLOCKS_LIMIT;
+    let content = result.get("content").and_then(Value::as_array);
+    let mut blocks = content.cloned().unwrap_or_default();
+    let first_text = blocks
+        .iter()
+        .position(|it| it.get("type") == Some(&json!("text")));
+    if let Some(first) = first_text {
+        blocks.remove(first);
+    }
+    let fitting = blocks.into_iter().map_while(|mut block| {
+        left = size::left_of(&block, left)?;
+        redact_texts(&mut block, &redact);
+        Some(block)
+    });
+    let fitting: Vec<Value> = fitting.collect();
+    if !fitting.is_empty() {
+        beside.insert("content".to_owned(), fitting.into());
+    }
+    let structured = result.get("structuredContent").filter(|it| it.is_object());
+    if let Some(structured) = structured.filter(|it| size::fits(it, left)) {
+        let mut structured = structured.clone();
+        redact_texts(&mut structured, &redact);
+        beside.insert("structuredContent".to_owned(), structured);
+    }
+    (!beside.is_empty()).then_some(Value::Object(beside))
+}
+
+/// Removes secrets from all texts but the bytes of images, sounds and files.
+fn redact_texts(value: &mut Value, redact: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = redact(text),
+        Value::Array(items) => items.iter_mut().for_each(|it| redact_texts(it, redact)),
+        Value::Object(members) => {
+            let bytes = ["data", "blob"];
+            let is_media = members.contains_key("mimeType");
+            let texts = members.iter_mut();
+            let texts = texts.filter(|(name, _)| !(is_media && bytes.contains(&name.as_str())));
+            texts.for_each(|(_, it)| redact_texts(it, redact));
+        }
+        _ => {}
+    }
 }
 
 /// The text, where there is nothing else and nothing is said about it.

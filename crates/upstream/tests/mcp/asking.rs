@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use panpan_contract::Redacted;
+use jiff::Timestamp;
+use panpan_contract::{Effect, Redacted};
 use panpan_runtime::{
     AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
 };
-use panpan_upstream::mcp::{ROUNDS_LIMIT, UNREAD_ANSWERS_LIMIT};
+use panpan_upstream::mcp::{McpCaller, McpError, ROUNDS_LIMIT, UNREAD_ANSWERS_LIMIT};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -20,6 +21,9 @@ const ASKED_AND_LEFT: usize = 200;
 /// A person who says one thing to everything, and remembers what they were asked.
 #[derive(Debug)]
 struct Person {
+    /// Whether their client visits addresses by itself.
+    visits: bool,
+    declares: serde_json::Map<String, Value>,
     says: Result<Reply, Unasked>,
     asked: Mutex<Vec<Question>>,
     /// Waited for before they say anything.
@@ -28,11 +32,17 @@ struct Person {
 
 impl Person {
     fn saying(says: Result<Reply, Unasked>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::who(says))
+    }
+
+    fn who(says: Result<Reply, Unasked>) -> Self {
+        Self {
+            visits: false,
+            declares: values(json!({})),
             says,
             asked: Mutex::default(),
             thinks: None,
-        })
+        }
     }
 
     fn named(name: &str) -> Arc<Self> {
@@ -41,6 +51,14 @@ impl Person {
 }
 
 impl AskPerson for Person {
+    fn declared(&self) -> Option<&serde_json::Map<String, Value>> {
+        Some(&self.declares)
+    }
+
+    fn visits_when_refused(&self) -> bool {
+        self.visits
+    }
+
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
         self.asked.lock().unwrap().push(question);
         Box::pin(async {
@@ -207,8 +225,7 @@ pub(crate) fn nobody_is_asked_a_question_of_another_call() {
         let thinks = Arc::new(Notify::new());
         let first = Arc::new(Person {
             thinks: Some(thinks.clone()),
-            says: Ok(Reply::Declined),
-            asked: Mutex::default(),
+            ..Person::who(Ok(Reply::Declined))
         });
         let request = asking(json!({"question": form()}), Some(first.clone()));
         let calling = tokio::spawn({
@@ -363,5 +380,99 @@ pub(crate) fn a_server_that_asks_reads_what_it_is_answered() {
         }
         // It is started again.
         call(&gateway, "echo", json!({})).await.unwrap();
+    });
+}
+
+pub(crate) fn a_question_before_a_prompt_or_a_resource_reaches_the_person_behind_the_request() {
+    run(async {
+        let upstream = child("modern");
+        let person = Person::named("Ada");
+        let caller = |person: Option<&Arc<Person>>| McpCaller {
+            person: person.map(|it| it.clone() as Arc<dyn AskPerson>),
+            ..McpCaller::default()
+        };
+        let replies = json!({"it": {"action": "accept", "content": {"name": "Ada"}}}).to_string();
+        let asked = caller(Some(&person));
+        let prompt = upstream
+            .get_prompt(&asked, "greet", values(json!({})))
+            .await;
+        let prompt = prompt.unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], json!(replies));
+        let read = upstream.read_resource(&asked, "test://one").await.unwrap();
+        assert_eq!(read["contents"][0]["text"], json!(replies));
+        assert_eq!(person.asked.lock().unwrap().len(), 2);
+        let nobody = caller(None);
+        let unasked = upstream.get_prompt(&nobody, "greet", values(json!({})));
+        let unasked = unasked.await.unwrap_err();
+        assert!(matches!(unasked, McpError::Asks(_)), "{unasked:?}");
+        let failure = upstream.failure(unasked, Timestamp::UNIX_EPOCH);
+        assert_eq!(failure.code().as_str(), "TOOL_FAILED");
+    });
+}
+
+pub(crate) fn an_address_that_has_to_be_visited_first_is_asked_for_or_told() {
+    run(async {
+        let (yes, no) = (Reply::Accepted(values(json!({}))), Reply::Declined);
+        for (says, visits, is_asked, is_in) in [
+            (Some(yes.clone()), false, true, true),
+            (Some(no), false, true, false),
+            (Some(yes), true, false, false),
+            (None, false, false, false),
+        ] {
+            let gateway = gateway(&child("well")).await;
+            let person = says.map(|says| {
+                Arc::new(Person {
+                    visits,
+                    ..Person::who(Ok(says))
+                })
+            });
+            let mut request = asking(json!({"visit": visit()}), person.clone());
+            request.operation = "test/guarded".to_owned();
+            let mut answer = gateway.dispatch(request).await;
+            let asked = person.map_or(0, |it| it.asked.lock().unwrap().len());
+            assert_eq!(asked, usize::from(is_asked));
+            let beside = answer.beside.take();
+            match answer.into_value() {
+                Ok(said) => assert_eq!((said, is_in), (json!("\"in\""), true)),
+                Err(failure) => {
+                    assert!(!is_in);
+                    assert_eq!(failure.effect(), Effect::None);
+                    let action = &failure.recovery().required_actions[0];
+                    assert!(action.contains("https://login.test"), "{action}");
+                    // Clients that know the error get it as it is.
+                    let beside = beside.unwrap();
+                    assert_eq!(beside["error"]["code"], json!(-32042));
+                    assert_eq!(beside["error"]["data"]["elicitations"][0], visit());
+                }
+            }
+        }
+    });
+}
+
+pub(crate) fn what_a_client_declares_and_lacks_is_passed_on() {
+    run(async {
+        let modern = gateway(&child("modern")).await;
+        let extensions = json!({"io.modelcontextprotocol/ui": {}});
+        let mut declares = json!({"extensions": extensions});
+        declares["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
+        let person = Arc::new(Person {
+            declares: values(declares),
+            ..Person::who(Ok(Reply::Declined))
+        });
+        let offered = ask(&modern, json!({"rounds": 0}), Some(person))
+            .await
+            .unwrap();
+        assert_eq!(offered["offered"]["extensions"], extensions);
+        let gateway = gateway(&child("well")).await;
+        let required = json!({"requiredCapabilities": {"sampling": {}}});
+        let refused = json!({"code": -32021, "message": "no sampling", "data": required});
+        let request = CallRequest::from_wire("test/refuse", refused);
+        let mut answer = gateway.dispatch(request).await;
+        let beside = answer.beside.take().unwrap();
+        assert_eq!(beside["error"], json!({"code": -32021, "data": required}));
+        let failure = answer.into_value().unwrap_err();
+        assert_eq!(failure.effect(), Effect::None);
+        let action = &failure.recovery().required_actions[0];
+        assert!(action.contains("sampling"), "{action}");
     });
 }

@@ -11,7 +11,7 @@ use panpan_upstream::mcp::{
 };
 use serde_json::{Value, json};
 
-use crate::house::{Words, at, call, child, command, gateway, run};
+use crate::house::{Words, at, call, child, command, gateway, gateway_with, run};
 use crate::server::INHERITED;
 
 fn nobody() -> McpCaller<'static> {
@@ -161,6 +161,75 @@ pub(crate) fn a_child_that_hangs_is_given_up_and_told_so() {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    });
+}
+
+pub(crate) fn a_child_that_shows_that_it_is_at_work_is_waited_for() {
+    run(async {
+        for logs in [false, true] {
+            let upstream = child("well");
+            let gateway = gateway_with(&upstream, |spec| spec.timeout_ms = Some(1_500)).await;
+            let steps = json!({"steps": 4, "each_ms": 700, "logs": logs});
+            assert_eq!(call(&gateway, "slow", steps).await.unwrap(), json!("done"));
+            // Silence is not a sign of life.
+            let silent = json!({"steps": 1, "each_ms": 4_000, "logs": logs});
+            let failure = call(&gateway, "slow", silent).await.unwrap_err();
+            assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
+        }
+    });
+}
+
+pub(crate) fn a_reading_tool_that_may_still_answer_is_not_called_again() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway_with(&upstream, |spec| spec.timeout_ms = Some(300)).await;
+        let failure = call(&gateway, "hang_reading", json!({})).await.unwrap_err();
+        assert_eq!(failure.code().as_str(), "TIMEOUT");
+        assert_eq!(failure.attempts(), Some(1));
+        assert_eq!(call(&gateway, "hung", json!({})).await.unwrap(), json!("1"));
+    });
+}
+
+pub(crate) fn what_a_child_gives_beside_a_failure_is_passed_on_without_secrets() {
+    run(async {
+        let upstream = child("well");
+        let gateway = gateway(&upstream).await;
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let secret = "password: correct-horse-battery-7";
+        let result = json!({
+            "isError": true, "content": [text("it broke"), image, text(secret)],
+            "structuredContent": {"step": 2, "note": secret},
+        });
+        let request = CallRequest::from_wire("test/fail", json!({"result": result}));
+        let answer = gateway.dispatch(request).await;
+        let beside = answer.beside.unwrap();
+        assert_eq!(beside["content"][0], image);
+        assert_eq!(beside["content"].as_array().unwrap().len(), 2);
+        assert_eq!(beside["structuredContent"]["step"], json!(2));
+        assert!(!beside.to_string().contains("correct-horse"), "{beside}");
+        let alone = json!({"isError": true, "content": [text("it broke")]});
+        let request = CallRequest::from_wire("test/fail", json!({"result": alone}));
+        assert_eq!(gateway.dispatch(request).await.beside, None);
+        let strict = gateway_with(&upstream, |spec| {
+            spec.redaction = Some(panpan_contract::operation::Redaction::Strict);
+        })
+        .await;
+        let request = CallRequest::from_wire("test/fail", json!({"result": result}));
+        let beside = strict.dispatch(request).await.beside;
+        assert!(beside.is_none_or(|it| it.get("content").is_none()));
+    });
+}
+
+pub(crate) fn how_long_a_list_stays_fresh_is_known_once_it_was_read() {
+    run(async {
+        let upstream = child("modern");
+        assert_eq!(upstream.freshness("prompts"), None);
+        upstream.list_prompts(&StateOwner::Anyone).await.unwrap();
+        let fresh = upstream.freshness("prompts").unwrap();
+        assert_eq!((fresh.ttl_ms, fresh.is_public), (700, true));
+        upstream.list_tools().await.unwrap();
+        assert_eq!(upstream.freshness("tools"), None);
     });
 }
 

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use panpan_contract::Redacted;
+use panpan_contract::operation::OperationSpec;
 use panpan_runtime::{CallRequest, Dispatcher, Progress, Registry, ReportProgress, StateOwner};
 use panpan_store::memory_world;
 use panpan_upstream::mcp::{McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream};
@@ -52,9 +53,17 @@ pub(crate) fn at(place: McpPlace) -> McpUpstream {
 
 /// A gateway with the operations a server has now.
 pub(crate) async fn gateway(upstream: &McpUpstream) -> Dispatcher {
+    gateway_with(upstream, |_| {}).await
+}
+
+/// The same, with something set for all operations.
+pub(crate) async fn gateway_with(
+    upstream: &McpUpstream,
+    set: fn(&mut OperationSpec),
+) -> Dispatcher {
     let operations = upstream.operations().await.unwrap();
     assert_eq!(operations.warnings, []);
-    let registrations = operations.registrations.into_iter();
+    let registrations = operations.registrations.into_iter().map(|it| it.with(set));
     let registry = registrations
         .fold(Registry::builder(), |builder, it| builder.add(it))
         .build()

@@ -31,6 +31,10 @@ struct Server {
     cancelled: Option<Value>,
     /// What its client had it remember.
     remembered: Option<String>,
+    /// Whether it has sent a person to an address.
+    has_sent_away: bool,
+    /// How often a reading tool was called that never answers.
+    hung: u64,
 }
 
 pub(crate) fn serve(way: &str) {
@@ -51,6 +55,8 @@ pub(crate) fn serve(way: &str) {
         asking: HashMap::new(),
         cancelled: None,
         remembered: None,
+        has_sent_away: false,
+        hung: 0,
     };
     eprintln!("ready, with sk-live-abcdefghijklmnopqrstuvwxyz012345");
     for line in stdin().lock().lines() {
@@ -96,8 +102,28 @@ impl Server {
             }),
             "server/discover" if self.modern => json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {"listChanged": true}}, "ttlMs": 0, "cacheScope": "private",
+                "capabilities": {"tools": {"listChanged": true}, "prompts": {}, "resources": {}},
+                "ttlMs": 0, "cacheScope": "private",
             }),
+            "prompts/get" | "resources/read"
+                if self.modern && params.get("inputResponses").is_none() =>
+            {
+                let question = json!({"method": "elicitation/create", "params": form()});
+                json!({"resultType": "input_required", "inputRequests": {"it": question}})
+            }
+            "prompts/get" if self.modern => {
+                let text = params["inputResponses"].to_string();
+                let message = json!({"role": "user", "content": {"type": "text", "text": text}});
+                json!({"resultType": "complete", "messages": [message]})
+            }
+            "resources/read" if self.modern => {
+                let text = params["inputResponses"].to_string();
+                json!({"resultType": "complete", "contents": [{"uri": params["uri"], "text": text}]})
+            }
+            "prompts/list" if self.modern => {
+                let prompts = json!([{"name": "greet"}]);
+                json!({"prompts": prompts, "ttlMs": 700, "cacheScope": "public"})
+            }
             "ping" => json!({}),
             "tools/list" if self.pages.is_some() => self.page(params),
             "tools/list" if params["cursor"] == "second" => json!({"tools": self.second_page()}),
@@ -186,6 +212,33 @@ impl Server {
             "echo" | "second page" => give(id, &arguments["text"].to_string()),
             "die" | "die_reading" => exit(3),
             "hang" => {}
+            "hang_reading" => self.hung += 1,
+            "hung" => give(id, &self.hung.to_string()),
+            "slow" => {
+                let token = &params["_meta"]["progressToken"];
+                for step in 1..=arguments["steps"].as_u64().unwrap() {
+                    std::thread::sleep(Duration::from_millis(
+                        arguments["each_ms"].as_u64().unwrap(),
+                    ));
+                    let word = match arguments["logs"] == true {
+                        true => json!({"level": "info", "data": "at work"}),
+                        false => json!({"progressToken": token, "progress": step}),
+                    };
+                    let what = if arguments["logs"] == true {
+                        "message"
+                    } else {
+                        "progress"
+                    };
+                    self.notify(what, word);
+                }
+                give(id, "done");
+            }
+            "guarded" if !self.has_sent_away => {
+                self.has_sent_away = true;
+                let data = json!({"elicitations": [arguments["visit"]]});
+                refuse_with(id, -32042, "Sign in first", &data);
+            }
+            "guarded" => give(id, "\"in\""),
             "remember" => {
                 self.remembered = arguments["text"].as_str().map(str::to_owned);
                 self.notify("resources/list_changed", json!({}));
@@ -254,7 +307,8 @@ impl Server {
             "fail" => say(&json!({"jsonrpc": "2.0", "id": id, "result": arguments["result"]})),
             "refuse" => {
                 let code = arguments["code"].as_i64().unwrap();
-                refuse(id, code, arguments["message"].as_str().unwrap());
+                let message = arguments["message"].as_str().unwrap();
+                refuse_with(id, code, message, &arguments["data"]);
             }
             other => refuse(id, -32602, &format!("Unknown tool: {other}")),
         }
@@ -300,8 +354,17 @@ fn tools() -> Vec<Value> {
         "ask_and_leave",
         "pester",
         "remember",
+        "guarded",
+        "slow",
     ];
-    let reading = ["die_reading", "cancelled", "environment", "recall"];
+    let reading = [
+        "die_reading",
+        "cancelled",
+        "environment",
+        "recall",
+        "hang_reading",
+        "hung",
+    ];
     let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
     let mut tools: Vec<Value> = names.iter().map(tool).collect();
     tools.extend(reading.iter().map(|name| {
@@ -334,8 +397,20 @@ fn counted(way: &str) -> Option<(u64, u64)> {
     Some((pages.parse().ok()?, items.parse().ok()?))
 }
 
+fn form() -> Value {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    json!({"message": "Who are you?", "requestedSchema": schema})
+}
+
 fn refuse(id: &Value, code: i64, message: &str) {
-    let error = json!({"code": code, "message": message});
+    refuse_with(id, code, message, &Value::Null);
+}
+
+fn refuse_with(id: &Value, code: i64, message: &str, data: &Value) {
+    let mut error = json!({"code": code, "message": message});
+    if !data.is_null() {
+        error["data"] = data.clone();
+    }
     say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
 }
 

@@ -1,6 +1,7 @@
 //! Questions to the person behind a call: whose time they take, how long, and what is kept of them.
 
 use super::*;
+use crate::SIGNS_OF_LIFE_LIMIT_MS;
 use crate::handler::{AskPerson, BoxFuture, QUESTIONS_WAIT_LIMIT_MS, Question, Reply};
 use crate::handler::{QUESTION_BYTES_LIMIT, Unasked, Wanted};
 use crate::retry::Upstream;
@@ -110,6 +111,50 @@ async fn the_time_of_an_attempt_stands_still_while_a_person_is_asked() {
             let found = answer(takes_ms, timeout_ms, name, input.clone()).await;
             assert_eq!(found, expected, "{name} {takes_ms} {timeout_ms:?} {input}");
         }
+    }
+}
+
+/// Shows every so often that it is at work, and is then silent for as long as it is told to.
+async fn working(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
+    for _ in 0..input["signs"].as_u64().unwrap_or(0) {
+        context
+            .sleep(input["each_ms"].as_u64().unwrap_or(900))
+            .await;
+        context.note_sign_of_life();
+    }
+    context
+        .sleep(input["silent_ms"].as_u64().unwrap_or(0))
+        .await;
+    Ok(json!("done"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_has_its_whole_time_again_after_each_sign_of_life() {
+    let hour_ms = SIGNS_OF_LIFE_LIMIT_MS;
+    for (signs, each_ms, silent_ms, timeout_ms, expected) in [
+        (0, 900, 900, None, Some("done")),
+        (0, 900, 1100, None, None),
+        (10, 900, 900, None, Some("done")),
+        (10, 900, 1100, None, None),
+        (10, 1100, 0, None, None),
+        // Not for ever, and not beyond what the caller stated.
+        (hour_ms / 900 - 2, 900, 0, None, Some("done")),
+        (hour_ms / 900 + 2, 900, 0, None, None),
+        (10, 900, 0, Some(5000), None),
+        (10, 900, 0, Some(9500), Some("done")),
+    ] {
+        let mut spec = query();
+        spec.timeout_ms = Some(1000);
+        let builder = Registry::builder().register(spec, working);
+        let input = json!({"signs": signs, "each_ms": each_ms, "silent_ms": silent_ms});
+        let request = CallRequest {
+            timeout_ms,
+            ..CallRequest::from_wire("test/run", input.clone())
+        };
+        let house = House::over(builder, Settings::default());
+        let answer = house.dispatcher.dispatch(request).await.into_value();
+        let found = answer.as_ref().ok().and_then(Value::as_str);
+        assert_eq!(found, expected, "{input} {timeout_ms:?}");
     }
 }
 

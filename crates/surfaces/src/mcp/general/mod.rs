@@ -14,6 +14,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 
+use super::answer::Wire;
 use super::arguments::{Arguments, Problems};
 use super::call::INPUT_ARGUMENT;
 use super::tools::Catalogue;
@@ -160,6 +161,7 @@ impl General {
             None,
             None,
             None,
+            Wire::Stateless,
         )
     }
 }

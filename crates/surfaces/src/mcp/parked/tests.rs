@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::caller::Principal;
 use crate::mcp::call::Stops;
-use crate::mcp::questions::{Questions, answerable};
+use crate::mcp::questions::{Abilities, Questions};
 
 fn made(caller: &str) -> Made {
     Made {
@@ -21,7 +21,7 @@ fn made(caller: &str) -> Made {
 /// A call that asks once, and says then what it was told.
 fn asking(caller: &str) -> Served {
     let client = serde_json::from_value(json!({"elicitation": {}})).unwrap();
-    let questions = Arc::new(Questions::new(answerable(&client).unwrap()));
+    let questions = Arc::new(Questions::new(Abilities::of(&client).unwrap()));
     let person = questions.clone();
     let work = async move {
         let schema = json!({"type": "object", "properties": {}});
@@ -173,7 +173,7 @@ async fn nothing_waits_when_the_server_ends() {
 async fn a_call_with_several_questions_goes_on_when_each_has_a_reply() {
     let calls = calls();
     let client = serde_json::from_value(json!({"elicitation": {}})).unwrap();
-    let questions = Arc::new(Questions::new(answerable(&client).unwrap()));
+    let questions = Arc::new(Questions::new(Abilities::of(&client).unwrap()));
     let person = questions.clone();
     let work = async move {
         let ask = |name: &str| {
@@ -205,13 +205,13 @@ async fn a_call_with_several_questions_goes_on_when_each_has_a_reply() {
 #[tokio::test]
 async fn replies_that_came_with_a_request_answer_the_questions_of_their_names() {
     let client = serde_json::from_value(json!({"elicitation": {}})).unwrap();
-    let kinds = answerable(&client).unwrap();
+    let client = Abilities::of(&client).unwrap();
     let given = json!({
         "known": {"action": "decline"},
         "unfit": {"action": "perhaps"},
         "never asked": {"action": "accept"},
     });
-    let questions = Questions::by_answer(kinds, given.as_object().unwrap().clone());
+    let questions = Questions::by_answer(client, given.as_object().unwrap().clone());
     let ask = |name: Option<&str>| {
         let schema = json!({"type": "object", "properties": {}});
         questions.ask(Question {
