@@ -52,7 +52,8 @@ fn measure(planted: bool, part: &str) -> anyhow::Result<bool> {
     );
     let mut met = true;
     let echo = Process::start(&Role::Echo)?;
-    let ratios = ratios(echo.address).into_iter();
+    let server = Process::start(&Role::Rmcp)?;
+    let ratios = ratios(echo.address, server.address).into_iter();
     for ratio in ratios.filter(|it| it.name.contains(part)) {
         met &= ratio.measure(planted)?;
     }
@@ -67,7 +68,20 @@ fn measure(planted: bool, part: &str) -> anyhow::Result<bool> {
     Ok(met)
 }
 
-fn ratios(echo: SocketAddr) -> [Ratio; 5] {
+fn ratios(echo: SocketAddr, server: SocketAddr) -> [Ratio; 7] {
+    let before_mcp = |name, kind, sessions| Ratio {
+        name,
+        limit: 1.5,
+        kind,
+        work: Role::McpGateway {
+            upstream: server,
+            sessions,
+        },
+        baseline: Role::McpProxy {
+            upstream: server,
+            sessions,
+        },
+    };
     [
         Ratio {
             name: "/call, against a handler of axum",
@@ -104,5 +118,15 @@ fn ratios(echo: SocketAddr) -> [Ratio; 5] {
             work: Role::Gateway { upstream: echo },
             baseline: Role::PassThrough { upstream: echo },
         },
+        before_mcp(
+            "before an MCP server, against a proxy of rmcp",
+            Kind::Mcp,
+            false,
+        ),
+        before_mcp(
+            "the same in sessions, against the same",
+            Kind::McpSession,
+            true,
+        ),
     ]
 }

@@ -1,6 +1,7 @@
 //! What panpan is measured against: the same work, with nothing around it, served the usual way.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::routing::post;
 use axum::serve::ListenerExt as _;
@@ -8,14 +9,15 @@ use axum::{Json, Router};
 use jsonrpsee::RpcModule;
 use jsonrpsee::server::Server;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool as ListedTool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::request::{ECHO, ECHO_TOOL};
@@ -74,14 +76,18 @@ pub(super) async fn jsonrpsee() -> anyhow::Result<()> {
 
 /// A server of rmcp with one tool, set up like panpan's.
 pub(super) async fn rmcp() -> anyhow::Result<()> {
-    let config = StreamableHttpServerConfig::default()
-        .disable_allowed_hosts()
-        .disable_allowed_origins()
-        .with_json_response(true);
-    let sessions = std::sync::Arc::new(LocalSessionManager::default());
-    let service = StreamableHttpService::new(|| Ok(Tool), sessions, config);
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(|| Ok(Tool), sessions, config());
     let router = Router::new().route_service("/mcp", service);
     serve(router).await
+}
+
+/// As panpan sets it up.
+pub(super) fn config() -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_json_response(true)
 }
 
 pub(super) async fn serve(router: Router) -> anyhow::Result<()> {
@@ -97,6 +103,17 @@ struct Tool;
 impl ServerHandler for Tool {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let schema = Map::from_iter([("type".to_owned(), "object".into())]);
+        let tool = ListedTool::new(ECHO_TOOL, "Gives back its input.", Arc::new(schema))
+            .with_annotations(ToolAnnotations::new().read_only(true));
+        Ok(ListToolsResult::with_all_items(vec![tool]))
     }
 
     async fn call_tool(

@@ -2,6 +2,7 @@
 
 mod bare;
 mod gateway;
+mod mcp;
 mod panpan;
 
 use std::io::{Read as _, Write as _};
@@ -37,6 +38,20 @@ pub(crate) enum Role {
         /// Where that server is.
         upstream: SocketAddr,
     },
+    /// All of panpan in front of an MCP server.
+    McpGateway {
+        /// Where that server is.
+        upstream: SocketAddr,
+        /// Whether it is spoken to in sessions.
+        sessions: bool,
+    },
+    /// A proxy of rmcp in front of an MCP server.
+    McpProxy {
+        /// Where that server is.
+        upstream: SocketAddr,
+        /// Whether it is spoken to in sessions.
+        sessions: bool,
+    },
     /// A handler of axum that reads and writes the same, and asks with the client of hyper.
     PassThrough {
         /// Where the server is that is asked.
@@ -56,6 +71,9 @@ impl Role {
     /// The arguments a process is told its role by.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let plain = |name: &str| vec![name.to_owned()];
+        let before_mcp = |name: &str, upstream: &SocketAddr, sessions: &bool| {
+            vec![name.to_owned(), upstream.to_string(), sessions.to_string()]
+        };
         match self {
             Self::Panpan { operations, store } => {
                 let store = store.iter().map(|path| path.display().to_string());
@@ -67,6 +85,10 @@ impl Role {
             Self::Rmcp => plain("rmcp"),
             Self::Echo => plain("echo"),
             Self::Gateway { upstream } => vec!["gateway".to_owned(), upstream.to_string()],
+            Self::McpGateway { upstream, sessions } => {
+                before_mcp("mcp-gateway", upstream, sessions)
+            }
+            Self::McpProxy { upstream, sessions } => before_mcp("mcp-proxy", upstream, sessions),
             Self::PassThrough { upstream } => vec!["pass".to_owned(), upstream.to_string()],
         }
     }
@@ -84,6 +106,14 @@ impl Role {
             ["echo"] => Self::Echo,
             ["gateway", upstream] => Self::Gateway {
                 upstream: upstream.parse()?,
+            },
+            ["mcp-gateway", upstream, sessions] => Self::McpGateway {
+                upstream: upstream.parse()?,
+                sessions: sessions.parse()?,
+            },
+            ["mcp-proxy", upstream, sessions] => Self::McpProxy {
+                upstream: upstream.parse()?,
+                sessions: sessions.parse()?,
             },
             ["pass", upstream] => Self::PassThrough {
                 upstream: upstream.parse()?,
@@ -109,6 +139,8 @@ pub(crate) fn run(role: &Role) -> anyhow::Result<()> {
                 Role::Rmcp => bare::rmcp().await,
                 Role::Echo => gateway::echo().await,
                 Role::Gateway { upstream } => gateway::panpan(upstream).await,
+                Role::McpGateway { upstream, sessions } => mcp::panpan(upstream, sessions).await,
+                Role::McpProxy { upstream, sessions } => mcp::proxy(upstream, sessions).await,
                 Role::PassThrough { upstream } => gateway::pass_through(upstream).await,
             }
         }
