@@ -22,7 +22,39 @@ function recall(_, { session }) {
   return { content: [text(lines.join("\n") || "Nothing is remembered.")] };
 }
 
+/** Waits, unless the client cancels the call. */
+async function wait({ ms }, { ctx, session }) {
+  const { signal } = ctx.mcpReq;
+  await new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => {
+      session.cancelled += 1;
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+  return { content: [text(`Waited ${ms} ms.`)] };
+}
+
+/** Ends the process once the answer has left. */
+function endProcess() {
+  setTimeout(() => process.exit(3), 50);
+  return { content: [text("Ending.")] };
+}
+
 export const SESSION_TOOLS = [
+  {
+    name: "wait",
+    description: "Waits for some milliseconds, or until the call is cancelled.",
+    inputSchema: taking({ ms: { type: "integer" } }),
+    run: wait,
+  },
+  {
+    name: "cancelled",
+    description: "Says how many calls of this session were cancelled.",
+    run: (_, { session }) => ({ content: [text(String(session.cancelled))] }),
+  },
+  { name: "end_process", description: "Ends the process of this server.", run: endProcess },
   {
     name: "remember",
     description: "Makes a resource of a text, for this session only; or changes its text.",

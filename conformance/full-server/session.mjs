@@ -17,6 +17,8 @@ export class Session {
   /** Whether the tool and the prompt that come and go are there. */
   hasAnotherTool = false;
   hasAnotherPrompt = false;
+  /** How many of its calls the client has cancelled. */
+  cancelled = 0;
 }
 
 /** Sends a log message with the answer to a call, if the client wants messages that serious. */
