@@ -2,7 +2,6 @@
 
 mod asking;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -208,9 +207,9 @@ impl Context {
         self.0.call.progress.as_ref()?.log_level()
     }
 
-    /// A text without what is secret in it, as in all failures of this call.
-    pub fn redacted<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.redactor().text(text)
+    /// Removes what is secret from a value, as from all failures of this call.
+    pub fn redact(&self, value: &mut Value) {
+        self.redactor().value(value);
     }
 
     fn redactor(&self) -> &Redactor {

@@ -124,6 +124,12 @@ pub(super) async fn attempt(
         Ended::Panicked(said) => Err(panicked(operation, &said)),
         Ended::TimedOut => {
             let failure = timed_out(operation, claimed.is_repeatable(), timeout_ms);
+            let failure = match operation.relays() {
+                // The other side may still be at work. An attempt that it has counts as one of its own, which is not
+                // repeated from here.
+                true => failure.with_attempts(1),
+                false => failure,
+            };
             let stated_ms = call.timeout_ms.filter(|_| is_cut_short);
             let failure = match stated_ms {
                 Some(stated_ms) if failure.retryable() => failure.with_actions([format!(

@@ -90,7 +90,9 @@ impl Stage {
     }
 
     fn take_effect(&self, number: u64, by: &str) {
-        let line = format!("{number} {by}\n");
+        let effect = format!("{number} {by}");
+        let line = format!("{effect:<width$}\n", width = LINE_BYTES - 1);
+        assert_eq!(line.len(), LINE_BYTES, "an effect fits into its line");
         let written = (&self.effects).write(line.as_bytes());
         let written = written.expect("there is room for the effects");
         assert_eq!(written, line.len(), "an effect is written in one piece");
@@ -106,6 +108,10 @@ impl Stage {
     }
 }
 
+/// How long each line is: a part of a page, so that none goes across the end of one. A killed process leaves a write
+/// that does half done.
+const LINE_BYTES: usize = 64;
+
 /// Where the effects of a directory are.
 pub(crate) fn effects_path(directory: &Path) -> PathBuf {
     directory.join("effects")
@@ -115,6 +121,7 @@ pub(crate) fn effects_path(directory: &Path) -> PathBuf {
 pub(crate) fn effects(text: &str) -> impl Iterator<Item = Effected> {
     text.lines().map(|line| {
         let (number, by) = line
+            .trim_end()
             .split_once(' ')
             .expect("an effect is written in one piece");
         Effected {

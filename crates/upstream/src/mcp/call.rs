@@ -123,7 +123,8 @@ impl ToolCall {
             if let Some(next) = next {
                 return Ok(next);
             }
-            context.give_beside(shapes::for_clients(refusal));
+            let beside = shapes::for_clients(refusal, |value| context.redact(value));
+            context.give_beside(beside);
         }
         Err(self.lost(lost, context))
     }
@@ -193,9 +194,8 @@ impl ToolCall {
         let is_failing = result.get("isError") == Some(&Value::Bool(true))
             || (self.pool.own().success_bodies == SuccessBodies::Read && failing.is_disguised());
         if is_failing {
-            context.give_beside(output::beside_failure(result, |text| {
-                context.redacted(text).into_owned()
-            }));
+            let beside = output::beside_failure(result, |value| context.redact(value));
+            context.give_beside(beside);
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
         context.give_beside(output::beside(result, self.has_output_schema));

@@ -57,22 +57,19 @@ pub(super) fn beside(result: &Value, has_schema: bool) -> Option<Value> {
 }
 
 /// What a failing result holds beside its first text, which is in the failure: further blocks, and structured
-/// content. Secrets are removed from texts; blocks that are too large together are left out, from the first that is.
-pub(super) fn beside_failure(result: &Value, redact: impl Fn(&str) -> String) -> Option<Value> {
+/// content. Secrets are removed; blocks that are too large together are left out, from the first that is.
+pub(super) fn beside_failure(result: &Value, redact: impl Fn(&mut Value)) -> Option<Value> {
     let mut beside = Map::new();
     let mut left = FAILURE_BLOCKS_LIMIT;
     let content = result.get("content").and_then(Value::as_array);
-    let mut blocks = content.cloned().unwrap_or_default();
-    let first_text = blocks
-        .iter()
-        .position(|it| it.get("type") == Some(&json!("text")));
-    if let Some(first) = first_text {
+    let mut blocks: Vec<&Value> = content.into_iter().flatten().collect();
+    let is_text = |block: &&Value| block.get("type") == Some(&json!("text"));
+    if let Some(first) = blocks.iter().position(is_text) {
         blocks.remove(first);
     }
-    let fitting = blocks.into_iter().map_while(|mut block| {
-        left = size::left_of(&block, left)?;
-        redact_texts(&mut block, &redact);
-        Some(block)
+    let fitting = blocks.into_iter().map_while(|block| {
+        left = size::left_of(block, left)?;
+        Some(redacted_block(block.clone(), &redact))
     });
     let fitting: Vec<Value> = fitting.collect();
     if !fitting.is_empty() {
@@ -81,26 +78,28 @@ pub(super) fn beside_failure(result: &Value, redact: impl Fn(&str) -> String) ->
     let structured = result.get("structuredContent").filter(|it| it.is_object());
     if let Some(structured) = structured.filter(|it| size::fits(it, left)) {
         let mut structured = structured.clone();
-        redact_texts(&mut structured, &redact);
+        redact(&mut structured);
         beside.insert("structuredContent".to_owned(), structured);
     }
     (!beside.is_empty()).then_some(Value::Object(beside))
 }
 
-/// Removes secrets from all texts but the bytes of images, sounds and files.
-fn redact_texts(value: &mut Value, redact: &impl Fn(&str) -> String) {
-    match value {
-        Value::String(text) => *text = redact(text),
-        Value::Array(items) => items.iter_mut().for_each(|it| redact_texts(it, redact)),
-        Value::Object(members) => {
-            let bytes = ["data", "blob"];
-            let is_media = members.contains_key("mimeType");
-            let texts = members.iter_mut();
-            let texts = texts.filter(|(name, _)| !(is_media && bytes.contains(&name.as_str())));
-            texts.for_each(|(_, it)| redact_texts(it, redact));
-        }
-        _ => {}
+/// A block without secrets. The bytes of images, sounds and files are not looked into: whatever looks like a secret
+/// in them is none.
+fn redacted_block(mut block: Value, redact: &impl Fn(&mut Value)) -> Value {
+    let bytes = match block.get("type").and_then(Value::as_str) {
+        Some("image" | "audio") => Some("/data"),
+        Some("resource") => Some("/resource/blob"),
+        _ => None,
+    };
+    let bytes = bytes.and_then(|place| Some((place, block.pointer_mut(place)?.take())));
+    redact(&mut block);
+    if let Some((place, bytes)) = bytes
+        && let Some(kept) = block.pointer_mut(place)
+    {
+        *kept = bytes;
     }
+    block
 }
 
 /// The text, where there is nothing else and nothing is said about it.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use panpan_contract::operation::{ErrorDefinition, OperationName, OperationSpec, OperationType};
-use panpan_contract::{Category, Code, Kind};
+use panpan_contract::{Code, Kind};
 use panpan_runtime::{Context, Problem, Problems, Registry};
 use serde_json::{Value, json};
 
@@ -136,9 +136,6 @@ impl Reading<'_> {
             false => OperationType::Mutation,
         };
         let mut spec = OperationSpec::new(name, op_type);
-        // A server that does not answer in time may still be at work, and is not given the same work again.
-        let retried = Category::ALL.iter().copied();
-        spec.retry_categories = Some(retried.filter(|it| *it != Category::Timeout).collect());
         spec.idempotency.idempotent = op_type == OperationType::Mutation && hint("idempotentHint");
         let text = |pointer: &str| Some(listed.pointer(pointer)?.as_str()?.to_owned());
         spec.title = text("/title").or_else(|| text("/annotations/title"));

@@ -280,12 +280,25 @@ fn with_capabilities(data: &Value) -> String {
     }
 }
 
-/// What a refusal says that clients of the protocol act on, which is passed on to them as it is.
-pub(super) fn for_clients(refusal: &Refusal) -> Option<Value> {
+/// What a refusal says that clients of the protocol act on. Secrets are removed from it, but addresses that a person
+/// has to visit stay as they are: they lead nowhere otherwise.
+pub(super) fn for_clients(refusal: &Refusal, redact: impl Fn(&mut Value)) -> Option<Value> {
     let is_known = matches!(refusal.code, VISIT_REQUIRED | CAPABILITY_MISSING);
-    let data = refusal.data.as_ref().filter(|_| is_known)?;
-    let fits = size::fits(data, REFUSAL_DATA_LIMIT);
-    fits.then(|| json!({"error": {"code": refusal.code, "data": data}}))
+    let stated = refusal.data.as_ref().filter(|_| is_known)?;
+    if !size::fits(stated, REFUSAL_DATA_LIMIT) {
+        return None;
+    }
+    let mut data = stated.clone();
+    redact(&mut data);
+    let visits = data.get_mut("elicitations").and_then(Value::as_array_mut);
+    for (at, visit) in visits.into_iter().flatten().enumerate() {
+        for name in ["url", "elicitationId"] {
+            if let Some(kept) = stated.pointer(&format!("/elicitations/{at}/{name}")) {
+                visit[name] = kept.clone();
+            }
+        }
+    }
+    Some(json!({"error": {"code": refusal.code, "data": data}}))
 }
 
 /// The addresses that a person has to visit before a request is served.

@@ -199,7 +199,7 @@ pub(crate) fn what_a_child_gives_beside_a_failure_is_passed_on_without_secrets()
         let secret = "password: correct-horse-battery-7";
         let result = json!({
             "isError": true, "content": [text("it broke"), image, text(secret)],
-            "structuredContent": {"step": 2, "note": secret},
+            "structuredContent": {"step": 2, "note": secret, "api_key": "correct-horse-plain"},
         });
         let request = CallRequest::from_wire("test/fail", json!({"result": result}));
         let answer = gateway.dispatch(request).await;
