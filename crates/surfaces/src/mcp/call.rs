@@ -210,7 +210,7 @@ pub(super) fn made_key(desk: &Desk, entry: Option<&Entry>) -> Option<Idempotency
 }
 
 impl Performed {
-    /// The result of the tool that was called, or the error of the protocol that stands for it.
+    /// The result of the tool that was called, or the error of the protocol to answer with instead.
     pub(super) fn into_result(
         self,
         entry: Option<&Entry>,

@@ -173,6 +173,7 @@ fn annotations(spec: &OperationSpec) -> ToolAnnotations {
 #[cfg(test)]
 mod tests {
     use panpan_contract::Code;
+    use panpan_contract::operation::CallSettings;
     use serde_json::json;
 
     use super::*;
@@ -186,6 +187,30 @@ mod tests {
         (0..count)
             .map(|number| ErrorDefinition::new(code(number), "when"))
             .collect()
+    }
+
+    #[test]
+    fn the_key_is_an_argument_of_changes_unless_the_operator_says_otherwise() {
+        for (op_type, key_argument, takes_key) in [
+            (OperationType::Mutation, None, true),
+            (OperationType::Mutation, Some(true), true),
+            (OperationType::Mutation, Some(false), false),
+            (OperationType::Query, None, false),
+        ] {
+            let mut spec = OperationSpec::new("fs/write".parse().unwrap(), op_type);
+            let settings = CallSettings {
+                key_argument,
+                ..CallSettings::default()
+            };
+            settings.apply(&mut spec);
+            let tool = serde_json::to_value(of(&spec).unwrap()).unwrap();
+            let argument = tool.pointer("/inputSchema/properties/idempotency_key");
+            assert_eq!(
+                argument.is_some(),
+                takes_key,
+                "{op_type:?} {key_argument:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Questions a server asks while it serves a request: how they are put to the person behind the request, and what is
-//! told when nobody answers. Which request one belongs to is in `underway`.
+//! Questions a server asks while it serves a request: how they reach the person behind the request, and what the
+//! failure says when they get no reply. Which request a question belongs to is decided in `underway`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -31,7 +31,7 @@ struct Inner {
 enum Behind {
     /// The call of an operation.
     Call(Context),
-    /// Somebody who wants a prompt or a resource.
+    /// A client that wants a prompt or a resource.
     Reader {
         person: Arc<dyn AskPerson>,
         caller: Option<String>,
@@ -57,7 +57,7 @@ impl AskingCall {
         Self::of(Behind::Call(context))
     }
 
-    /// A request for a prompt or a resource, by somebody who can be asked.
+    /// A request for a prompt or a resource, from a client that can be asked.
     pub(super) fn of_reader(
         person: Arc<dyn AskPerson>,
         caller: Option<&Identity>,
