@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::caller::Caller;
-use crate::library::{Lent, Library, Offer, Person, Revision};
+use crate::library::{Freshness, Lent, Library, Offer, Person, Revision};
 
 use super::wire::Wire;
 use crate::mcp::HttpSettings;
@@ -23,6 +23,13 @@ struct Shelf(Offer, watch::Sender<Revision>);
 impl Library for Shelf {
     fn offer(&self) -> Offer {
         self.0
+    }
+
+    fn freshness(&self, member: &str) -> Option<Freshness> {
+        (member == "prompts").then_some(Freshness {
+            ttl_ms: 700,
+            is_public: true,
+        })
     }
 
     fn revisions(&self, _: &Caller) -> watch::Receiver<Revision> {
@@ -174,6 +181,7 @@ async fn what_a_library_has_is_passed_on() {
             "hi",
         ),
         ("prompts/list", json!({}), "/prompts/0/name", "one__greet"),
+        ("prompts/list", json!({}), "/cacheScope", "public"),
         (
             "prompts/get",
             json!({"name": "one__greet", "arguments": {"who": "Ada"}}),
