@@ -10,10 +10,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 
 use goal::{BATCH, Cost, Goal, Watch, timed};
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{Upstream, Violation};
 use panpan_contract::retry::{RetryPolicy, delay_ms};
-use panpan_contract::{Failure, codes, redact};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Failure, Upstream, Violation, codes};
+use panpan_redact as redact;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

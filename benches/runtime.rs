@@ -11,9 +11,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use goal::{BATCH, Cost, Goal, Watch};
-use panpan_contract::dialect::{Dialect, Envelope};
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{BoxFuture, CallRequest, Context, Dispatcher, Registry};
 use panpan_store::memory_world;
 use serde_json::{Value, json};
@@ -130,7 +130,7 @@ fn failing() -> Goal {
     }
 }
 
-async fn call(house: &Dispatcher, name: &str) -> Result<Value, panpan_contract::Redacted> {
+async fn call(house: &Dispatcher, name: &str) -> Result<Value, panpan_failure::Redacted> {
     let input: Value = serde_json::from_slice(black_box(BODY)).expect("the body is JSON");
     let answer = house.dispatch(CallRequest::from_wire(name, input)).await;
     answer.into_value()

@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
 use panpan_runtime::{CallRequest, Context, Dispatcher, Registry};
 use panpan_store::memory_world;
 use serde_json::{Map, Value, json};

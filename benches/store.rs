@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use goal::{Cost, Goal, Watch};
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
 use panpan_runtime::ports::{
     Claim, Claimed, Completed, Completion, End, Fingerprint, KeptOutcome, Lease, Outcomes, Scope,
 };

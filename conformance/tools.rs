@@ -5,7 +5,7 @@ use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{
     Context, Dispatcher, Handler, Problems, Progress, Question, Registration, Registry, Reply,
     Wanted, World,

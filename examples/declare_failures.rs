@@ -1,8 +1,8 @@
 //! Declares the failures of an operation, fails with one, and shows it in all eight dialects.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::{DeclareFailures, Failure};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{DeclareFailures, Failure};
 
 /// How reading a file can fail.
 #[derive(Debug, Failure)]

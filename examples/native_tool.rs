@@ -1,6 +1,7 @@
 //! A tool with typed input, output and failures: retried where that helps, replayed when asked again.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
-use panpan_contract::{Failure, operation::OperationType::Mutation};
+use panpan_contract::operation::OperationType::Mutation;
+use panpan_failure::Failure;
 use panpan_runtime::{CallRequest, Context, Dispatcher, IdempotencyKey, Registration, Registry};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]

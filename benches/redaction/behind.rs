@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use panpan_contract::Redacted;
-use panpan_contract::dialect::agent_view;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType, Redaction};
+use panpan_failure::Redacted;
+use panpan_failure::dialect::agent_view;
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use panpan_contract::operation::Redaction;
-use panpan_contract::redact::{REPLACEMENT, Redactor};
+use panpan_redact::{REPLACEMENT, Redactor};
 use serde_json::Value;
 
 use super::behind;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures_util::future::join_all;
-use panpan_contract::redact::Redactor;
+use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Builder, Dispatcher, Registration, Registry, Settings, World};
 use panpan_surfaces::identity::Tokens;

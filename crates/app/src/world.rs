@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::OnceLock;
 
-use panpan_contract::redact::Redactor;
+use panpan_redact::Redactor;
 use tracing_subscriber::EnvFilter;
 
 /// How the log is written.

@@ -5,9 +5,9 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use panpan_contract::catalogue;
-use panpan_contract::dialect::Dialect;
-use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use panpan_failure::catalogue;
+use panpan_failure::dialect::Dialect;
+use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 use serde_json::{Value, json};
 
 fn panpan(arguments: &[&str], input: &[u8]) -> Output {

@@ -5,9 +5,8 @@
     reason = "a test that cannot go on should stop there"
 )]
 
-use panpan_contract::dialect::{Dialect, MCP_META_KEY};
-use panpan_contract::failure::ViolationKind;
-use panpan_contract::{Category, Failure};
+use panpan_failure::dialect::{Dialect, MCP_META_KEY};
+use panpan_failure::{Category, Failure, ViolationKind};
 use rmcp::model::{CallToolRequestParams, CallToolResult, ErrorCode};
 use rmcp::service::RunningService;
 use rmcp::transport::TokioChildProcess;

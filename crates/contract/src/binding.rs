@@ -10,8 +10,8 @@ use panpan_catalogue::Effect;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::code::Code;
-use crate::operation::{OperationSpec, StatusPattern};
+use crate::operation::OperationSpec;
+use panpan_failure::{Code, StatusPattern};
 
 /// The member of an operation's contract that holds its binding.
 pub const HTTP_BINDING: &str = "x-panpan-http";
@@ -242,7 +242,7 @@ pub struct AnswerRule {
     /// What is known about side effects.
     #[serde(
         default,
-        with = "crate::word::optional",
+        with = "panpan_failure::word::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub effect: Option<Effect>,

@@ -3,14 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../failure/tests/common/mod.rs"]
 mod common;
 
 use common::native;
-use panpan_contract::classify::{self, JsonFailure, LlmFailure, NetworkFailure};
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{Repeat, Upstream};
 use panpan_contract::retry::RetryPolicy;
-use panpan_contract::{Category, Effect, Failure, Kind, Remedy, catalogue, codes};
+use panpan_failure::classify::{self, JsonFailure, LlmFailure, NetworkFailure};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Category, Effect, Failure, Kind, Remedy, Repeat, Upstream, catalogue, codes};
 use serde_json::{Map, Value, json};
 
 fn members(value: Value) -> Map<String, Value> {

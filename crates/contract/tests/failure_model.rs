@@ -2,16 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../failure/tests/common/mod.rs"]
 mod common;
 
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::{
-    CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Fault, Repeat, Upstream, Violation,
-};
-use panpan_contract::read::ReadError;
 use panpan_contract::retry::Attempt;
-use panpan_contract::{
-    Category, Code, Effect, Facts, Failure, Kind, Remedies, Remedy, catalogue, codes,
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::read::ReadError;
+use panpan_failure::{
+    CAUSES_LIMIT, Category, Cause, Code, EXCERPT_CHARACTERS_LIMIT, Effect, Facts, Failure, Fault,
+    Kind, Remedies, Remedy, Repeat, Upstream, Violation, catalogue, codes,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -2,14 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../failure/tests/common/mod.rs"]
 mod common;
 
 use common::native;
-use panpan_contract::catalogue::Objection;
-use panpan_contract::dialect::{Dialect, Envelope, detect};
-use panpan_contract::operation::{ErrorDefinition, Idempotency, OperationSpec, StatusPattern};
-use panpan_contract::{
-    Category, Code, Facts, Failure, Kind, KindError, Remedies, Remedy, catalogue, codes,
+use panpan_contract::operation::{Idempotency, OperationSpec};
+use panpan_failure::catalogue::Objection;
+use panpan_failure::dialect::{Dialect, Envelope, detect};
+use panpan_failure::{
+    Category, Code, ErrorDefinition, Facts, Failure, Kind, KindError, Remedies, Remedy,
+    StatusPattern, catalogue, codes,
 };
 use serde_json::{Value, json};
 

@@ -2,17 +2,18 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../failure/tests/common/mod.rs"]
 mod common;
 
 use jiff::Timestamp;
-use panpan_contract::Category;
 use panpan_contract::recording::{
     Decided, Divergence, RecordedOutcome, Recording, Step, compare, read_lines, write_lines,
 };
-use panpan_contract::redact::Redactor;
 use panpan_contract::retry::{
     Attempt, Categories, Decision, MAX_DELAY_MS, RetryPolicy, RetrySettings, Terms, Waiting, Why,
 };
+use panpan_failure::Category;
+use panpan_redact::Redactor;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 
 /// Where a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -134,7 +134,7 @@ impl From<Refused> for Failure {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::dialect::{Dialect, Envelope};
+    use panpan_failure::dialect::{Dialect, Envelope};
     use serde_json::json;
 
     use super::*;

@@ -1,7 +1,7 @@
 //! Text to a value: JSON, or YAML where it is not JSON, both bounded.
 
 use panpan_contract::contract_file::FILE_BYTES_LIMIT;
-use panpan_contract::read::{self, ReadError};
+use panpan_failure::read::{self, ReadError};
 use serde_json::Value;
 use serde_saphyr::Options;
 use serde_saphyr::options::DuplicateKeyPolicy;

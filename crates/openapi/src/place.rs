@@ -1,6 +1,6 @@
 //! Where in the document something stands, written out only when somebody has to be told.
 
-use panpan_contract::pointer::escaped;
+use panpan_failure::pointer::escaped;
 
 /// A place in the document, as the way down to it.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use panpan_contract::pointer::joined;
+use panpan_failure::pointer::joined;
 use serde_json::Value;
 
 use crate::place::Place;

@@ -1,8 +1,8 @@
 //! `import(export(contract))` declares what the contract declared, for contracts made at random.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType, StatusPattern};
-use panpan_contract::{Category, Code, Effect, Remedies, Remedy};
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::{Category, Code, Effect, ErrorDefinition, Remedies, Remedy, StatusPattern};
 use panpan_openapi::{About, ImportOptions, export, import};
 use proptest::prelude::*;
 use serde_json::{Value, json};

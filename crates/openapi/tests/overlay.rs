@@ -4,7 +4,7 @@
 use panpan_contract::binding::{HttpBinding, SuccessBodies};
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::{KeyRule, OperationSpec, Visibility};
-use panpan_contract::{Category, Effect};
+use panpan_failure::{Category, Effect};
 use panpan_openapi::{ImportOptions, Overlay, apply_overlay, import, parse};
 use serde_json::{Value, json};
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Effect, Redacted, Secret};
+use panpan_failure::{Effect, Redacted};
+use panpan_redact::{Redactor, Secret};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use panpan_contract::Secret;
-use panpan_contract::redact::Redactor;
+use panpan_redact::{Redactor, Secret};
 
 /// Secrets by name, given to an operation when it is registered.
 ///

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_failure::Failure;
 use serde_json::{Value, json};
 
 use crate::context::Context;

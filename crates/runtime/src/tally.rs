@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
-use panpan_contract::Code;
+use panpan_failure::Code;
 
 use crate::ports::Count;
 

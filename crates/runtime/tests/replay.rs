@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use jiff::{SignedDuration, Timestamp};
-use panpan_contract::catalogue::Entry;
 use panpan_contract::recording::{
     Decided, RecordedOutcome, Recording, Step, read_lines, write_lines,
 };
 use panpan_contract::retry::{Attempt, Decision, RetryPolicy, Terms, Waiting, Why};
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::catalogue::Entry;
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::replay::redecide;
 use panpan_runtime::retry::decide;
 

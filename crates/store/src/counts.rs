@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use panpan_contract::Code;
+use panpan_failure::Code;
 use panpan_runtime::ports::Count;
 
 use crate::time::{hour_ms, timestamp};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::HashSet;
 use panpan_contract::operation::Visibility;
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::system::Lines;
 use panpan_runtime::{Answer, BoxFuture, CallRequest, Dispatcher, Operation, Trace, WATCH_SCOPE};

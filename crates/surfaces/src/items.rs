@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use panpan_contract::Redacted;
+use panpan_failure::Redacted;
 use panpan_runtime::{BoxFuture, Subscription};
 use serde_json::Value;
 use uuid::Uuid;
@@ -90,8 +90,8 @@ mod tests {
     use std::sync::Arc;
 
     use futures_util::StreamExt as _;
-    use panpan_contract::Failure;
     use panpan_contract::operation::{OperationSpec, OperationType};
+    use panpan_failure::Failure;
     use panpan_runtime::testing::{TestClock, TestWorld};
     use panpan_runtime::{CallRequest, Context, Dispatcher, Registration, Registry};
     use panpan_store::MemoryStore;

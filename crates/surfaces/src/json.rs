@@ -5,10 +5,9 @@
 
 use std::fmt;
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::read::ReadError;
-use panpan_contract::{Failure, codes};
+use panpan_failure::pointer::joined;
+use panpan_failure::read::ReadError;
+use panpan_failure::{Failure, Violation, codes};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
@@ -215,7 +214,7 @@ impl<'a> Names<'a> {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::read::request_as;
+    use panpan_failure::read::request_as;
     use serde_json::json;
 
     use super::*;

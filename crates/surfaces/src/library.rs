@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_runtime::{AskPerson, BoxFuture, Listener};
 use serde_json::{Map, Value};
 use tokio::sync::watch;

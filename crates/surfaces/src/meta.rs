@@ -2,9 +2,8 @@
 //!
 //! Each protocol has its own place for them; what they may be is the same everywhere.
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::{Failure, codes};
+use panpan_failure::pointer::joined;
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{CallRequest, IdempotencyKey, Trace, shown};
 use serde_json::{Map, Value};
 

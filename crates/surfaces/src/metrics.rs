@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use foldhash::{HashMap, HashSet};
-use panpan_contract::Redacted;
+use panpan_failure::Redacted;
 use panpan_runtime::ports::StoreState;
 use panpan_runtime::retry::OpenCircuit;
 use panpan_runtime::{Answer, UNKNOWN_OPERATION};

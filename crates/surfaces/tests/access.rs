@@ -8,10 +8,10 @@ mod shared;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::dialect::Dialect;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::retry::RetryPolicy;
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::Dialect;
+use panpan_failure::{Failure, codes};
 use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
 use panpan_runtime::{Context, Notice, Registration, Registry};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@
 
 mod shared;
 
-use panpan_contract::dialect::Dialect;
+use panpan_failure::dialect::Dialect;
 use panpan_runtime::Registry;
 use serde_json::json;
 use shared::{Server, exchanged, request};

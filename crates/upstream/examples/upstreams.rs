@@ -11,7 +11,7 @@
 
 use std::process::ExitCode;
 
-use panpan_contract::Redacted;
+use panpan_failure::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Registry, StateOwner};
 use panpan_store::memory_world;
 use panpan_upstream::mcp::{McpAddress, McpCaller, McpCommand, McpPlace, McpSettings, McpUpstream};

@@ -4,9 +4,9 @@
 //! when it was imported. Any other is told by the nearest one of the catalogue, and its own is kept
 //! beside. The codes of the protocol are a panpan's to give; of others they are their nearest relative.
 
-use panpan_contract::catalogue::{Entry, is_protocol_code};
-use panpan_contract::classify::http_status;
-use panpan_contract::{Category, Failure, Kind, codes};
+use panpan_failure::catalogue::{Entry, is_protocol_code};
+use panpan_failure::classify::http_status;
+use panpan_failure::{Category, Failure, Kind, codes};
 
 /// What the codes of the protocol mean when a tool says them.
 const RELATIVES: [(&str, &Entry); 5] = [
@@ -72,7 +72,7 @@ fn of_category(category: Category, code: &str) -> &'static Entry {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::catalogue::entries;
+    use panpan_failure::catalogue::entries;
 
     use super::*;
 
@@ -93,7 +93,7 @@ mod tests {
                 "ok": false,
                 "error": {"code": "QUEUE_BUSY", "category": category, "upstream_status": 409},
             });
-            let read = panpan_contract::dialect::Dialect::Outcome.read(document);
+            let read = panpan_failure::dialect::Dialect::Outcome.read(document);
             let failure = answerable(read.unwrap().outcome.unwrap_err(), false, "files", |_| {
                 false
             });

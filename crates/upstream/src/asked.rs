@@ -3,12 +3,12 @@
 //!
 //! Made once for an operation. What becomes of it when an answer fails is in `classify`.
 
-use panpan_contract::Kind;
 use panpan_contract::binding::{HttpBinding, Parameter};
-use panpan_contract::classify::{InputMembers, Statements, declared_statements};
-use panpan_contract::dialect::{declares_flags, declares_flags_of};
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
-use panpan_contract::pointer::joined;
+use panpan_contract::operation::OperationSpec;
+use panpan_failure::classify::{InputMembers, Statements, declared_statements};
+use panpan_failure::dialect::{declares_flags, declares_flags_of};
+use panpan_failure::pointer::joined;
+use panpan_failure::{ErrorDefinition, Kind, StatusPattern};
 use panpan_runtime::check_once;
 use serde_json::Value;
 

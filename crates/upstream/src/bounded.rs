@@ -3,7 +3,7 @@
 //! The runtime redacts a failure later, because it knows the secrets of the call. It would not recognise a secret
 //! that was cut in two. So secrets of a known shape are removed first, and a word at the cut is left out.
 
-use panpan_contract::redact::Redactor;
+use panpan_redact::Redactor;
 use serde_json::Value;
 
 /// What stands where the rest of a text was.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use panpan_contract::classify::NetworkFailure;
+use panpan_failure::classify::NetworkFailure;
 use rustls::CertificateError;
 
 use crate::wire::{NoAddress, TooLong, WireError};

@@ -5,12 +5,11 @@
 //! `heard`.
 
 use jiff::Timestamp;
-use panpan_contract::catalogue::{Remedy, for_status};
-use panpan_contract::classify::{
+use panpan_failure::catalogue::{Remedy, for_status};
+use panpan_failure::classify::{
     Condition, InputMembers, LlmFailure, ProviderAnswer, category_of_words, statements,
 };
-use panpan_contract::failure::{Repeat, Upstream};
-use panpan_contract::{Category, Effect, Failure, Kind, codes, retry};
+use panpan_failure::{Category, Effect, Failure, Kind, Repeat, Upstream, codes, hint};
 use serde_json::Value;
 
 use crate::asked::Asked;
@@ -86,7 +85,7 @@ pub(crate) fn classify_for(
         now,
     };
     let is_refused =
-        retry::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
+        hint::forbids_retry(answer.headers.iter().copied()) || lifted.retryable == Some(false);
     let is_asked_to_wait = clues.wait(false).is_some() || heard.invited_ms().is_some();
     // An answer that says what is wrong with the input is about that.
     let is_about_input = !lifted.violations.is_empty() || !heard.received.demands.is_empty();
@@ -379,11 +378,11 @@ impl Clues<'_> {
     /// How long to wait, and whether a header says so. The end of a quota's window explains a rate limit
     /// and nothing else.
     fn wait(&self, explains_quota: bool) -> Option<(u64, bool)> {
-        let counts = |hint: &retry::Hint| explains_quota || !hint.is_quota_reset();
-        let in_headers = retry::from_headers(self.answer.headers.iter().copied(), self.now);
+        let counts = |hint: &hint::Hint| explains_quota || !hint.is_quota_reset();
+        let in_headers = hint::from_headers(self.answer.headers.iter().copied(), self.now);
         let in_headers = in_headers.filter(counts).map(|hint| (hint.delay_ms, true));
         let in_body = || {
-            let hint = retry::from_body(self.document?, self.now);
+            let hint = hint::from_body(self.document?, self.now);
             hint.filter(counts).map(|hint| (hint.delay_ms, false))
         };
         in_headers.or_else(in_body)
@@ -407,7 +406,7 @@ impl Clues<'_> {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::failure::{EXCERPT_CHARACTERS_LIMIT, Inferred};
+    use panpan_failure::{EXCERPT_CHARACTERS_LIMIT, Inferred};
 
     use super::*;
 

@@ -3,10 +3,9 @@
 //! What was received comes before what was declared; what a header or a member of its own states comes
 //! before both.
 
-use panpan_contract::catalogue::{Entry, Remedies, Remedy};
-use panpan_contract::classify::{Condition, Statements};
-use panpan_contract::failure::{Inferred, Violation};
-use panpan_contract::{Effect, Facts, Failure, Kind, codes};
+use panpan_failure::catalogue::{Entry, Remedies, Remedy};
+use panpan_failure::classify::{Condition, Statements};
+use panpan_failure::{Effect, Facts, Failure, Inferred, Kind, Violation, codes};
 use serde_json::Value;
 
 /// What sentences state.

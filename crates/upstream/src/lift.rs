@@ -3,10 +3,9 @@
 //! Known members in known places, and no search through the whole body. What is lifted is longer than what is
 //! shown of it: `classify` cuts that.
 
-use panpan_contract::classify::expectation;
-use panpan_contract::dialect::{MCP_META_KEY, RESIDUAL, detect};
-use panpan_contract::failure::{Violation, ViolationKind};
-use panpan_contract::{Effect, Failure, read};
+use panpan_failure::classify::expectation;
+use panpan_failure::dialect::{MCP_META_KEY, RESIDUAL, detect};
+use panpan_failure::{Effect, Failure, Violation, ViolationKind, read};
 use serde_json::Value;
 
 /// How much of a sentence is lifted, in bytes.

@@ -3,7 +3,7 @@
 //! That was read when the failure was made, and the failure says it once, for this call; a service that
 //! says otherwise in its details would be believed by whoever reads those.
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use serde_json::{Map, Value};
 
 /// The failure with details that leave repeating to it.
@@ -61,7 +61,7 @@ fn is_empty(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::codes;
+    use panpan_failure::codes;
     use serde_json::json;
 
     use super::*;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use panpan_contract::failure::{Cause, Upstream};
-use panpan_contract::{Effect, Failure, Kind, codes};
+use panpan_failure::{Cause, Effect, Failure, Kind, Upstream, codes};
 use url::Url;
 
 use crate::broken::{Broken, find};

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-use panpan_contract::Redacted;
 use panpan_contract::operation::{CallSettings, OperationName, OperationSpec, OperationType};
+use panpan_failure::Redacted;
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;

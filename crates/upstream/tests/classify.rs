@@ -3,9 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use jiff::Timestamp;
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::failure::Violation;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Effect, Failure, Violation, codes};
 use panpan_upstream::{Answer, classify};
 
 const NOW: i64 = 1_700_000_000;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use panpan_contract::{Effect, Failure};
+use panpan_failure::{Effect, Failure};
 use panpan_upstream::{Client, EVENT_BYTES_LIMIT, Lookup, Lookups, Method, Outgoing, Stake, Url};
 use support::{
     Script, Then, client, client_with, get, http, one, post, reason, request, serve, server,

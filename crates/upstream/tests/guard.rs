@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use panpan_contract::{Effect, Failure};
+use panpan_failure::{Effect, Failure};
 use panpan_upstream::{Allowed, Trust, Url, check_url};
 use support::{Script, Then, client, client_with, get, http, one, post, reason, server};
 

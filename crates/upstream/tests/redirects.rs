@@ -4,7 +4,7 @@
 
 mod support;
 
-use panpan_contract::Effect;
+use panpan_failure::Effect;
 use panpan_upstream::Method;
 use support::{
     Then, client, client_with, get, http, one, post, reason, request, server, tls_server,

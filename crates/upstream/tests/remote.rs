@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::{Effect, Failure, Secret};
+use panpan_failure::{Effect, Failure};
+use panpan_redact::Secret;
 use panpan_upstream::remote::{
     ANSWER_BYTES_LIMIT, Remote, RemoteAnswer, RemoteCall, RemoteSettings,
 };

@@ -5,7 +5,7 @@
 mod support;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{Category, Effect, Redacted};
+use panpan_failure::{Category, Effect, Redacted};
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
 use panpan_store::memory_world;
@@ -100,7 +100,7 @@ async fn a_redirected_write_is_not_repeated() {
     let (url, served) = server(says).await;
     let failure = call(&url, &[], OperationType::Mutation, json!({})).await;
     let failure = failure.unwrap_err();
-    assert_eq!(failure.effect(), panpan_contract::Effect::Unknown);
+    assert_eq!(failure.effect(), panpan_failure::Effect::Unknown);
     let first_lines = served.await.unwrap();
     let first_lines: Vec<&str> = first_lines
         .iter()

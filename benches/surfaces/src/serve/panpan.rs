@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Builder, Context, Dispatcher, Registration, Registry, World};

@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use panpan_contract::catalogue::{self, Known, nearest};
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::explained::{explained, facts};
-use panpan_contract::{Category, Code, Effect, Failure, Kind, Remedy};
+use panpan_failure::catalogue::{self, Known, nearest};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::explained::{explained, facts};
+use panpan_failure::{Category, Code, Effect, Failure, Kind, Remedy};
 use serde_json::Value;
 
 use super::Done;

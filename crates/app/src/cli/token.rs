@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use anyhow::Context;
-use panpan_contract::catalogue::nearest;
-use panpan_contract::redact::Redactor;
+use panpan_failure::catalogue::nearest;
+use panpan_redact::Redactor;
 use panpan_runtime::ports::Clock;
 use panpan_runtime::system::SystemClock;
 use panpan_surfaces::identity::{NewToken, Revoked, TokenInfo, TokenState, Tokens};

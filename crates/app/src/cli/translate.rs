@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Read, Write};
 
 use anyhow::Context;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use panpan_contract::dialect::{Dialect, Envelope, Reply, detect, read_foreign};
-use panpan_contract::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
+use panpan_failure::dialect::{Dialect, Envelope, Reply, detect, read_foreign};
+use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
 use serde::Serialize;
 use serde_json::Value;
 

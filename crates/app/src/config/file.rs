@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
-use panpan_contract::catalogue::nearest;
+use panpan_failure::catalogue::nearest;
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use toml::Spanned;
 use toml::de::{DeArray, DeInteger, DeTable, DeValue};

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 
-use panpan_contract::catalogue::nearest;
-use panpan_contract::redact::Redactor;
+use panpan_failure::catalogue::nearest;
+use panpan_redact::Redactor;
 
 use super::keys::{KEYS, Key, Kind, VARIABLE_PREFIX};
 use super::problem::{Place, Problem, Wrong};

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 use std::time::Duration;
 
-use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 use panpan_store::SMALLEST_SIZE_BYTES;
 use panpan_upstream::Allowed;
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use panpan_contract::Secret;
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationName;
@@ -12,6 +11,7 @@ use panpan_openapi::{
     ImportOptions, Overlay, OverlayProblem, Summary, apply_matching_lines, apply_overlay,
     apply_to_shown, lines_beyond_shown, unmatched_lines,
 };
+use panpan_redact::Secret;
 use panpan_runtime::{Builder, Credentials, Registration, Registry};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::{

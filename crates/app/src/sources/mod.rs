@@ -15,8 +15,8 @@ mod written;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use panpan_contract::Secret;
 use panpan_openapi::Filters;
+use panpan_redact::Secret;
 use panpan_upstream::Url;
 use panpan_upstream::header::HeaderName;
 use panpan_upstream::mcp::McpUpstream;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-use panpan_contract::Secret;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_openapi::{Filters, Selection};
+use panpan_redact::Secret;
 use panpan_surfaces::identity::{NameError, check_scopes};
 use panpan_upstream::Url;
 use panpan_upstream::header::{AUTHORIZATION, COOKIE, HOST, HeaderName};

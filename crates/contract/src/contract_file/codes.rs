@@ -8,9 +8,7 @@ use serde_json::{Map, Value, json};
 use super::path::Path;
 use super::problem::Problems;
 use super::{rule, sentence, structure};
-use crate::code::Code;
-use crate::kind::{Kind, NumberOwners, refusal};
-use crate::operation::StatusPattern;
+use panpan_failure::{Code, Kind, NumberOwners, StatusPattern, objection_message};
 
 /// The codes declared so far, each with its facts and the place that declared it first.
 #[derive(Debug, Default)]
@@ -169,7 +167,7 @@ impl Sound {
         for objection in &objections {
             let place = Place::of(objection);
             if self.is_clear || !place.is_derived {
-                let message = refusal(subject, objection);
+                let message = objection_message(subject, objection);
                 problems.note(&path.name(place.member), place.rule, message);
             }
         }

@@ -13,8 +13,8 @@ use super::problem::Problems;
 use super::{OPERATIONS_LIMIT, rule, sentence, structure};
 use crate::circuit::CircuitSettings;
 use crate::operation::{OperationName, check_namespace};
-use crate::pointer::is_pointer;
 use crate::retry::RetryRule;
+use panpan_failure::pointer::is_pointer;
 
 /// Notes everything in the operations that makes no sense.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {

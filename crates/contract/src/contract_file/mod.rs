@@ -17,9 +17,10 @@ mod structure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::operation::{Extensions, OperationSpec};
-use crate::read::{self, ReadError};
+use crate::operation::OperationSpec;
 use layout::Layout;
+use panpan_failure::Extensions;
+use panpan_failure::read::{self, ReadError};
 use path::Path;
 use problem::Problems;
 pub use problem::{PROBLEMS_LIMIT, Problem};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::pointer::escaped;
+use panpan_failure::pointer::escaped;
 
 /// A place, as the way from the top to it.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl<'a> Path<'a> {
 
 /// The steps of a written pointer, unescaped.
 pub(super) fn steps(pointer: &str) -> impl Iterator<Item = String> {
-    crate::pointer::steps(pointer).map(Cow::into_owned)
+    panpan_failure::pointer::steps(pointer).map(Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::layout::Layout;
 use super::path::Path;
 use super::rule;
-use crate::read::shown;
+use panpan_failure::read::shown;
 
 /// The most problems that are listed; one more says how many there are beyond.
 pub const PROBLEMS_LIMIT: usize = 1_000;

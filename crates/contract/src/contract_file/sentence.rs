@@ -5,7 +5,7 @@
 use panpan_catalogue::nearest;
 use serde_json::Value;
 
-use crate::read::type_name;
+use panpan_failure::read::type_name;
 
 /// The longest text that is quoted, in characters; more is cut.
 const QUOTE_LIMIT: usize = 60;

@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 use super::path::Path;
 use super::problem::Problems;
 use super::{ContractFile, rule, sentence};
-use crate::operation::EXTENSION_PREFIX;
-use crate::read::type_name;
 use crate::retry::OFF;
+use panpan_failure::EXTENSION_PREFIX;
+use panpan_failure::read::type_name;
 
 /// The published schema.
 pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {

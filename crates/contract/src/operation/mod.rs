@@ -1,20 +1,17 @@
 //! What an operation is, as data: its name, its schemas, the failures it declares, who may call it,
 //! and whether calling it twice does harm. Handlers live elsewhere.
 
-mod definition;
-mod extensions;
 mod name;
 mod settings;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use panpan_failure::{ErrorDefinition, Extensions};
+
 use crate::circuit::CircuitRule;
 use crate::retry::{Categories, RetryPolicy, RetryRule};
 
-pub use definition::{ErrorDefinition, StatusPattern};
-pub(crate) use extensions::EXTENSION_PREFIX;
-pub use extensions::{Extensions, UnknownMember};
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
 pub use settings::{CallSettings, KEY_ARGUMENT_EXTENSION, Outputs, Redaction};
 
@@ -321,5 +318,29 @@ impl From<OperationSpec> for Written {
             deterministic: spec.deterministic,
             extensions: spec.extensions,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_ones_own_survive_a_round_trip_and_others_are_refused() {
+        let mut written = json!({
+            "name": "fs/read", "op_type": "query", "x-team": {"a": [1, 2.5]},
+            "error_schemas": [{"code": "NO_FILE", "description": "None", "x-note": null}],
+        });
+        let spec: OperationSpec = serde_json::from_value(written.clone()).unwrap();
+        let again = serde_json::to_value(&spec).unwrap();
+        assert_eq!(again["x-team"], written["x-team"]);
+        assert!(again["error_schemas"][0].get("x-note").is_some());
+
+        written["opType"] = json!("query");
+        let error = serde_json::from_value::<OperationSpec>(written).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "\"opType\" is not a known member; members of your own start with x-"
+        );
     }
 }

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 use super::divergence::inside;
 use super::{Decided, Divergence, RecordedOutcome, Recording, Step};
 use crate::canonical_json::canonical_json;
-use crate::failure::Failure;
-use crate::read::DOCUMENT_DEPTH_LIMIT;
 use crate::retry::{Attempt, Decision};
+use panpan_failure::Failure;
+use panpan_failure::read::DOCUMENT_DEPTH_LIMIT;
 
 /// Finds the first place where a call went another way than it did when it was recorded.
 pub fn compare(recorded: &Recording, found: &Recording) -> Option<Divergence> {

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{RecordedOutcome, Recording, Step};
-use crate::read::{self, DOCUMENT_BYTES_LIMIT, DOCUMENT_DEPTH_LIMIT, ReadError};
-use crate::redact::Redactor;
 use crate::retry::Terms;
+use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, DOCUMENT_DEPTH_LIMIT, ReadError};
+use panpan_redact::Redactor;
 
 /// The version of the format that is written, and the only one that is read.
 pub const RECORDING_VERSION: u64 = 1;

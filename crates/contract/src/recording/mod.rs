@@ -17,10 +17,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::code::Code;
-use crate::failure::{Failure, Redacted};
-use crate::redact::{Opaque, Redactor};
 use crate::retry::{Attempt, Decision, Terms};
+use panpan_failure::{Code, Failure, Redacted};
+use panpan_redact::{Opaque, Redactor};
 
 pub use compare::{compare, compare_decisions};
 pub use divergence::Divergence;

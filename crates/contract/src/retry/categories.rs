@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::Category;
+use panpan_failure::Category;
 
 /// A set of categories, written as a list of their words in the order of [`Category::ALL`].
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Serialize for Categories {
 impl<'de> Deserialize<'de> for Categories {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Word(#[serde(with = "crate::word")] Category);
+        struct Word(#[serde(with = "panpan_failure::word")] Category);
         let words = Vec::<Word>::deserialize(deserializer)?;
         Ok(words.into_iter().map(|Word(category)| category).collect())
     }

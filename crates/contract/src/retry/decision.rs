@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::categories::Categories;
 use super::policy::RetryPolicy;
-use crate::code::Code;
-use crate::failure::{Failure, Inferred, Repeat};
-use crate::{Category, Effect};
+use panpan_failure::{Category, Code, Effect, Failure, Inferred, Repeat};
 
 /// One finished attempt, as far as it bears on the decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,12 +15,12 @@ pub struct Attempt {
     /// What it failed with.
     pub code: Code,
     /// The class of the failure, which chooses the policy.
-    #[serde(with = "crate::word")]
+    #[serde(with = "panpan_failure::word")]
     pub category: Category,
     /// Whether the identical call may ever succeed.
     pub retryable: bool,
     /// Whether side effects may have happened.
-    #[serde(with = "crate::word")]
+    #[serde(with = "panpan_failure::word")]
     pub effect: Effect,
     /// Whether only words of the other side say that nothing happened, where its code leaves that open. A
     /// caller is told so; the gateway itself repeats no change on the strength of a sentence.

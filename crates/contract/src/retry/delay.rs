@@ -48,7 +48,7 @@ fn unit_fraction(seed: i64, attempt: u32) -> f64 {
 mod tests {
     use super::super::policy::{MAX_DELAY_MS, RetrySettings};
     use super::*;
-    use crate::Category;
+    use panpan_failure::Category;
     use proptest::prelude::*;
 
     /// One line per policy and seed, made by running the reference formula in Python.

@@ -9,7 +9,6 @@
 mod categories;
 mod decision;
 mod delay;
-mod hint;
 mod policy;
 mod power;
 mod rule;
@@ -18,7 +17,6 @@ pub use categories::Categories;
 pub(crate) use decision::is_zero;
 pub use decision::{Attempt, Decision, Terms, Waiting, Why};
 pub use delay::delay_ms;
-pub use hint::{Hint, MAX_HINT_MS, forbids_retry, from_body, from_headers, parse_retry_after};
 pub use policy::{InvalidPolicy, MAX_DELAY_MS, RetryPolicy, RetrySettings};
 pub(crate) use rule::OFF;
 pub use rule::RetryRule;

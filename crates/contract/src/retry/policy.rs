@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Category;
+use panpan_failure::Category;
 
 /// The longest delay a policy may name: one day.
 ///

@@ -122,7 +122,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::Category;
+    use panpan_failure::Category;
 
     fn read(value: Value) -> RetryRule {
         serde_json::from_value(value).unwrap()

@@ -10,10 +10,10 @@
 
 use std::collections::BTreeMap;
 
-use panpan_contract::catalogue::Entry;
-use panpan_contract::codes;
-use panpan_contract::dialect::{Envelope, RESIDUAL};
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, StatusPattern};
+use panpan_contract::operation::OperationSpec;
+use panpan_failure::catalogue::Entry;
+use panpan_failure::dialect::{Envelope, RESIDUAL};
+use panpan_failure::{ErrorDefinition, StatusPattern, codes};
 use serde_json::{Map, Value, json};
 
 use super::components::Components;

@@ -4,8 +4,7 @@
 //! `HTTP_DEFAULT`: names for the definition only, since an answer is always coded by the status it
 //! came with.
 
-use panpan_contract::operation::{ErrorDefinition, StatusPattern};
-use panpan_contract::{Category, Code};
+use panpan_failure::{Category, Code, ErrorDefinition, StatusPattern};
 use serde_json::{Map, Value, json};
 
 use super::answers::{alternatives, is_success};

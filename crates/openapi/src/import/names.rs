@@ -79,7 +79,7 @@ pub(super) fn definition(pointer: &str) -> String {
         .or_else(|| pointer.strip_prefix("/components/"))
         .unwrap_or(pointer);
     let steps = inside.split('/').filter_map(|step| {
-        let name = panpan_contract::pointer::unescaped(step);
+        let name = panpan_failure::pointer::unescaped(step);
         legal(&name)
     });
     let name = steps.collect::<Vec<_>>().join(".");

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use panpan_contract::binding::{BodyForm, HttpBinding, RequestBody, SuccessBodies};
 use panpan_contract::contract_file::each_schema_mut;
-use panpan_contract::operation::{ErrorDefinition, Idempotency, OperationSpec, OperationType};
+use panpan_contract::operation::{Idempotency, OperationSpec, OperationType};
+use panpan_failure::ErrorDefinition;
 use serde::Deserialize;
 use serde_json::Value;
 

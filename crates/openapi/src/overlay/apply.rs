@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use panpan_contract::binding::HttpBinding;
-use panpan_contract::catalogue::is_protocol_code;
 use panpan_contract::operation::{
-    ErrorDefinition, KeyRule, OperationName, OperationSpec, OperationType, Visibility,
+    KeyRule, OperationName, OperationSpec, OperationType, Visibility,
 };
-use panpan_contract::{Code, Kind};
+use panpan_failure::catalogue::is_protocol_code;
+use panpan_failure::{Code, ErrorDefinition, Kind};
 
 use super::renamed::{Renamed, rules};
 use super::{AssumedEffect, Overlay, OverlayLine};
@@ -355,7 +355,7 @@ fn definition_mut<'a>(spec: &'a mut OperationSpec, code: &Code) -> Option<&'a mu
 /// Gives a definition another code. A code of the service's own keeps the facts; one of the catalogue
 /// brings its own.
 fn rename(definition: &mut ErrorDefinition, new: &Code) -> Result<(), String> {
-    let told = |refusals: Vec<panpan_contract::KindError>| {
+    let told = |refusals: Vec<panpan_failure::KindError>| {
         let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
         refusals.join("; ")
     };

@@ -11,9 +11,9 @@ use std::num::NonZeroU64;
 
 use panpan_contract::binding::{AnswerRule, SuccessBodies};
 use panpan_contract::circuit::CircuitRule;
-use panpan_contract::operation::{CallSettings, ErrorDefinition, Idempotency, Outputs, Redaction};
+use panpan_contract::operation::{CallSettings, Idempotency, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
-use panpan_contract::{Code, Effect};
+use panpan_failure::{Code, Effect, ErrorDefinition};
 use serde::{Deserialize, Serialize};
 
 use crate::parse::{ParseError, parse};

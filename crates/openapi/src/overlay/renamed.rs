@@ -3,9 +3,8 @@
 //! A range and `default` speak only of statuses that nothing narrower speaks of, and a rule of a range
 //! would catch those too: rules for the narrower ones stand before it.
 
-use panpan_contract::Code;
 use panpan_contract::binding::{AnswerPattern, AnswerRule};
-use panpan_contract::operation::{ErrorDefinition, StatusPattern};
+use panpan_failure::{Code, ErrorDefinition, StatusPattern};
 
 /// A status, and what it is called now.
 pub(super) type Renamed = (StatusPattern, Code);

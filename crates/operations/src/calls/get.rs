@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::{DeclareFailures, Failure};
+use panpan_failure::{DeclareFailures, Failure};
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;

@@ -13,8 +13,8 @@ mod tests;
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_failure::Failure;
 pub use panpan_runtime::WATCH_SCOPE;
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::{Builder, Context, Handler};

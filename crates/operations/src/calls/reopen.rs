@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use panpan_contract::failure::Violation;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::ports::{Outcomes, Reopened, Reopening, Scope};
 use panpan_runtime::{Context, IdempotencyKey, KEY_LENGTH_LIMIT, untyped};
 use serde::Deserialize;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
 use panpan_runtime::ports::{Count, Outcomes};
 use panpan_runtime::{Context, untyped};
 use serde::{Deserialize, Serialize};

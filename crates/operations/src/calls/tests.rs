@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::retry::Upstream;
 use panpan_runtime::testing::{TestClock, TestWorld};

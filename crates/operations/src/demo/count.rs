@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream, StreamExt as _};
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use panpan_contract::failure::Violation;
 use panpan_contract::operation::OperationSpec;
-use panpan_contract::{DeclareFailures, Failure};
+use panpan_failure::{DeclareFailures, Failure, Violation};
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};

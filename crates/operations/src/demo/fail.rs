@@ -4,12 +4,10 @@
 
 use std::sync::Arc;
 
-use panpan_contract::catalogue::nearest;
-use panpan_contract::catalogue::{CODE_LENGTH_LIMIT, entries, is_protocol_code};
-use panpan_contract::failure::{Alternative, Violation};
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::retry::RetryPolicy;
-use panpan_contract::{Failure, Kind, codes};
+use panpan_failure::catalogue::{CODE_LENGTH_LIMIT, entries, is_protocol_code, nearest};
+use panpan_failure::{Alternative, Failure, Kind, Violation, codes};
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::OperationSpec;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{Context, untyped};
 use serde::Deserialize;
 use serde_json::{Value, json};

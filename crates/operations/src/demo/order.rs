@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
 use panpan_runtime::Context;
 use serde_json::{Value, json};
 

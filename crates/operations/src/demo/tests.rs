@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt as _;
-use panpan_contract::Redacted;
+use panpan_failure::Redacted;
 use panpan_runtime::testing::{Notes, TestClock, TestWorld};
 use panpan_runtime::{Answer, CallRequest, Dispatcher, IdempotencyKey, Registry};
 use panpan_store::MemoryStore;
@@ -43,11 +43,11 @@ async fn echo_gives_back_its_input() {
 
 #[tokio::test(start_paused = true)]
 async fn fail_answers_every_code_of_the_catalogue_that_operations_may_answer() {
-    for entry in panpan_contract::catalogue::entries() {
+    for entry in panpan_failure::catalogue::entries() {
         let failure = call("demo/fail", json!({"code": entry.code}))
             .await
             .unwrap_err();
-        if panpan_contract::catalogue::is_protocol_code(entry.code) {
+        if panpan_failure::catalogue::is_protocol_code(entry.code) {
             assert_eq!(
                 failure.code().as_str(),
                 "INVALID_INPUT_ERROR",

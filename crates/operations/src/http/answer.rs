@@ -2,7 +2,8 @@
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use panpan_contract::{digest, hex, read};
+use panpan_contract::{digest, hex};
+use panpan_failure::read;
 use panpan_upstream::Incoming;
 use panpan_upstream::header::HeaderMap;
 use serde_json::{Map, Value, json};

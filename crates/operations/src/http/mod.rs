@@ -10,14 +10,15 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::catalogue::{Entry, is_protocol_code};
-use panpan_contract::classify::http_status;
-use panpan_contract::failure::EXCERPT_CHARACTERS_LIMIT;
 use panpan_contract::operation::{
-    ByInput, ErrorDefinition, Idempotency, KeyRule, OperationName, OperationSpec, OperationType,
+    ByInput, Idempotency, KeyRule, OperationName, OperationSpec, OperationType,
 };
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Code, Effect, Failure, Kind, codes};
+use panpan_failure::catalogue::{Entry, is_protocol_code};
+use panpan_failure::classify::http_status;
+use panpan_failure::{
+    Code, EXCERPT_CHARACTERS_LIMIT, Effect, ErrorDefinition, Failure, Kind, codes,
+};
+use panpan_redact::Redactor;
 use panpan_runtime::{Builder, Context, Registration};
 use panpan_upstream::{Client, Incoming};
 use serde_json::{Value, json};

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use panpan_contract::failure::Violation;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::untyped;
 use panpan_upstream::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::{Method, Outgoing, ParseError, Stake, Url};

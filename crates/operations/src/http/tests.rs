@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use panpan_contract::{Effect, Redacted, digest, hex};
+use panpan_contract::{digest, hex};
+use panpan_failure::{Effect, Redacted};
 use panpan_runtime::testing::{Notes, TestClock, TestWorld};
 use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, Registry};
 use panpan_store::MemoryStore;

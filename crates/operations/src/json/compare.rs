@@ -4,8 +4,8 @@
 
 use std::cmp::Ordering;
 
-use panpan_contract::pointer::joined;
-use panpan_contract::read::type_name;
+use panpan_failure::pointer::joined;
+use panpan_failure::read::type_name;
 use serde_json::{Number, Value};
 
 use super::path::Path;

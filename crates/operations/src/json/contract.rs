@@ -1,8 +1,8 @@
 //! The contract of `json/transform`: what it takes, what it gives, and how it fails.
 
-use panpan_contract::Code;
-use panpan_contract::classify::JsonFailure;
-use panpan_contract::operation::{ErrorDefinition, OperationName, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_failure::classify::JsonFailure;
+use panpan_failure::{Code, ErrorDefinition};
 use serde_json::{Value, json};
 
 use super::compare::OPERATORS;

@@ -5,8 +5,8 @@
 use std::borrow::Cow;
 use std::io;
 
-use panpan_contract::pointer::joined;
-use panpan_contract::read::document_within;
+use panpan_failure::pointer::joined;
+use panpan_failure::read::document_within;
 use serde_json::Value;
 
 use super::problem::Problem;

@@ -2,11 +2,10 @@
 //!
 //! Every problem has a code of its own, a place in the input, and a way forward.
 
-use panpan_contract::classify::JsonFailure;
-use panpan_contract::failure::{Alternative, Violation, ViolationKind};
-use panpan_contract::pointer::joined;
-use panpan_contract::read::ReadError;
-use panpan_contract::{Failure, Kind};
+use panpan_failure::classify::JsonFailure;
+use panpan_failure::pointer::joined;
+use panpan_failure::read::ReadError;
+use panpan_failure::{Alternative, Failure, Kind, Violation, ViolationKind};
 use panpan_runtime::{Checked, shown};
 use serde_json::{Value, json};
 

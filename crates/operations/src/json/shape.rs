@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use panpan_contract::read::type_name;
+use panpan_failure::read::type_name;
 use serde_json::{Map, Value};
 
 use super::document::ITEMS_LIMIT;

@@ -5,7 +5,7 @@ mod limits;
 
 use std::sync::Arc;
 
-use panpan_contract::Redacted;
+use panpan_failure::Redacted;
 use panpan_runtime::testing::{TestClock, TestWorld};
 use panpan_runtime::{CallRequest, Dispatcher, Registry};
 use panpan_store::MemoryStore;

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use panpan_contract::read::type_name;
-use panpan_contract::{Failure, canonical_json, digest, hex};
+use panpan_contract::{canonical_json, digest, hex};
+use panpan_failure::Failure;
+use panpan_failure::read::type_name;
 use panpan_runtime::{Context, untyped};
 use serde_json::{Value, json};
 

@@ -5,9 +5,10 @@
 //! failure wrote is kept. Every sentence written here can be followed as it is: a read is never sent to
 //! check a write, and an unkeyed call never to use its key again.
 
-use panpan_contract::failure::{Recovery, Repeat, invites_repeat};
 use panpan_contract::operation::{OperationName, OperationType};
-use panpan_contract::{Effect, Failure, Kind, Redacted, Remedy, codes};
+use panpan_failure::{
+    Effect, Failure, Kind, Recovery, Redacted, Remedy, Repeat, codes, invites_repeat,
+};
 
 use super::claim::{honours_key, is_harmless};
 use super::correction::correction;

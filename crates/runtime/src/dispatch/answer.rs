@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use panpan_contract::retry::Attempt;
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Redacted, codes};
 use serde_json::Value;
 use tokio::sync::oneshot;
 use uuid::Uuid;

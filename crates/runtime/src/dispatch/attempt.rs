@@ -12,7 +12,7 @@ use std::task::Poll;
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationType;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 

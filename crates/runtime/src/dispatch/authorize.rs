@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::AccessControl;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 
 use super::raised::Raised;
 use super::request::Call;

@@ -1,7 +1,6 @@
 //! The refusal of a call by an open circuit: which circuit, for how much longer, and what failed before.
 
-use panpan_contract::failure::Cause;
-use panpan_contract::{Code, Failure, Kind, codes};
+use panpan_failure::{Cause, Code, Failure, Kind, codes};
 
 use super::request::Call;
 use crate::registry::Operation;

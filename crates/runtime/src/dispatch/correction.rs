@@ -1,7 +1,6 @@
 //! How an input is corrected, said in one sentence.
 
-use panpan_contract::Failure;
-use panpan_contract::failure::ViolationKind;
+use panpan_failure::{Failure, ViolationKind};
 
 use crate::schema::{INSIDE, NO_SUCH_MEMBER};
 
@@ -153,8 +152,7 @@ fn with_article(expected: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::codes;
-    use panpan_contract::failure::Violation;
+    use panpan_failure::{Violation, codes};
 
     use super::*;
 

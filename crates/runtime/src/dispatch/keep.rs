@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::{Either, select};
-use panpan_contract::failure::Repeat;
+use panpan_contract::hex;
 use panpan_contract::retry::Terms;
-use panpan_contract::{Effect, Failure, Redacted, codes, hex};
+use panpan_failure::{Effect, Failure, Redacted, Repeat, codes};
 use sha2::{Digest as _, Sha256};
 
 use super::advise::Keeping;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use futures_util::future::{Either, select};
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use tokio::sync::{Notify, oneshot};
 
 use super::Dispatcher;

@@ -50,7 +50,7 @@ use arc_swap::ArcSwap;
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::retry::Terms;
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Redacted, codes};
 use tokio::sync::watch;
 
 use crate::idempotency::IdempotencyKey;

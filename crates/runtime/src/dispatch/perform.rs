@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::failure::{Violation, ViolationKind};
 use panpan_contract::operation::{OperationType, Outputs};
 use panpan_contract::recording::{Decided, Step};
 use panpan_contract::retry::{Attempt, Decision, Terms, Waiting};
-use panpan_contract::{Code, Effect, Failure, Redacted, codes};
+use panpan_failure::{Code, Effect, Failure, Redacted, Violation, ViolationKind, codes};
 use serde_json::Value;
 
 use super::attempt::{Attempted, attempt, cancelled, leave, worse};

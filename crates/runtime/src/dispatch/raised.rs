@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 
 use crate::registry::Operation;
 

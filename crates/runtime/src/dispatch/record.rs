@@ -7,8 +7,9 @@ use std::sync::atomic::Ordering;
 
 use panpan_contract::operation::Redaction;
 use panpan_contract::recording::{RecordedOutcome, Recording};
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Failure, Redacted, digest, hex, size};
+use panpan_contract::{digest, hex};
+use panpan_failure::{Failure, Redacted, size};
+use panpan_redact::Redactor;
 use serde_json::Value;
 
 use super::Dispatcher;

@@ -4,7 +4,7 @@
 //! be asked is asked; of any other nobody can tell, and that is its outcome.
 
 use panpan_contract::retry::Waiting;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 
 use super::attempt::{self, Ended, effect_when_cut};
 use super::claim::Claimed;

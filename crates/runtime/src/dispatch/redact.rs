@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use panpan_contract::failure::Marked;
 use panpan_contract::operation::{OperationSpec, Redaction};
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::{Failure, Marked, Redacted, codes};
+use panpan_redact::Redactor;
 
 use super::raised::{Raised, Speaker};
 use super::request::Call;

@@ -11,8 +11,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use panpan_contract::Code;
 use panpan_contract::recording::Recording;
+use panpan_failure::Code;
 
 use super::milliseconds_between;
 
@@ -121,7 +121,7 @@ impl Recent {
 mod tests {
     use panpan_contract::recording::RecordedOutcome;
     use panpan_contract::retry::Terms;
-    use panpan_contract::{Failure, codes};
+    use panpan_failure::{Failure, codes};
     use uuid::Uuid;
 
     use super::*;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use panpan_contract::{Effect, Failure, Redacted, codes, hex};
+use panpan_contract::hex;
+use panpan_failure::{Effect, Failure, Redacted, codes};
 
 use super::Dispatcher;
 use super::advise::Keeping;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use panpan_contract::operation::OperationName;
-use panpan_contract::redact::Opaque;
 use panpan_contract::retry::Attempt;
+use panpan_redact::Opaque;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

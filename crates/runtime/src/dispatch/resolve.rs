@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use panpan_contract::catalogue::nearest;
 use panpan_contract::operation::Visibility;
-use panpan_contract::{Failure, codes};
+use panpan_failure::catalogue::nearest;
+use panpan_failure::{Failure, codes};
 
 use super::raised::Raised;
 use super::request::{CALL_DEPTH_LIMIT, Call, Origin};

@@ -4,8 +4,8 @@
 //! of the protocol, which it may at most pass on from another gateway. Everything else is a defect of
 //! the handler: the caller sees INTERNAL with the original code, the log the rest.
 
-use panpan_contract::catalogue::is_protocol_code;
-use panpan_contract::{Failure, Kind, Redacted, codes};
+use panpan_failure::catalogue::is_protocol_code;
+use panpan_failure::{Failure, Kind, Redacted, codes};
 use serde_json::{Map, Value};
 
 use super::attempt::stopped_by_a_defect;

@@ -2,9 +2,8 @@
 //!
 //! Fills in only what the failure does not say itself.
 
-use panpan_contract::failure::Repeat;
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
-use panpan_contract::{Effect, Failure, codes, size};
+use panpan_failure::{Effect, Failure, Repeat, codes, size};
 use serde_json::{Map, Value};
 
 use super::claim::{is_sent_a_key, made_key, may_be_repeated_by_caller};

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
+use panpan_failure::Violation;
+use panpan_failure::pointer::joined;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -126,8 +126,8 @@ fn policy(retry: &Value) -> Result<RetryPolicy, Option<Violation>> {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::Failure;
     use panpan_contract::operation::{OperationSpec, OperationType};
+    use panpan_failure::Failure;
     use serde_json::json;
 
     use super::*;

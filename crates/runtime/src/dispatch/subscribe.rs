@@ -10,9 +10,10 @@ use std::task::{Context as Task, Poll};
 
 use futures_core::Stream;
 use jiff::Timestamp;
+use panpan_contract::hex;
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::retry::Terms;
-use panpan_contract::{Effect, Failure, Redacted, hex};
+use panpan_failure::{Effect, Failure, Redacted};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::WaitForCancellationFutureOwned;

@@ -5,9 +5,8 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::failure::Violation;
 use panpan_contract::operation::OperationType;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Violation, codes};
 
 use super::authorize::Authorized;
 use super::later;

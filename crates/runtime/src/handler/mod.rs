@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use futures_util::StreamExt as _;
-use panpan_contract::redact::Opaque;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
+use panpan_redact::Opaque;
 use serde_json::Value;
 
 use crate::context::Context;
@@ -43,7 +43,7 @@ pub type BoxStream<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use panpan_contract::Failure;
+/// use panpan_failure::Failure;
 /// use panpan_runtime::{Context, Handler};
 /// use serde_json::Value;
 ///

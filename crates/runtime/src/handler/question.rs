@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use panpan_contract::size;
+use panpan_failure::size;
 use serde_json::{Map, Value};
 
 use super::BoxFuture;

@@ -4,9 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use panpan_contract::failure::Violation;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::{DeclareFailures, Failure, codes};
+use panpan_failure::{DeclareFailures, Failure, Violation, codes};
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use panpan_contract::redact::Opaque;
+use panpan_redact::Opaque;
 use serde_json::Value;
 
 use super::StoreError;

@@ -9,8 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use panpan_contract::hex;
 use panpan_contract::recording::Recording;
-use panpan_contract::{Code, hex};
+use panpan_failure::Code;
 use uuid::Uuid;
 
 use super::StoreError;

@@ -1,7 +1,6 @@
 //! Why a store did not do what it was asked.
 
-use panpan_contract::failure::Alternative;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Alternative, Failure, codes};
 
 /// A store did not do what it was asked; nothing of the request was kept.
 ///

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use panpan_contract::catalogue::nearest;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
-use panpan_contract::redact::Markers;
-use panpan_contract::{Code, Kind, NumberOwners};
+use panpan_failure::catalogue::nearest;
+use panpan_failure::{Code, Kind, NumberOwners};
+use panpan_redact::Markers;
 
 use super::registration::{Registration, Work};
 use super::{Declared, Lazy, Operation, Problem, Problems, Registry};

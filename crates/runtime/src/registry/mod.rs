@@ -13,9 +13,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 use foldhash::HashMap;
-use panpan_contract::operation::{OperationName, OperationSpec, StatusPattern};
-use panpan_contract::redact::Markers;
-use panpan_contract::{Code, Failure, Kind, codes};
+use panpan_contract::operation::{OperationName, OperationSpec};
+use panpan_failure::{Code, Failure, Kind, StatusPattern, codes};
+use panpan_redact::Markers;
 use serde_json::Value;
 
 use crate::credentials::Credentials;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use panpan_contract::operation::OperationName;
-use panpan_contract::{Code, KindError};
+use panpan_failure::{Code, KindError};
 
 /// Why operations are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

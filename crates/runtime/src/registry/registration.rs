@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use panpan_contract::DeclareFailures;
 use panpan_contract::operation::{NameError, OperationName, OperationSpec, OperationType};
+use panpan_failure::DeclareFailures;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! What is refused at registration, and that everything is refused at once.
 
-use panpan_contract::operation::{ErrorDefinition, OperationType};
-use panpan_contract::{Category, Failure};
+use panpan_contract::operation::OperationType;
+use panpan_failure::{Category, ErrorDefinition, Failure};
 use serde_json::json;
 
 use super::*;

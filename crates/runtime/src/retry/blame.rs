@@ -4,8 +4,7 @@
 //! there and an answer that is a 5xx, or does not come, is the failure of one operation: others of the
 //! same service may be well.
 
-use panpan_contract::failure::{Inferred, Upstream as Answered};
-use panpan_contract::{Category, Code, Failure, codes};
+use panpan_failure::{Category, Code, Failure, Inferred, Upstream as Answered, codes};
 use serde_json::Value;
 
 /// What is known about one circuit.
@@ -134,7 +133,7 @@ fn is(code: &Code, known: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::catalogue::Entry;
+    use panpan_failure::catalogue::Entry;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::OperationName;
-use panpan_contract::{Code, Redacted};
+use panpan_failure::{Code, Redacted};
 
 use super::blame::Told;
 use super::breaker::{Breaker, CircuitState, Permit};

@@ -5,7 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use panpan_contract::retry::{Attempt, Decision, RetryPolicy, Terms, Waiting, Why, delay_ms};
-use panpan_contract::{Category, Effect};
+use panpan_failure::{Category, Effect};
 
 /// Decides about the last attempt of a history.
 ///
@@ -107,15 +107,14 @@ fn after(now: Timestamp, delay_ms: u64) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::failure::Repeat;
     use panpan_contract::retry::Categories;
-    use panpan_contract::{Failure, codes};
+    use panpan_failure::{Failure, Repeat, codes};
 
     use super::*;
 
     const SEED: i64 = 42;
 
-    fn failed(entry: &'static panpan_contract::catalogue::Entry) -> Attempt {
+    fn failed(entry: &'static panpan_failure::catalogue::Entry) -> Attempt {
         Attempt::of(&Failure::new(entry))
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use jiff::Timestamp;
-use panpan_contract::Redacted;
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{OperationName, OperationSpec};
+use panpan_failure::Redacted;
 
 use super::blame::{Told, Verdict};
 use super::circuit::{Circuit, CircuitLevel, Closed, LastFailure, OpenCircuit};
@@ -105,7 +105,7 @@ impl Behind {
     }
 
     /// What a failure tells about the service.
-    pub(crate) fn verdict(&self, failure: &panpan_contract::Failure) -> Verdict {
+    pub(crate) fn verdict(&self, failure: &panpan_failure::Failure) -> Verdict {
         Verdict::of(failure, self.upstream.host.as_deref())
     }
 
@@ -238,9 +238,9 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::catalogue::Entry;
     use panpan_contract::operation::OperationType;
-    use panpan_contract::{Failure, codes};
+    use panpan_failure::catalogue::Entry;
+    use panpan_failure::{Failure, codes};
 
     use super::*;
 

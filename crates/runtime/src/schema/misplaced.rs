@@ -1,7 +1,7 @@
 //! Members of an input that belong one level further down, such as those of a request body that a caller wrote
 //! beside `body`.
 
-use panpan_contract::failure::Violation;
+use panpan_failure::Violation;
 use serde_json::Value;
 
 use super::shape::target;

@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Mutex;
 
 use jsonschema::{PatternOptions, ValidationError, ValidationOptions, Validator};
-use panpan_contract::failure::Violation;
+use panpan_failure::Violation;
 use serde_json::Value;
 
 pub(crate) use misplaced::INSIDE;

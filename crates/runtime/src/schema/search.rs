@@ -9,8 +9,8 @@ use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use jsonschema::{Registry, Validator};
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
+use panpan_failure::Violation;
+use panpan_failure::pointer::joined;
 use serde_json::{Map, Value};
 
 use super::shape::{local_pointer, target};

@@ -4,10 +4,10 @@ use std::fmt::{self, Write as _};
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
-use panpan_contract::failure::{Violation, ViolationKind};
-use panpan_contract::pointer::joined;
-use panpan_contract::read::type_name;
-use panpan_contract::redact::Redactor;
+use panpan_failure::pointer::joined;
+use panpan_failure::read::type_name;
+use panpan_failure::{Violation, ViolationKind};
+use panpan_redact::Redactor;
 use serde_json::Value;
 
 use super::VIOLATIONS_LIMIT;

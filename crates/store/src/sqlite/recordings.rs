@@ -1,8 +1,8 @@
 //! Statements for recordings and counts, and for sweeping.
 
 use jiff::Timestamp;
-use panpan_contract::Code;
 use panpan_contract::recording::Recording;
+use panpan_failure::Code;
 use panpan_runtime::ports::{Count, Swept};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;

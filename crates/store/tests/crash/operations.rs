@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{Context, Reconciled, Registration, Registry};
 use serde_json::{Value, json};
 

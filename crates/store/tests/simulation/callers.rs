@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::{Clock as _, Reopening, Scope};
 use panpan_runtime::{Answer, CallRequest, CancellationToken, IdempotencyKey, InFlight};
 use serde_json::json;

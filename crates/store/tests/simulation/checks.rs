@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use panpan_contract::recording::Recording;
-use panpan_contract::{Effect, codes};
+use panpan_failure::{Effect, codes};
 use panpan_runtime::Answer;
 use panpan_runtime::ports::{Claim, Claimed, Completed, Completion, End, Lease, Reopened, Scope};
 use panpan_runtime::replay::redecide;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use panpan_contract::catalogue::{Entry, representative};
-use panpan_contract::{Category, codes};
+use panpan_failure::catalogue::{Entry, representative};
+use panpan_failure::{Category, codes};
 use panpan_runtime::ports::StoreError;
 
 use crate::random::Random;

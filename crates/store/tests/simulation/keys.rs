@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::Answer;
 use panpan_runtime::ports::{
     Claim, Claimed, Completed, Completion, End, Fingerprint, KeptOutcome, Lease, Reopened,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::{KeyRule, OperationName, OperationSpec, OperationType};
-use panpan_contract::{Effect, Failure};
+use panpan_failure::{Effect, Failure};
 use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
 use panpan_runtime::{Context, Reconciled, Registration, Registry};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What must hold, and how answers and outcomes are compared.
 
-use panpan_contract::catalogue::Entry;
+use panpan_failure::catalogue::Entry;
 use panpan_runtime::Answer;
 use panpan_runtime::ports::KeptOutcome;
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::catalogue::Entry;
 use panpan_contract::recording::{RecordedOutcome, Recording};
 use panpan_contract::retry::Terms;
-use panpan_contract::{Code, Failure};
+use panpan_failure::catalogue::Entry;
+use panpan_failure::{Code, Failure};
 use panpan_runtime::ports::{
     Before, Claim, Claimed, Clock, Completed, Completion, Count, End, Fingerprint, Kept,
     KeptOutcome, Lease, Reopened, Reopening, Scope, Swept,

@@ -8,7 +8,7 @@ use axum::BoxError;
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::CancellationToken;
 
 use super::House;

@@ -1,10 +1,9 @@
 //! From the body of a request to the call it asks for: `{operation, input, idempotency_key?, retry_seed?,
 //! timeout_ms?}`. A member nobody knows is refused, since a misspelt key is a second payment.
 
-use panpan_contract::catalogue::nearest;
-use panpan_contract::failure::Violation;
-use panpan_contract::read::{self, ReadError};
-use panpan_contract::{Failure, codes};
+use panpan_failure::catalogue::nearest;
+use panpan_failure::read::{self, ReadError};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::shown;
 use serde_json::{Map, Value, json};
 

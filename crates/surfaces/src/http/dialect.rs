@@ -2,9 +2,8 @@
 
 use http::HeaderMap;
 use http::header::ACCEPT;
-use panpan_contract::dialect::Dialect;
-use panpan_contract::failure::Violation;
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::Dialect;
+use panpan_failure::{Failure, Violation, codes};
 
 /// The dialect asked for by `?dialect=` or else by `Accept`; `own` when neither names one.
 pub(super) fn asked_for(

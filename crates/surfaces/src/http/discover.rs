@@ -2,10 +2,9 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use panpan_contract::dialect::Dialect;
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::Dialect;
+use panpan_failure::pointer::joined;
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{SHOWN_CHARACTERS_LIMIT, absent, untyped};
 use serde_json::Value;
 

@@ -18,9 +18,9 @@ use http::header::{
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Failure, Secret, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Failure, codes};
+use panpan_redact::{Redactor, Secret};
 use panpan_runtime::{Credentials, Trace};
 use tower::Service as _;
 

@@ -1,8 +1,7 @@
 //! What a request says about its call in headers: the idempotency key, the retry seed, the time it has.
 
 use http::{HeaderMap, HeaderName};
-use panpan_contract::failure::Violation;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::IdempotencyKey;
 
 use crate::meta::Terms;

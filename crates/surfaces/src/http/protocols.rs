@@ -5,8 +5,8 @@ use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, StatusCode};
-use panpan_contract::dialect::Dialect;
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::Dialect;
+use panpan_failure::{Failure, codes};
 
 use super::door::{self, Entered, Peer, Visitor, visitor};
 use super::key::{self, Stated};

@@ -13,8 +13,8 @@ use futures_core::Stream;
 use futures_util::{StreamExt as _, stream};
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::CallRequest;
 use serde::Serialize;
 

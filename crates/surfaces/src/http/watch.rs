@@ -4,7 +4,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
-use panpan_contract::dialect::Dialect;
+use panpan_failure::dialect::Dialect;
 
 use super::door::visitor;
 use super::{House, answer};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use panpan_contract::Failure;
-use panpan_contract::redact::Redactor;
+use panpan_failure::Failure;
+use panpan_redact::Redactor;
 use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::{Applied, Change, Clock as _, Document, Documents, Expect, StoreError};
 use panpan_runtime::testing::TestClock;

@@ -2,7 +2,8 @@
 //!
 //! The id is how people name the token, and no secret; the secret is never kept, only its hash.
 
-use panpan_contract::{Secret, hex};
+use panpan_contract::hex;
+use panpan_redact::Secret;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 

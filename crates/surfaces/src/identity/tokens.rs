@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::{Failure, Secret, codes};
+use panpan_failure::{Failure, codes};
+use panpan_redact::Secret;
 use panpan_runtime::Identity;
 use panpan_runtime::ports::{Applied, Change, Clock, Document, Documents, Expect, StoreError};
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! From answers to bytes. Outputs are written from where they stand.
 
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Failure, codes};
 use serde_json::value::RawValue;
 
 use super::Answered;

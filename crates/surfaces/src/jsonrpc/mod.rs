@@ -12,9 +12,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
-use panpan_contract::failure::Violation;
 use panpan_contract::operation::Visibility;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{Answer, CallRequest, Registry};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::read::{self, ReadError};
-use panpan_contract::{Failure, codes};
+use panpan_failure::pointer::joined;
+use panpan_failure::read::{self, ReadError};
+use panpan_failure::{Failure, Violation, codes};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 

@@ -9,7 +9,7 @@ mod unread;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 
 pub(crate) use rate::Rates;
 pub(crate) use room::{Permit, Room};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 
 use super::Limits;
 use crate::caller::Principal;

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::HashMap;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 
 use crate::caller::Principal;
 

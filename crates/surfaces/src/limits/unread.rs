@@ -17,7 +17,7 @@ use axum::response::Response;
 use foldhash::HashMap;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 
 use super::Limits;
 use crate::caller::Principal;

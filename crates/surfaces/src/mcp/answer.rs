@@ -2,9 +2,9 @@
 //!
 //! A success is built from where it stands: its value is moved into the result and written once as text.
 
-use panpan_contract::Redacted;
-use panpan_contract::dialect::{MCP_META_KEY, agent_view};
 use panpan_contract::undeclared;
+use panpan_failure::Redacted;
+use panpan_failure::dialect::{MCP_META_KEY, agent_view};
 use panpan_runtime::{Answer, IdempotencyKey};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock, ErrorCode, MetaObject};
@@ -203,8 +203,8 @@ fn failed(failure: &Redacted, catalogue: Option<&Catalogue>) -> CallToolResult {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::dialect::{Dialect, Envelope};
-    use panpan_contract::{Failure, codes};
+    use panpan_failure::dialect::{Dialect, Envelope};
+    use panpan_failure::{Failure, codes};
 
     use super::*;
 

@@ -1,8 +1,7 @@
 //! The arguments of the tools that are no operations, read with every problem told at once.
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::{Failure, codes};
+use panpan_failure::pointer::joined;
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{VIOLATIONS_LIMIT, shown};
 use serde_json::{Map, Value};
 

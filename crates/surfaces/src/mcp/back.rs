@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::pointer::joined;
+use panpan_failure::{Effect, Failure, Violation, codes};
 use panpan_runtime::Reply;
 use serde_json::{Map, Value};
 

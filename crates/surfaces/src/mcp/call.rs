@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_contract::{Failure, Redacted};
+use panpan_failure::{Failure, Redacted};
 use panpan_runtime::{
     Answer, AskPerson, CallRequest, CancellationToken, IdempotencyKey, ReportProgress, absent,
 };

@@ -3,9 +3,8 @@
 //! A program puts it into `_meta`. A model can only fill in arguments, so tools that change something
 //! take the key as an argument too.
 
-use panpan_contract::failure::Violation;
 use panpan_contract::operation::{KEY_ARGUMENT_EXTENSION, OperationSpec, OperationType};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
 

@@ -3,8 +3,8 @@
 //! Without a library there are no such methods. A failure is an error of JSON-RPC here: these methods
 //! know no result that says that something failed.
 
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::{Failure, Redacted, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Failure, Redacted, codes};
 use rmcp::ErrorData;
 use rmcp::model::{CacheScope, ErrorCode, PaginatedRequestParams, ReadResourceResult};
 use serde::de::DeserializeOwned;

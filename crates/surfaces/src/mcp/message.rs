@@ -1,9 +1,9 @@
 //! From text to a message, or to the answer that it is none. Lines of a pipe and bodies of HTTP requests
 //! are read alike.
 
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
+use panpan_failure::{Failure, codes};
 use rmcp::model::ClientJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;

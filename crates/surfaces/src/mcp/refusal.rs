@@ -1,7 +1,7 @@
 //! Errors of the protocol itself, in the words of JSON-RPC: each has the code by its name in its data.
 
-use panpan_contract::catalogue::Entry;
-use panpan_contract::codes;
+use panpan_failure::catalogue::Entry;
+use panpan_failure::codes;
 use rmcp::ErrorData;
 use rmcp::model::ErrorCode;
 use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ::http::HeaderMap;
 use futures_core::Stream;
 use futures_util::StreamExt;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use rmcp::model::{ClientJsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::common::http_header::HEADER_MCP_PROTOCOL_VERSION;
 use rmcp::transport::streamable_http_server::session::local::{

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType};
+use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_contract::undeclared;
+use panpan_failure::ErrorDefinition;
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -172,8 +173,8 @@ fn annotations(spec: &OperationSpec) -> ToolAnnotations {
 
 #[cfg(test)]
 mod tests {
-    use panpan_contract::Code;
     use panpan_contract::operation::CallSettings;
+    use panpan_failure::Code;
     use serde_json::json;
 
     use super::*;

@@ -197,7 +197,7 @@ mod tests {
 
     fn registry(names: &[&str]) -> Arc<Registry> {
         let echo = |_, input: Arc<serde_json::Value>| {
-            std::future::ready(Ok::<_, panpan_contract::Failure>((*input).clone()))
+            std::future::ready(Ok::<_, panpan_failure::Failure>((*input).clone()))
         };
         let builder = names.iter().fold(Registry::builder(), |builder, name| {
             let spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn tools_of_a_server_stand_in_its_order() {
         let echo = |_, input: Arc<serde_json::Value>| {
-            std::future::ready(Ok::<_, panpan_contract::Failure>((*input).clone()))
+            std::future::ready(Ok::<_, panpan_failure::Failure>((*input).clone()))
         };
         let listed = [
             ("a/x", None),

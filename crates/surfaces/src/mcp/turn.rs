@@ -7,7 +7,7 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_runtime::{AskPerson, CallRequest};
 use rmcp::model::{CallToolResponse, ProtocolVersion, ServerResult};
 use rmcp::service::RequestContext;

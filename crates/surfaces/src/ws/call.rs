@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::StreamExt as _;
 use panpan_contract::operation::{OperationType, Visibility};
-use panpan_contract::{Effect, Failure, Redacted, codes};
+use panpan_failure::{Effect, Failure, Redacted, codes};
 use panpan_runtime::{CallRequest, CancellationToken, Output};
 use serde_json::Value;
 use tokio::select;

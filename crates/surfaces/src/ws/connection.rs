@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::ws::Message;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{BoxFuture, CallRequest, CancellationToken};
 use serde_json::Value;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use axum::extract::ws::Message;
-use panpan_contract::dialect::{Dialect, Envelope, FailureView};
-use panpan_contract::failure::Violation;
-use panpan_contract::read::{self, ReadError};
-use panpan_contract::{Failure, codes};
+use panpan_failure::dialect::{Dialect, Envelope, FailureView};
+use panpan_failure::read::{self, ReadError};
+use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{CallRequest, Output};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::Listener;
 use panpan_surfaces::{Caller, Lent, Library, Offer, Person, Revision};
 use serde_json::{Map, Value, json};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::stream;
 use panpan_contract::operation::{AccessControl, OperationSpec, OperationType, Visibility};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::{Context, Registration, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

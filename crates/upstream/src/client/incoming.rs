@@ -6,8 +6,7 @@ use std::fmt;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
-use panpan_contract::failure::Upstream;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, Upstream, codes};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 

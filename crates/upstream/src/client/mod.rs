@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use tokio::time::{Instant, timeout_at};
 
 pub use incoming::{Incoming, IncomingStream};

@@ -3,9 +3,8 @@
 use http::header::{self, HeaderMap, HeaderName};
 use http::{Method, StatusCode};
 use panpan_contract::binding::CONNECTION_HEADERS;
-use panpan_contract::failure::Upstream;
-use panpan_contract::redact::is_sensitive_name;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, Upstream, codes};
+use panpan_redact::is_sensitive_name;
 use url::Url;
 
 use super::outgoing::Outgoing;

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
+use panpan_redact::Redactor;
 use panpan_runtime::{
     Answerable, AskPerson, Context, Credentials, Identity, Question, Reply, Unasked, Wanted,
 };

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use panpan_contract::redact::Redactor;
+use panpan_redact::Redactor;
 use panpan_runtime::{
     Answerable, Credentials, Listener, Notice, Question, Reply, StateOwner, Unasked,
 };

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_contract::binding::SuccessBodies;
-use panpan_contract::dialect::declares_flags;
 use panpan_contract::operation::{OperationSpec, OperationType};
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::dialect::declares_flags;
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{
     BoxFuture, Context, Handler, QUESTIONS_WAIT_LIMIT_MS, SIGNS_OF_LIFE_LIMIT_MS,
 };

@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use panpan_contract::redact::Redactor;
+use panpan_redact::Redactor;
 use process_wrap::tokio::CommandWrap;
 #[cfg(unix)]
 use process_wrap::tokio::ProcessGroup;

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use panpan_contract::classify::NetworkFailure;
+use panpan_failure::classify::NetworkFailure;
 use serde_json::Value;
 
 use super::lifted::bounded;

@@ -6,12 +6,11 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use panpan_contract::classify::{Condition, InputMembers, statements};
-use panpan_contract::dialect::{
+use panpan_failure::classify::{Condition, InputMembers, statements};
+use panpan_failure::dialect::{
     Dialect, MCP_META_KEY, RESIDUAL, detect, disguised_failure, read_foreign,
 };
-use panpan_contract::failure::{Inferred, Repeat, Upstream};
-use panpan_contract::{Failure, codes, read, retry};
+use panpan_failure::{Failure, Inferred, Repeat, Upstream, codes, hint, read};
 use serde_json::{Value, json};
 
 use super::error::Refusal;
@@ -156,7 +155,7 @@ impl Failing<'_> {
         if let Some(failure) = shapes::envelope(&document) {
             return Some(failure);
         }
-        let hint = retry::from_body(&document, self.now);
+        let hint = hint::from_body(&document, self.now);
         let failure = detect(&document)
             .ok()
             .filter(|dialect| *dialect != Dialect::Mcp)

@@ -38,9 +38,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use panpan_contract::Failure;
-use panpan_contract::failure::Marked;
-use panpan_contract::redact::Redactor;
+use panpan_failure::{Failure, Marked};
+use panpan_redact::Redactor;
 use panpan_runtime::retry::{BudgetSettings, Upstream};
 use panpan_runtime::{AskPerson, Identity, Registration, StateOwner};
 use rmcp::model::{Implementation, ServerPeerInfo};

@@ -4,7 +4,8 @@
 //! output, and anything else is given as the content blocks it is, in the form the MCP surface passes on
 //! unchanged.
 
-use panpan_contract::{size, undeclared};
+use panpan_contract::undeclared;
+use panpan_failure::size;
 use serde_json::{Map, Value, json};
 
 /// How many bytes of blocks and structured content are passed on beside a failure, as JSON.
@@ -112,7 +113,7 @@ fn only_text(blocks: &[Value]) -> Option<&str> {
 
 /// Older servers declare a schema and give what fits it only as text.
 fn parsed(text: &str) -> Value {
-    panpan_contract::read::document(text.as_bytes()).unwrap_or_else(|_| text.into())
+    panpan_failure::read::document(text.as_bytes()).unwrap_or_else(|_| text.into())
 }
 
 #[cfg(test)]

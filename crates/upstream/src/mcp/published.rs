@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use panpan_contract::operation::{ErrorDefinition, OperationName, OperationSpec, OperationType};
-use panpan_contract::{Code, Kind};
+use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
+use panpan_failure::{Code, ErrorDefinition, Kind};
 use panpan_runtime::{Context, Problem, Problems, Registry};
 use serde_json::{Value, json};
 
@@ -317,7 +317,7 @@ fn mend(broken: &mut Published, of: &str) {
 async fn unused(
     _: Context,
     input: std::sync::Arc<Value>,
-) -> Result<std::sync::Arc<Value>, panpan_contract::Failure> {
+) -> Result<std::sync::Arc<Value>, panpan_failure::Failure> {
     Ok(input)
 }
 

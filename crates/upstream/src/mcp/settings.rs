@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use panpan_contract::Secret;
 use panpan_contract::binding::SuccessBodies;
+use panpan_redact::Secret;
 use panpan_runtime::Credentials;
 use panpan_runtime::retry::CircuitRule;
 use url::Url;

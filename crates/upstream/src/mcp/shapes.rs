@@ -1,10 +1,9 @@
 //! The shapes in which others report failures. Read for what they say, never trusted for more.
 
 use jiff::Timestamp;
-use panpan_contract::catalogue::Entry;
-use panpan_contract::dialect::{Dialect, read_foreign};
-use panpan_contract::failure::Alternative;
-use panpan_contract::{Category, Effect, Failure, codes, retry, size};
+use panpan_failure::catalogue::Entry;
+use panpan_failure::dialect::{Dialect, read_foreign};
+use panpan_failure::{Alternative, Category, Effect, Failure, codes, hint, size};
 use rmcp::model::{ElicitRequest, ElicitRequestParams, InputRequest};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
@@ -247,7 +246,7 @@ pub(super) fn numbered(refusal: &Refusal, now: Timestamp) -> Option<Failure> {
             .or_else(|| status_in_text(&refusal.message, "the server", now))?,
         _ => return None,
     };
-    let hint = retry::from_body(&data, now).filter(|_| failure.retryable());
+    let hint = hint::from_body(&data, now).filter(|_| failure.retryable());
     Some(match hint {
         Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
         None => failure,

@@ -4,9 +4,8 @@
 use std::io::ErrorKind;
 
 use jiff::Timestamp;
-use panpan_contract::classify::{NetworkFailure, io_failure};
-use panpan_contract::failure::{Cause, Upstream};
-use panpan_contract::{Effect, Failure, Kind, codes};
+use panpan_failure::classify::{NetworkFailure, io_failure};
+use panpan_failure::{Cause, Effect, Failure, Kind, Upstream, codes};
 
 use super::error::{HttpAnswer, McpError, Unanswered};
 use super::lifted;

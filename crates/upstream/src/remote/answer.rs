@@ -5,9 +5,9 @@
 
 use http::header::{CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use jiff::Timestamp;
-use panpan_contract::dialect::{Dialect, RESIDUAL};
-use panpan_contract::read::{self, ReadError};
-use panpan_contract::{Effect, Failure};
+use panpan_failure::dialect::{Dialect, RESIDUAL};
+use panpan_failure::read::{self, ReadError};
+use panpan_failure::{Effect, Failure};
 use serde_json::Value;
 use url::Url;
 use uuid::Uuid;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::HeaderValue;
-use panpan_contract::Secret;
+use panpan_redact::Secret;
 use url::Url;
 
 use crate::wire::{self, Resolver, SetupError, SystemLookup, Wire};

@@ -1,8 +1,8 @@
 //! The items of a subscription, as they come.
 
-use panpan_contract::dialect::Dialect;
-use panpan_contract::read::{self, ReadError};
-use panpan_contract::{Effect, Failure};
+use panpan_failure::dialect::Dialect;
+use panpan_failure::read::{self, ReadError};
+use panpan_failure::{Effect, Failure};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 

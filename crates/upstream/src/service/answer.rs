@@ -10,12 +10,11 @@ use jiff::Timestamp;
 use panpan_contract::binding::{
     AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding, SuccessBodies,
 };
-use panpan_contract::classify::statements;
-use panpan_contract::dialect::{disguised_failure, stated_problem};
-use panpan_contract::failure::{Inferred, Upstream};
-use panpan_contract::operation::{OperationSpec, StatusPattern};
-use panpan_contract::retry::{self, parse_retry_after};
-use panpan_contract::{Effect, Failure, Kind, codes, read};
+use panpan_contract::operation::OperationSpec;
+use panpan_failure::classify::statements;
+use panpan_failure::dialect::{disguised_failure, stated_problem};
+use panpan_failure::hint::parse_retry_after;
+use panpan_failure::{Effect, Failure, Inferred, Kind, StatusPattern, Upstream, codes, hint, read};
 use serde_json::{Map, Value};
 
 use crate::answerable::answerable;
@@ -91,7 +90,7 @@ impl<'a> Question<'a> {
             received: statements(failure.message(), &self.declarations.members),
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
         };
-        let hint = retry::from_body(document, now).map(|hint| hint.delay_ms);
+        let hint = hint::from_body(document, now).map(|hint| hint.delay_ms);
         let code = heard.code().or(hint.map(|_| codes::ERR_TRY_LATER));
         let is_unnamed = failure.code().as_str() == codes::TOOL_FAILED.code;
         if let Some(code) = code.filter(|_| is_unnamed) {
@@ -159,7 +158,7 @@ impl<'a> Question<'a> {
             other => other.to_string(),
         });
         let wait = stated.and_then(|text| parse_retry_after(&text, now));
-        let wait = wait.or_else(|| retry::from_headers(headers, now).map(|hint| hint.delay_ms));
+        let wait = wait.or_else(|| hint::from_headers(headers, now).map(|hint| hint.delay_ms));
         if let Some(delay_ms) = wait.filter(|_| failure.retryable()) {
             failure = failure.with_retry_after_ms(delay_ms);
         }

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
 use panpan_contract::binding::{HttpBinding, Place, Proof, SecurityScheme};
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::Credentials;
 
 use crate::client::Outgoing;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use jiff::Timestamp;
-use panpan_contract::Secret;
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
 use panpan_faulty::{CREDENTIAL, Place, Row};
 use panpan_openapi::{ImportOptions, import};
+use panpan_redact::Secret;
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher, Registry, World};

@@ -12,8 +12,8 @@ mod front;
 mod gateway;
 
 use futures_util::{StreamExt as _, stream};
-use panpan_contract::Failure;
-use panpan_contract::dialect::{Dialect, MCP_META_KEY};
+use panpan_failure::Failure;
+use panpan_failure::dialect::{Dialect, MCP_META_KEY};
 use panpan_faulty::{Row, faults, leaked_in};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use panpan_contract::{Effect, Redacted};
+use panpan_failure::{Effect, Redacted};
 use panpan_runtime::{
     AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
 };

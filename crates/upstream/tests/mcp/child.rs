@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::{Effect, Secret};
+use panpan_failure::Effect;
+use panpan_redact::Secret;
 use panpan_runtime::{CallRequest, Identity, StateOwner, Trace};
 use panpan_upstream::mcp::{
     FIRST_REST, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCaller, McpCommand, McpError, McpLibraries,

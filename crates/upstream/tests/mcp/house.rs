@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use panpan_contract::Redacted;
 use panpan_contract::operation::OperationSpec;
+use panpan_failure::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Progress, Registry, ReportProgress, StateOwner};
 use panpan_store::memory_world;
 use panpan_upstream::mcp::{McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream};

@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use panpan_contract::{Effect, Secret};
+use panpan_failure::Effect;
+use panpan_redact::Secret;
 use panpan_upstream::mcp::{ANSWER_BYTES_LIMIT, McpAddress, McpPlace, McpUpstream};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_faulty::{Row, Seen};
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::system::SystemClock;

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, Lookups, Method, Outgoing, Url};
 use rustls::ServerConfig;
 use rustls::crypto::ring;

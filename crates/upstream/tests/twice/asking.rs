@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::Failure;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{
     AskPerson, BoxFuture, Builder, CallRequest, Context, Dispatcher, Question, Registration,

@@ -10,7 +10,7 @@ mod front;
 mod panpan;
 mod refusals;
 
-use panpan_contract::{Effect, Failure};
+use panpan_failure::{Effect, Failure};
 use serde_json::Value;
 
 /// Everything in which a failure differs from what it was inside, where who spoke and what was asked for

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use panpan_contract::Failure;
-use panpan_contract::dialect::{Dialect, MCP_META_KEY};
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::recording::RecordedOutcome;
+use panpan_failure::Failure;
+use panpan_failure::dialect::{Dialect, MCP_META_KEY};
 use panpan_openapi::{ImportOptions, import};
 use panpan_runtime::ports::{Clock, Outcomes};
 use panpan_runtime::system::SystemClock;

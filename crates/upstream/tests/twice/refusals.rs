@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use futures_util::stream;
-use panpan_contract::dialect::Dialect;
-use panpan_contract::failure::{Alternative, Upstream, Violation};
-use panpan_contract::operation::{AccessControl, ErrorDefinition, OperationSpec, OperationType};
-use panpan_contract::{Category, Code, Effect, Failure, codes};
+use panpan_contract::operation::{AccessControl, OperationSpec, OperationType};
+use panpan_failure::dialect::Dialect;
+use panpan_failure::{
+    Alternative, Category, Code, Effect, ErrorDefinition, Failure, Upstream, Violation, codes,
+};
 use panpan_runtime::{Context, Registration};
 use panpan_surfaces::limits::Limits;
 use serde_json::{Value, json};

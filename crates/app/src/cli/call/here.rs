@@ -4,7 +4,8 @@ use std::pin::pin;
 
 use futures_util::StreamExt;
 use panpan_contract::operation::OperationType;
-use panpan_contract::{Redacted, Secret, codes};
+use panpan_failure::{Redacted, codes};
+use panpan_redact::Secret;
 use panpan_runtime::{Answer, CallRequest, CancellationToken, Dispatcher, Origin};
 
 use super::{Asked, End, OnItem, interrupt, unless};
@@ -123,8 +124,8 @@ mod tests {
     use std::sync::Arc;
 
     use futures_util::stream;
-    use panpan_contract::Failure;
     use panpan_contract::operation::OperationSpec;
+    use panpan_failure::Failure;
     use panpan_runtime::system::SystemClock;
     use panpan_runtime::{Context, Registration, Registry, World};
     use panpan_store::MemoryStore;

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::marker::PhantomData;
 
 use anyhow::Context;
-use panpan_contract::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
+use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
 use serde_json::{Map, Value};
 
 use super::super::error::Hinted;

@@ -14,9 +14,8 @@ mod there;
 use std::io;
 
 use anyhow::Context;
-use panpan_contract::failure::Marked;
-use panpan_contract::redact::Redactor;
-use panpan_contract::{Effect, Failure, Redacted, Secret};
+use panpan_failure::{Effect, Failure, Marked, Redacted};
+use panpan_redact::{Redactor, Secret};
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::ColorChoice;
-use panpan_contract::Secret;
-use panpan_contract::dialect::Dialect;
+use panpan_failure::dialect::Dialect;
+use panpan_redact::Secret;
 use panpan_runtime::IdempotencyKey;
 use panpan_upstream::remote::RemoteSettings;
 

@@ -1,7 +1,6 @@
 //! A failure as a person reads it on a terminal: what, why, what to do, and whether to call again.
 
-use panpan_contract::failure::{Violation, ViolationKind};
-use panpan_contract::{Effect, Failure};
+use panpan_failure::{Effect, Failure, Violation, ViolationKind};
 use serde_json::Value;
 
 use crate::cli::terminal::{Paint, Style, visible};

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-use panpan_contract::read::{self, DOCUMENT_DEPTH_LIMIT, ReadError};
+use panpan_failure::read::{self, DOCUMENT_DEPTH_LIMIT, ReadError};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 

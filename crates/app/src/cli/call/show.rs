@@ -4,8 +4,8 @@ use std::env;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use clap::ColorChoice;
-use panpan_contract::dialect::{Dialect, Envelope};
-use panpan_contract::{Effect, Redacted, codes};
+use panpan_failure::dialect::{Dialect, Envelope};
+use panpan_failure::{Effect, Redacted, codes};
 use serde::Serialize;
 use serde_json::Value;
 

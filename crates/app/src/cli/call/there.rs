@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use panpan_contract::operation::OperationType;
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_upstream::remote::{Remote, RemoteCall, RemoteSettings};
 
 use super::super::error::Hinted;

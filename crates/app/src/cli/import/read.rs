@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
-use panpan_contract::catalogue::nearest;
 use panpan_contract::operation::OperationSpec;
+use panpan_failure::catalogue::nearest;
 use panpan_openapi::{
     DOCUMENT_BYTES_LIMIT, Import, ImportError, ImportOptions, Overlay, OverlayProblem,
     RemoteReference, apply_overlay, import, parse,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::ContractFile;
-use panpan_contract::operation::{OperationSpec, OperationType, StatusPattern, Visibility};
+use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_failure::StatusPattern;
 use panpan_openapi::{Import, WARNINGS_LIMIT, Warning};
 use panpan_upstream::Url;
 use serde_json::{Value, json};

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::rule;
 use crate::contract_file::path::Path;
 use crate::contract_file::problem::Problems;
-use crate::read::type_name;
+use panpan_failure::read::type_name;
 
 /// The largest schema of which all mistakes are told, in values; of a larger one, the first.
 const ALL_MISTAKES_LIMIT: usize = 100_000;

@@ -8,7 +8,7 @@ use super::{full, places};
 use crate::contract_file::{
     MEMBER_NAME_LIMIT, OPERATIONS_LIMIT, PATTERN_BYTES_LIMIT, PROBLEMS_LIMIT, Problem, check, rule,
 };
-use crate::read::DOCUMENT_BYTES_LIMIT;
+use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 
 /// Far more than any file takes, far less than one that takes quadratic time would.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -4,9 +4,8 @@ use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::*;
-use crate::Effect;
-use crate::codes;
 use crate::retry::{RetryPolicy, Terms, Waiting, Why};
+use panpan_failure::{Effect, codes};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
@@ -148,7 +147,7 @@ fn attempts_fail_alike_and_in_the_same_order() {
             Some("steps[1].failed.code was ERR_TIMEOUT when recorded and is ERR_DNS_FAILURE now"),
         ),
         (
-            |it| failed(it).category = crate::Category::Network,
+            |it| failed(it).category = panpan_failure::Category::Network,
             Some("steps[1].failed.category was TIMEOUT when recorded and is NETWORK now"),
         ),
         (
@@ -319,7 +318,7 @@ fn a_final_failure_is_the_same_by_code_class_and_the_names_in_its_details() {
 
 #[test]
 fn the_facts_of_a_declared_code_are_the_same() {
-    use crate::{Category, Code, Facts, Kind};
+    use panpan_failure::{Category, Code, Facts, Kind};
     let declared = |category, retryable| {
         let facts = Facts {
             category: Some(category),

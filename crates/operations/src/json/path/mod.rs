@@ -180,7 +180,7 @@ fn described(value: &Value) -> String {
             format!("an object with {}{more}", names.join(", "))
         }
         Value::Array(items) => format!("a list of {} items", items.len()),
-        scalar => panpan_contract::read::type_name(scalar).to_owned(),
+        scalar => panpan_failure::read::type_name(scalar).to_owned(),
     }
 }
 

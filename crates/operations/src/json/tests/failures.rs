@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use panpan_contract::classify::JsonFailure;
+use panpan_failure::classify::JsonFailure;
 use panpan_runtime::VIOLATIONS_LIMIT;
 use serde_json::{Value, json};
 

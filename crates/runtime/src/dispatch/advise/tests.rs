@@ -1,7 +1,6 @@
 //! Every code in every situation a call can be in, and the sentences that are given there.
 
-use panpan_contract::catalogue;
-use panpan_contract::failure::NextMove;
+use panpan_failure::{NextMove, catalogue};
 
 use super::*;
 
@@ -213,7 +212,7 @@ fn what_its_author_wrote_stays_and_what_is_missing_is_added() {
 fn something_that_is_not_there_is_looked_for_in_the_list_and_never_replaced_by_a_write() {
     let failure = || {
         Failure::new(Kind::of("HTTP_404").unwrap())
-            .with_upstream(panpan_contract::failure::Upstream::status(404))
+            .with_upstream(panpan_failure::Upstream::status(404))
     };
     let write = of_a_write(Key::None);
     let read = Situation {
@@ -285,9 +284,7 @@ fn work_that_nobody_waits_for_any_more_may_still_be_done() {
             .with_effect(Effect::Unknown)
             .with_repeat(Repeat::OnlyWithoutEffect);
         let failure = match status {
-            Some(status) => {
-                failure.with_upstream(panpan_contract::failure::Upstream::status(status))
-            }
+            Some(status) => failure.with_upstream(panpan_failure::Upstream::status(status)),
             None => failure,
         };
         assert_eq!(actions(failure, of_a_write(Key::None))[1], again, "{code}");

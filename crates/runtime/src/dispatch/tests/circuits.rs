@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use panpan_contract::failure::Upstream as Answered;
 use panpan_contract::retry::RetryPolicy;
+use panpan_failure::Upstream as Answered;
 
 use super::*;
 use crate::retry::{CircuitLevel, CircuitRule, CircuitState, Upstream};
@@ -48,7 +48,7 @@ impl Fault {
     async fn happen(self) -> Failure {
         match self {
             Self::ServerError => {
-                let kind = panpan_contract::Kind::of("HTTP_500").unwrap();
+                let kind = panpan_failure::Kind::of("HTTP_500").unwrap();
                 Failure::new(kind).with_upstream(Answered::status(500))
             }
             Self::Hangs => std::future::pending().await,
@@ -351,7 +351,7 @@ async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
     let seen = attempts.clone();
     let run = move |_: Context, input: Arc<Value>| {
         seen.fetch_add(1, Ordering::Relaxed);
-        let kind = panpan_contract::Kind::of("HTTP_503").unwrap();
+        let kind = panpan_failure::Kind::of("HTTP_503").unwrap();
         let works = input["works"] == true;
         async move {
             match works {

@@ -6,8 +6,8 @@ use crate::handler::Progress;
 use crate::handler::{Reconcile, Reconciled};
 use crate::identity::Identity;
 use crate::registry::Registration;
-use panpan_contract::Secret;
 use panpan_contract::operation::OperationName;
+use panpan_redact::Secret;
 use tokio_util::sync::CancellationToken;
 
 fn name(text: &str) -> OperationName {

@@ -4,9 +4,10 @@
 use std::sync::Mutex;
 
 use jiff::Timestamp;
-use panpan_contract::failure::Upstream;
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType, Visibility};
-use panpan_contract::{Category, Code, Effect, Facts, Failure, Kind, codes};
+use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_failure::{
+    Category, Code, Effect, ErrorDefinition, Facts, Failure, Kind, Upstream, codes,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 

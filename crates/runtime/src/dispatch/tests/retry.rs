@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use panpan_contract::catalogue::Entry;
 use panpan_contract::retry::{Decision, Why};
+use panpan_failure::catalogue::Entry;
 
 use super::*;
 use crate::registry::Registration;

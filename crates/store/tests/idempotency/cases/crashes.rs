@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{Context, RECOVERIES_LIMIT, Reconcile, Reconciled};
 use serde_json::{Value, json};
 use tokio::sync::Notify;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::{CallRequest, Settings};
 use serde_json::json;

@@ -2,7 +2,7 @@
 //!
 //! The first house cannot reach the store for longer than its lease, so that the second takes over.
 
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::Answer;
 use panpan_runtime::ports::StoreError;
 use tokio::task::JoinHandle;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::OperationSpec;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::retry::{CircuitSettings, Upstream};
 use panpan_runtime::{CallRequest, Freeze, Identity, Registration, Settings};
 use serde_json::json;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use panpan_contract::operation::{ByInput, KeyRule};
 use panpan_contract::retry::RetryPolicy;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{CallRequest, Identity, KEY_LENGTH_LIMIT, Origin};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Callers that go away, and callers that stop their work on purpose.
 
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{CallRequest, CancellationToken};
 
 use crate::support::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use panpan_contract::operation::OperationName;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::ports::{Completion, End, KeptOutcome, Outcomes as _};
 use panpan_runtime::{CallRequest, Context, Identity, Registration};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What happens while the store is away (behaviour 15).
 
-use panpan_contract::Effect;
+use panpan_failure::Effect;
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::{Answer, CallRequest, CancellationToken, Settings};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! A finished piece of work that a person has run again (behaviour 17).
 
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::ports::{KeptOutcome, Outcomes as _, Reopened, Reopening};
 
 use crate::support::{Act, Bench, House, KEEP_MS, Work, harmful, scope, told};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::retry::{BudgetSettings, CircuitRule, Upstream};
 use panpan_runtime::{CallRequest, Registration};
 use serde_json::json;

@@ -1,6 +1,7 @@
 //! How much of an outcome is kept (behaviour 16).
 
-use panpan_contract::{Effect, Failure, codes, digest, hex};
+use panpan_contract::{digest, hex};
+use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{Settings, json};
 use serde_json::{Value, json};
 

@@ -1,8 +1,10 @@
 //! Failures of every make, as handlers return them.
 
-use panpan_contract::failure::{Alternative, Cause, Upstream, Violation};
-use panpan_contract::operation::{ErrorDefinition, OperationSpec, OperationType, StatusPattern};
-use panpan_contract::{Category, Code, Effect, Failure, Kind, Remedies, Remedy, codes};
+use panpan_contract::operation::{OperationSpec, OperationType};
+use panpan_failure::{
+    Alternative, Category, Cause, Code, Effect, ErrorDefinition, Failure, Kind, Remedies, Remedy,
+    StatusPattern, Upstream, Violation, codes,
+};
 use serde_json::json;
 
 /// What no caller may see of them.

@@ -8,7 +8,7 @@ mod work;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::Redacted;
+use panpan_failure::Redacted;
 use panpan_runtime::ports::{Claim, Claimed, Clock as _, Fingerprint, Lease, Outcomes as _, Scope};
 use panpan_runtime::testing::{CountedIds, Notes, TestWorld};
 use panpan_runtime::{

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_runtime::{BoxFuture, Context, Handler};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;

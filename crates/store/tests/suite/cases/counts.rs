@@ -1,6 +1,6 @@
 //! How calls are counted.
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::Count;
 
 use crate::support::{Bench, at, count};

@@ -1,6 +1,6 @@
 //! How a held key ends, and who may end it.
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::{Before, Claimed, Completed, Completion, End, Lease, Reopened};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! What is recorded of calls, and in which order it is told.
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use uuid::Uuid;
 
 use crate::support::{Bench, START_MS, recording};

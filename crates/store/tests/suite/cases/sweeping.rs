@@ -1,6 +1,6 @@
 //! What a sweep deletes, and how much at once.
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::{Before, Claim, Claimed, Completion, Scope, Swept};
 use panpan_store::SWEEP_LIMIT;
 use uuid::Uuid;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::{Claimed, Outcomes as _, StoreError};
 use panpan_store::SqliteStore;
 use rusqlite::Connection;

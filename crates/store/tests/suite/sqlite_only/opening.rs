@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::{Applied, Change, Claimed, Expect};
 use panpan_store::{OpenError, SqliteStore};
 use rusqlite::Connection;

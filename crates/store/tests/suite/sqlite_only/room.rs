@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::ports::{
     Applied, Change, Claimed, Completed, Completion, Documents as _, Expect, Lease, Outcomes,
     StoreError,

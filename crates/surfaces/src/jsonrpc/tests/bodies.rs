@@ -1,6 +1,6 @@
 //! Bodies the specification gives no example of.
 
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use serde_json::{Value, json};
 
 use super::super::serve;

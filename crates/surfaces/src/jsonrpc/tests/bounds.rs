@@ -1,6 +1,6 @@
 //! Batches, and the limits of bodies.
 
-use panpan_contract::read::DOCUMENT_DEPTH_LIMIT;
+use panpan_failure::read::DOCUMENT_DEPTH_LIMIT;
 use serde_json::{Value, json};
 
 use super::desk::{desk, desk_within};

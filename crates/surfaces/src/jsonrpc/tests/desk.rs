@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::testing::TestWorld;
 use panpan_runtime::{Context, Dispatcher, Registry};

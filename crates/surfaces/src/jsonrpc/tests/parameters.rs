@@ -1,6 +1,6 @@
 //! Parameters, and what they say about the call besides its input.
 
-use panpan_contract::dialect::Dialect;
+use panpan_failure::dialect::Dialect;
 use serde_json::{Value, json};
 
 use super::desk::desk;

@@ -1,7 +1,7 @@
 //! `call` and `batch`: calls by the names of operations.
 
 use futures_util::stream::{StreamExt, iter};
-use panpan_contract::dialect::agent_value;
+use panpan_failure::dialect::agent_value;
 use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value, json};

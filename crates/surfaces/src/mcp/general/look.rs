@@ -1,6 +1,6 @@
 //! `search` and `schema`: which operations there are, and what one takes.
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_runtime::absent;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ mod look;
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use panpan_runtime::{CallRequest, KEY_LENGTH_LIMIT};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResponse, CallToolResult, Tool, ToolAnnotations};

@@ -7,7 +7,7 @@ mod tests;
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use panpan_contract::read::DOCUMENT_BYTES_LIMIT;
+use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 use panpan_runtime::CancellationToken;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};

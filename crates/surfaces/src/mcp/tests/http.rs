@@ -2,7 +2,7 @@
 
 use std::future::ready;
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use panpan_runtime::StateOwner;
 
 use super::wire::{CAPABILITIES, SCOPE, Wire, request};

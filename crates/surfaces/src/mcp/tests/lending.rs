@@ -1,6 +1,6 @@
 //! Resources, prompts and completion are passed on where there is something behind, and only there.
 
-use panpan_contract::codes;
+use panpan_failure::codes;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::RunningService;
 use rmcp::{RoleClient, ServiceError};
@@ -218,7 +218,7 @@ async fn failures_of_a_library_are_whole_and_without_secrets() {
         assert!(number.map_or(found > 0, |it| found == it), "{error}");
         assert_eq!(error["data"]["uri"], uri);
         let document = json!({"jsonrpc": "2.0", "id": 1, "error": error});
-        let reply = panpan_contract::dialect::Dialect::JsonRpc.read(document);
+        let reply = panpan_failure::dialect::Dialect::JsonRpc.read(document);
         let failure = reply.unwrap().outcome.unwrap_err();
         assert_eq!(failure.code().as_str(), code);
         assert!(!error.to_string().contains("sk-live"), "{error}");

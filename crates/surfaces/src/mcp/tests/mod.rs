@@ -15,8 +15,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use panpan_contract::Failure;
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
+use panpan_failure::Failure;
 use panpan_runtime::{Builder, Context, Handler, Registry};
 use rmcp::ServiceExt;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! What stops work over HTTP, and what does not.
 
-use panpan_contract::{Effect, Redacted};
+use panpan_failure::{Effect, Redacted};
 use panpan_runtime::{CallRequest, CancellationToken, IdempotencyKey, Output, Trace};
 use tokio::task::JoinHandle;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use futures_util::SinkExt as _;
-use panpan_contract::Effect;
+use panpan_failure::Effect;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use panpan_contract::Failure;
-use panpan_contract::dialect::Dialect;
+use panpan_failure::Failure;
+use panpan_failure::dialect::Dialect;
 use serde_json::{Value, json};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::Message;

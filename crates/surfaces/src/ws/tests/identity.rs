@@ -1,6 +1,6 @@
 //! Who calls: by the token of the call, or by that of the connection.
 
-use panpan_contract::Secret;
+use panpan_redact::Secret;
 use serde_json::{Value, json};
 
 use super::client::{failed, requested_with, responded, said};

@@ -11,7 +11,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt as _;
 use futures_util::{Stream, StreamExt as _, stream};
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
-use panpan_contract::{Failure, codes};
+use panpan_failure::{Failure, codes};
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::testing::TestWorld;
 use panpan_runtime::{CancellationToken, Context, Dispatcher, Registration, Registry};

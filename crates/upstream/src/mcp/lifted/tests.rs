@@ -1,6 +1,5 @@
-use panpan_contract::dialect::Envelope;
-use panpan_contract::failure::Violation;
-use panpan_contract::{Category, Effect};
+use panpan_failure::dialect::Envelope;
+use panpan_failure::{Category, Effect, Violation};
 
 use super::*;
 

@@ -7,7 +7,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use panpan_contract::binding::{BodyForm, Parameter, PartEncoding, Place, RequestBody, Style};
-use panpan_contract::pointer::joined;
+use panpan_failure::pointer::joined;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 

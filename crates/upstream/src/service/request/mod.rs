@@ -9,9 +9,8 @@ mod parameter;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
 use panpan_contract::binding::{HttpBinding, Parameter, Place};
-use panpan_contract::failure::Violation;
-use panpan_contract::pointer::joined;
-use panpan_contract::{Effect, Failure, codes};
+use panpan_failure::pointer::joined;
+use panpan_failure::{Effect, Failure, Violation, codes};
 use serde_json::Value;
 use url::Url;
 

@@ -1,7 +1,6 @@
 //! Pages of failures, whole, as they stand on a terminal.
 
-use panpan_contract::codes;
-use panpan_contract::failure::{Alternative, Repeat};
+use panpan_failure::{Alternative, Repeat, codes};
 use serde_json::json;
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! What stands where after a call: stdout, stderr and the exit code, for people and for programs.
 
-use panpan_contract::Failure;
+use panpan_failure::Failure;
 use serde_json::json;
 
 use super::*;

@@ -1,8 +1,0 @@
-use panpan_contract::{DeclareFailures, Failure};
-
-#[derive(Debug, Failure)]
-enum ReadFileError {}
-
-fn main() {
-    let _ = ReadFileError::definitions();
-}

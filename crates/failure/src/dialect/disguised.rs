@@ -1,0 +1,471 @@
+//! Failures that arrive as a success: a document that is a failure in one of our dialects and nothing
+//! else, though its transport says that all went well.
+//!
+//! Exactly, or not at all: data about failures (a log, a list of runs, a report with a flag) is data.
+
+use serde_json::{Map, Value};
+
+use super::{Dialect, RESIDUAL};
+use crate::failure::Failure;
+
+/// The members a failure in these dialects may have besides its flag and its error, as they and the
+/// services that write alike have them. None is one by which things have a name, a state or a time: with
+/// those it is the record of a job, a probe or a delivery that failed.
+const BESIDE: [&str; 21] = [
+    "category",
+    "code",
+    "correlation_id",
+    "documentation_url",
+    "error_code",
+    "errorCode",
+    "error_description",
+    "error_message",
+    "message",
+    "needed",
+    "panpan",
+    "provided",
+    "request_id",
+    "requestId",
+    "response_metadata",
+    "retriable",
+    "retry_after",
+    "retryAfter",
+    "retry_after_ms",
+    "retryable",
+    "trace_id",
+];
+
+/// Members that are those of a failure only beside a code of it, or what we write into one.
+const BESIDE_CODES: [&str; 1] = ["details"];
+
+/// Where a success would have put its output; a failure may name it, with nothing in it.
+const OUTPUTS: [&str; 4] = ["data", "output", "payload", "result"];
+
+/// The members of a failure in the other dialects, as we write them; nothing else may stand beside them.
+const BOT: [&str; 8] = [
+    "category", "code", "context", "debug", "message", "panpan", "recovery", "source",
+];
+const VIEW: [&str; 12] = [
+    "actions",
+    "attempts",
+    "code",
+    "details",
+    "effect",
+    "id",
+    "meaning",
+    "message",
+    "next",
+    "retry_after_ms",
+    "retryable",
+    "violations",
+];
+const CALL: [&str; 5] = ["code", "details", "message", "panpan", "retryable"];
+const PROBLEM: [&str; 13] = [
+    "code",
+    "detail",
+    "details",
+    "errors",
+    "instance",
+    "panpan",
+    "requestId",
+    "retry_after_ms",
+    "retryable",
+    "status",
+    "title",
+    "traceId",
+    "type",
+];
+const RESULT: [&str; 4] = ["_meta", "content", "isError", "structuredContent"];
+const STATUS: [&str; 3] = ["code", "details", "message"];
+
+/// Whether an object has a shape.
+type IsShape = fn(&Map<String, Value>) -> bool;
+
+/// The failure a successful answer is, if it is exactly one in one of our dialects, without any member
+/// that is not part of such a failure.
+///
+/// ```
+/// use crate::dialect::disguised_failure;
+/// use serde_json::json;
+///
+/// let failure = disguised_failure(&json!({"ok": false, "error": {"code": "OUT_OF_STOCK"}})).unwrap();
+/// assert_eq!(failure.code().as_str(), "OUT_OF_STOCK");
+/// assert!(disguised_failure(&json!({"success": false, "results": [1, 2]})).is_none());
+/// ```
+pub fn disguised_failure(document: &Value) -> Option<Failure> {
+    let members = document.as_object()?;
+    let shapes: [(IsShape, Dialect); 8] = [
+        (|it| is_flagged(it, "success"), Dialect::Flat),
+        (|it| is_flagged(it, "ok"), Dialect::Outcome),
+        (is_rpc_error, Dialect::JsonRpc),
+        (is_bot, Dialect::Bot),
+        (is_call, Dialect::Call),
+        (is_problem, Dialect::Problem),
+        (is_result, Dialect::Mcp),
+        (is_status, Dialect::Grpc),
+    ];
+    let (_, dialect) = shapes.into_iter().find(|(is_one, _)| is_one(members))?;
+    dialect.read(document.clone()).ok()?.outcome.err()
+}
+
+/// Members by which a failure is told from an output, in whichever dialect.
+const FLAGS: [&str; 7] = [
+    "success", "ok", "error", "isError", "result", "code", "status",
+];
+
+/// How many schemas are looked at to learn whether an output is declared to have such a member.
+const SCHEMAS_LIMIT: usize = 200;
+
+/// Whether outputs of a schema may look like a failure: only then is there anything to ask of it.
+pub fn declares_flags(schema: &Value) -> bool {
+    declares_any(schema, &FLAGS)
+}
+
+/// Whether a schema knows the members that make a document look like a failure. One that fits such a schema
+/// is an output as it was declared.
+pub fn declares_flags_of(document: &Value, schema: &Value) -> bool {
+    let has = |name: &str| document.get(name).is_some();
+    let names: Vec<&str> = FLAGS.into_iter().filter(|name| has(name)).collect();
+    declares_any(schema, &names)
+}
+
+/// Whether a schema, or one it is made of, has a property of one of these names.
+fn declares_any(schema: &Value, names: &[&str]) -> bool {
+    let mut open = vec![schema];
+    for _ in 0..SCHEMAS_LIMIT {
+        let Some(next) = open.pop() else {
+            return false;
+        };
+        let properties = next.get("properties").and_then(Value::as_object);
+        if properties.is_some_and(|it| names.iter().any(|name| it.contains_key(*name))) {
+            return true;
+        }
+        let referred = next.get("$ref").and_then(Value::as_str);
+        open.extend(referred.and_then(|it| schema.pointer(it.strip_prefix('#')?)));
+        let parts = ["allOf", "anyOf", "oneOf"].map(|name| next.get(name)?.as_array());
+        open.extend(parts.into_iter().flatten().flatten());
+    }
+    false
+}
+
+/// The failure of an answer whose media type says that it is a problem, unless it says itself that all
+/// went well.
+pub fn stated_problem(document: &Value) -> Option<Failure> {
+    let says_well = document["status"].as_u64().is_some_and(|it| it < 400);
+    let failure = (!says_well).then(|| Dialect::Problem.read(document.clone()))?;
+    failure.ok()?.outcome.err()
+}
+
+/// Whether a flag says that it failed, an error says why, and nothing else is there.
+fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
+    if !(members.contains_key(flag) && members.contains_key("error")) {
+        return false;
+    }
+    let is_ours = members.get(RESIDUAL).is_some_and(Value::is_object);
+    let is_coded = is_ours || says(members, "code") || says(members, "error_code");
+    let fits = |(name, value): (&String, &Value)| match name.as_str() {
+        "error" => tells(value),
+        name if name == flag => *value == Value::Bool(false),
+        name if OUTPUTS.contains(&name) => value.is_null(),
+        name if BESIDE_CODES.contains(&name) => is_coded,
+        name => BESIDE.contains(&name),
+    };
+    members.iter().all(fits)
+}
+
+/// Whether an error says something: a text, or an object with a message or a code.
+fn tells(error: &Value) -> bool {
+    let names = ["message", "code", "type"];
+    is_said(error)
+        || names
+            .iter()
+            .any(|name| error.get(name).is_some_and(is_said))
+}
+
+fn is_rpc_error(members: &Map<String, Value>) -> bool {
+    let error = members.get("error");
+    members.get("jsonrpc").is_some_and(|it| it == "2.0")
+        && error.is_some_and(|it| it["code"].is_i64() && it["message"].is_string())
+        && has_only(members, &["jsonrpc", "id", "error"])
+}
+
+/// Whether it is an error for bots, or the view agents read of one, alone.
+fn is_bot(members: &Map<String, Value>) -> bool {
+    let Some(Value::Object(error)) = members.get("error").filter(|_| members.len() == 1) else {
+        return false;
+    };
+    let recovers = |it: &Value| it["is_retryable"].is_boolean();
+    let moves = |it: &Value| {
+        let moves = it.as_array();
+        moves.is_some_and(|it| !it.is_empty() && it.iter().all(is_said))
+    };
+    let is_for_bots = has_only(error, &BOT) && error.get("recovery").is_some_and(recovers);
+    let is_view = has_only(error, &VIEW)
+        && error.get("next").is_some_and(moves)
+        && error.get("retryable").is_some_and(Value::is_boolean);
+    says(error, "code") && says(error, "message") && (is_for_bots || is_view)
+}
+
+/// Whether it is the error of a call: wrapped, as in a batch, or beside the word that says so. Bare it is
+/// only ours to recognise.
+fn is_call(members: &Map<String, Value>) -> bool {
+    let is_error = |error: &Map<String, Value>| {
+        let is_flag = error.get("retryable").is_some_and(Value::is_boolean);
+        is_flag && says(error, "code") && says(error, "message")
+    };
+    let is_stated = members.get("result").is_some_and(|it| it == "error");
+    match members.get("error") {
+        Some(Value::Object(error)) => {
+            is_stated
+                && has_only(members, &["request_id", "result", "error"])
+                && has_only(error, &CALL)
+                && is_error(error)
+        }
+        Some(_) => false,
+        None => {
+            let is_beside = |name: &String| CALL.contains(&name.as_str());
+            let is_around = |name: &String| ["request_id", "result"].contains(&name.as_str());
+            let is_ours = members.get("panpan").is_some_and(Value::is_object);
+            (is_stated || is_ours)
+                && members
+                    .keys()
+                    .all(|it| is_beside(it) || (is_stated && is_around(it)))
+                && is_error(members)
+        }
+    }
+}
+
+/// Whether it is a problem that says all a problem can say of itself: what kind, in which words, and the
+/// status it should have come with. Its kind is none or one of ours: any other reference may be to what
+/// kind of thing the document is about.
+fn is_problem(members: &Map<String, Value>) -> bool {
+    let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (400..600).contains(&it));
+    let is_known = |it: &Value| {
+        let kind = it.as_str();
+        kind.is_some_and(|it| it == "about:blank" || it.starts_with("/errors/"))
+    };
+    let is_ours = || members.get(RESIDUAL).is_some_and(Value::is_object);
+    has_only(members, &PROBLEM)
+        && members.get("status").is_some_and(is_failing)
+        && (members.get("type").is_some_and(is_known) || is_ours())
+        && says(members, "title")
+}
+
+/// Whether it is the result of a tool that says that the tool failed.
+fn is_result(members: &Map<String, Value>) -> bool {
+    let are_blocks = |it: &Value| {
+        let blocks = it.as_array();
+        blocks.is_some_and(|it| it.iter().all(|block| block["type"].is_string()))
+    };
+    has_only(members, &RESULT)
+        && members.get("isError") == Some(&Value::Bool(true))
+        && members.get("content").is_some_and(are_blocks)
+}
+
+/// Whether it is a status of gRPC that has details as only such a status has them: a number and a message
+/// are what any result may have.
+fn is_status(members: &Map<String, Value>) -> bool {
+    let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (1..=16).contains(&it));
+    let are_details = |it: &Value| {
+        let details = it.as_array();
+        let is_typed = |detail: &Value| detail["@type"].is_string();
+        details.is_some_and(|it| !it.is_empty() && it.iter().all(is_typed))
+    };
+    has_only(members, &STATUS)
+        && members.get("code").is_some_and(is_failing)
+        && members.get("details").is_some_and(are_details)
+        && says(members, "message")
+}
+
+fn has_only(members: &Map<String, Value>, names: &[&str]) -> bool {
+    members.keys().all(|it| names.contains(&it.as_str()))
+}
+
+fn says(members: &Map<String, Value>, name: &str) -> bool {
+    members.get(name).is_some_and(is_said)
+}
+
+fn is_said(value: &Value) -> bool {
+    value.as_str().is_some_and(|it| !it.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::{Envelope, agent_value};
+    use super::*;
+
+    #[test]
+    fn what_is_exactly_a_failure_is_one() {
+        for (document, code, message) in [
+            (
+                json!({"success": false, "error": "this membership was closed"}),
+                "TOOL_FAILED",
+                "this membership was closed",
+            ),
+            (
+                json!({"success": false, "error": {"code": "invalid_input", "message": "no"}, "data": null}),
+                "INVALID_INPUT",
+                "no",
+            ),
+            (
+                json!({"success": false, "error": "Not enough credit", "code": "insufficient_funds", "category": "permission", "retriable": false}),
+                "INSUFFICIENT_FUNDS",
+                "Not enough credit",
+            ),
+            (
+                json!({"success": false, "error": "sold out", "code": "OUT_OF_STOCK", "details": {"sku": 7}}),
+                "OUT_OF_STOCK",
+                "sold out",
+            ),
+            (
+                json!({"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}),
+                "OUT_OF_STOCK",
+                "sold out",
+            ),
+            (
+                json!({"ok": false, "error": "channel_not_found", "response_metadata": {}}),
+                "CHANNEL_NOT_FOUND",
+                "Channel not found",
+            ),
+            (
+                json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "Invalid params"}}),
+                "INVALID_INPUT",
+                "Invalid params",
+            ),
+            (
+                json!({"error": {"code": "NETWORK_ERROR", "category": "network", "message": "no way", "recovery": {"is_retryable": true}}}),
+                "NETWORK_ERROR",
+                "no way",
+            ),
+            (
+                json!({"error": {"code": "LOCKED", "message": "held", "retryable": true, "next": ["wait"], "retry_after_ms": 300}}),
+                "LOCKED",
+                "held",
+            ),
+            (
+                json!({"request_id": "1", "result": "error", "code": "TIMEOUT", "message": "late", "retryable": true}),
+                "TIMEOUT",
+                "late",
+            ),
+            (
+                json!({"result": "error", "error": {"code": "OUT_OF_STOCK", "message": "sold out", "retryable": false}}),
+                "OUT_OF_STOCK",
+                "sold out",
+            ),
+            (
+                json!({"type": "about:blank", "title": "Gone", "status": 410, "detail": "it left"}),
+                "ERR_HTTP_410",
+                "it left",
+            ),
+            (
+                json!({"content": [{"type": "text", "text": "it failed"}], "isError": true}),
+                "TOOL_FAILED",
+                "it failed",
+            ),
+            (
+                json!({"code": 5, "message": "no such order", "details": [{"@type": "type.googleapis.com/google.rpc.Help"}]}),
+                "ARTIFACT_NOT_FOUND",
+                "no such order",
+            ),
+        ] {
+            let failure = disguised_failure(&document).unwrap_or_else(|| panic!("{document}"));
+            assert_eq!(failure.code().as_str(), code, "{document}");
+            assert_eq!(failure.message(), message, "{document}");
+        }
+    }
+
+    #[test]
+    fn what_only_speaks_of_failures_is_none() {
+        for document in [
+            json!({"success": false, "results": [1, 2]}),
+            json!({"success": false}),
+            json!({"ok": false}),
+            json!({"ok": false, "error": null}),
+            json!({"ok": false, "error": ""}),
+            json!({"ok": false, "error": {"count": 3}}),
+            json!({"ok": false, "error": ["a", "b"]}),
+            json!({"success": true, "error": "a warning"}),
+            json!({"success": "false", "error": "a"}),
+            json!({"success": false, "error": "exit code 1", "name": "build-41"}),
+            json!({"success": false, "error": "exit code 1", "data": {"a": 1}}),
+            json!({"runs": [{"success": false, "error": "exit code 1"}]}),
+            json!([{"success": false, "error": "exit code 1"}]),
+            json!({"level": "error", "error": "disk full", "at": "2026-01-01"}),
+            json!({"error": "a"}),
+            json!({"code": "A_CODE", "message": "a"}),
+            json!({"jsonrpc": "2.0", "id": 1, "result": {}}),
+            json!({"jsonrpc": "2.0", "id": 1, "error": {"code": "A", "message": "a"}}),
+            json!({"error": {"code": "E_1", "message": "the last error of this job"}}),
+            json!({"error": {"code": "E_1", "message": "a", "retryable": true, "job": 7}}),
+            json!({"error": {"code": "E_1", "message": "a", "recovery": {"is_retryable": true}}, "id": 7}),
+            json!({"error": {"code": "E_1", "message": "a", "retryable": true, "next": "page-2"}}),
+            json!({"result": "error", "message": "the build broke"}),
+            json!({"result": "error", "code": "E_1", "message": "a", "retryable": false, "job": 7}),
+            json!({"result": "error", "error": {"code": "E_1", "message": "a"}}),
+            json!({"code": "A_CODE", "message": "a", "retryable": true}),
+            json!({"status": "error", "message": "the job broke", "code": "E_1"}),
+            json!({"title": "Fix the door", "status": "open", "type": "task"}),
+            json!({"type": "https", "title": "Our shop", "status": 503}),
+            json!({"title": "Our shop", "status": 503}),
+            json!({"type": "about:blank", "title": "Fine", "status": 200}),
+            json!({"type": "about:blank", "title": "Gone", "status": 410, "url": "https://a.example"}),
+            json!({"content": [{"type": "text", "text": "a"}], "isError": false}),
+            json!({"content": "a", "isError": true}),
+            json!({"content": [], "isError": true, "run": 7}),
+            json!({"id": "run-41", "success": false, "error": "exit code 1", "status": "completed"}),
+            json!({"id": 5, "status_code": 500, "success": false, "error": "connection refused", "timestamp": 7}),
+            json!({"ok": false, "error": "NXDOMAIN", "status": "checked", "id": "probe-1"}),
+            json!({"ok": false, "error": "NXDOMAIN", "id": "probe-1"}),
+            json!({"success": false, "error": "exit code 1", "status": "completed"}),
+            json!({"success": false, "error": "exit code 1", "timestamp": "2026-01-01"}),
+            json!({"success": false, "error": "exit code 1", "description": "nightly"}),
+            json!({"success": false, "error": "refused", "status_code": 500}),
+            json!({"success": false, "error": "refused", "statusCode": 500}),
+            json!({"success": false, "error": "exit code 1", "meta": {"run": 41}}),
+            json!({"success": false, "error": "exit code 1", "warning": "slow"}),
+            json!({"success": false, "error": "exit code 1", "details": {"run": 41}}),
+            json!({"type": "https://schema.org/Event", "title": "Concert", "status": 404}),
+            json!({"type": "urn:issue", "title": "Broken door", "status": 500}),
+            json!({"code": 1, "message": "success"}),
+            json!({"code": 5, "message": "a", "details": [{"sku": 7}]}),
+            json!({"code": 5, "message": "no such order", "details": []}),
+            json!({"code": 0, "message": "", "details": []}),
+            json!({"code": 17, "message": "a", "details": []}),
+            json!("ok: false"),
+            json!(null),
+        ] {
+            assert!(disguised_failure(&document).is_none(), "{document}");
+        }
+    }
+
+    #[test]
+    fn what_we_write_is_recognised_in_every_dialect() {
+        let failure = || Failure::new(crate::codes::ERR_RESOURCE_BUSY).with_message("held");
+        for dialect in Dialect::ALL {
+            let failure = failure().redacted();
+            let written = dialect.render_failure(&failure, Envelope::default());
+            let read = disguised_failure(&written).unwrap_or_else(|| panic!("{written}"));
+            assert_eq!(read, *failure, "{written}");
+        }
+        let view = agent_value(&failure().redacted(), &|_| None);
+        let read = disguised_failure(&view).unwrap_or_else(|| panic!("{view}"));
+        assert_eq!(read.code().as_str(), "ERR_RESOURCE_BUSY");
+    }
+
+    #[test]
+    fn a_stated_problem_is_one_unless_it_says_that_all_went_well() {
+        for (document, is_one) in [
+            (json!({"title": "Gone"}), false),
+            (json!({"type": "about:blank", "title": "Gone"}), true),
+            (json!({"title": "Gone", "status": 410, "sku": 7}), true),
+            (
+                json!({"type": "about:blank", "title": "Fine", "status": 200}),
+                false,
+            ),
+        ] {
+            assert_eq!(stated_problem(&document).is_some(), is_one, "{document}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Members that belong to whoever wrote the file: kept and written back, never read.
+
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// Members whose names start with `x-`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub struct Extensions(Map<String, Value>);
+
+/// A member is neither known nor an extension.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a known member; members of your own start with {EXTENSION_PREFIX}")]
+pub struct UnknownMember(String);
+
+/// How the name of an extension starts.
+pub const EXTENSION_PREFIX: &str = "x-";
+
+impl Extensions {
+    /// Adds a member, or refuses a name that is no extension's.
+    pub fn insert(&mut self, name: &str, value: Value) -> Result<(), UnknownMember> {
+        if !name.starts_with(EXTENSION_PREFIX) {
+            return Err(UnknownMember(name.to_owned()));
+        }
+        self.0.insert(name.to_owned(), value);
+        Ok(())
+    }
+
+    /// The member of this name.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// All members, in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+impl TryFrom<Map<String, Value>> for Extensions {
+    type Error = UnknownMember;
+
+    fn try_from(members: Map<String, Value>) -> Result<Self, UnknownMember> {
+        let is_foreign = |name: &&String| !name.starts_with(EXTENSION_PREFIX);
+        match members.keys().find(is_foreign) {
+            Some(name) => Err(UnknownMember(name.clone())),
+            None => Ok(Self(members)),
+        }
+    }
+}
+
+impl Serialize for Extensions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_extension_added_by_hand_has_the_prefix_too() {
+        let mut extensions = Extensions::default();
+        assert!(extensions.insert("team", json!(1)).is_err());
+        assert!(extensions.insert("x-team", json!(1)).is_ok());
+        assert_eq!(extensions.get("x-team"), Some(&json!(1)));
+    }
+}

@@ -1,0 +1,333 @@
+//! The failure: what a caller sees when an operation did not do what was asked.
+//!
+//! Exists only where a caller sees it; helpers and background work return their own errors.
+
+mod bounds;
+mod build;
+mod canonical;
+mod draft;
+mod parts;
+mod redacted;
+mod repeat;
+mod shared;
+mod wordless;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::num::NonZeroU32;
+
+use jiff::Timestamp;
+use panpan_catalogue::{Category, Effect, Remedies};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::classify::JsonFailure;
+use crate::code::Code;
+use crate::kind::Kind;
+use crate::read::{Members, ReadError};
+use panpan_redact::Redactor;
+
+pub use bounds::FAILURE_BYTES_LIMIT;
+pub(crate) use canonical::{Canonical, Field, Fields, Text};
+pub(crate) use draft::{Draft, violation};
+use parts::DelayFrom;
+pub use parts::{
+    Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
+    ViolationKind,
+};
+pub use redacted::{Marked, Redacted};
+pub use repeat::{NextMove, Repeat, invites_repeat};
+use shared::Shared;
+
+/// A typed failure of a tool.
+///
+/// The code decides category, retryability and remedy; an occurrence cannot contradict it.
+#[derive(Clone, PartialEq)]
+pub struct Failure(pub(crate) Shared<Parts>);
+
+/// The fields of a failure; boxed, because failures travel in the error half of results.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Parts {
+    pub(crate) kind: Kind,
+    pub(crate) effect: Effect,
+    pub(crate) repeat: Option<Repeat>,
+    pub(crate) message: String,
+    pub(crate) meaning: Option<String>,
+    pub(crate) details: Option<Map<String, Value>>,
+    pub(crate) defined: bool,
+    pub(crate) violations: Vec<Violation>,
+    pub(crate) recovery: Recovery,
+    pub(crate) delay_from: DelayFrom,
+    pub(crate) source: Option<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) parameters: Option<Map<String, Value>>,
+    pub(crate) upstream: Option<Upstream>,
+    pub(crate) id: Option<Uuid>,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) attempts: Option<NonZeroU32>,
+    pub(crate) causes: Vec<Cause>,
+    pub(crate) inferred: BTreeSet<Inferred>,
+}
+
+/// A fact a foreign failure did not state and that was filled in for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Inferred {
+    /// The code.
+    Code,
+    /// The category.
+    Category,
+    /// Whether the identical call may succeed later.
+    Retryable,
+    /// What can turn it into a success.
+    Remedy,
+    /// Whether side effects happened.
+    Effect,
+    /// The message.
+    Message,
+    /// The way forward.
+    Recovery,
+    /// How long to wait.
+    Delay,
+    /// What is wrong with the input.
+    Violations,
+}
+
+impl Inferred {
+    const ALL: [Inferred; 9] = [
+        Inferred::Code,
+        Inferred::Category,
+        Inferred::Retryable,
+        Inferred::Remedy,
+        Inferred::Effect,
+        Inferred::Message,
+        Inferred::Recovery,
+        Inferred::Delay,
+        Inferred::Violations,
+    ];
+
+    /// The name of the field it speaks of.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Inferred::Code => "code",
+            Inferred::Category => "category",
+            Inferred::Retryable => "retryable",
+            Inferred::Remedy => "remedy",
+            Inferred::Effect => "effect",
+            Inferred::Message => "message",
+            Inferred::Recovery => "recovery",
+            Inferred::Delay => "delay",
+            Inferred::Violations => "violations",
+        }
+    }
+
+    /// The fact a field name stands for.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|fact| fact.word() == word)
+    }
+}
+
+/// Who has to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The caller: its input, its credentials, its pace.
+    Caller,
+    /// The tool or what stands behind it.
+    Callee,
+    /// The network between them.
+    Transport,
+}
+
+impl Failure {
+    /// Reads a failure from its canonical JSON: the form in the store, in recordings and in MCP's `_meta`.
+    pub fn from_canonical(document: Value) -> Result<Self, ReadError> {
+        let members = Members::of(document, "")?;
+        if members.peek("code").is_none() {
+            return Err(members.missing("code", "a string"));
+        }
+        let mut draft = Draft::default();
+        draft.absorb(members, Fields::default())?;
+        Ok(draft.finish())
+    }
+
+    /// The code.
+    pub fn code(&self) -> &Code {
+        self.0.kind.code()
+    }
+
+    /// The code with its fixed facts.
+    pub fn kind(&self) -> &Kind {
+        &self.0.kind
+    }
+
+    /// The category, fixed by the code.
+    pub fn category(&self) -> Category {
+        self.0.kind.category()
+    }
+
+    /// Whether the condition may pass, so that the identical call can succeed later; fixed by the code.
+    /// Whether a caller may repeat this call is [`may_repeat`](Self::may_repeat).
+    pub fn retryable(&self) -> bool {
+        self.0.kind.retryable()
+    }
+
+    /// What can turn the failure into a success, fixed by the code.
+    pub fn remedies(&self) -> Remedies {
+        self.0.kind.remedies()
+    }
+
+    /// Whether side effects happened before it failed.
+    pub fn effect(&self) -> Effect {
+        self.0.effect
+    }
+
+    /// What happened, for people.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What the contract declares about this failure.
+    pub fn meaning(&self) -> Option<&str> {
+        self.0.meaning.as_deref()
+    }
+
+    /// The typed payload.
+    pub fn details(&self) -> Option<&Map<String, Value>> {
+        self.0.details.as_ref()
+    }
+
+    /// Whether the details were checked, after redaction, against a declared schema. In a failure
+    /// that was read, this is what its writer said.
+    pub fn is_defined(&self) -> bool {
+        self.0.defined
+    }
+
+    /// Every place where the input does not fit.
+    pub fn violations(&self) -> &[Violation] {
+        &self.0.violations
+    }
+
+    /// The way forward.
+    pub fn recovery(&self) -> &Recovery {
+        &self.0.recovery
+    }
+
+    /// The delay of the recovery, if it was stated for this occurrence and is not only what the code
+    /// says of all its failures. Of a failure that was read, a delay other than the code's was stated.
+    pub fn stated_retry_after_ms(&self) -> Option<u64> {
+        let delay_ms = self.0.recovery.retry_after_ms;
+        match self.0.delay_from {
+            DelayFrom::Code => None,
+            DelayFrom::Occurrence => delay_ms,
+            DelayFrom::Unknown => {
+                let default_ms = self.0.kind.default_recovery().retry_after_ms;
+                delay_ms.filter(|_| delay_ms != default_ms)
+            }
+        }
+    }
+
+    /// Who speaks: the gateway or which operation.
+    pub fn source(&self) -> Option<&str> {
+        self.0.source.as_deref()
+    }
+
+    /// What was tried.
+    pub fn operation(&self) -> Option<&str> {
+        self.0.operation.as_deref()
+    }
+
+    /// With which parameters.
+    pub fn parameters(&self) -> Option<&Map<String, Value>> {
+        self.0.parameters.as_ref()
+    }
+
+    /// How it arrived.
+    pub fn upstream(&self) -> Option<&Upstream> {
+        self.0.upstream.as_ref()
+    }
+
+    /// The id of this occurrence.
+    pub fn id(&self) -> Option<Uuid> {
+        self.0.id
+    }
+
+    /// When it happened.
+    pub fn at(&self) -> Option<Timestamp> {
+        self.0.at
+    }
+
+    /// How often it was tried before this was answered; absent when nobody says.
+    pub fn attempts(&self) -> Option<u32> {
+        self.0.attempts.map(NonZeroU32::get)
+    }
+
+    /// Whether it was tried more than once before this was answered.
+    pub fn was_repeated(&self) -> bool {
+        self.attempts().is_some_and(|attempts| attempts > 1)
+    }
+
+    /// What led to it, nearest first.
+    pub fn causes(&self) -> &[Cause] {
+        &self.0.causes
+    }
+
+    /// What a foreign failure did not say and was filled in.
+    pub fn inferred(&self) -> &BTreeSet<Inferred> {
+        &self.0.inferred
+    }
+
+    /// Who has to act.
+    pub fn fault(&self) -> Fault {
+        match self.category() {
+            Category::ClientError
+            | Category::AuthFail
+            | Category::Validation
+            | Category::RateLimit => Fault::Caller,
+            Category::Network => Fault::Transport,
+            Category::Transient
+            | Category::ServerError
+            | Category::Resource
+            | Category::Timeout
+            | Category::Permanent => Fault::Callee,
+        }
+    }
+}
+
+/// The code and the message, without secrets: this is what ends up in other people's logs.
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "{}: {}",
+            self.code(),
+            Redactor::new().text(&self.0.message)
+        )
+    }
+}
+
+/// The whole failure as JSON, without secrets.
+impl fmt::Debug for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let redacted = self.clone().redacted();
+        let json = serde_json::to_string(&redacted).map_err(|_| fmt::Error)?;
+        write!(formatter, "Failure {json}")
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What could not be read is a failure of its own, with the place among its details.
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Failure::new(JsonFailure::from(&error))
+            .with_message(error.to_string())
+            .with_detail("pointer", error.pointer())
+    }
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let document = Value::deserialize(deserializer)?;
+        Self::from_canonical(document).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,304 @@
+//! A failure that has passed redaction: the only form that can be rendered or serialised.
+//!
+//! The rules are in `redact`; here is only which fields they are applied to.
+
+use std::ops::Deref;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use super::{Alternative, Canonical, Failure, Parts, Recovery, Repeat, Violation};
+use crate::Effect;
+use crate::kind::Kind;
+use crate::pointer::joined;
+use panpan_redact::{Markers, Redactor, is_clean, is_clean_object, is_clean_text};
+
+/// A failure with nothing secret in it.
+///
+/// There is no way to one but through a [`Redactor`], and nothing else can be rendered in a dialect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redacted(Failure);
+
+/// What the schemas of an operation mark as sensitive.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Marked<'a> {
+    /// In the input, which a failure shows as its parameters.
+    pub parameters: Option<&'a Markers>,
+    /// In the details of this failure's code.
+    pub details: Option<&'a Markers>,
+}
+
+impl Marked<'_> {
+    fn is_empty(self) -> bool {
+        let mut markers = [self.parameters, self.details].into_iter().flatten();
+        markers.all(Markers::is_empty)
+    }
+}
+
+impl Failure {
+    /// Removes secrets by the built-in rules.
+    pub fn redacted(self) -> Redacted {
+        self.redacted_by(Redactor::new(), Marked::default())
+    }
+
+    /// Removes secrets by the built-in rules, the literals the redactor knows, and what schemas mark.
+    ///
+    /// A secret found under a telling name is removed wherever else its text appears: a password
+    /// among the parameters is also a password in the message.
+    pub fn redacted_by(mut self, mut redactor: Redactor, marked: Marked<'_>) -> Redacted {
+        // Most failures hold nothing that any rule could take for a secret, and one pass shows it.
+        let is_clean = marked.is_empty() && self.0.is_clean();
+        if !is_clean {
+            self.0.learn(&mut redactor, marked);
+        }
+        if !is_clean || !redactor.knows_none() {
+            self.0.bound_for_redaction();
+            self.0.redact(&redactor, marked);
+        }
+        self.0.bound();
+        Redacted(self).settled()
+    }
+}
+
+impl Redacted {
+    /// Gives the failure back, to be changed and redacted anew.
+    pub fn into_failure(self) -> Failure {
+        self.0
+    }
+
+    /// The same occurrence under the facts of another kind.
+    pub fn restated(self, kind: Kind) -> Self {
+        Self(self.0.restated(kind)).settled()
+    }
+
+    /// Says what is known about side effects.
+    pub fn with_effect(self, effect: Effect) -> Self {
+        Self(self.0.with_effect(effect)).settled()
+    }
+
+    /// Says what is known about repeating the call.
+    pub fn with_repeat(self, repeat: Repeat) -> Self {
+        Self(self.0.with_repeat(repeat)).settled()
+    }
+
+    /// The same failure for a caller that sent its input inside a member: violations point into that
+    /// member.
+    pub fn within(mut self, member: &str) -> Self {
+        let above = joined("", member);
+        for violation in &mut self.0.0.violations {
+            violation.pointer.insert_str(0, &above);
+        }
+        self
+    }
+
+    /// Takes the way forward out, to be put back by [`with_recovery`](Self::with_recovery).
+    pub fn take_recovery(&mut self) -> Recovery {
+        std::mem::take(&mut self.0.0.recovery)
+    }
+
+    /// Replaces the way forward by one without secrets: sentences of our own about an occurrence that
+    /// was redacted before.
+    pub fn with_recovery(self, mut recovery: Recovery) -> Self {
+        recovery.bound();
+        Self(self.0.with_recovery(recovery)).settled()
+    }
+
+    /// What can be written names a delay only where the call may be repeated.
+    fn settled(mut self) -> Self {
+        let recovery = &self.0.0.recovery;
+        let has_delay = recovery.retry_after_ms.is_some() || recovery.max_retries.is_some();
+        if has_delay && !self.0.may_repeat() {
+            self.0.0.no_delay_unless_repeatable();
+        }
+        self
+    }
+
+    /// Says how often it was tried before it was answered.
+    pub fn with_attempts(self, attempts: u32) -> Self {
+        Self(self.0.with_attempts(attempts))
+    }
+
+    /// Records that the details were checked against their declared schema.
+    pub fn with_details_checked(mut self) -> Self {
+        self.0.0.defined = true;
+        self
+    }
+}
+
+/// What an operation that was called has failed with is what its caller fails with.
+impl From<Redacted> for Failure {
+    fn from(redacted: Redacted) -> Self {
+        redacted.into_failure()
+    }
+}
+
+impl Deref for Redacted {
+    type Target = Failure;
+
+    fn deref(&self) -> &Failure {
+        &self.0
+    }
+}
+
+/// The canonical JSON of a failure: its own field names, absent when unset.
+impl Serialize for Redacted {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Canonical::whole(&self.0).serialize(serializer)
+    }
+}
+
+impl Parts {
+    /// Whether no rule can find a secret in it. Every field that [`redact`](Self::redact) cleans is asked here.
+    fn is_clean(&self) -> bool {
+        let upstream = self.upstream.iter();
+        let texts = [&self.meaning, &self.source, &self.operation];
+        let defaults = self.kind.default_recovery();
+        is_clean_text(&self.message)
+            && texts.into_iter().flatten().all(|it| is_clean_text(it))
+            && upstream
+                .flat_map(|it| [&it.provider, &it.code, &it.excerpt])
+                .flatten()
+                .all(|it| is_clean_text(it))
+            && self.causes.iter().all(|it| is_clean_text(&it.message))
+            && self.violations.iter().all(Violation::is_clean)
+            && self.recovery.is_clean_beside(&defaults)
+            && [&self.parameters, &self.details]
+                .into_iter()
+                .flatten()
+                .all(is_clean_object)
+    }
+
+    fn learn(&self, redactor: &mut Redactor, marked: Marked<'_>) {
+        for (object, markers) in [
+            (&self.parameters, marked.parameters),
+            (&self.details, marked.details),
+        ] {
+            if let Some(object) = object {
+                redactor.learn(object, markers);
+            }
+        }
+        redactor.learn(&self.recovery.parameter_adjustments, marked.parameters);
+        for violation in &self.violations {
+            if let Some(actual) = &violation.actual {
+                violation
+                    .pointer
+                    .split('/')
+                    .for_each(|step| redactor.learn_named(step, actual));
+            }
+        }
+        let excerpt = self.upstream.as_ref().and_then(|it| it.excerpt.as_deref());
+        let causes = self.causes.iter().map(|cause| cause.message.as_str());
+        for text in [self.message.as_str()]
+            .into_iter()
+            .chain(self.meaning.as_deref())
+            .chain(excerpt)
+            .chain(causes)
+        {
+            redactor.learn_text(text);
+        }
+    }
+
+    fn redact(&mut self, redactor: &Redactor, marked: Marked<'_>) {
+        clean(redactor, &mut self.message);
+        clean_option(redactor, &mut self.meaning);
+        // What the schema was checked against is no longer what the caller sees.
+        self.defined &= !clean_object(redactor, &mut self.details, marked.details);
+        let plain = redactor.without_learned();
+        for violation in &mut self.violations {
+            clean_violation(redactor, &plain, violation);
+        }
+        let defaults = self.kind.default_recovery();
+        clean_recovery(redactor, &mut self.recovery, &defaults, marked.parameters);
+        clean_option(redactor, &mut self.source);
+        clean_option(redactor, &mut self.operation);
+        clean_object(redactor, &mut self.parameters, marked.parameters);
+        if let Some(upstream) = &mut self.upstream {
+            clean_option(redactor, &mut upstream.provider);
+            clean_option(redactor, &mut upstream.code);
+            clean_option(redactor, &mut upstream.excerpt);
+        }
+        for cause in &mut self.causes {
+            clean(redactor, &mut cause.message);
+        }
+    }
+}
+
+impl Violation {
+    fn is_clean(&self) -> bool {
+        is_clean_text(&self.pointer)
+            && is_clean_text(&self.reason)
+            && self.expected.as_deref().is_none_or(is_clean_text)
+            && self.actual.as_ref().is_none_or(is_clean)
+    }
+}
+
+impl Recovery {
+    fn is_clean_beside(&self, defaults: &Self) -> bool {
+        let is_clean = |it: &Alternative| {
+            is_clean_text(&it.description) && it.example.as_deref().is_none_or(is_clean_text)
+        };
+        is_clean_object(&self.parameter_adjustments)
+            && (self.alternatives.iter())
+                .all(|it| defaults.alternatives.contains(it) || is_clean(it))
+            && (self.required_actions.iter())
+                .all(|it| defaults.required_actions.contains(it) || is_clean_text(it))
+    }
+}
+
+fn clean(redactor: &Redactor, text: &mut String) {
+    if let std::borrow::Cow::Owned(cleaned) = redactor.text(text) {
+        *text = cleaned;
+    }
+}
+
+fn clean_option(redactor: &Redactor, text: &mut Option<String>) {
+    if let Some(text) = text {
+        clean(redactor, text);
+    }
+}
+
+/// Tells whether the object held a secret.
+fn clean_object(
+    redactor: &Redactor,
+    object: &mut Option<Map<String, Value>>,
+    markers: Option<&Markers>,
+) -> bool {
+    object
+        .as_mut()
+        .is_some_and(|object| redactor.object(object, markers))
+}
+
+/// What names the place or states the rule quotes no value, so only plain rules apply to it.
+fn clean_violation(redactor: &Redactor, plain: &Redactor, violation: &mut Violation) {
+    if let Some(actual) = &mut violation.actual {
+        // A value is secret if any step on the way to it is: all of /credentials, not only /credentials/key.
+        violation
+            .pointer
+            .split('/')
+            .for_each(|step| redactor.named(step, actual));
+    }
+    clean(plain, &mut violation.pointer);
+    clean_option(plain, &mut violation.expected);
+    clean(redactor, &mut violation.reason);
+}
+
+/// What the catalogue says is said of every failure of the kind and cannot hold a secret.
+fn clean_recovery(
+    redactor: &Redactor,
+    recovery: &mut Recovery,
+    defaults: &Recovery,
+    markers: Option<&Markers>,
+) {
+    redactor.object(&mut recovery.parameter_adjustments, markers);
+    for alternative in &mut recovery.alternatives {
+        if !defaults.alternatives.contains(alternative) {
+            clean(redactor, &mut alternative.description);
+            clean_option(redactor, &mut alternative.example);
+        }
+    }
+    for action in &mut recovery.required_actions {
+        if !defaults.required_actions.contains(action) {
+            clean(redactor, action);
+        }
+    }
+}

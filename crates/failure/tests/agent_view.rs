@@ -1,0 +1,258 @@
+//! The agent view: one boolean, moves in order, within its bounds, and nothing that contradicts it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod common;
+
+use panpan_failure::dialect::{AGENT_VIEW_BYTES_LIMIT, Dialect, Envelope, agent_view};
+use panpan_failure::{
+    Alternative, Effect, Failure, Kind, Redacted, Repeat, Upstream, Violation, codes,
+};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn view(failure: &Redacted) -> Value {
+    serde_json::from_str(&agent_view(failure, &|_| None)).unwrap()
+}
+
+fn of(failure: Failure) -> Value {
+    view(&failure.redacted())["error"].clone()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap()
+}
+
+#[test]
+fn a_missing_article_reads_as_in_the_design() {
+    let failure = Failure::new(Kind::of("HTTP_404").unwrap())
+        .with_message("no article W-99")
+        .with_actions(["List what exists with svc/listArticles, then ask for one of those"])
+        .with_meaning("The article was deleted or never existed.")
+        .with_detail("code", "ARTICLE_UNKNOWN")
+        .redacted();
+    let expected = r#"{"error":{"code":"HTTP_404","message":"no article W-99","retryable":false,"next":["change_input"],"actions":["List what exists with svc/listArticles, then ask for one of those"],"effect":"none","meaning":"The article was deleted or never existed.","details":{"code":"ARTICLE_UNKNOWN"}}}"#;
+    assert_eq!(agent_view(&failure, &|_| None), expected);
+}
+
+#[test]
+fn it_is_the_first_text_block_of_a_failing_tool() {
+    let failure = Failure::new(codes::ERR_TIMEOUT).redacted();
+    let document = Dialect::Mcp.render_failure(&failure, Envelope::default());
+    assert_eq!(document["isError"], true);
+    assert!(document.get("structuredContent").is_none());
+    assert_eq!(
+        document["content"][0]["text"],
+        agent_view(&failure, &|_| None)
+    );
+}
+
+#[test]
+fn moves_come_in_the_order_they_should_be_tried() {
+    let write = Repeat::OnlyWithoutEffect;
+    for (code, effect, repeat, expected) in [
+        ("HTTP_429", Effect::None, write, json!(["wait"])),
+        (
+            "HTTP_500",
+            Effect::Unknown,
+            Repeat::Allowed,
+            json!(["wait", "ask_human"]),
+        ),
+        (
+            "HTTP_500",
+            Effect::Unknown,
+            write,
+            json!(["check_outcome", "ask_human"]),
+        ),
+        (
+            "HTTP_503",
+            Effect::Unknown,
+            Repeat::Frozen,
+            json!(["check_outcome"]),
+        ),
+        (
+            "HTTP_503",
+            Effect::None,
+            Repeat::Frozen,
+            json!(["ask_human"]),
+        ),
+        ("HTTP_400", Effect::None, write, json!(["change_input"])),
+        ("HTTP_401", Effect::None, write, json!(["reauthenticate"])),
+        (
+            "HTTP_409",
+            Effect::None,
+            write,
+            json!(["change_input", "change_state"]),
+        ),
+        (
+            "ERR_OUTCOME_UNKNOWN",
+            Effect::Unknown,
+            write,
+            json!(["check_outcome", "ask_human"]),
+        ),
+    ] {
+        let failure = Failure::new(Kind::of(code).unwrap())
+            .with_effect(effect)
+            .with_repeat(repeat)
+            .with_alternatives([]);
+        assert_eq!(of(failure)["next"], expected, "{code} {effect} {repeat:?}");
+    }
+}
+
+/// Only an alternative that is named can be used.
+#[test]
+fn an_alternative_is_a_move_where_one_is_named() {
+    let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE);
+    let named = failure
+        .clone()
+        .with_alternatives([Alternative::from("Read it with svc/get")]);
+    assert_eq!(of(named)["next"], json!(["use_alternative"]));
+    assert_eq!(
+        of(failure.with_alternatives([]))["next"],
+        json!(["ask_human"])
+    );
+}
+
+#[test]
+fn operations_have_the_names_the_agent_calls_them_by() {
+    let failure = Failure::new(codes::ERR_TIMEOUT)
+        .with_actions(["Call svc/list, then svc/get. Not a/b or GET/HEAD"])
+        .redacted();
+    let rename = |name: &str| name.strip_prefix("svc/").map(|rest| format!("svc__{rest}"));
+    let text: Value = serde_json::from_str(&agent_view(&failure, &rename)).unwrap();
+    let expected = json!(["Call svc__list, then svc__get. Not a/b or GET/HEAD"]);
+    assert_eq!(text["error"]["actions"], expected);
+}
+
+/// What a service says about retrying is in the failure itself; its own words must not speak against it.
+#[test]
+fn details_do_not_say_what_another_member_says() {
+    let failure = Failure::new(Kind::of("HTTP_400").unwrap())
+        .with_message("limit may not exceed 100")
+        .with_details(object(json!({
+            "error": {"message": "limit may not exceed 100", "code": "LIMIT", "retryable": true},
+            "retry_after": 5, "status": 400, "success": false, "isRetriable": true,
+            "items": [{"retry": true}, {"name": "limit"}], "nothing": null, "max": 100,
+        })));
+    let expected = json!({"error": {"code": "LIMIT"}, "items": [{"name": "limit"}], "max": 100});
+    assert_eq!(of(failure)["details"], expected);
+}
+
+/// A model that gets one field wrong in every item of a list needs to see it a few times, not a hundred.
+#[test]
+fn the_first_violations_are_shown_and_numbers_stay_numbers() {
+    let shown = |count: usize, length: usize| {
+        let pointer = format!("/{}", "ä".repeat(length - 1));
+        let violation = Violation::value(pointer, "must be at most 100").actual(250);
+        let failure = Failure::new(codes::INVALID_INPUT)
+            .with_violations(std::iter::repeat_n(violation, count));
+        let violations = of(failure)["violations"].as_array().unwrap().clone();
+        assert_eq!(violations[0]["actual"], 250);
+        let pointer = violations[0]["pointer"].as_str().unwrap();
+        (
+            violations.len(),
+            pointer.chars().count(),
+            pointer.ends_with('…'),
+        )
+    };
+    assert_eq!(shown(8, 120), (8, 120, false));
+    assert_eq!(shown(9, 121), (8, 121, true));
+    assert_eq!(shown(100, 250), (8, 121, true));
+}
+
+/// An agent that reads "tried 4 times" does not start its own round of the same.
+#[test]
+fn it_says_how_often_it_was_tried_when_that_was_more_than_once() {
+    for (attempts, shown) in [
+        (0, Value::Null),
+        (1, Value::Null),
+        (2, json!(2)),
+        (4, json!(4)),
+    ] {
+        let failure = Failure::new(codes::ERR_TIMEOUT).with_attempts(attempts);
+        assert_eq!(of(failure)["attempts"], shown, "{attempts}");
+    }
+}
+
+#[test]
+fn a_usual_failure_takes_few_bytes() {
+    let failure = Failure::new(Kind::of("HTTP_429").unwrap())
+        .with_message("api.example.com allows 60 requests a minute")
+        .with_source("github")
+        .with_operation("issues/list")
+        .with_parameters(object(json!({"q": "x".repeat(5000)})))
+        .with_upstream(Upstream::status(429).excerpt(&"y".repeat(5000)))
+        .with_detail("limit", 60)
+        .with_retry_after_ms(7000)
+        .redacted();
+    let text = agent_view(&failure, &|_| None);
+    assert!(text.len() < 400, "{} bytes: {text}", text.len());
+}
+
+fn booleans_about_retrying(value: &Value, found: &mut Vec<Value>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if name.to_lowercase().contains("retr") && !value.is_u64() {
+                    found.push(value.clone());
+                }
+                booleans_about_retrying(value, found);
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|it| booleans_about_retrying(it, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_message_does_not_invite_to_repeat_what_must_not_be_repeated() {
+    for (message, shown) in [
+        (
+            "The mail failed. Please retry the request.",
+            "The mail failed.",
+        ),
+        ("Try again! The disk is full.", "The disk is full."),
+        ("Please try again later.", "Please try again later."),
+        ("The retry queue is full.", "The retry queue is full."),
+        ("waiter 3.5 is away", "waiter 3.5 is away"),
+    ] {
+        for may_repeat in [false, true] {
+            let effect = if may_repeat {
+                Effect::None
+            } else {
+                Effect::Unknown
+            };
+            let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR)
+                .with_message(message)
+                .with_effect(effect)
+                .with_repeat(Repeat::OnlyWithoutEffect);
+            let expected = if may_repeat { message } else { shown };
+            assert_eq!(
+                view(&failure.redacted())["error"]["message"],
+                json!(expected)
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_view_has_one_boolean_about_retrying_and_keeps_its_bounds(failure in common::redacted()) {
+        let text = agent_view(&failure, &|_| None);
+        prop_assert!(text.len() <= AGENT_VIEW_BYTES_LIMIT, "{} bytes", text.len());
+        let view = view(&failure);
+        let mut found = Vec::new();
+        booleans_about_retrying(&view, &mut found);
+        prop_assert_eq!(found, [json!(failure.may_repeat())]);
+        let next = view["error"]["next"].as_array().unwrap().clone();
+        prop_assert!(!next.is_empty());
+        prop_assert_eq!(next.contains(&json!("wait")), failure.may_repeat());
+        let has_delay = view["error"].get("retry_after_ms").is_some();
+        prop_assert!(!has_delay || failure.may_repeat());
+        prop_assert_eq!(next.contains(&json!("check_outcome")), failure.must_be_checked());
+    }
+}

@@ -1,0 +1,290 @@
+//! The writings of a secret: as it is, escaped, encoded, and its parts that are secret by themselves. Services
+//! repeat what they were sent in any of them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+use super::literals::is_telling;
+
+/// Encodings shorter than this could as well be something else.
+const SHORTEST_ENCODED: usize = 8;
+
+/// How each character is written by some escape, if not as it is.
+type Escape = fn(char) -> Option<String>;
+
+/// The escapes that services use, one line each.
+const ESCAPES: [Escape; 13] = [
+    // URLs: RFC 3986, the same in small letters, and forms.
+    |it| percent(it, "-._~", false),
+    |it| percent(it, "-._~", true),
+    |it| {
+        if it == ' ' {
+            Some("+".to_owned())
+        } else {
+            percent(it, "-._*", false)
+        }
+    },
+    // JSON, as it has to be, with PHP's slashes, and with everything that means something in HTML.
+    json,
+    |it| {
+        if it == '/' {
+            Some(r"\/".to_owned())
+        } else {
+            json(it)
+        }
+    },
+    |it| {
+        if "<>&'".contains(it) || !it.is_ascii() {
+            Some(unicode(it))
+        } else {
+            json(it)
+        }
+    },
+    // HTML and XML: by names, as Go, Python and JavaScript write them, and by numbers.
+    |it| named(it, "&apos;", "&quot;"),
+    |it| named(it, "&#39;", "&quot;"),
+    |it| named(it, "&#39;", "&#34;"),
+    |it| {
+        if it == '/' {
+            Some("&#x2F;".to_owned())
+        } else {
+            named(it, "&#x27;", "&quot;")
+        }
+    },
+    |it| (!it.is_ascii_alphanumeric()).then(|| format!("&#{};", u32::from(it))),
+    // Source code: in one quote and in two.
+    |it| source(it, '\''),
+    |it| source(it, '"'),
+];
+
+/// A secret in every writing it may come back in. What is escaped may be escaped once more.
+pub(super) fn writings(secret: &str) -> BTreeSet<String> {
+    let mut all = BTreeSet::from([secret.to_owned()]);
+    for escape in ESCAPES {
+        let once = escaped(secret, escape);
+        all.insert(escaped(&once, json));
+        all.insert(escaped(&once, |it| percent(it, "-._~", false)));
+        all.insert(once);
+    }
+    all.extend(encoded(secret));
+    all
+}
+
+/// The parts of a secret that are secrets by themselves: what follows the scheme of a header, the password of
+/// a pair, the values of a list of pairs.
+pub(super) fn parts(secret: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    if let Some((scheme, proof)) = secret.split_once(' ') {
+        parts.push(proof.to_owned());
+        let decoded = BASE64_STANDARD.decode(proof.trim());
+        let pair = decoded.ok().and_then(|it| String::from_utf8(it).ok());
+        if scheme.eq_ignore_ascii_case("basic") {
+            parts.extend(pair.iter().flat_map(|pair| self::parts(pair)));
+        }
+    }
+    if let Some((_, password)) = secret.split_once(':') {
+        parts.push(password.to_owned());
+    }
+    let pairs = secret.split([';', ',', '&']);
+    let values = pairs.filter_map(|pair| pair.split_once('='));
+    parts.extend(values.map(|(_, value)| value.trim_matches('"').to_owned()));
+    parts.retain(|part| is_telling(part));
+    parts
+}
+
+fn in_hexadecimal(secret: &str) -> String {
+    secret.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// In hexadecimal digits, and in base64 wherever it stands in what was encoded with it.
+fn encoded(secret: &str) -> impl Iterator<Item = String> {
+    let hexadecimal = in_hexadecimal(secret);
+    let in_base64 = (0..3).flat_map(|before| {
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(secret.as_bytes());
+        // The characters that hold nothing but bits of the secret.
+        let (first, last) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
+        let engines = [BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD];
+        engines.map(|engine| {
+            let text = engine.encode(&bytes);
+            text.get(first..last).unwrap_or_default().to_owned()
+        })
+    });
+    let all: Vec<String> = in_base64.collect();
+    [hexadecimal.to_ascii_uppercase(), hexadecimal]
+        .into_iter()
+        .chain(all)
+        .filter(|it| it.len() >= SHORTEST_ENCODED)
+}
+
+fn escaped(text: &str, escape: Escape) -> String {
+    text.chars()
+        .fold(String::with_capacity(text.len()), |mut all, character| {
+            match escape(character) {
+                Some(written) => all.push_str(&written),
+                None => all.push(character),
+            }
+            all
+        })
+}
+
+fn percent(character: char, plain: &str, in_small_letters: bool) -> Option<String> {
+    if character.is_ascii_alphanumeric() || plain.contains(character) {
+        return None;
+    }
+    let mut bytes = [0; 4];
+    let mut written = String::new();
+    for byte in character.encode_utf8(&mut bytes).bytes() {
+        let _ = match in_small_letters {
+            true => write!(written, "%{byte:02x}"),
+            false => write!(written, "%{byte:02X}"),
+        };
+    }
+    Some(written)
+}
+
+fn json(character: char) -> Option<String> {
+    let quoted = Value::from(character.to_string()).to_string();
+    let written = &quoted[1..quoted.len() - 1];
+    (written.len() > character.len_utf8()).then(|| written.to_owned())
+}
+
+fn unicode(character: char) -> String {
+    let mut units = [0; 2];
+    let units = character.encode_utf16(&mut units).iter();
+    units.map(|unit| format!("\\u{unit:04x}")).collect()
+}
+
+fn named(character: char, apostrophe: &str, quote: &str) -> Option<String> {
+    let name = match character {
+        '&' => "&amp;",
+        '<' => "&lt;",
+        '>' => "&gt;",
+        '\'' => apostrophe,
+        '"' => quote,
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+fn source(character: char, quote: char) -> Option<String> {
+    match character {
+        '\n' => Some(r"\n".to_owned()),
+        '\t' => Some(r"\t".to_owned()),
+        '\r' => Some(r"\r".to_owned()),
+        '\\' => Some(r"\\".to_owned()),
+        _ if character == quote => Some(format!("\\{quote}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Redactor;
+
+    const SECRET: &str = "p@ss/w0rd<&>\"'+é \\x";
+
+    /// What is left of a text when the secret is known.
+    fn left(secret: &str, text: &str) -> String {
+        let mut redactor = Redactor::new();
+        redactor.learn_literal(secret);
+        redactor.text(text).into_owned()
+    }
+
+    #[test]
+    fn a_secret_goes_in_every_writing_of_it() {
+        for text in [
+            r#"p@ss/w0rd<&>"'+é \x"#,
+            "p%40ss%2Fw0rd%3C%26%3E%22%27%2B%C3%A9%20%5Cx",
+            "p%40ss%2fw0rd%3c%26%3e%22%27%2b%c3%a9%20%5cx",
+            "p%40ss%2Fw0rd%3C%26%3E%22%27%2B%C3%A9+%5Cx",
+            "p%2540ss%252Fw0rd%253C%2526%253E%2522%2527%252B%25C3%25A9%2520%255Cx",
+            r#"p@ss/w0rd<&>\"'+é \\x"#,
+            r#"p@ss\/w0rd<&>\"'+é \\x"#,
+            r#"p@ss/w0rd\u003c\u0026\u003e\"\u0027+\u00e9 \\x"#,
+            r#"p@ss/w0rd<&>\\\"'+é \\\\x"#,
+            r"p@ss/w0rd&lt;&amp;&gt;&quot;&apos;+é \x",
+            r"p@ss/w0rd&lt;&amp;&gt;&quot;&#39;+é \x",
+            r"p@ss/w0rd&lt;&amp;&gt;&#34;&#39;+é \x",
+            r"p@ss&#x2F;w0rd&lt;&amp;&gt;&quot;&#x27;+é \x",
+            r"p&#64;ss&#47;w0rd&#60;&#38;&#62;&#34;&#39;&#43;&#233;&#32;&#92;x",
+            r#"p@ss/w0rd<&>"\'+é \\x"#,
+        ] {
+            let left = left(SECRET, &format!("{{{text}}}"));
+            assert_eq!(left, "{[REDACTED]}", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_secret_goes_in_hexadecimal_and_anywhere_in_base64() {
+        use base64::Engine as _;
+        let secret = "sk-7Qm2vXp9Lw4t";
+        let hexadecimal = super::in_hexadecimal(secret);
+        assert_eq!(left(secret, &format!("<{hexadecimal}>")), "<[REDACTED]>");
+        for before in ["", "a", "ab", "abc", "user:", "octo-org:"] {
+            for behind in ["", "z", "zy", "zyx"] {
+                let whole = format!("{before}{secret}{behind}");
+                let engines = [
+                    base64::prelude::BASE64_STANDARD,
+                    base64::prelude::BASE64_URL_SAFE,
+                ];
+                for engine in engines {
+                    let left = left(secret, &engine.encode(&whole));
+                    // What is left are the few characters that hold bits of what stands around it.
+                    assert!(left.contains("[REDACTED]"), "{whole}: {left}");
+                    assert!(left.len() <= "[REDACTED]".len() + 20, "{whole}: {left}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_secret_go_and_what_only_names_stays() {
+        for (secret, text, expected) in [
+            (
+                "octo-org:Xk29-vvT1",
+                "octo-org sent Xk29-vvT1x",
+                "octo-org sent [REDACTED]x",
+            ),
+            (
+                "Bearer tok3n-Zebra-9",
+                "bad token tok3n-Zebra-9",
+                "bad token [REDACTED]",
+            ),
+            (
+                "Basic b2N0by1vcmc6WGsyOS12dlQx",
+                "no such password: Xk29-vvT1",
+                "no such password: [REDACTED]",
+            ),
+            (
+                "session=aB3dE6gH9; theme=dark",
+                "the session aB3dE6gH9 has ended",
+                "the session [REDACTED] has ended",
+            ),
+            (
+                "octo-org:password",
+                "the password of octo-org is wrong",
+                "the password of octo-org is wrong",
+            ),
+        ] {
+            assert_eq!(left(secret, text), expected);
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_it_stays() {
+        for text in [
+            "p@ss/w0rd is not the whole of it",
+            "the digest is 70407373ff and 6b2d and c2stN1E",
+            "&lt;&amp;&gt;&quot;&#39; are entities",
+            "%40%2F%3C are escapes",
+            "aGVsbG8gd29ybGQsIHRoaXMgaXMgaW5ub2NlbnQ=",
+        ] {
+            assert_eq!(left(SECRET, text), text);
+        }
+    }
+}
