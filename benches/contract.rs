@@ -127,7 +127,7 @@ fn hostile() -> Goal {
 /// Ten parameters, about one kilobyte.
 fn typical() -> Failure {
     let parameters = json!({
-        "owner": "octo-org", "repository": "hello-world", "page": 3, "per_page": 100, "state": "open",
+        "owner": "octo-org", "repository": "hello-ports", "page": 3, "per_page": 100, "state": "open",
         "labels": ["bug", "help wanted"], "since": "2026-01-31T12:00:00Z", "sort": "updated", "direction": "desc",
         "query": "is:issue is:open label:bug sort:updated-desc",
     });

@@ -15,11 +15,11 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::{BoxFuture, CallRequest, Context, Dispatcher, Registry};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-const BODY: &[u8] = br#"{"owner":"octo-org","repository":"hello-world","page":3,"per_page":100,"state":"open","labels":["bug","help wanted"],"sort":"updated"}"#;
+const BODY: &[u8] = br#"{"owner":"octo-org","repository":"hello-ports","page":3,"per_page":100,"state":"open","labels":["bug","help wanted"],"sort":"updated"}"#;
 
 fn main() -> ExitCode {
     goal::run(|| vec![dispatching(), ten_among_many(), among_many(), failing()])
@@ -181,7 +181,7 @@ fn house(operations: usize) -> Dispatcher {
     });
     let fail = |_: Context, _: Arc<Value>| async { Err::<Value, _>(typical()) };
     let registry = builder.register(spec("bench/fail"), fail).build();
-    Dispatcher::new(registry.expect("the operations agree"), memory_world())
+    Dispatcher::new(registry.expect("the operations agree"), memory_ports())
 }
 
 async fn noop(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
@@ -213,9 +213,9 @@ fn schema() -> Value {
 
 fn typical() -> Failure {
     Failure::new(codes::ERR_HTTP_404_NOT_FOUND)
-        .with_message("there is no repository octo-org/hello-world")
+        .with_message("there is no repository octo-org/hello-ports")
         .with_detail("owner", "octo-org")
-        .with_detail("repository", "hello-world")
+        .with_detail("repository", "hello-ports")
 }
 
 fn runtime() -> Runtime {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 use panpan_runtime::{CallRequest, Context, Dispatcher, Registry};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use serde_json::{Map, Value, json};
 
 /// What a call may take, as a multiple of reading its input and of the ways in which the schema is held
@@ -95,7 +95,7 @@ impl Case {
         let mut spec = OperationSpec::new(name, OperationType::Query);
         spec.input_schema = self.schema.clone();
         let registry = Registry::builder().register(spec, echo).build();
-        let house = Dispatcher::new(registry.expect("it is one operation"), memory_world());
+        let house = Dispatcher::new(registry.expect("it is one operation"), memory_ports());
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         let runtime = runtime.expect("a runtime can be made");
         Box::new(move || {

@@ -21,7 +21,7 @@ use panpan_runtime::ports::{
     Claim, Claimed, Completed, Completion, End, Fingerprint, KeptOutcome, Lease, Outcomes, Scope,
 };
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{CallRequest, Context, Dispatcher, IdempotencyKey, Registry, World};
+use panpan_runtime::{CallRequest, Context, Dispatcher, IdempotencyKey, Ports, Registry};
 use panpan_store::SqliteStore;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -205,11 +205,11 @@ impl House {
         spec.input_schema = json!({"type": "object", "required": ["owner"]});
         let registry = Registry::builder().register(spec, noop).build();
         let registry = registry.expect("the operation is one");
-        let world = World::system(Arc::new(folder.store()));
+        let ports = Ports::system(Arc::new(folder.store()));
         Self {
             runtime: runtime(),
-            dispatcher: Dispatcher::new(registry, world),
-            input: Arc::new(json!({"owner": "octo-org", "repository": "hello-world", "page": 3})),
+            dispatcher: Dispatcher::new(registry, ports),
+            input: Arc::new(json!({"owner": "octo-org", "repository": "hello-ports", "page": 3})),
             _folder: folder,
         }
     }

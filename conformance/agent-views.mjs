@@ -77,7 +77,7 @@ export const RATE_LIMITED = view({
 
 export const INTERNAL = view({
   code: "INTERNAL_ERROR",
-  message: "The tool's own defect",
+  message: "Tool failed with an internal error",
   retryable: false,
   next: ["ask_human"],
   actions: ["Report the error id to the maintainers of the tool"],

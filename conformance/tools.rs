@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::{
-    Context, Dispatcher, Handler, Problems, Progress, Question, Registration, Registry, Reply,
-    Wanted, World,
+    Context, Dispatcher, Handler, Ports, Problems, Progress, Question, Registration, Registry,
+    Reply, Wanted,
 };
 use serde_json::{Value, json};
 
@@ -20,9 +20,9 @@ const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 const STEP_MS: u64 = 50;
 
 /// A dispatcher over the tools, one of which changes what tools there are.
-pub(crate) fn dispatcher(world: World) -> Result<Dispatcher, Problems> {
+pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, Problems> {
     let own = Arc::new(OnceLock::new());
-    let dispatcher = Dispatcher::new(registry(&own, false)?, world);
+    let dispatcher = Dispatcher::new(registry(&own, false)?, ports);
     // Set once, here.
     let _ = own.set(dispatcher.clone());
     Ok(dispatcher)

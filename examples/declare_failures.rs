@@ -1,5 +1,5 @@
 //! Declares the failures of an operation, fails with one, and shows it in all eight dialects.
-#![expect(clippy::print_stdout, reason = "an example shows its result")]
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{DeclareFailures, Failure};
@@ -23,7 +23,7 @@ enum ReadFileError {
         #[failure(retry_after_ms)]
         wait_ms: u64,
     },
-    // A code of the catalogue brings its facts along.
+    // The facts of a catalogue code come from the catalogue.
     #[failure(code = "ERR_TIMEOUT")]
     Timeout,
 }

@@ -1,5 +1,5 @@
-//! A tool with typed input, output and failures: retried where that helps, replayed when asked again.
-#![expect(clippy::print_stdout, reason = "an example shows its result")]
+//! A tool with typed input, output and failures: retried on transient failures, replayed on a repeated key.
+#![expect(clippy::print_stdout, reason = "an example prints its result")]
 use panpan_contract::operation::OperationType::Mutation;
 use panpan_failure::Failure;
 use panpan_runtime::{CallRequest, Context, Dispatcher, IdempotencyKey, Registration, Registry};
@@ -29,7 +29,7 @@ async fn order(context: Context, order: Order) -> Result<Placed, OrderError> {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let registry = Registry::builder().add(Registration::typed("shop/order", Mutation, order)?);
-    let dispatcher = Dispatcher::new(registry.build()?, panpan_store::memory_world());
+    let dispatcher = Dispatcher::new(registry.build()?, panpan_store::memory_ports());
     let input = serde_json::json!({"item": "widget"});
     let call = CallRequest::from_wire("shop/order", input).keyed(IdempotencyKey::new("order-1")?);
     let first = dispatcher.dispatch(call.clone()).await;

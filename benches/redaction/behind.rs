@@ -7,7 +7,7 @@ use panpan_failure::Redacted;
 use panpan_failure::dialect::agent_view;
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use panpan_upstream::header::HeaderMap;
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ fn gateway(url: Url, redaction: Option<Redaction>) -> Dispatcher {
     for registration in registrations {
         registry = registry.add(registration);
     }
-    Dispatcher::new(registry.build().expect("one operation"), memory_world())
+    Dispatcher::new(registry.build().expect("one operation"), memory_ports())
 }
 
 /// An operation that asks for an answer of the corpus, once.

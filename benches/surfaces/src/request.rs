@@ -46,7 +46,7 @@ const LEGACY: &str = "2025-11-25";
 pub(crate) fn input() -> Value {
     json!({
         "owner": "octo-org",
-        "repository": "hello-world",
+        "repository": "hello-ports",
         "title": "it stops when the list is empty",
         "page": 3,
         "per_page": 100,

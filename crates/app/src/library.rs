@@ -3,23 +3,23 @@
 use std::sync::{Arc, Weak};
 
 use panpan_runtime::Listener;
-use panpan_surfaces::{About, Caller, Desk, Freshness, Lent, Library, Offer, Person, Revision};
+use panpan_surfaces::{About, Caller, Freshness, Gateway, Lent, Library, Offer, Person, Revision};
 use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpLibraries};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use crate::house::House;
+use crate::backend::Backend;
 
-/// Lends what the MCP servers of a house have beside tools, if it has servers.
-pub(crate) fn lend(desk: &Desk, house: &House) {
-    let servers = house.servers();
+/// Lends what the MCP servers of a backend have beside tools, if it has servers.
+pub(crate) fn lend(gateway: &Gateway, backend: &Backend) {
+    let servers = backend.servers();
     if servers.is_empty() {
         return;
     }
     let libraries = Arc::new(McpLibraries::new(servers.iter().cloned()));
     libraries.look();
     tokio::spawn(look_again(libraries.changes(), Arc::downgrade(&libraries)));
-    desk.lend(Arc::new(Shelves { libraries }));
+    gateway.lend(Arc::new(Shelves { libraries }));
 }
 
 /// Looks at what servers offer whenever one of them has changed, or was connected to.

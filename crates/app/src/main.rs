@@ -1,15 +1,15 @@
 //! The program `panpan`: hands over to the command line and ends with its exit code.
 
+mod backend;
 mod builtin;
 mod cli;
 mod config;
-mod house;
 mod library;
 mod place;
 mod reload;
 mod sources;
 mod store;
-mod world;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -18,6 +18,6 @@ use std::process::ExitCode;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    world::keep_secrets_in_panics();
+    terminal::keep_secrets_in_panics();
     cli::run()
 }

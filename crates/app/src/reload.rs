@@ -8,9 +8,9 @@ use futures_util::future::{BoxFuture, select_all};
 use panpan_upstream::mcp::{McpChanges, McpUpstream};
 use tokio::sync::watch;
 
-use crate::house::{House, Whom};
+use crate::backend::{Backend, Whom};
 use crate::sources::Sources;
-use crate::world::{tell, warn};
+use crate::terminal::{tell, warn};
 
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -20,17 +20,17 @@ const BURST: Duration = Duration::from_millis(50);
 
 /// Serves what the sources give whenever that changes, for as long as it is polled. Sources that cannot be
 /// used any more change nothing. Signals are heard from when this is called, within a runtime of tokio.
-pub(crate) fn keep_up(house: Arc<House>, sources: Sources) -> impl Future<Output = ()> {
+pub(crate) fn keep_up(backend: Arc<Backend>, sources: Sources) -> impl Future<Output = ()> {
     let hangups = Hangups::heard();
     async move {
         if let Some(hangups) = hangups {
-            keep_up_with(hangups, house, sources).await;
+            keep_up_with(hangups, backend, sources).await;
         }
     }
 }
 
-async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources) {
-    let mut changes: Vec<Heard> = house.servers().iter().map(Heard::of).collect();
+async fn keep_up_with(mut hangups: Hangups, backend: Arc<Backend>, sources: Sources) {
+    let mut changes: Vec<Heard> = backend.servers().iter().map(Heard::of).collect();
     let (mut seen, mut missing) = (states(&sources), Rest::default());
     // A server whose tools change all the time is asked at every look, like all others.
     let mut may_hurry = true;
@@ -47,12 +47,12 @@ async fn keep_up_with(mut hangups: Hangups, house: Arc<House>, sources: Sources)
         let now = states(&sources);
         if asked || now != seen {
             seen = now;
-            reload(&house, &sources).await;
+            reload(&backend, &sources).await;
         }
         if take_changes(&mut changes) || asked {
-            ask_servers(&house, Whom::All).await;
-        } else if house.misses_servers() && missing.is_over() {
-            ask_servers(&house, Whom::Missing).await;
+            ask_servers(&backend, Whom::All).await;
+        } else if backend.misses_servers() && missing.is_over() {
+            ask_servers(&backend, Whom::Missing).await;
         }
     }
 }
@@ -128,11 +128,11 @@ impl Rest {
     }
 }
 
-async fn reload(house: &Arc<House>, sources: &Sources) {
-    let (house, sources) = (house.clone(), sources.clone());
-    let told = house.clone();
+async fn reload(backend: &Arc<Backend>, sources: &Sources) {
+    let (backend, sources) = (backend.clone(), sources.clone());
+    let told = backend.clone();
     // Reading and importing is work for a thread of its own.
-    let reloaded = tokio::task::spawn_blocking(move || house.reload(&sources)).await;
+    let reloaded = tokio::task::spawn_blocking(move || backend.reload(&sources)).await;
     match reloaded {
         Ok(Ok(())) => tell(&format!(
             "the sources were read again: {}",
@@ -145,8 +145,8 @@ async fn reload(house: &Arc<House>, sources: &Sources) {
     }
 }
 
-async fn ask_servers(house: &House, whom: Whom) {
-    if let Err(error) = house.ask_servers(whom).await {
+async fn ask_servers(backend: &Backend, whom: Whom) {
+    if let Err(error) = backend.ask_servers(whom).await {
         warn(&format!(
             "the tools of the MCP servers cannot be served as they are now: {error:#}"
         ));

@@ -131,7 +131,7 @@ impl Context {
 
     /// The time now.
     pub fn now(&self) -> Timestamp {
-        self.0.dispatcher.world().clock.now()
+        self.0.dispatcher.ports().clock.now()
     }
 
     /// When the attempt is cut off. It moves on while a person is waited for, and when a service shows that it is
@@ -167,7 +167,7 @@ impl Context {
 
     /// Lets time pass.
     pub async fn sleep(&self, duration_ms: u64) {
-        self.0.dispatcher.world().clock.sleep(duration_ms).await;
+        self.0.dispatcher.ports().clock.sleep(duration_ms).await;
     }
 
     /// Fires when the attempt is over or the call is aborted: for work the handler has started beside

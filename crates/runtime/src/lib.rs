@@ -1,7 +1,7 @@
 //! The verbs of panpan: which operations there are, and the one way a call takes through them.
 //!
 //! [`Registry`] holds operations with their handlers, checked against each other. [`Dispatcher`] walks
-//! a call through the rooms in `dispatch`, one file each. What the runtime needs from the world, time,
+//! a call through the rooms in `dispatch`, one file each. What the runtime needs from the ports, time,
 //! ids and places to write to, it names as traits in [`ports`]; only [`system`] reads a clock, and
 //! nothing here opens a socket or knows a protocol.
 
@@ -25,7 +25,6 @@ mod tally;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod trace;
-mod world;
 
 pub use context::{Context, SIGNS_OF_LIFE_LIMIT_MS};
 pub use credentials::Credentials;
@@ -42,6 +41,7 @@ pub use handler::{
 pub use idempotency::{IdempotencyKey, KEY_LENGTH_LIMIT, KeyError};
 pub use identity::{Identity, StateOwner, WATCH_SCOPE};
 pub use output::Output;
+pub use ports::Ports;
 pub use registry::{Builder, Operation, Problem, Problems, Registration, Registry, Related};
 pub use schema::{
     BACKTRACKS_LIMIT, CHECK_STEPS_LIMIT, Checked, IN_A_ROW_LIMIT, LISTED_VALUES_LIMIT,
@@ -53,4 +53,3 @@ pub use settings::{
 };
 pub use tokio_util::sync::CancellationToken;
 pub use trace::Trace;
-pub use world::World;

@@ -1,4 +1,4 @@
-//! The real world behind the ports: the system's clock, random ids, tasks on the runtime of tokio.
+//! The real ports behind the ports: the system's clock, random ids, tasks on the runtime of tokio.
 //!
 //! The only part of this crate that reads a clock or draws randomness.
 
@@ -11,13 +11,13 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::handler::BoxFuture;
+use crate::ports::Ports;
 use crate::ports::{Clock, Ids, Outcomes, PrivateLog, Spawn};
-use crate::world::World;
 
 pub use lines::Lines;
 
-impl World {
-    /// The real world around a store; to be used within a runtime of tokio.
+impl Ports {
+    /// The real ports around a store; to be used within a runtime of tokio.
     pub fn system(outcomes: Arc<dyn Outcomes>) -> Self {
         Self {
             clock: Arc::new(SystemClock),

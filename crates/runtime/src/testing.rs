@@ -1,4 +1,4 @@
-//! A world for tests: paused time that moves by itself when nothing else can happen, ids that count, a
+//! A ports for tests: paused time that moves by itself when nothing else can happen, ids that count, a
 //! log that can be read, and a store that keeps recordings and nothing else.
 //!
 //! Time is that of tokio. With paused time (`#[tokio::test(start_paused = true)]`) a sleep takes no
@@ -14,34 +14,34 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::handler::BoxFuture;
+use crate::ports::Ports;
 use crate::ports::{
     Claim, Claimed, Clock, Completed, Completion, Count, Earlier, Ids, Kept, Lease, Outcomes,
     PrivateLog, Reopened, Reopening, Scope, StoreError, Swept,
 };
 use crate::system::TokioTasks;
-use crate::world::World;
 
-/// A world whose time is tokio's and begins at the epoch of Unix.
+/// A ports whose time is tokio's and begins at the epoch of Unix.
 #[derive(Clone, Debug)]
-pub struct TestWorld {
+pub struct TestPorts {
     /// The ports.
-    pub world: World,
+    pub ports: Ports,
     /// What was written to the private log.
     pub notes: Arc<Notes>,
 }
 
-impl TestWorld {
-    /// A world around a store.
+impl TestPorts {
+    /// A ports around a store.
     pub fn around(outcomes: Arc<dyn Outcomes>, clock: Arc<dyn Clock>) -> Self {
         let notes = Arc::new(Notes::default());
-        let world = World {
+        let ports = Ports {
             clock,
             ids: Arc::new(CountedIds::default()),
             spawn: Arc::new(TokioTasks),
             outcomes,
             log: notes.clone(),
         };
-        Self { world, notes }
+        Self { ports, notes }
     }
 }
 

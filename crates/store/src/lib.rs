@@ -6,18 +6,18 @@
 mod counts;
 mod expected;
 mod memory;
+mod ports;
 mod sqlite;
 mod time;
-mod world;
 
 pub use memory::{MEMORY_OUTCOMES_BYTES_LIMIT, MEMORY_RECORDINGS_LIMIT, MemoryStore};
+pub use ports::memory_ports;
 #[doc(hidden)]
 pub use sqlite::Synchronous;
 pub use sqlite::{
     BUSY_TIMEOUT_MS, DEFAULT_SIZE_BYTES, NOTES_LIMIT, OLDEST_SQLITE, OpenError, RESERVE_BYTES,
     SMALLEST_SIZE_BYTES, SqliteOptions, SqliteStore, check_version,
 };
-pub use world::memory_world;
 
 /// How many keys, how many recordings and how many counts one sweep deletes at most.
 pub const SWEEP_LIMIT: usize = 500;

@@ -92,17 +92,17 @@ mod tests {
     use futures_util::StreamExt as _;
     use panpan_contract::operation::{OperationSpec, OperationType};
     use panpan_failure::Failure;
-    use panpan_runtime::testing::{TestClock, TestWorld};
+    use panpan_runtime::testing::{TestClock, TestPorts};
     use panpan_runtime::{CallRequest, Context, Dispatcher, Registration, Registry};
     use panpan_store::MemoryStore;
 
     use super::*;
     use crate::identity::{NewToken, Tokens};
     use crate::limits::Limits;
-    use crate::{Anonymous, Desk, Surface};
+    use crate::{Anonymous, Gateway, Surface};
 
-    /// A desk with a subscription that gives an item a second, without end.
-    fn desk() -> (Desk, Tokens) {
+    /// A gateway with a subscription that gives an item a second, without end.
+    fn gateway() -> (Gateway, Tokens) {
         let clock = Arc::new(TestClock::start());
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let spec = OperationSpec::new("test/tick".parse().unwrap(), OperationType::Subscription);
@@ -113,29 +113,31 @@ mod tests {
             })
         };
         let registry = Registry::builder().add(Registration::streaming(spec, open));
-        let world = TestWorld::around(store.clone(), clock.clone()).world;
-        let dispatcher = Dispatcher::new(registry.build().unwrap(), world);
+        let ports = TestPorts::around(store.clone(), clock.clone()).ports;
+        let dispatcher = Dispatcher::new(registry.build().unwrap(), ports);
         let tokens = Tokens::new(store, clock);
-        let desk = Desk::new(
+        let gateway = Gateway::new(
             dispatcher,
             tokens.clone(),
             Anonymous::Served,
             Limits::default(),
         );
-        (desk, tokens)
+        (gateway, tokens)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_subscription_ends_when_its_token_does_and_not_before() {
-        let (desk, tokens) = desk();
+        let (gateway, tokens) = gateway();
         let new = NewToken {
             principal: "ann".to_owned(),
             ..NewToken::default()
         };
         let (token, _) = tokens.create(new).await.unwrap();
-        let caller = desk.identify(Some(token.expose()), None).await.unwrap();
+        let caller = gateway.identify(Some(token.expose()), None).await.unwrap();
         let request = || CallRequest::from_wire("test/tick", Value::Null);
-        let mut items = desk.subscribe(Surface::Http, &caller, request()).unwrap();
+        let mut items = gateway
+            .subscribe(Surface::Http, &caller, request())
+            .unwrap();
         for _ in 0..20 {
             items.next().await.unwrap().unwrap();
         }
@@ -149,10 +151,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_subscription_without_a_token_goes_on() {
-        let (desk, _) = desk();
-        let caller = desk.identify(None, None).await.unwrap();
+        let (gateway, _) = gateway();
+        let caller = gateway.identify(None, None).await.unwrap();
         let request = CallRequest::from_wire("test/tick", Value::Null);
-        let items = desk.subscribe(Surface::Http, &caller, request).unwrap();
+        let items = gateway.subscribe(Surface::Http, &caller, request).unwrap();
         let given = items
             .take(100)
             .filter(|item| std::future::ready(item.is_ok()));

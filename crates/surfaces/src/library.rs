@@ -1,6 +1,6 @@
 //! What is offered beside operations: resources, prompts, the completion of arguments, and lines of logs.
 //!
-//! Whoever has such things behind implements [`Library`] and lends it to the desk; the protocols that
+//! Whoever has such things behind implements [`Library`] and lends it to the gateway; the protocols that
 //! know them pass them on. Everything is the JSON of the Model Context Protocol.
 
 use std::fmt;

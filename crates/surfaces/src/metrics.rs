@@ -20,7 +20,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::desk::Surface;
+use crate::gateway::Surface;
 
 /// Upper bounds of the buckets of durations, in seconds.
 const BUCKETS: [f64; 12] = [

@@ -350,7 +350,7 @@ async fn by_library(
 #[tokio::test]
 async fn resources_and_prompts_are_there_for_whoever_may_see_them() {
     let server = Server::start().await;
-    server.desk.lend(Arc::new(Shelf::default()));
+    server.gateway.lend(Arc::new(Shelf::default()));
     for presented in presented(&server).await {
         let [open, scoped, ..] = match expected(&presented) {
             // Nothing here says that there is more: what one may not see is absent.
@@ -448,7 +448,7 @@ fn failing_operations() -> Registry {
 #[tokio::test]
 async fn open_circuits_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
     let server = Server::start().await;
-    server.desk.dispatcher().replace(failing_operations());
+    server.gateway.dispatcher().replace(failing_operations());
     let with = |name: &'static str, token| Presented {
         name,
         token,
@@ -624,7 +624,7 @@ async fn a_session_whose_token_is_revoked_hears_nothing_more() {
     let server = Server::start().await;
     let shelf = Shelf::default();
     let listeners = shelf.1.clone();
-    server.desk.lend(Arc::new(shelf));
+    server.gateway.lend(Arc::new(shelf));
     let token = server.token("ann", &[], &[]).await;
     let bearer = format!("Bearer {token}");
     let headers = |session: &str| {

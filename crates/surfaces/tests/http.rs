@@ -507,13 +507,13 @@ async fn a_document_is_sent_once_to_whoever_keeps_it_and_again_when_it_is_anothe
         let known = [("if-none-match", tag.as_str()), ("authorization", &bearer)];
         assert_eq!(server.get(path, &known).await.status, 200, "{path}");
         server
-            .desk
+            .gateway
             .dispatcher()
             .replace(Registry::builder().build().unwrap());
         let other = server.get(path, &[("if-none-match", &tag)]).await;
         assert_eq!(other.status, 200, "{path}");
         assert!(!other.text().contains("test/echo"), "{path}");
         let restored = shared::operations::registry(&server.probe);
-        server.desk.dispatcher().replace(restored);
+        server.gateway.dispatcher().replace(restored);
     }
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use panpan_failure::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Registry, StateOwner};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use panpan_upstream::mcp::{McpAddress, McpCaller, McpCommand, McpPlace, McpSettings, McpUpstream};
 use serde_json::{Value, json};
 
@@ -206,7 +206,7 @@ impl Checks {
         self.same(&what, &json!(warnings), &json!([]));
         let registrations = operations.registrations.into_iter();
         let builder = registrations.fold(Registry::builder(), |builder, it| builder.add(it));
-        Dispatcher::new(builder.build().unwrap(), memory_world())
+        Dispatcher::new(builder.build().unwrap(), memory_ports())
     }
 
     async fn panpan(&mut self, server: &McpUpstream) {

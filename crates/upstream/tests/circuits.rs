@@ -6,7 +6,7 @@ use panpan_contract::operation::{CallSettings, OperationName, OperationSpec, Ope
 use panpan_failure::Redacted;
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use panpan_upstream::header::HeaderMap;
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn gateway(url: &Url) -> Dispatcher {
     let builder = registrations
         .into_iter()
         .fold(Registry::builder(), |builder, it| builder.add(it));
-    Dispatcher::new(builder.build().unwrap(), memory_world())
+    Dispatcher::new(builder.build().unwrap(), memory_ports())
 }
 
 fn spec(number: usize) -> OperationSpec {

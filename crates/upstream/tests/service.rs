@@ -8,7 +8,7 @@ use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Category, Effect, Redacted};
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::{CallRequest, Credentials, Dispatcher, Registry};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ async fn call_spec(
     let registry = registrations
         .into_iter()
         .fold(Registry::builder(), |builder, it| builder.add(it));
-    let gateway = Dispatcher::new(registry.build().unwrap(), memory_world());
+    let gateway = Dispatcher::new(registry.build().unwrap(), memory_ports());
     let request = CallRequest::from_wire("shop/ask".to_owned(), input);
     gateway.dispatch(request).await.into_value()
 }

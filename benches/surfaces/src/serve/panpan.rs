@@ -8,12 +8,12 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Builder, Context, Dispatcher, Registration, Registry, World};
+use panpan_runtime::{Builder, Context, Dispatcher, Registration, Registry, Ports};
 use panpan_store::{MemoryStore, SqliteStore};
 use panpan_surfaces::http::{HttpSettings, router};
 use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
-use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
 use serde_json::{Value, json};
 
 use crate::request::ECHO;
@@ -23,17 +23,17 @@ const TEND: Duration = Duration::from_secs(2);
 
 /// Serves so many operations beside its own, the first of which gives back its input.
 pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::Result<()> {
-    let desk = match store {
-        None => desk(
+    let gateway = match store {
+        None => gateway(
             operations,
             Arc::new(MemoryStore::new(Arc::new(SystemClock))),
         )?,
         Some(path) => {
             let store = SqliteStore::open(&path, Arc::new(SystemClock))?;
-            desk(operations, Arc::new(store))?
+            gateway(operations, Arc::new(store))?
         }
     };
-    serve_desk(desk).await
+    serve_desk(gateway).await
 }
 
 /// Serves operations besides its own that others carry out.
@@ -44,19 +44,19 @@ pub(super) async fn serve_imported(imported: Vec<Registration>) -> anyhow::Resul
     serve_desk(behind_desk(builder, outcomes, store)?).await
 }
 
-async fn serve_desk(desk: Desk) -> anyhow::Result<()> {
+async fn serve_desk(gateway: Gateway) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
-    let router = router(desk.clone(), HttpSettings::default(), stopping.clone());
-    tokio::spawn(tend(desk.dispatcher().clone()));
+    let router = router(gateway.clone(), HttpSettings::default(), stopping.clone());
+    tokio::spawn(tend(gateway.dispatcher().clone()));
     let listener = super::listen().await?;
-    listen::serve(listener, None, router, &desk, stopping, Duration::ZERO).await;
+    listen::serve(listener, None, router, &gateway, stopping, Duration::ZERO).await;
     Ok(())
 }
 
-fn desk<S: Outcomes + Documents + 'static>(
+fn gateway<S: Outcomes + Documents + 'static>(
     operations: usize,
     store: Arc<S>,
-) -> anyhow::Result<Desk> {
+) -> anyhow::Result<Gateway> {
     let outcomes: Arc<dyn Outcomes> = store.clone();
     let registry = (0..operations).try_fold(Registry::builder(), |builder, number| {
         anyhow::Ok(builder.register(spec(number)?, echo))
@@ -69,12 +69,12 @@ fn behind_desk<S: Documents + 'static>(
     builder: Builder,
     outcomes: Arc<dyn Outcomes>,
     store: Arc<S>,
-) -> anyhow::Result<Desk> {
+) -> anyhow::Result<Gateway> {
     let builder = panpan_operations::demo(builder).with_services();
     let builder = panpan_operations::calls(builder, &outcomes);
-    let dispatcher = Dispatcher::new(builder.build()?, World::system(outcomes));
+    let dispatcher = Dispatcher::new(builder.build()?, Ports::system(outcomes));
     let tokens = Tokens::new(store, Arc::new(SystemClock));
-    Ok(Desk::new(dispatcher, tokens, Anonymous::Served, limits()))
+    Ok(Gateway::new(dispatcher, tokens, Anonymous::Served, limits()))
 }
 
 /// The usual limits, except that all connections may come from one address: here they do.

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::Done;
 use super::error::Hinted;
-use crate::house::House;
+use crate::backend::Backend;
 use crate::store::StoreAddress;
 
 /// How many problems of a contract file are told; the others are counted.
@@ -96,10 +96,10 @@ fn standing_alone(file: &ContractFile) -> Vec<OperationSpec> {
 
 /// What comes with panpan, as far as it can be called from outside.
 fn built_in() -> anyhow::Result<ContractFile> {
-    let house = House::open(&StoreAddress::Memory)?;
+    let backend = Backend::open(&StoreAddress::Memory)?;
     let mut file = ContractFile::new("panpan");
     file.service.version = Some(env!("CARGO_PKG_VERSION").to_owned());
-    let registry = house.dispatcher().registry();
+    let registry = backend.dispatcher().registry();
     let specs = registry.operations().map(|operation| operation.spec());
     let outside = specs.filter(|spec| spec.visibility == Visibility::External);
     file.operations = outside.cloned().collect();

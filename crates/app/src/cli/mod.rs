@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 pub(crate) use error::Hinted;
 
-use crate::house::House;
+use crate::backend::Backend;
 
 /// The exit code of a process that was asked to stop at once.
 const INTERRUPTED: i32 = 130;
@@ -60,8 +60,8 @@ enum Command {
 }
 
 /// Ends the process, and what it started.
-fn leave_at_once(house: &House) -> ! {
-    house.kill_servers();
+fn leave_at_once(backend: &Backend) -> ! {
+    backend.kill_servers();
     #[allow(clippy::exit, reason = "the one who runs it asked for exactly this")]
     std::process::exit(INTERRUPTED);
 }

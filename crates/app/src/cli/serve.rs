@@ -1,4 +1,4 @@
-//! `panpan serve`: operations behind one door, for every protocol.
+//! `panpan serve`: operations behind one service, for every protocol.
 
 mod greeting;
 mod stop;
@@ -10,16 +10,16 @@ use std::time::Duration;
 use anyhow::Context;
 use panpan_surfaces::http::{Hosts, HttpSettings, Origins, router};
 use panpan_surfaces::listen::{self, ListenError, TlsError};
-use panpan_surfaces::{Anonymous, Desk};
+use panpan_surfaces::{Anonymous, Gateway};
 use tokio::net::TcpListener;
 
 use self::greeting::Greeting;
 use self::stop::Stop;
 use super::Done;
 use super::error::{Hinted, hinted};
+use crate::backend::{Backend, Whom};
 use crate::config::{self, Config, Flags};
-use crate::house::{House, Whom};
-use crate::world::{self, Signals, tell, warn};
+use crate::terminal::{self, Signals, tell, warn};
 use crate::{library, reload};
 
 /// Serves operations over MCP, HTTP, JSON-RPC and WebSocket.
@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Done> {
     let hint = "`panpan serve --help` says what can be set; nothing has to be";
     let config = config::load(file, std::env::vars_os(), &args.flags)
         .context(Hinted::new("cannot serve", hint))?;
-    world::log_to_stderr(world::own(&config.log.level), config.log.format);
+    terminal::log_to_stderr(terminal::own(&config.log.level), config.log.format);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -50,47 +50,47 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
         Some(files) => Some(listen::acceptor(&files.certificate, &files.key).map_err(no_tls)?),
         None => None,
     };
-    let house = House::open_with(config);
-    let house = Arc::new(house.map_err(|error| hinted("cannot serve", error))?);
+    let backend = Backend::open_with(config);
+    let backend = Arc::new(backend.map_err(|error| hinted("cannot serve", error))?);
     // Before a server is started that would have to be ended.
     let signals = Signals::heard().context("cannot hear when it is asked to stop")?;
     let stop = Stop::new(Duration::from_secs(config.drain_seconds));
-    tokio::spawn(stop.clone().on_signal(signals, house.clone()));
-    let asking = house.ask_servers(Whom::All);
+    tokio::spawn(stop.clone().on_signal(signals, backend.clone()));
+    let asking = backend.ask_servers(Whom::All);
     let Some(asked) = stop.begun.run_until_cancelled(asking).await else {
-        house
+        backend
             .kept_while(std::future::ready(()), Duration::default)
             .await;
         tell("stopped before it served anything");
         return Ok(());
     };
     asked.map_err(|error| hinted("cannot serve", error))?;
-    let anonymous = anonymous(config, &house).await?;
+    let anonymous = anonymous(config, &backend).await?;
     let listener = bind(config.listen).await?;
     let address = listener
         .local_addr()
         .context("cannot tell where it listens")?;
-    let desk = Desk::new(
-        house.dispatcher().clone(),
-        house.tokens(),
+    let gateway = Gateway::new(
+        backend.dispatcher().clone(),
+        backend.tokens(),
         anonymous,
         config.limits.clone(),
     );
-    library::lend(&desk, &house);
-    let router = router(desk.clone(), settings(config), stop.begun.clone());
-    let reloading = tokio::spawn(reload::keep_up(house.clone(), config.sources.clone()));
+    library::lend(&gateway, &backend);
+    let router = router(gateway.clone(), settings(config), stop.begun.clone());
+    let reloading = tokio::spawn(reload::keep_up(backend.clone(), config.sources.clone()));
     Greeting {
         config,
         address,
         anonymous,
-        operations: house.dispatcher().registry().operations().count(),
-        has_demo: house.has_demo(),
-        about_sources: &house.about_sources(),
+        operations: backend.dispatcher().registry().operations().count(),
+        has_demo: backend.has_demo(),
+        about_sources: &backend.about_sources(),
     }
     .say();
     let begun = stop.begun.clone();
-    let work = listen::serve(listener, tls, router, &desk, begun, stop.drain);
-    let cut_off = house.kept_while(work, || stop.left()).await;
+    let work = listen::serve(listener, tls, router, &gateway, begun, stop.drain);
+    let cut_off = backend.kept_while(work, || stop.left()).await;
     reloading.abort();
     if cut_off > 0 {
         let seconds = config.drain_seconds;
@@ -103,14 +103,14 @@ async fn serve(config: &Config) -> anyhow::Result<()> {
 }
 
 /// A server that others can reach answers only callers it knows, unless it is told otherwise.
-async fn anonymous(config: &Config, house: &House) -> anyhow::Result<Anonymous> {
+async fn anonymous(config: &Config, backend: &Backend) -> anyhow::Result<Anonymous> {
     let allowed = config
         .allow_anonymous
         .unwrap_or(config.listen.ip().is_loopback());
     if allowed {
         return Ok(Anonymous::Served);
     }
-    let known = house
+    let known = backend
         .tokens()
         .any_valid()
         .await

@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use self::expiry::Expiry;
 use super::Done;
 use super::error::Hinted;
-use crate::house::House;
+use crate::backend::Backend;
 use crate::place;
 use crate::store::StoreAddress;
-use crate::world::tell;
+use crate::terminal::tell;
 
 /// What to do with tokens.
 #[derive(Debug, clap::Args)]
@@ -83,9 +83,9 @@ struct Revoke {
 
 /// Does what was asked with the tokens of the store.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Done> {
-    let house = House::open(&store(args.store.as_deref())?)
+    let backend = Backend::open(&store(args.store.as_deref())?)
         .context(Hinted::new("cannot get at the tokens", place::HINT))?;
-    let tokens = house.tokens();
+    let tokens = backend.tokens();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -28,7 +28,7 @@ use self::problem::{Place, Problem, Wrong};
 use crate::place;
 use crate::sources::Sources;
 use crate::store::StoreAddress;
-use crate::world::LogFormat;
+use crate::terminal::LogFormat;
 
 pub(crate) use self::flags::{Flags, PipeFlags};
 pub(crate) use self::problem::Problems;

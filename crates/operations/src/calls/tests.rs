@@ -6,7 +6,7 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::retry::Upstream;
-use panpan_runtime::testing::{TestClock, TestWorld};
+use panpan_runtime::testing::{TestClock, TestPorts};
 use panpan_runtime::{
     Answer, Builder, CallRequest, Context, Dispatcher, IdempotencyKey, Identity, Record,
     Registration, Registry, Settings,
@@ -23,7 +23,7 @@ fn dispatcher() -> Dispatcher {
 fn dispatcher_with(add: impl FnOnce(Builder) -> Builder) -> Dispatcher {
     let clock = Arc::new(TestClock::start());
     let store: Arc<dyn Outcomes> = Arc::new(MemoryStore::new(clock.clone()));
-    let world = TestWorld::around(store.clone(), clock).world;
+    let ports = TestPorts::around(store.clone(), clock).ports;
     let builder = add(crate::demo(Registry::builder()));
     let registry = super::calls(builder, &store).build().unwrap();
     assert_eq!(registry.schema_problems(), []);
@@ -31,7 +31,7 @@ fn dispatcher_with(add: impl FnOnce(Builder) -> Builder) -> Dispatcher {
         record: Record::All,
         ..Settings::default()
     };
-    Dispatcher::with_settings(registry, world, settings)
+    Dispatcher::with_settings(registry, ports, settings)
 }
 
 async fn call(dispatcher: &Dispatcher, name: &str, input: Value) -> Answer {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use panpan_failure::Redacted;
-use panpan_runtime::testing::{Notes, TestClock, TestWorld};
+use panpan_runtime::testing::{Notes, TestClock, TestPorts};
 use panpan_runtime::{Answer, CallRequest, Dispatcher, IdempotencyKey, Registry};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ fn dispatcher() -> (Dispatcher, Arc<Notes>) {
     assert_eq!(registry.schema_problems(), []);
     let clock = Arc::new(TestClock::start());
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let TestWorld { world, notes } = TestWorld::around(store, clock);
-    (Dispatcher::new(registry, world), notes)
+    let TestPorts { ports, notes } = TestPorts::around(store, clock);
+    (Dispatcher::new(registry, ports), notes)
 }
 
 async fn answers(requests: impl IntoIterator<Item = CallRequest>) -> Vec<Answer> {

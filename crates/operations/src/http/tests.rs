@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use panpan_contract::{digest, hex};
 use panpan_failure::{Effect, Redacted};
-use panpan_runtime::testing::{Notes, TestClock, TestWorld};
+use panpan_runtime::testing::{Notes, TestClock, TestPorts};
 use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, Registry};
 use panpan_store::MemoryStore;
 use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, Lookups};
@@ -36,8 +36,8 @@ fn dispatcher() -> (Dispatcher, Arc<Notes>) {
     assert_eq!(registry.schema_problems(), []);
     let clock = Arc::new(TestClock::start());
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let TestWorld { world, notes } = TestWorld::around(store, clock);
-    (Dispatcher::new(registry, world), notes)
+    let TestPorts { ports, notes } = TestPorts::around(store, clock);
+    (Dispatcher::new(registry, ports), notes)
 }
 
 async fn call(input: Value) -> Result<Value, Redacted> {

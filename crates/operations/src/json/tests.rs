@@ -6,7 +6,7 @@ mod limits;
 use std::sync::Arc;
 
 use panpan_failure::Redacted;
-use panpan_runtime::testing::{TestClock, TestWorld};
+use panpan_runtime::testing::{TestClock, TestPorts};
 use panpan_runtime::{CallRequest, Dispatcher, Registry};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -17,8 +17,8 @@ async fn transform(input: Value) -> Result<Value, Redacted> {
     assert_eq!(registry.schema_problems(), []);
     let clock = Arc::new(TestClock::start());
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let TestWorld { world, notes } = TestWorld::around(store, clock);
-    let dispatcher = Dispatcher::new(registry, world);
+    let TestPorts { ports, notes } = TestPorts::around(store, clock);
+    let dispatcher = Dispatcher::new(registry, ports);
     let answer = dispatcher
         .dispatch(CallRequest::from_wire("json/transform", input))
         .await;

@@ -81,7 +81,7 @@ impl Context {
         }
         question.message = self.redactor().text(&question.message).into_owned();
         let _open = Open::of(self);
-        let patience = self.0.dispatcher.world().clock.sleep(left_ms);
+        let patience = self.0.dispatcher.ports().clock.sleep(left_ms);
         let asked = select(person.ask(question), patience);
         match self.cancellation().run_until_cancelled(asked).await {
             Some(Either::Left((said, _))) => said,

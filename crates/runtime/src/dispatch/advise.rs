@@ -119,7 +119,7 @@ impl Dispatcher {
             return 0;
         }
         if failure.may_repeat() {
-            let now = self.world().clock.now();
+            let now = self.ports().clock.now();
             return self.rows().failed(operation.name().as_str(), call, now);
         }
         self.rows().ended(operation.name().as_str(), call);

@@ -12,8 +12,8 @@ use super::request::InFlight;
 use super::validate::Validated;
 use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
 use crate::handler::BoxFuture;
+use crate::ports::Ports;
 use crate::ports::{Before, Claim, Claimed, Completion, End, StoreError};
-use crate::world::World;
 
 /// How long a caller that waits for another's outcome waits before it looks again.
 const LOOK_AGAIN_MS: u64 = 50;
@@ -25,7 +25,7 @@ pub(super) async fn ask(
     claim: Claim,
     reply: &Reply,
 ) -> Result<Claimed, StoreError> {
-    let clock = &dispatcher.world().clock;
+    let clock = &dispatcher.ports().clock;
     let call = &validated.call;
     loop {
         let claimed = ask_once(dispatcher, validated, claim).await?;
@@ -51,16 +51,16 @@ async fn ask_once(
     validated: &Validated,
     claim: Claim,
 ) -> Result<Claimed, StoreError> {
-    let world = dispatcher.world();
+    let ports = dispatcher.ports();
     if let Some(held_back) = dispatcher.held_back(&claim) {
         // It may have been written after all, and only the word of it was lost.
-        let kept = world.outcomes.kept(claim.scope).await.ok().flatten();
+        let kept = ports.outcomes.kept(claim.scope).await.ok().flatten();
         return Ok(match (held_back, kept) {
             (Claimed::InFlight { .. }, Some(kept)) => Claimed::Replay(kept),
             (held_back, _) => held_back,
         });
     }
-    let outcomes = world.outcomes.clone();
+    let outcomes = ports.outcomes.clone();
     let mut asking: BoxFuture<'static, _> = Box::pin(async move { outcomes.claim(claim).await });
     // Most stores answer a repeat at once, and need no timer.
     if let Poll::Ready(claimed) = poll_fn(|task| Poll::Ready(asking.as_mut().poll(task))).await {
@@ -69,13 +69,13 @@ async fn ask_once(
     match select(asking, pin!(stops_waiting(dispatcher, validated))).await {
         Either::Left((claimed, _)) => claimed,
         Either::Right(((), asking)) => {
-            let world = world.clone();
+            let ports = ports.clone();
             let given_back = async move {
                 if let Some(unused) = asking.await.ok().as_ref().and_then(as_it_was) {
-                    give_back(&world, unused, claim.lease_ms).await;
+                    give_back(&ports, unused, claim.lease_ms).await;
                 }
             };
-            dispatcher.world().spawn.spawn(Box::pin(given_back));
+            dispatcher.ports().spawn.spawn(Box::pin(given_back));
             Err(StoreError::Slow)
         }
     }
@@ -84,7 +84,7 @@ async fn ask_once(
 /// When the caller's time is over, or it aborts. One that had aborted before may ask for an outcome there
 /// is; it will not be let run.
 async fn stops_waiting(dispatcher: &Dispatcher, validated: &Validated) {
-    let clock = &dispatcher.world().clock;
+    let clock = &dispatcher.ports().clock;
     // A call whose time is over may still have an outcome to replay.
     let left_ms = match milliseconds_between(clock.now(), validated.deadline) {
         0 => STORE_PATIENCE_MS,
@@ -100,12 +100,12 @@ async fn stops_waiting(dispatcher: &Dispatcher, validated: &Validated) {
 }
 
 /// Gives a key back for as long as nobody else can have taken it.
-async fn give_back(world: &World, unused: Completion, lease_ms: u64) {
+async fn give_back(ports: &Ports, unused: Completion, lease_ms: u64) {
     for _ in 0..lease_ms.div_ceil(LOOK_AGAIN_MS) {
-        if world.outcomes.complete(unused.clone()).await.is_ok() {
+        if ports.outcomes.complete(unused.clone()).await.is_ok() {
             return;
         }
-        world.clock.sleep(LOOK_AGAIN_MS).await;
+        ports.clock.sleep(LOOK_AGAIN_MS).await;
     }
 }
 

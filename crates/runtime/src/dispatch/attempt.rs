@@ -86,7 +86,7 @@ pub(super) async fn attempt(
         operation, call, ..
     } = claimed;
     let Leave { now, timeout_ms } = leave;
-    let clock = &*dispatcher.world().clock;
+    let clock = &*dispatcher.ports().clock;
     let deadline = later(now, timeout_ms);
     let context = Context::new(dispatcher, operation, call, scope, number, (now, deadline));
     let ended = run(

@@ -23,11 +23,11 @@ use super::stamp::KEY_DETAIL;
 use super::{Dispatcher, STORE_PATIENCE_MS, milliseconds_between};
 use crate::json;
 use crate::output::Output;
+use crate::ports::Ports;
 use crate::ports::{
     self, Claim, Completed, Completion, End, Fingerprint, KeptOutcome, Scope, StoreError,
 };
 use crate::settings::Freeze;
-use crate::world::World;
 
 /// How long a store that failed is left alone before it is tried again, at first and at most.
 const TRY_AGAIN_MS: u64 = 50;
@@ -66,13 +66,13 @@ impl Dispatcher {
                     self.hold_back(held, &performed);
                 }
             }
-            self.world().clock.sleep(wait_ms).await;
+            self.ports().clock.sleep(wait_ms).await;
             waited_ms += wait_ms;
             wait_ms = (wait_ms * 2).min(TRY_AGAIN_MS_MAX);
             // Other gateways have to know that somebody knows the outcome. If the store does not even
             // take this, it is away for them too.
             let lease_ms = self.settings().lease_ms;
-            let _ = self.world().outcomes.extend(held.lease, lease_ms).await;
+            let _ = self.ports().outcomes.extend(held.lease, lease_ms).await;
         }
     }
 
@@ -179,9 +179,9 @@ impl Dispatcher {
         performed: &Performed,
         reply: &mut Reply,
     ) -> Result<Completed, StoreError> {
-        let World {
+        let Ports {
             outcomes, clock, ..
-        } = self.world();
+        } = self.ports();
         let left_ms = milliseconds_between(clock.now(), performed.claimed.deadline);
         // A call that used up its time still waits for its outcome to be written.
         let time_is_over = clock.sleep(left_ms.max(STORE_PATIENCE_MS));
@@ -194,7 +194,7 @@ impl Dispatcher {
         }
     }
 
-    /// Until it is written, the outcome is known only here: calls in this house do not take the key
+    /// Until it is written, the outcome is known only here: calls in this inner do not take the key
     /// over, however long ago its lease ran out.
     fn hold_back(&self, held: HeldKey, performed: &Performed) {
         let Claimed {
@@ -233,7 +233,7 @@ impl Dispatcher {
         reply: &mut Reply,
     ) {
         let deadline = performed.claimed.deadline;
-        let left_ms = milliseconds_between(self.world().clock.now(), deadline);
+        let left_ms = milliseconds_between(self.ports().clock.now(), deadline);
         let is_over = left_ms <= TRY_AGAIN_MS_MAX || waited_ms >= UNWRITTEN_PATIENCE_MS;
         if *error == StoreError::Closed || is_over {
             self.tell_not_written(error, performed, reply);

@@ -34,7 +34,7 @@ impl Dispatcher {
         // What is answered at once, as most replays are, needs no task.
         let first = poll_fn(|task| Poll::Ready(work.as_mut().poll(task))).await;
         if first.is_pending() {
-            self.world().spawn.spawn(work);
+            self.ports().spawn.spawn(work);
         }
         match receiver.await {
             Ok(answer) => answer,
@@ -96,7 +96,7 @@ impl Dispatcher {
             recording: None,
         };
         // Should the store not take it, the lease runs out.
-        let _ = self.world().outcomes.complete(abandoned).await;
+        let _ = self.ports().outcomes.complete(abandoned).await;
         reply.send(self.record(unclear));
     }
 
@@ -105,9 +105,9 @@ impl Dispatcher {
         let lease_ms = self.settings().lease_ms;
         let signs_of_life = async {
             loop {
-                self.world().clock.sleep((lease_ms / 3).max(1)).await;
+                self.ports().clock.sleep((lease_ms / 3).max(1)).await;
                 // A store that does not answer may answer the next time.
-                if let Ok(false) = self.world().outcomes.extend(held.lease, lease_ms).await {
+                if let Ok(false) = self.ports().outcomes.extend(held.lease, lease_ms).await {
                     return;
                 }
             }

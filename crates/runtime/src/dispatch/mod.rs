@@ -1,4 +1,4 @@
-//! The one way through the house, for every call from every protocol.
+//! The one way through the dispatcher, for every call from every protocol.
 //!
 //! ```text
 //! resolve → authorize → validate → claim → { attempt → stamp → redact → settle → decide }* → record
@@ -55,12 +55,12 @@ use tokio::sync::watch;
 
 use crate::idempotency::IdempotencyKey;
 use crate::identity::{Identity, lacking};
+use crate::ports::Ports;
 use crate::ports::{Fingerprint, Scope, StoreState};
 use crate::registry::{Operation, Registry};
 use crate::retry::OpenCircuit;
 use crate::settings::Settings;
 use crate::tally::{Tally, Way};
-use crate::world::World;
 use advise::Keeping;
 use claim::{Claimed, Keys, look_for_key};
 use keyed::Running;
@@ -85,18 +85,18 @@ pub const UNKNOWN_OPERATION: &str = "(unknown)";
 /// How long a store that does not answer is waited for, even by a call whose time is over sooner.
 const STORE_PATIENCE_MS: u64 = 2000;
 
-/// Walks calls through the rooms. Clones are the same house.
+/// Walks calls through the rooms. Clones are the same inner.
 #[derive(Clone, Debug)]
-pub struct Dispatcher(Arc<House>);
+pub struct Dispatcher(Arc<Inner>);
 
 #[derive(Debug)]
-struct House {
+struct Inner {
     registry: ArcSwap<Registry>,
     /// Tells that there are other operations now.
     changed: watch::Sender<()>,
     /// Registries that were replaced while calls were still running in them.
     retired: Mutex<Vec<Arc<Registry>>>,
-    world: World,
+    ports: Ports,
     settings: Settings,
     tally: Tally,
     repeats: Repeats,
@@ -108,17 +108,17 @@ struct House {
 
 impl Dispatcher {
     /// A dispatcher over a registry, with everything it needs from outside.
-    pub fn new(registry: Registry, world: World) -> Self {
-        Self::with_settings(registry, world, Settings::default())
+    pub fn new(registry: Registry, ports: Ports) -> Self {
+        Self::with_settings(registry, ports, Settings::default())
     }
 
     /// A dispatcher that works in other than the usual ways; settings that would defeat keys are raised.
-    pub fn with_settings(registry: Registry, world: World, settings: Settings) -> Self {
-        Self(Arc::new(House {
+    pub fn with_settings(registry: Registry, ports: Ports, settings: Settings) -> Self {
+        Self(Arc::new(Inner {
             registry: ArcSwap::from_pointee(registry),
             changed: watch::Sender::new(()),
             retired: Mutex::default(),
-            world,
+            ports,
             settings: settings.corrected(),
             tally: Tally::default(),
             repeats: Repeats::default(),
@@ -167,7 +167,7 @@ impl Dispatcher {
 
     /// The circuits that are not closed, of these operations and of the hosts behind them.
     pub fn open_circuits(&self, of: impl Fn(&Operation) -> bool) -> Vec<OpenCircuit> {
-        let now = self.world().clock.now();
+        let now = self.ports().clock.now();
         let registry = self.0.registry.load();
         let operations = registry.operations().filter(|operation| of(operation));
         let behind = operations.filter_map(|operation| operation.behind());
@@ -180,7 +180,7 @@ impl Dispatcher {
 
     /// How much room the store has.
     pub fn store_state(&self) -> StoreState {
-        self.world().outcomes.state()
+        self.ports().outcomes.state()
     }
 
     /// Serves one call.
@@ -245,11 +245,11 @@ impl Dispatcher {
     /// A key for a piece of work that came without one. Should nobody know how it ended, the failure
     /// names the key, and asking again with it gives the recorded outcome.
     pub fn new_key(&self) -> IdempotencyKey {
-        claim::made_key(self.world().ids.new_id())
+        claim::made_key(self.ports().ids.new_id())
     }
 
-    pub(crate) fn world(&self) -> &World {
-        &self.0.world
+    pub(crate) fn ports(&self) -> &Ports {
+        &self.0.ports
     }
 
     fn settings(&self) -> &Settings {
@@ -273,10 +273,10 @@ impl Dispatcher {
     }
 
     fn admit(&self, mut request: CallRequest) -> Arc<Call> {
-        let world = self.world();
+        let ports = self.ports();
         let named = self.0.registry.load().get(&request.operation).cloned();
         let steering = steer::steer(named.as_deref(), &mut request);
-        let (id, now) = (world.ids.new_id(), world.clock.now());
+        let (id, now) = (ports.ids.new_id(), ports.clock.now());
         Arc::new(Call::of(request, named, steering, id, now))
     }
 
@@ -316,12 +316,12 @@ impl Dispatcher {
 
     /// Stamps, redacts and settles a failure; its private part goes to the log.
     fn finish(&self, raised: Raised, call: &Call) -> Redacted {
-        let world = self.world();
-        let stamped = stamp::stamp(raised, call, &*world.ids, &*world.clock);
+        let ports = self.ports();
+        let stamped = stamp::stamp(raised, call, &*ports.ids, &*ports.clock);
         let settled = settle::settle(redact::redact(stamped, call), self.settings().strict);
         if let (Some(id), Some(cause)) = (settled.failure.id(), &settled.private_cause) {
             let operation = settled.failure.operation().unwrap_or_default();
-            world.log.note(id, operation, cause);
+            ports.log.note(id, operation, cause);
         }
         settled.failure
     }

@@ -1,4 +1,4 @@
-//! The only loop of the house: attempt, stamp, redact, settle, decide, and perhaps again.
+//! The only loop of the dispatcher: attempt, stamp, redact, settle, decide, and perhaps again.
 
 use std::sync::Arc;
 
@@ -175,7 +175,7 @@ struct Course<'a> {
 
 impl<'a> Course<'a> {
     fn new(dispatcher: &'a Dispatcher, claimed: &'a Claimed, held: Held, waiting: Waiting) -> Self {
-        let begin = |behind: &'a Behind| behind.begin(dispatcher.world().clock.now());
+        let begin = |behind: &'a Behind| behind.begin(dispatcher.ports().clock.now());
         Self {
             dispatcher,
             claimed,
@@ -310,7 +310,7 @@ impl<'a> Course<'a> {
                 .with_effect(effect_when_done(operation));
             return Err(Raised::by_gateway(failure, Some(operation.clone())).privately(cause));
         }
-        let log = &self.dispatcher.world().log;
+        let log = &self.dispatcher.ports().log;
         log.note(call.id, operation.name().as_str(), &cause);
         self.as_declared = false;
         Ok(output)
@@ -414,7 +414,7 @@ impl<'a> Course<'a> {
             let (number, code) = (self.number(), after.code());
             progress.note(format!("attempt {number} in {delay_ms} ms after {code}"));
         }
-        let sleep = self.dispatcher.world().clock.sleep(delay_ms);
+        let sleep = self.dispatcher.ports().clock.sleep(delay_ms);
         let Some(abort) = &self.claimed.call.abort else {
             sleep.await;
             return Ok(());
@@ -453,13 +453,13 @@ impl<'a> Course<'a> {
             if operation.spec().deterministic {
                 Fingerprint::of(operation.name(), &call.input).retry_seed()
             } else {
-                self.dispatcher.world().ids.new_seed()
+                self.dispatcher.ports().ids.new_seed()
             }
         })
     }
 
     fn now(&self) -> Timestamp {
-        self.dispatcher.world().clock.now()
+        self.dispatcher.ports().clock.now()
     }
 }
 

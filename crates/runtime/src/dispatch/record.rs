@@ -71,12 +71,12 @@ impl Dispatcher {
     /// Hands a recording to the store, and watches for failures like it.
     pub(super) fn note(&self, recording: Recording) {
         self.watch_for_repeats(&recording);
-        self.world().outcomes.note(recording);
+        self.ports().outcomes.note(recording);
     }
 
     pub(super) fn watch_for_repeats(&self, recording: &Recording) {
         if let Some(before) = self.repeats().watch(recording) {
-            self.world().outcomes.note(before);
+            self.ports().outcomes.note(before);
         }
     }
 

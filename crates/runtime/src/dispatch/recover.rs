@@ -73,7 +73,7 @@ async fn ask(
     let Claimed {
         operation, call, ..
     } = claimed;
-    let clock = &*dispatcher.world().clock;
+    let clock = &*dispatcher.ports().clock;
     let now = clock.now();
     let allowed_ms = attempt_timeout_ms(operation);
     let timeout_ms = allowed_ms.min(milliseconds_between(now, claimed.deadline));

@@ -26,7 +26,7 @@ impl Dispatcher {
         operation: &Arc<Operation>,
         call: &Call,
     ) -> Answer {
-        let kept = self.world().outcomes.kept(held.lease.scope).await;
+        let kept = self.ports().outcomes.kept(held.lease.scope).await;
         self.superseded(kept.unwrap_or_default(), operation, call)
     }
 

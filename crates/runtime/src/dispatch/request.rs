@@ -70,8 +70,8 @@ pub struct CallRequest {
 pub enum Origin {
     /// From outside: internal operations do not exist for it.
     Wire,
-    /// From the house itself, such as the command line or a task.
-    House,
+    /// From this process, such as the command line or a task.
+    Internal,
     /// From another operation, which reaches only these.
     Operation {
         /// The operations it was registered to call.
@@ -88,7 +88,7 @@ impl Origin {
     /// How many operations stand between the call and whoever called first.
     pub(crate) fn depth(&self) -> u32 {
         match self {
-            Origin::Wire | Origin::House => 0,
+            Origin::Wire | Origin::Internal => 0,
             Origin::Operation { depth, .. } => *depth,
         }
     }

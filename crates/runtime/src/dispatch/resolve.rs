@@ -45,7 +45,7 @@ pub(super) fn resolve(
 pub(super) fn is_visible(operation: &Operation, origin: &Origin) -> bool {
     match origin {
         Origin::Wire => operation.spec().visibility == Visibility::External,
-        Origin::House => true,
+        Origin::Internal => true,
         Origin::Operation { reach, .. } => reach.contains(operation.name()),
     }
 }

@@ -46,7 +46,7 @@ impl Subscription {
         let Validated {
             operation, call, ..
         } = validated;
-        let time = (dispatcher.world().clock.now(), Timestamp::MAX);
+        let time = (dispatcher.ports().clock.now(), Timestamp::MAX);
         let context = Context::new(&dispatcher, &operation, &call, None, 1, time);
         let cancelled_afterwards = context.cancel_on_drop();
         let open = AssertUnwindSafe(|| {

@@ -18,7 +18,7 @@ impl Dispatcher {
     /// can ask for any more. Call it every few seconds, and once before the end.
     pub async fn tend(&self) -> Result<Swept, StoreError> {
         self.collect_successes();
-        let outcomes = &self.world().outcomes;
+        let outcomes = &self.ports().outcomes;
         let repeated = self.repeats().empty();
         repeated.into_iter().for_each(|it| outcomes.note(it));
         let counts = self.tally().empty();
@@ -29,7 +29,7 @@ impl Dispatcher {
         let flushed = outcomes.flush().await;
         let kept_ms = self.settings().recordings_keep_ms;
         let kept = SignedDuration::from_millis(i64::try_from(kept_ms).unwrap_or(i64::MAX));
-        let before = self.world().clock.now().saturating_sub(kept);
+        let before = self.ports().clock.now().saturating_sub(kept);
         let swept = self.sweep(before.unwrap_or(Timestamp::MIN)).await;
         flushed.and(swept)
     }
@@ -38,7 +38,7 @@ impl Dispatcher {
     async fn sweep(&self, recordings_before: Timestamp) -> Result<Swept, StoreError> {
         let mut all = Swept::default();
         for _ in 0..SWEEPS_LIMIT {
-            let swept = self.world().outcomes.sweep(recordings_before).await?;
+            let swept = self.ports().outcomes.sweep(recordings_before).await?;
             if swept == Swept::default() {
                 break;
             }
@@ -51,7 +51,7 @@ impl Dispatcher {
 
     /// Moves what operations have counted themselves to the tally.
     fn collect_successes(&self) {
-        let now = self.world().clock.now();
+        let now = self.ports().clock.now();
         let collect = |registry: &Registry| {
             for operation in registry.operations() {
                 let calls = operation.successes.swap(0, Ordering::Relaxed);

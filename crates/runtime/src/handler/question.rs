@@ -86,7 +86,7 @@ pub enum Unasked {
     /// The caller has left, or the call is over.
     #[error("the caller left before the question was answered")]
     Gone,
-    /// The house is about to stop.
+    /// The inner is about to stop.
     #[error("panpan is stopping and waits for no reply")]
     Stopping,
 }

@@ -8,6 +8,7 @@ mod outcomes;
 mod store_error;
 
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -20,6 +21,21 @@ pub use outcomes::{
     KeptOutcome, Lease, Outcomes, Reopened, Reopening, Scope, StoreState, Swept,
 };
 pub use store_error::StoreError;
+
+/// The ports a dispatcher works through.
+#[derive(Clone, Debug)]
+pub struct Ports {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids and seeds.
+    pub ids: Arc<dyn Ids>,
+    /// Work that outlives its caller.
+    pub spawn: Arc<dyn Spawn>,
+    /// Where outcomes are kept.
+    pub outcomes: Arc<dyn Outcomes>,
+    /// Where private causes go.
+    pub log: Arc<dyn PrivateLog>,
+}
 
 /// Tells the time and lets it pass.
 pub trait Clock: Send + Sync + fmt::Debug {

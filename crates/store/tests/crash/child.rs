@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, InFlight, Settings, World};
+use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, InFlight, Ports, Settings};
 use panpan_store::{SqliteOptions, SqliteStore, Synchronous};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -38,61 +38,61 @@ pub(crate) const GO: &str = "go";
 /// Does what it was told, until that is done, until its parent is gone, or until it is killed.
 pub(crate) fn run(orders: &Orders) {
     let numbers = numbers_to_ask();
-    let house = House::open(orders);
+    let fixture = Fixture::open(orders);
     Line::Began.send();
     let runtime = runtime();
     runtime.block_on(async {
         tokio::select! {
-            () = work(&house, orders, numbers) => Line::Done.send(),
+            () = work(&fixture, orders, numbers) => Line::Done.send(),
             () = parent_gone() => {}
         }
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
 }
 
-async fn work(house: &Arc<House>, orders: &Orders, numbers: Vec<u64>) {
+async fn work(fixture: &Arc<Fixture>, orders: &Orders, numbers: Vec<u64>) {
     match orders.work {
-        Work::Settle => settle(house, numbers).await,
-        Work::Load => load(house, orders.first, u64::MAX, numbers).await,
-        Work::Some(calls) => load(house, orders.first, orders.first + calls, numbers).await,
+        Work::Settle => settle(fixture, numbers).await,
+        Work::Load => load(fixture, orders.first, u64::MAX, numbers).await,
+        Work::Some(calls) => load(fixture, orders.first, orders.first + calls, numbers).await,
     }
 }
 
 /// New calls, and beside them one caller for each call that is asked for again: those may wait long
 /// for a lease to run out.
-async fn load(house: &Arc<House>, first: u64, end: u64, again: Vec<u64>) {
+async fn load(fixture: &Arc<Fixture>, first: u64, end: u64, again: Vec<u64>) {
     let mut callers = JoinSet::new();
     for number in again {
-        let house = Arc::clone(house);
-        callers.spawn(async move { _ = house.ask(number).await });
+        let fixture = Arc::clone(fixture);
+        callers.spawn(async move { _ = fixture.ask(number).await });
     }
     let next = Arc::new(AtomicU64::new(first));
     for _ in 0..CALLERS {
-        let (house, next) = (Arc::clone(house), Arc::clone(&next));
+        let (fixture, next) = (Arc::clone(fixture), Arc::clone(&next));
         callers.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= end {
                     return;
                 }
-                house.begin(number).await;
+                fixture.begin(number).await;
             }
         });
     }
     callers.join_all().await;
 }
 
-async fn settle(house: &Arc<House>, numbers: Vec<u64>) {
+async fn settle(fixture: &Arc<Fixture>, numbers: Vec<u64>) {
     let numbers = Arc::new(Mutex::new(numbers));
     let mut callers = JoinSet::new();
     for _ in 0..2 * CALLERS {
-        let (house, numbers) = (Arc::clone(house), Arc::clone(&numbers));
+        let (fixture, numbers) = (Arc::clone(fixture), Arc::clone(&numbers));
         callers.spawn(async move {
             loop {
                 let number = numbers.lock().unwrap().pop();
                 let Some(number) = number else { return };
                 for _ in 0..ASKED_AT_MOST {
-                    if house.ask(number).await {
+                    if fixture.ask(number).await {
                         break;
                     }
                 }
@@ -103,12 +103,12 @@ async fn settle(house: &Arc<House>, numbers: Vec<u64>) {
 }
 
 /// What the callers share.
-struct House {
+struct Fixture {
     seed: u64,
     dispatcher: Dispatcher,
 }
 
-impl House {
+impl Fixture {
     fn open(orders: &Orders) -> Arc<Self> {
         let stage = Stage::open(&orders.directory, orders.seed).expect("the effects can be opened");
         let registry = Arc::new(stage).registry(orders.defect == Defect::RunsTwice);
@@ -119,8 +119,8 @@ impl House {
             },
             ..Settings::default()
         };
-        let world = World::system(store(&orders.directory, orders.defect));
-        let dispatcher = Dispatcher::with_settings(registry, world, settings);
+        let ports = Ports::system(store(&orders.directory, orders.defect));
+        let dispatcher = Dispatcher::with_settings(registry, ports, settings);
         let seed = orders.seed;
         Arc::new(Self { seed, dispatcher })
     }

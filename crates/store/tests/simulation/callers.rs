@@ -8,13 +8,13 @@ use panpan_runtime::ports::{Clock as _, Reopening, Scope};
 use panpan_runtime::{Answer, CallRequest, CancellationToken, IdempotencyKey, InFlight};
 use serde_json::json;
 
+use crate::environment::{Environment, GATEWAYS, LEASE_MS};
 use crate::faults::{Fault, Manner};
 use crate::journal::short;
 use crate::operations::{KINDS, Kind};
 use crate::process::Life;
 use crate::properties::{Property, has_code, heard_text};
 use crate::store::SLOW_MS;
-use crate::world::{GATEWAYS, LEASE_MS, World};
 
 /// How much later than its deadline a call may be answered: a claim and a record, slow both ways.
 const GRACE_MS: u64 = 4 * SLOW_MS + 200;
@@ -49,14 +49,14 @@ struct How {
 }
 
 impl Piece {
-    pub(crate) fn draw(world: &World, work: u64) -> Self {
-        let random = &world.faults.random;
+    pub(crate) fn draw(environment: &Environment, work: u64) -> Self {
+        let random = &environment.faults.random;
         let kind = random.pick(&KINDS);
         let keyed = kind == Kind::Book || random.happens(8000);
         let key = keyed.then(|| IdempotencyKey::new(&format!("work-{work}")).unwrap());
         let piece = Self { work, kind, key };
         if let Some(scope) = piece.scope() {
-            world.checks.expects(scope, work, kind);
+            environment.checks.expects(scope, work, kind);
         }
         piece
     }
@@ -71,36 +71,43 @@ impl Piece {
     }
 
     /// Asks until there is an outcome, then whether it stays.
-    pub(crate) async fn pursue(&self, world: &Arc<World>) {
-        let random = &world.faults.random;
+    pub(crate) async fn pursue(&self, environment: &Arc<Environment>) {
+        let random = &environment.faults.random;
         for _ in 0..ROUNDS {
-            let heard = self.round(world).await;
+            let heard = self.round(environment).await;
             if !self.is_keyed() {
                 return;
             }
             let settled = heard.iter().any(is_settled);
-            if settled && !self.reopens(world, &heard).await {
+            if settled && !self.reopens(environment, &heard).await {
                 break;
             }
-            self.rest(world, &heard).await;
+            self.rest(environment, &heard).await;
         }
         for _ in 0..random.between(0, 2) {
-            world.clock.sleep(random.between(1, 2 * LEASE_MS)).await;
-            self.ask(world, How::default()).await;
+            environment
+                .clock
+                .sleep(random.between(1, 2 * LEASE_MS))
+                .await;
+            self.ask(environment, How::default()).await;
         }
     }
 
     /// One caller asks, or two at once.
-    async fn round(&self, world: &Arc<World>) -> Vec<Heard> {
+    async fn round(&self, environment: &Arc<Environment>) -> Vec<Heard> {
         let mut asking = Vec::new();
-        let twice = self.is_keyed() && strikes(world, Manner::CallsTwiceAtOnce);
+        let twice = self.is_keyed() && strikes(environment, Manner::CallsTwiceAtOnce);
         for second in 0..=u64::from(twice) {
-            let (piece, world) = (self.clone(), world.clone());
-            let how = self.how(&world);
-            let later_ms = second * world.faults.random.pick(&[0, 5, LEASE_MS, 2 * LEASE_MS]);
+            let (piece, environment) = (self.clone(), environment.clone());
+            let how = self.how(&environment);
+            let later_ms = second
+                * environment
+                    .faults
+                    .random
+                    .pick(&[0, 5, LEASE_MS, 2 * LEASE_MS]);
             asking.push(tokio::spawn(async move {
-                world.clock.sleep(later_ms).await;
-                piece.ask(&world, how).await
+                environment.clock.sleep(later_ms).await;
+                piece.ask(&environment, how).await
             }));
         }
         let mut heard = Vec::new();
@@ -110,21 +117,21 @@ impl Piece {
         heard
     }
 
-    fn how(&self, world: &World) -> How {
-        let random = &world.faults.random;
+    fn how(&self, environment: &Environment) -> How {
+        let random = &environment.faults.random;
         let after_ms = |manner| {
-            strikes(world, manner).then(|| random.between(0, random.pick(&[100, LEASE_MS])))
+            strikes(environment, manner).then(|| random.between(0, random.pick(&[100, LEASE_MS])))
         };
         How {
-            other_input: self.is_keyed() && strikes(world, Manner::SendsOtherInput),
-            waits: self.is_keyed() && strikes(world, Manner::WaitsForAnother),
+            other_input: self.is_keyed() && strikes(environment, Manner::SendsOtherInput),
+            waits: self.is_keyed() && strikes(environment, Manner::WaitsForAnother),
             leaves_after_ms: after_ms(Manner::Leaves),
             aborts_after_ms: after_ms(Manner::Aborts),
         }
     }
 
     /// A person looks at a failure and lets the work run again.
-    async fn reopens(&self, world: &World, heard: &[Heard]) -> bool {
+    async fn reopens(&self, environment: &Environment, heard: &[Heard]) -> bool {
         let failed = |heard: &Heard| match heard {
             Heard::Answer(answer) => answer.outcome.is_err(),
             Heard::Nothing => false,
@@ -132,81 +139,88 @@ impl Piece {
         let Some(scope) = self.scope().filter(|_| heard.iter().any(failed)) else {
             return false;
         };
-        let reopens = strikes(world, Manner::Reopens);
+        let reopens = strikes(environment, Manner::Reopens);
         if reopens {
             let reopening = Reopening {
                 scope,
                 by: "a person".to_owned(),
                 reason: "it did not happen".to_owned(),
             };
-            world.medium.reopen(reopening).await.unwrap();
+            environment.medium.reopen(reopening).await.unwrap();
         }
         reopens
     }
 
     /// Waits a while; a lease may have run out by then, or not.
-    async fn rest(&self, world: &World, heard: &[Heard]) {
+    async fn rest(&self, environment: &Environment, heard: &[Heard]) {
         let silent = heard.iter().any(|heard| matches!(heard, Heard::Nothing));
-        world.faults.count(Fault::Caller(match silent {
+        environment.faults.count(Fault::Caller(match silent {
             true => Manner::RepeatsAfterSilence,
             false => Manner::RepeatsAfterFailure,
         }));
-        let rest_ms = world.faults.random.between(1, LEASE_MS + LEASE_MS / 2);
-        world.clock.sleep(rest_ms).await;
+        let rest_ms = environment
+            .faults
+            .random
+            .between(1, LEASE_MS + LEASE_MS / 2);
+        environment.clock.sleep(rest_ms).await;
     }
 
     /// Asks when nothing goes wrong any more: there has to be an answer, and it has to be kept.
-    pub(crate) async fn confirm(&self, world: &Arc<World>) -> Option<Box<Answer>> {
+    pub(crate) async fn confirm(&self, environment: &Arc<Environment>) -> Option<Box<Answer>> {
         let mut how = How::default();
-        let mut heard = self.ask(world, how).await;
+        let mut heard = self.ask(environment, how).await;
         if is_reused(&heard) {
             how.other_input = true;
-            heard = self.ask(world, how).await;
+            heard = self.ask(environment, how).await;
         }
         match heard {
             Heard::Answer(answer) if answer.expires_at.is_some() => Some(answer),
             heard => {
                 let text = format!("work {}: at last {heard:?}", self.work);
-                world.checks.violated(Property::Answered, text);
+                environment.checks.violated(Property::Answered, text);
                 None
             }
         }
     }
 
     /// Makes one call, and judges what comes of it.
-    async fn ask(&self, world: &Arc<World>, how: How) -> Heard {
+    async fn ask(&self, environment: &Arc<Environment>, how: How) -> Heard {
         let work = self.work;
-        let timeout_ms = world.faults.random.between(2000, 20_000);
-        let gateway = usize::try_from(world.faults.random.next()).unwrap() % GATEWAYS;
-        let gone = after(world, how.leaves_after_ms);
-        let note = |event: &str| world.journal.note(format_args!("work {work}: {event}"));
+        let timeout_ms = environment.faults.random.between(2000, 20_000);
+        let gateway = usize::try_from(environment.faults.random.next()).unwrap() % GATEWAYS;
+        let gone = after(environment, how.leaves_after_ms);
+        let note = |event: &str| {
+            environment
+                .journal
+                .note(format_args!("work {work}: {event}"))
+        };
         note(&format!("goes to {gateway} for {timeout_ms} ms, {how:?}"));
-        let asked_ms = world.journal.now_ms();
-        let request = self.request(world, how, timeout_ms);
-        let Some((life, answer)) = world.call(gateway, request, gone.clone()) else {
+        let asked_ms = environment.journal.now_ms();
+        let request = self.request(environment, how, timeout_ms);
+        let Some((life, answer)) = environment.call(gateway, request, gone.clone()) else {
             note("finds the gateway down");
             return Heard::Nothing;
         };
         let stalled_ms = life.stalled_ms(asked_ms);
         let heard = tokio::time::timeout(NEVER, answer).await;
-        let now_ms = world.journal.now_ms();
+        let now_ms = environment.journal.now_ms();
         let took_ms = now_ms - asked_ms - (life.stalled_ms(now_ms) - stalled_ms);
         let Ok(Ok(answer)) = heard else {
             note("hears nothing");
-            self.must_be_excused(world, &life, &gone);
+            self.must_be_excused(environment, &life, &gone);
             return Heard::Nothing;
         };
         let call = short(answer.call);
         note(&format!("hears of {call}: {}", heard_text(&answer)));
         if took_ms > (timeout_ms + GRACE_MS).cast_signed() {
             let text = format!("work {work}: {took_ms} ms where {timeout_ms} ms were allowed");
-            world.checks.violated(Property::Answered, text);
+            environment.checks.violated(Property::Answered, text);
         }
-        world.checks.answered(self.scope(), &answer, asked_ms);
+        environment.checks.answered(self.scope(), &answer, asked_ms);
         Heard::Answer(Box::new(answer))
     }
 
-    fn request(&self, world: &World, how: How, timeout_ms: u64) -> CallRequest {
+    fn request(&self, environment: &Environment, how: How, timeout_ms: u64) -> CallRequest {
         let variant = u8::from(how.other_input);
         let input = json!({"work": self.work, "variant": variant});
         let in_flight = match how.waits {
@@ -217,16 +231,16 @@ impl Piece {
             key: self.key.clone(),
             in_flight,
             timeout_ms: Some(timeout_ms),
-            abort: how.aborts_after_ms.map(|ms| after(world, Some(ms))),
+            abort: how.aborts_after_ms.map(|ms| after(environment, Some(ms))),
             ..CallRequest::from_wire(self.kind.name().as_str(), input)
         }
     }
 
     /// Silence means that one of the two is gone.
-    fn must_be_excused(&self, world: &World, life: &Life, gone: &CancellationToken) {
+    fn must_be_excused(&self, environment: &Environment, life: &Life, gone: &CancellationToken) {
         if !life.is_over() && !gone.is_cancelled() {
             let text = format!("work {}: no answer from a gateway that lives", self.work);
-            world.checks.violated(Property::Answered, text);
+            environment.checks.violated(Property::Answered, text);
         }
     }
 }
@@ -246,15 +260,15 @@ fn is_reused(heard: &Heard) -> bool {
     }
 }
 
-fn strikes(world: &World, manner: Manner) -> bool {
-    world.faults.strikes(Fault::Caller(manner))
+fn strikes(environment: &Environment, manner: Manner) -> bool {
+    environment.faults.strikes(Fault::Caller(manner))
 }
 
 /// A token that fires after so long, or never.
-fn after(world: &World, delay_ms: Option<u64>) -> CancellationToken {
+fn after(environment: &Environment, delay_ms: Option<u64>) -> CancellationToken {
     let token = CancellationToken::new();
     if let Some(delay_ms) = delay_ms {
-        let (fired, sleep) = (token.clone(), world.clock.sleep(delay_ms));
+        let (fired, sleep) = (token.clone(), environment.clock.sleep(delay_ms));
         tokio::spawn(async move {
             sleep.await;
             fired.cancel();

@@ -167,7 +167,7 @@ pub(crate) struct Hasty(pub(crate) Arc<dyn Outcomes>, pub(crate) Arc<Process>);
 impl Outcomes for Hasty {
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         let Self(store, process) = self;
-        let now = process.world.clock.now();
+        let now = process.environment.clock.now();
         let expires_at = match completion.end {
             End::Keep { keep_ms, .. } => {
                 let keep = SignedDuration::from_millis(keep_ms.cast_signed());
@@ -175,7 +175,7 @@ impl Outcomes for Hasty {
             }
             End::Release | End::Abandon => None,
         };
-        let (store, clock) = (store.clone(), process.world.clock);
+        let (store, clock) = (store.clone(), process.environment.clock);
         process.spawn(Box::pin(async move {
             clock.sleep(MEANWHILE_MS).await;
             let _ = store.complete(completion).await;

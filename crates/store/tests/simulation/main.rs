@@ -15,6 +15,7 @@
 mod callers;
 mod checks;
 mod defects;
+mod environment;
 mod faults;
 #[path = "../shared/handed_on.rs"]
 mod handed_on;
@@ -25,7 +26,6 @@ mod process;
 mod properties;
 mod random;
 mod store;
-mod world;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,12 +38,12 @@ use panpan_store::MemoryStore;
 use callers::Piece;
 use checks::Checks;
 use defects::Defect;
+use environment::{Environment, KEEP_MS};
 use faults::{Fault, Faults};
 use journal::Journal;
 use properties::{Property, Violation};
 use random::Random;
 use store::Observed;
-use world::{KEEP_MS, World};
 
 /// Pieces of work in a run, unless the environment says otherwise.
 const CALLS: u64 = 10_000;
@@ -83,27 +83,27 @@ async fn simulate(seed: u64, calls: u64, defect: Option<Defect>) -> Report {
     let medium = defects::planted(memory, defect, clock);
     let medium = Arc::new(Observed(medium, checks.clone()));
     let faults = Faults::new(Arc::new(Random::new(seed)));
-    let world = World::new(clock, faults, checks.clone(), medium, defect);
-    let striking = tokio::spawn(world.clone().strike());
-    let pieces = work(&world, calls).await;
-    world.faults.end();
+    let environment = Environment::new(clock, faults, checks.clone(), medium, defect);
+    let striking = tokio::spawn(environment.clone().strike());
+    let pieces = work(&environment, calls).await;
+    environment.faults.end();
     striking.await.unwrap();
     clock.sleep(SETTLE_MS).await;
-    confirm(&world, &pieces).await;
-    world.stop();
+    confirm(&environment, &pieces).await;
+    environment.stop();
     Report {
         journal: journal.take(),
         violations: checks.violations(),
-        faults: world.faults.counts(),
+        faults: environment.faults.counts(),
     }
 }
 
 /// All callers do their pieces of work.
-async fn work(world: &Arc<World>, calls: u64) -> Vec<Piece> {
+async fn work(environment: &Arc<Environment>, calls: u64) -> Vec<Piece> {
     let next = Arc::new(AtomicU64::new(0));
     let mut callers = Vec::new();
     for _ in 0..CALLERS {
-        let (world, next) = (world.clone(), next.clone());
+        let (environment, next) = (environment.clone(), next.clone());
         callers.push(tokio::spawn(async move {
             let mut pieces = Vec::new();
             loop {
@@ -111,8 +111,8 @@ async fn work(world: &Arc<World>, calls: u64) -> Vec<Piece> {
                 if number >= calls {
                     return pieces;
                 }
-                let piece = Piece::draw(&world, number);
-                piece.pursue(&world).await;
+                let piece = Piece::draw(&environment, number);
+                piece.pursue(&environment).await;
                 pieces.push(piece);
             }
         }));
@@ -126,16 +126,16 @@ async fn work(world: &Arc<World>, calls: u64) -> Vec<Piece> {
 }
 
 /// With all faults over, every key has an outcome, and a new one when its time is over.
-async fn confirm(world: &Arc<World>, pieces: &[Piece]) {
+async fn confirm(environment: &Arc<Environment>, pieces: &[Piece]) {
     for piece in pieces {
-        piece.confirm(world).await;
+        piece.confirm(environment).await;
     }
-    world.clock.sleep(KEEP_MS + 1).await;
+    environment.clock.sleep(KEEP_MS + 1).await;
     for piece in pieces.iter().step_by(EXPIRED_EVERY) {
-        if let Some(answer) = piece.confirm(world).await
+        if let Some(answer) = piece.confirm(environment).await
             && answer.replayed
         {
-            world
+            environment
                 .checks
                 .violated(Property::OutcomeKept, "an outcome outlived its time");
         }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::checks::{Checks, Holder};
+use crate::environment::LEASE_MS;
 use crate::faults::{FAILURES, Fault, Misdeed, Point};
 use crate::process::Process;
-use crate::world::LEASE_MS;
 
 /// How long one attempt may take.
 const ATTEMPT_MS: u64 = 8000;
@@ -122,26 +122,29 @@ async fn run(
     ));
     context.sleep(duration_ms(process, plan)).await;
     if let Plan::Before(misdeed) = plan {
-        process.world.faults.count(Fault::Before(misdeed));
+        process.environment.faults.count(Fault::Before(misdeed));
         let effects = [Effect::None, Effect::None, Effect::Unknown];
         return commit(process, misdeed, &effects).await;
     }
-    let serial = process.world.faults.random.next() >> 16;
+    let serial = process.environment.faults.random.next() >> 16;
     let output = json!({"work": input["work"], "serial": serial});
     if kind != Kind::Read {
         let keyed = context.downstream_key().is_some();
-        process.world.checks.took_effect(call, kind, keyed, &output);
+        process
+            .environment
+            .checks
+            .took_effect(call, kind, keyed, &output);
         process.step(Point::AfterEffect).await;
     }
     if let Plan::After(misdeed) = plan {
-        process.world.faults.count(Fault::After(misdeed));
+        process.environment.faults.count(Fault::After(misdeed));
         return commit(process, misdeed, &[Effect::Applied, Effect::Unknown]).await;
     }
     Ok(output)
 }
 
 fn plan(process: &Process, kind: Kind, attempt: u32) -> Plan {
-    let faults = &process.world.faults;
+    let faults = &process.environment.faults;
     if faults.are_over() {
         return Plan::Work;
     }
@@ -167,7 +170,7 @@ fn plan(process: &Process, kind: Kind, attempt: u32) -> Plan {
 }
 
 fn duration_ms(process: &Process, plan: Plan) -> u64 {
-    let faults = &process.world.faults;
+    let faults = &process.environment.faults;
     if let Plan::WorkSlowly = plan {
         faults.count(Fault::SlowHandler);
         return faults.random.between(LEASE_MS / 2, 2 * LEASE_MS);
@@ -178,7 +181,7 @@ fn duration_ms(process: &Process, plan: Plan) -> u64 {
 async fn commit(process: &Process, misdeed: Misdeed, effects: &[Effect]) -> Result<Value, Failure> {
     match misdeed {
         Misdeed::Fails(failure) => {
-            let effect = process.world.faults.random.pick(effects);
+            let effect = process.environment.faults.random.pick(effects);
             Err(Failure::new(FAILURES[failure]).with_effect(effect))
         }
         Misdeed::Hangs => std::future::pending().await,
@@ -195,8 +198,8 @@ fn reconciler(process: Arc<Process>) -> impl panpan_runtime::Reconcile {
 }
 
 async fn reconcile(process: &Arc<Process>, context: &Context) -> Result<Reconciled, Failure> {
-    let faults = &process.world.faults;
-    let checks = process.world.checks.clone();
+    let faults = &process.environment.faults;
+    let checks = process.environment.checks.clone();
     let mut unclear = Unclear(Some((checks, context.call_id())));
     process.step(Point::Reconciling).await;
     if faults.strikes(Fault::SlowReconcile) {
@@ -220,7 +223,7 @@ async fn reconcile(process: &Arc<Process>, context: &Context) -> Result<Reconcil
         };
     }
     unclear.0 = None;
-    let effect = process.world.checks.effect_of(context.call_id());
+    let effect = process.environment.checks.effect_of(context.call_id());
     Ok(effect.map_or(Reconciled::DidNotHappen, Reconciled::Happened))
 }
 

@@ -15,13 +15,13 @@ use panpan_runtime::testing::TestClock;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
+use crate::environment::{Environment, LEASE_MS};
 use crate::faults::{Fault, Point};
-use crate::world::{LEASE_MS, World};
 
 /// One run of a gateway, from its start to its crash.
 #[derive(Debug)]
 pub(crate) struct Process {
-    pub(crate) world: Arc<World>,
+    pub(crate) environment: Arc<Environment>,
     pub(crate) life: Arc<Life>,
     gateway: usize,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -53,9 +53,9 @@ impl Life {
 }
 
 impl Process {
-    pub(crate) fn new(world: Arc<World>, gateway: usize) -> Arc<Self> {
+    pub(crate) fn new(environment: Arc<Environment>, gateway: usize) -> Arc<Self> {
         Arc::new(Self {
-            world,
+            environment,
             life: Arc::default(),
             gateway,
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -64,18 +64,18 @@ impl Process {
 
     /// Between two steps of a process: it may crash here and never go on, or stand still.
     pub(crate) async fn step(&self, point: Point) {
-        if self.world.faults.strikes(Fault::Crash(point)) {
+        if self.environment.faults.strikes(Fault::Crash(point)) {
             self.crash(point);
             std::future::pending::<()>().await;
         }
-        if self.world.faults.strikes(Fault::Stall(point)) {
+        if self.environment.faults.strikes(Fault::Stall(point)) {
             self.stall();
             tokio::task::yield_now().await;
         }
     }
 
     pub(crate) fn note(&self, event: std::fmt::Arguments<'_>) {
-        let journal = &self.world.journal;
+        let journal = &self.environment.journal;
         journal.note(format_args!("gateway {}: {event}", self.gateway));
     }
 
@@ -85,7 +85,7 @@ impl Process {
         }
         self.note(format_args!("crashes {point:?}"));
         self.end();
-        self.world.restart(self.gateway);
+        self.environment.restart(self.gateway);
     }
 
     /// Drops every task of it, wherever they are.
@@ -96,11 +96,15 @@ impl Process {
     }
 
     pub(crate) fn stall(&self) {
-        let now_ms = self.world.journal.now_ms();
+        let now_ms = self.environment.journal.now_ms();
         if self.life.stalled_after(now_ms) {
             return;
         }
-        let stall_ms = self.world.faults.random.between(LEASE_MS / 2, 3 * LEASE_MS);
+        let stall_ms = self
+            .environment
+            .faults
+            .random
+            .between(LEASE_MS / 2, 3 * LEASE_MS);
         self.note(format_args!("stands still for {stall_ms} ms"));
         let until_ms = now_ms + stall_ms.cast_signed();
         let Life {
@@ -125,7 +129,7 @@ impl Spawn for Process {
         while tasks.try_join_next().is_some() {}
         tasks.spawn(Freezing {
             life: self.life.clone(),
-            clock: self.world.clock,
+            clock: self.environment.clock,
             work,
             thaw: None,
         });
@@ -164,13 +168,13 @@ pub(crate) struct ProcessClock(pub(crate) Arc<Process>);
 
 impl Clock for ProcessClock {
     fn now(&self) -> Timestamp {
-        self.0.world.clock.now()
+        self.0.environment.clock.now()
     }
 
     fn sleep(&self, duration_ms: u64) -> BoxFuture<'static, ()> {
         let process = self.0.clone();
         Box::pin(async move {
-            process.world.clock.sleep(duration_ms).await;
+            process.environment.clock.sleep(duration_ms).await;
             process.step(Point::AfterSleep).await;
         })
     }

@@ -25,8 +25,8 @@ pub(crate) const SLOW_MS: u64 = 1500;
 
 /// The store as one process reaches it.
 pub(crate) fn reached_by(process: &Arc<Process>) -> Arc<dyn Outcomes> {
-    let reached = Arc::new(Reached(process.world.medium.clone(), process.clone()));
-    if process.world.defect == Some(Defect::ReplyBeforeRecord) {
+    let reached = Arc::new(Reached(process.environment.medium.clone(), process.clone()));
+    if process.environment.defect == Some(Defect::ReplyBeforeRecord) {
         return Arc::new(Hasty(reached, process.clone()));
     }
     reached
@@ -56,16 +56,16 @@ impl Reached {
 
     async fn may_be_slow(&self, port: Port, holder: Holder, fault: fn(Port) -> Fault) {
         let Self(_, process) = self;
-        let world = &process.world;
-        if world.faults.strikes(fault(port)) {
+        let environment = &process.environment;
+        if environment.faults.strikes(fault(port)) {
             process.note(format_args!("{:?}", fault(port)));
             // A holder that waits for an answer to its claim has not begun to show that it lives.
             if port != Port::Claim {
-                world.checks.disturbed(holder);
+                environment.checks.disturbed(holder);
             }
-            world
+            environment
                 .clock
-                .sleep(world.faults.random.between(10, SLOW_MS))
+                .sleep(environment.faults.random.between(10, SLOW_MS))
                 .await;
         }
     }
@@ -77,13 +77,13 @@ impl Reached {
         fault: fn(Port, usize) -> Fault,
     ) -> Result<(), StoreError> {
         let Self(_, process) = self;
-        let faults = &process.world.faults;
+        let faults = &process.environment.faults;
         let strikes = |error: &usize| faults.strikes(fault(port, *error));
         let Some(error) = (0..STORE_ERRORS.len()).find(strikes) else {
             return Ok(());
         };
         process.note(format_args!("{:?}", fault(port, error)));
-        process.world.checks.disturbed(holder);
+        process.environment.checks.disturbed(holder);
         Err(STORE_ERRORS[error].clone())
     }
 }
@@ -91,7 +91,10 @@ impl Reached {
 impl Outcomes for Reached {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         let Self(store, process) = self;
-        process.world.checks.comes_from(claim.call, &process.life);
+        process
+            .environment
+            .checks
+            .comes_from(claim.call, &process.life);
         let points = (Point::BeforeClaim, Point::AfterClaim);
         let what = (Port::Claim, Holder::Call(claim.call));
         Box::pin(self.request(what, points, async move { store.claim(claim).await }))

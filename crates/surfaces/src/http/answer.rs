@@ -10,9 +10,9 @@ use panpan_runtime::{Answer, CallRequest};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::House;
-use super::door::REQUEST_ID;
-use crate::desk::Surface;
+use super::HttpState;
+use super::service::REQUEST_ID;
+use crate::gateway::Surface;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
@@ -49,36 +49,36 @@ pub(super) fn of(answer: &Answer, dialect: Dialect) -> Response {
 
 /// The response to a request that never became a call.
 pub(super) fn refused(
-    house: &House,
+    state: &HttpState,
     dialect: Dialect,
     operation: &str,
     failure: Failure,
 ) -> Response {
-    let failure = refusal(house, Surface::Http, operation, failure);
+    let failure = refusal(state, Surface::Http, operation, failure);
     of_failure(&failure, status(&failure), dialect, Envelope::default())
 }
 
 /// The same before the request was read to its end.
-pub(super) fn turned_away(house: &House, dialect: Dialect, failure: Failure) -> Response {
-    turned_away_from(house, Surface::Http, dialect, failure)
+pub(super) fn turned_away(state: &HttpState, dialect: Dialect, failure: Failure) -> Response {
+    turned_away_from(state, Surface::Http, dialect, failure)
 }
 
 /// The same for a protocol that comes by HTTP.
 pub(super) fn turned_away_from(
-    house: &House,
+    state: &HttpState,
     surface: Surface,
     dialect: Dialect,
     failure: Failure,
 ) -> Response {
-    let failure = refusal(house, surface, "", failure);
+    let failure = refusal(state, surface, "", failure);
     let mut response = of_failure(&failure, status(&failure), dialect, Envelope::default());
     response.extensions_mut().insert(Unread);
     response
 }
 
 /// The same at a place that makes no calls, with a status of its own.
-pub(super) fn plain(house: &House, failure: &Failure, status: StatusCode) -> Response {
-    let failure = refusal(house, Surface::Http, "", failure.clone());
+pub(super) fn plain(state: &HttpState, failure: &Failure, status: StatusCode) -> Response {
+    let failure = refusal(state, Surface::Http, "", failure.clone());
     let mut response = of_failure(&failure, status, Dialect::Problem, Envelope::default());
     response.extensions_mut().insert(Unread);
     response
@@ -86,13 +86,13 @@ pub(super) fn plain(house: &House, failure: &Failure, status: StatusCode) -> Res
 
 /// What is wrong with a request, on record like any other failure.
 pub(super) fn refusal(
-    house: &House,
+    state: &HttpState,
     surface: Surface,
     operation: &str,
     failure: Failure,
 ) -> Redacted {
     let request = CallRequest::from_wire(operation, Value::Null);
-    let answer = house.0.desk.refuse(surface, request, failure);
+    let answer = state.0.gateway.refuse(surface, request, failure);
     answer.outcome.expect_err("a refused call has no output")
 }
 

@@ -11,15 +11,15 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::CancellationToken;
 
-use super::House;
+use super::HttpState;
 use crate::limits::{Limits, TooMuch};
 
 /// The whole body, or why it could not be read. Of a server that stops nobody reads on.
-pub(super) async fn read<B>(body: B, house: &House) -> Result<Bytes, Failure>
+pub(super) async fn read<B>(body: B, state: &HttpState) -> Result<Bytes, Failure>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    read_within(body, house.0.desk.limits(), &house.0.stopping).await
+    read_within(body, state.0.gateway.limits(), &state.0.stopping).await
 }
 
 async fn read_within<B>(

@@ -17,11 +17,11 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
 use super::decode::{self, Asked};
-use super::door::{Entered, Visitor, visitor};
 use super::key::Stated;
-use super::{House, answer, body, dialect, subscribe};
+use super::service::{Admitted, Identified, identified};
+use super::{HttpState, answer, body, dialect, subscribe};
 use crate::caller::Caller;
-use crate::desk::Surface;
+use crate::gateway::Surface;
 
 /// How many calls of one batch run at a time.
 const BATCH_AT_A_TIME: usize = 16;
@@ -37,8 +37,8 @@ pub(super) struct Received {
 /// Takes a request in: which dialect it wants, its body, and who sent it, which comes before what they
 /// want.
 async fn receive<B>(
-    house: &House,
-    visitor: Visitor,
+    state: &HttpState,
+    identified: Identified,
     request: http::Request<B>,
     own: Dialect,
 ) -> Result<Received, Response>
@@ -47,27 +47,27 @@ where
 {
     let (parts, body) = request.into_parts();
     let dialect = dialect::asked_for(parts.uri.query(), &parts.headers, own)
-        .map_err(|failure| answer::turned_away(house, own, failure))?;
-    let body = body::read(body, house).await;
-    let body = body.map_err(|failure| answer::turned_away(house, dialect, failure))?;
-    match visitor {
+        .map_err(|failure| answer::turned_away(state, own, failure))?;
+    let body = body::read(body, state).await;
+    let body = body.map_err(|failure| answer::turned_away(state, dialect, failure))?;
+    match identified {
         Ok(caller) => Ok(Received {
             dialect,
             caller,
             body,
             headers: parts.headers,
         }),
-        Err(failure) => Err(answer::refused(house, dialect, "", failure)),
+        Err(failure) => Err(answer::refused(state, dialect, "", failure)),
     }
 }
 
 /// The same for a request the router led here, which carries who sent it.
 pub(super) async fn receive_led(
-    house: &House,
+    state: &HttpState,
     request: Request,
     own: Dialect,
 ) -> Result<Received, Response> {
-    receive(house, visitor(request.extensions()), request, own).await
+    receive(state, identified(request.extensions()), request, own).await
 }
 
 impl Received {
@@ -101,51 +101,51 @@ fn request(
 }
 
 /// `POST /call`.
-pub(super) async fn one(house: &House, visitor: Visitor, request: Entered) -> Response {
-    let received = match receive(house, visitor, request, Dialect::Call).await {
+pub(super) async fn one(state: &HttpState, identified: Identified, request: Admitted) -> Response {
+    let received = match receive(state, identified, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
-    let asked = Asked::read(&received.body, house.0.desk.limits().body_bytes);
+    let asked = Asked::read(&received.body, state.0.gateway.limits().body_bytes);
     let request = asked.and_then(|asked| received.asked(asked));
-    respond(house, &received, request).await
+    respond(state, &received, request).await
 }
 
 /// `POST /operations/{namespace}/{operation}`: the body is the input. A subscription answers with its
 /// items, as `/subscribe` does, if events are what the caller takes.
 pub(super) async fn named(
-    State(house): State<House>,
+    State(state): State<HttpState>,
     operation: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
     let operation = match operation {
         Ok(Path(operation)) => operation,
-        Err(rejection) => return unreadable_path(&house, &rejection),
+        Err(rejection) => return unreadable_path(&state, &rejection),
     };
-    let received = match receive_led(&house, request, Dialect::Problem).await {
+    let received = match receive_led(&state, request, Dialect::Problem).await {
         Ok(received) => received,
         Err(response) => return response,
     };
     let input = match received.body.trim_ascii() {
         [] => Ok(decode::nothing()),
-        body => decode::document(body, house.0.desk.limits().body_bytes),
+        body => decode::document(body, state.0.gateway.limits().body_bytes),
     };
     let request = input.and_then(|input| {
         let stated = Stated::in_headers(&received.headers)?;
         self::request(operation, stated, Stated::default(), input)
     });
     match request {
-        Ok(request) if received.takes_events() && gives_items(&house, &request) => {
-            subscribe::open(house, &received, request)
+        Ok(request) if received.takes_events() && gives_items(&state, &request) => {
+            subscribe::open(state, &received, request)
         }
-        request => respond(&house, &received, request).await,
+        request => respond(&state, &received, request).await,
     }
 }
 
 /// Whether what is called gives items instead of one answer. Who may have them is not asked here; what is
 /// internal is answered as what is absent.
-fn gives_items(house: &House, request: &CallRequest) -> bool {
-    house.0.desk.dispatcher().look(|registry| {
+fn gives_items(state: &HttpState, request: &CallRequest) -> bool {
+    state.0.gateway.dispatcher().look(|registry| {
         let spec = registry.get(&request.operation).map(|it| it.spec());
         spec.is_some_and(|it| {
             it.op_type == OperationType::Subscription && it.visibility == Visibility::External
@@ -154,7 +154,7 @@ fn gives_items(house: &House, request: &CallRequest) -> bool {
 }
 
 async fn respond(
-    house: &House,
+    state: &HttpState,
     received: &Received,
     request: Result<CallRequest, Failure>,
 ) -> Response {
@@ -163,28 +163,28 @@ async fn respond(
     } = received;
     match request {
         Ok(request) => {
-            let answer = house.0.desk.call(Surface::Http, caller, request).await;
+            let answer = state.0.gateway.call(Surface::Http, caller, request).await;
             answer::of(&answer, *dialect)
         }
-        Err(failure) => answer::refused(house, *dialect, "", failure),
+        Err(failure) => answer::refused(state, *dialect, "", failure),
     }
 }
 
 /// `POST /batch`: a list of calls, answered in its order.
-pub(super) async fn batch(State(house): State<House>, request: Request) -> Response {
-    let received = match receive_led(&house, request, Dialect::Call).await {
+pub(super) async fn batch(State(state): State<HttpState>, request: Request) -> Response {
+    let received = match receive_led(&state, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
     let terms = Stated::alone_in(&received.headers).and_then(|it| it.refuse_for_several());
-    let items = match terms.and_then(|()| items(&house, &received.body)) {
+    let items = match terms.and_then(|()| items(&state, &received.body)) {
         Ok(items) => items,
-        Err(failure) => return answer::refused(&house, received.dialect, "", failure),
+        Err(failure) => return answer::refused(&state, received.dialect, "", failure),
     };
     let caller = &received.caller;
     let answers = items
         .into_iter()
-        .map(|item| item_answer(&house, caller, item));
+        .map(|item| item_answer(&state, caller, item));
     let answers: Vec<Answer> = stream::iter(answers)
         .buffered(BATCH_AT_A_TIME)
         .collect()
@@ -192,8 +192,8 @@ pub(super) async fn batch(State(house): State<House>, request: Request) -> Respo
     answer::json(&Results(&answers))
 }
 
-fn items(house: &House, body: &[u8]) -> Result<Vec<Value>, Failure> {
-    let limits = house.0.desk.limits();
+fn items(state: &HttpState, body: &[u8]) -> Result<Vec<Value>, Failure> {
+    let limits = state.0.gateway.limits();
     match decode::document(body, limits.body_bytes)? {
         Value::Array(items) if items.len() > limits.batch => {
             let (count, limit) = (items.len(), limits.batch);
@@ -209,15 +209,15 @@ fn items(house: &House, body: &[u8]) -> Result<Vec<Value>, Failure> {
     }
 }
 
-async fn item_answer(house: &House, caller: &Caller, item: Value) -> Answer {
-    let desk = &house.0.desk;
+async fn item_answer(state: &HttpState, caller: &Caller, item: Value) -> Answer {
+    let gateway = &state.0.gateway;
     let request = Asked::of(item)
         .and_then(|it| request(it.operation, Stated::default(), it.stated, it.input));
     match request {
-        Ok(request) => desk.call(Surface::Http, caller, request).await,
+        Ok(request) => gateway.call(Surface::Http, caller, request).await,
         Err(failure) => {
             let request = CallRequest::from_wire("", Value::Null);
-            desk.refuse(Surface::Http, request, failure)
+            gateway.refuse(Surface::Http, request, failure)
         }
     }
 }
@@ -270,28 +270,32 @@ impl Serialize for Item<'_> {
 }
 
 /// Every other path.
-pub(super) async fn no_such_path(State(house): State<House>, uri: Uri) -> Response {
+pub(super) async fn no_such_path(State(state): State<HttpState>, uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     let failure = Failure::new(codes::NOT_FOUND)
         .with_message("there is nothing at this path")
         .with_detail("path", path)
         .with_actions(["Call operations at POST /call, POST /rpc, POST /mcp or GET /ws; list them at GET /search"]);
-    answer::plain(&house, &failure, StatusCode::NOT_FOUND)
+    answer::plain(&state, &failure, StatusCode::NOT_FOUND)
 }
 
 /// A path whose percent signs stand for no text.
-pub(super) fn unreadable_path(house: &House, rejection: &PathRejection) -> Response {
+pub(super) fn unreadable_path(state: &HttpState, rejection: &PathRejection) -> Response {
     let failure = Failure::new(codes::INVALID_REQUEST)
         .with_message("the path is no text in UTF-8")
         .caused_by(rejection);
-    answer::plain(house, &failure, StatusCode::BAD_REQUEST)
+    answer::plain(state, &failure, StatusCode::BAD_REQUEST)
 }
 
 /// A path that is there, asked in the wrong way.
-pub(super) async fn wrong_method(State(house): State<House>, method: Method, uri: Uri) -> Response {
+pub(super) async fn wrong_method(
+    State(state): State<HttpState>,
+    method: Method,
+    uri: Uri,
+) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     let failure = Failure::new(codes::INVALID_REQUEST)
         .with_message(format!("{path} does not answer {method}"))
         .with_actions(["Look at GET /openapi.json for what each path answers"]);
-    answer::plain(&house, &failure, StatusCode::METHOD_NOT_ALLOWED)
+    answer::plain(&state, &failure, StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -8,26 +8,26 @@ use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{SHOWN_CHARACTERS_LIMIT, absent, untyped};
 use serde_json::Value;
 
-use super::door::visitor;
-use super::{House, answer, dialect};
+use super::service::identified;
+use super::{HttpState, answer, dialect};
 use crate::caller::Caller;
 use crate::search::{self, Cursor, RESULTS_LIMIT, Words};
 
 /// `GET /search?query=&limit=&after=`.
-pub(super) async fn search(State(house): State<House>, request: Request) -> Response {
-    let caller = match visitor(request.extensions()) {
+pub(super) async fn search(State(state): State<HttpState>, request: Request) -> Response {
+    let caller = match identified(request.extensions()) {
         Ok(caller) => caller,
-        Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
+        Err(failure) => return answer::turned_away(&state, Dialect::Call, failure),
     };
     let query = request.uri().query().unwrap_or_default();
-    match found(&house, &caller, query) {
+    match found(&state, &caller, query) {
         Ok(found) => answer::json(&found),
-        Err(failure) => answer::refused(&house, Dialect::Call, "services/list", failure),
+        Err(failure) => answer::refused(&state, Dialect::Call, "services/list", failure),
     }
 }
 
-fn found(house: &House, caller: &Caller, query: &str) -> Result<Value, Failure> {
-    house.0.desk.take_share(caller)?;
+fn found(state: &HttpState, caller: &Caller, query: &str) -> Result<Value, Failure> {
+    state.0.gateway.take_share(caller)?;
     if let Some(name) = unknown_parameter(query) {
         return Err(no_such_parameter(name));
     }
@@ -39,7 +39,7 @@ fn found(house: &House, caller: &Caller, query: &str) -> Result<Value, Failure> 
         Some(Err(limit)) => return Err(unusable_limit(&limit)),
     };
     let after = parameter("after").as_deref().and_then(Cursor::parse);
-    let callable = house.0.desk.callable(caller);
+    let callable = state.0.gateway.callable(caller);
     let words: Vec<Words> = callable.iter().map(|it| Words::of(it.spec())).collect();
     let asked = parameter("query").unwrap_or_default();
     Ok(search::search(words.iter(), &asked, limit, after.as_ref()))
@@ -74,28 +74,28 @@ fn unusable_limit(limit: &str) -> Failure {
 }
 
 /// `GET /schema?name=`.
-pub(super) async fn schema(State(house): State<House>, request: Request) -> Response {
-    let caller = match visitor(request.extensions()) {
+pub(super) async fn schema(State(state): State<HttpState>, request: Request) -> Response {
+    let caller = match identified(request.extensions()) {
         Ok(caller) => caller,
-        Err(failure) => return answer::turned_away(&house, Dialect::Call, failure),
+        Err(failure) => return answer::turned_away(&state, Dialect::Call, failure),
     };
     let query = request.uri().query().unwrap_or_default();
-    match described(&house, &caller, dialect::parameter(query, "name")) {
+    match described(&state, &caller, dialect::parameter(query, "name")) {
         Ok(contract) => answer::json(&contract),
-        Err(failure) => answer::refused(&house, Dialect::Call, "", failure),
+        Err(failure) => answer::refused(&state, Dialect::Call, "", failure),
     }
 }
 
 /// The contract of an operation. One that may not be called looks like one that does not exist.
-fn described(house: &House, caller: &Caller, name: Option<&str>) -> Result<Value, Failure> {
-    house.0.desk.take_share(caller)?;
+fn described(state: &HttpState, caller: &Caller, name: Option<&str>) -> Result<Value, Failure> {
+    state.0.gateway.take_share(caller)?;
     let missing = || {
         let violation = Violation::missing("/name").expected("the name of an operation");
         Failure::new(codes::INVALID_INPUT).with_violation(violation)
     };
     let name = decoded(name.ok_or_else(missing)?);
     let asked = name.strip_prefix('/').unwrap_or(&name);
-    let callable = house.0.desk.callable(caller);
+    let callable = state.0.gateway.callable(caller);
     let found = callable.iter().find(|it| it.name().as_str() == asked);
     let operation = found.ok_or_else(|| {
         let names = callable.iter().map(|it| it.name().as_str());

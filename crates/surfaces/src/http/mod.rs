@@ -1,7 +1,7 @@
 //! HTTP: which path is answered by what.
 //!
-//! Every request passes the door first, which knows where it may come from and who sent it. Paths
-//! that make calls take the `Visitor` it leaves behind; pages about codes, health and counts do not.
+//! Every request passes the service first, which knows where it may come from and who sent it. Paths
+//! that make calls take the `Identified` it leaves behind; pages about codes, health and counts do not.
 
 mod answer;
 mod body;
@@ -10,10 +10,10 @@ mod decode;
 mod dialect;
 mod discover;
 mod documents;
-mod door;
 mod key;
 mod pages;
 mod protocols;
+mod service;
 mod subscribe;
 mod watch;
 
@@ -25,12 +25,12 @@ use axum::routing::{any, get, post};
 use http::HeaderName;
 use panpan_runtime::CancellationToken;
 
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use crate::mcp;
 
 use documents::Documents;
-pub(crate) use door::Peer;
-pub use door::{Door, Hosts, Origins};
+pub(crate) use service::Peer;
+pub use service::{Hosts, HttpService, Origins};
 
 /// How HTTP is served.
 #[derive(Clone, Debug, Default)]
@@ -47,15 +47,15 @@ pub struct HttpSettings {
 
 /// What every path knows.
 #[derive(Clone, Debug)]
-struct House(Arc<Inner>);
+struct HttpState(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    desk: Desk,
+    gateway: Gateway,
     settings: HttpSettings,
     /// Fires when the server begins to stop.
     stopping: CancellationToken,
-    mcp: mcp::HttpService,
+    mcp: mcp::McpHttpService,
     documents: Documents,
 }
 
@@ -64,42 +64,46 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
 /// Fires when the server stops and no call runs any more: the library answers those it cuts off with
 /// nothing a caller could use.
-fn ended_after(desk: &Desk, stopping: &CancellationToken) -> CancellationToken {
+fn ended_after(gateway: &Gateway, stopping: &CancellationToken) -> CancellationToken {
     let ended = CancellationToken::new();
-    let (desk, stopping, told) = (desk.clone(), stopping.clone(), ended.clone());
+    let (gateway, stopping, told) = (gateway.clone(), stopping.clone(), ended.clone());
     tokio::spawn(async move {
         stopping.cancelled().await;
-        desk.until_idle().await;
+        gateway.until_idle().await;
         tokio::time::sleep(LAST_ANSWERS).await;
         told.cancel();
     });
     ended
 }
 
-/// All paths and the door before them, to be made within a runtime of tokio. When `stopping` fires,
+/// All paths and the service before them, to be made within a runtime of tokio. When `stopping` fires,
 /// streams end and the server is no longer ready.
-pub fn router(desk: Desk, settings: HttpSettings, stopping: CancellationToken) -> Door {
+pub fn router(
+    gateway: Gateway,
+    settings: HttpSettings,
+    stopping: CancellationToken,
+) -> HttpService {
     let form = mcp::HttpSettings {
         form: settings.tools,
         ..mcp::HttpSettings::default()
     };
-    let house = House(Arc::new(Inner {
+    let state = HttpState(Arc::new(Inner {
         mcp: mcp::http_service(
-            desk.clone(),
+            gateway.clone(),
             form,
             stopping.clone(),
-            ended_after(&desk, &stopping),
+            ended_after(&gateway, &stopping),
         ),
-        desk,
+        gateway,
         settings,
         stopping,
         documents: Documents::default(),
     }));
-    Door::before(paths().with_state(house.clone()), house)
+    HttpService::before(paths().with_state(state.clone()), state)
 }
 
-/// All paths but those the door leads to itself, of which it leaves the wrong methods.
-fn paths() -> Router<House> {
+/// All paths but those the service leads to itself, of which it leaves the wrong methods.
+fn paths() -> Router<HttpState> {
     let by_the_door = ["/call", "/rpc", "/tasks", "/"];
     let paths = by_the_door.into_iter().fold(Router::new(), |paths, path| {
         paths.route(path, post(call::wrong_method))

@@ -12,7 +12,7 @@ use pulldown_cmark::Parser;
 use pulldown_cmark::html::push_html;
 use serde_json::{Value, json};
 
-use super::{House, answer, call};
+use super::{HttpState, answer, call};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 /// How a page looks.
@@ -31,26 +31,26 @@ pub(super) async fn all() -> Response {
 
 /// `GET /errors/{code}`: where the `type` of a problem leads. For people a page, for programs its facts.
 pub(super) async fn one(
-    State(house): State<House>,
+    State(state): State<HttpState>,
     code: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> Response {
     let code = match code {
         Ok(Path(code)) => code,
-        Err(rejection) => return call::unreadable_path(&house, &rejection),
+        Err(rejection) => return call::unreadable_path(&state, &rejection),
     };
     if let Some(known) = catalogue::lookup(&code) {
         return page(&known, &headers);
     }
-    match declared(&house, &code) {
+    match declared(&state, &code) {
         Some(definition) => answer::json(&definition),
-        None => answer::plain(&house, &unknown(&code), StatusCode::NOT_FOUND),
+        None => answer::plain(&state, &unknown(&code), StatusCode::NOT_FOUND),
     }
 }
 
 /// A code that an operation everybody may see declares as its own.
-fn declared(house: &House, code: &str) -> Option<Value> {
-    let callable = house.0.desk.dispatcher().callable(None);
+fn declared(state: &HttpState, code: &str) -> Option<Value> {
+    let callable = state.0.gateway.dispatcher().callable(None);
     let mut definitions = callable.iter().flat_map(|it| &it.spec().error_schemas);
     let definition = definitions.find(|it| it.code.as_str() == code)?;
     serde_json::to_value(definition).ok()

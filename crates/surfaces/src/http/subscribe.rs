@@ -20,35 +20,35 @@ use serde::Serialize;
 
 use super::call::{Received, receive_led};
 use super::decode::Asked;
-use super::door::REQUEST_ID;
-use super::{House, answer};
-use crate::desk::Surface;
+use super::service::REQUEST_ID;
+use super::{HttpState, answer};
+use crate::gateway::Surface;
 use crate::items::Items;
 
 /// How often a quiet stream says that it is still there.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `POST /subscribe`.
-pub(super) async fn subscribe(State(house): State<House>, request: Request) -> Response {
-    let received = match receive_led(&house, request, Dialect::Call).await {
+pub(super) async fn subscribe(State(state): State<HttpState>, request: Request) -> Response {
+    let received = match receive_led(&state, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
     let dialect = received.dialect;
-    let asked = Asked::read(&received.body, house.0.desk.limits().body_bytes);
+    let asked = Asked::read(&received.body, state.0.gateway.limits().body_bytes);
     let request = match asked.and_then(|asked| received.asked(asked)) {
         Ok(request) => request,
-        Err(failure) => return answer::refused(&house, dialect, "", failure),
+        Err(failure) => return answer::refused(&state, dialect, "", failure),
     };
-    open(house, &received, request)
+    open(state, &received, request)
 }
 
 /// The items of a subscription, or why there are none.
-pub(super) fn open(house: House, received: &Received, request: CallRequest) -> Response {
+pub(super) fn open(state: HttpState, received: &Received, request: CallRequest) -> Response {
     let dialect = received.dialect;
-    let desk = &house.0.desk;
-    match desk.subscribe(Surface::Http, &received.caller, request) {
-        Ok(items) => opened(house, items, dialect),
+    let gateway = &state.0.gateway;
+    match gateway.subscribe(Surface::Http, &received.caller, request) {
+        Ok(items) => opened(state, items, dialect),
         Err(failure) => {
             let status = answer::status(&failure);
             answer::of_failure(&failure, status, dialect, Envelope::default())
@@ -56,9 +56,9 @@ pub(super) fn open(house: House, received: &Received, request: CallRequest) -> R
     }
 }
 
-fn opened(house: House, items: Items, dialect: Dialect) -> Response {
+fn opened(state: HttpState, items: Items, dialect: Dialect) -> Response {
     let id = HeaderValue::from_str(&items.call_id().to_string());
-    let mut response = Response::new(Body::from_stream(events(house, items, dialect)));
+    let mut response = Response::new(Body::from_stream(events(state, items, dialect)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -69,17 +69,17 @@ fn opened(house: House, items: Items, dialect: Dialect) -> Response {
 }
 
 fn events(
-    house: House,
+    state: HttpState,
     items: Items,
     dialect: Dialect,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     stream::unfold(Some(items), move |items| {
-        let house = house.clone();
+        let state = state.clone();
         async move {
             let mut items = items?;
             let next = tokio::select! {
                 next = items.next() => next?,
-                () = house.0.stopping.cancelled() => Err(stopped(&house)),
+                () = state.0.stopping.cancelled() => Err(stopped(&state)),
                 () = tokio::time::sleep(KEEP_ALIVE) => return Some((Ok(Bytes::from_static(b":\n\n")), Some(items))),
             };
             Some(match next {
@@ -102,9 +102,9 @@ fn event(name: &str, data: &impl Serialize) -> Bytes {
 }
 
 /// The end of a stream whose server goes away.
-fn stopped(house: &House) -> Redacted {
+fn stopped(state: &HttpState) -> Redacted {
     let failure = Failure::new(codes::ERR_OVERLOADED)
         .with_message("the server is stopping and ends the subscription")
         .with_actions(["Subscribe again when the server is back"]);
-    answer::refusal(house, Surface::Http, "", failure)
+    answer::refusal(state, Surface::Http, "", failure)
 }

@@ -6,8 +6,8 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, StatusCode};
 use panpan_failure::dialect::Dialect;
 
-use super::door::visitor;
-use super::{House, answer};
+use super::service::identified;
+use super::{HttpState, answer};
 
 /// The form of the counts that Prometheus asks for.
 const METRICS_TYPE: HeaderValue =
@@ -19,20 +19,20 @@ pub(super) async fn health() -> &'static str {
 }
 
 /// `GET /readyz`: the store answers. A server that stops takes no connections and so is not asked.
-pub(super) async fn readiness(State(house): State<House>) -> Response {
-    match house.0.desk.look_at_store().await {
+pub(super) async fn readiness(State(state): State<HttpState>) -> Response {
+    match state.0.gateway.look_at_store().await {
         Ok(()) => "ready".into_response(),
-        Err(failure) => answer::plain(&house, &failure, StatusCode::SERVICE_UNAVAILABLE),
+        Err(failure) => answer::plain(&state, &failure, StatusCode::SERVICE_UNAVAILABLE),
     }
 }
 
 /// `GET /metrics`: about the operations a caller may call; about all for those who may watch.
-pub(super) async fn metrics(State(house): State<House>, request: Request) -> Response {
-    let caller = match visitor(request.extensions()) {
+pub(super) async fn metrics(State(state): State<HttpState>, request: Request) -> Response {
+    let caller = match identified(request.extensions()) {
         Ok(caller) => caller,
-        Err(failure) => return answer::turned_away(&house, Dialect::Problem, failure),
+        Err(failure) => return answer::turned_away(&state, Dialect::Problem, failure),
     };
-    let mut response = house.0.desk.told(&caller).into_response();
+    let mut response = state.0.gateway.told(&caller).into_response();
     response.headers_mut().insert(CONTENT_TYPE, METRICS_TYPE);
     response
 }

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::caller::Caller;
-use crate::desk::{Desk, Surface};
+use crate::gateway::{Gateway, Surface};
 use crate::json;
 use crate::meta::{IN_META, Terms};
 use request::{Body, Invalid, Item};
@@ -34,19 +34,19 @@ const BATCH_AT_A_TIME: usize = 16;
 /// Where it is not known who calls, every request is answered with the reason. What the headers say is
 /// about one call: a batch is refused with them.
 pub(crate) async fn serve(
-    desk: &Desk,
+    gateway: &Gateway,
     caller: &Result<Caller, Failure>,
     terms: &Terms,
     body: &[u8],
 ) -> Option<Vec<u8>> {
-    let limits = desk.limits();
+    let limits = gateway.limits();
     let refused = match request::read(body, limits.body_bytes, limits.batch) {
         Ok(Body::One(item)) => {
-            let answered = one(desk, caller, terms, item).await?;
+            let answered = one(gateway, caller, terms, item).await?;
             return Some(answer::alone(&answered, body.len()));
         }
         Ok(Body::Batch(items)) if !items.is_empty() => match terms.refuse_for_several() {
-            Ok(()) => return batch(desk, caller, items, body.len()).await,
+            Ok(()) => return batch(gateway, caller, items, body.len()).await,
             Err(failure) => failure,
         },
         Ok(Body::Batch(_)) => Failure::new(codes::INVALID_REQUEST)
@@ -54,7 +54,7 @@ pub(crate) async fn serve(
         Ok(Body::TooMany(count)) => too_many(count, limits.batch),
         Err(error) => json::unreadable(&error),
     };
-    Some(answer::alone(&unread(desk, None, refused), body.len()))
+    Some(answer::alone(&unread(gateway, None, refused), body.len()))
 }
 
 /// The one request a body holds; `None` for a batch, and for what is no request.
@@ -73,18 +73,18 @@ struct Answered<'a> {
 }
 
 async fn batch(
-    desk: &Desk,
+    gateway: &Gateway,
     caller: &Result<Caller, Failure>,
     items: Vec<Item<'_>>,
     body_bytes: usize,
 ) -> Option<Vec<u8>> {
     // A batch alone is not to meet the limit of its caller.
-    let room = desk.limits().calls_in_flight_per_caller.max(1);
+    let room = gateway.limits().calls_in_flight_per_caller.max(1);
     let terms = Terms::default();
     // Not by a closure, of which the compiler cannot see that it may be sent to another thread.
     let mut calls = Vec::with_capacity(items.len());
     for item in items {
-        calls.push(one(desk, caller, &terms, item));
+        calls.push(one(gateway, caller, &terms, item));
     }
     let mut answers = pin!(stream::iter(calls).buffered(BATCH_AT_A_TIME.min(room)));
     let mut list = answer::List::new(body_bytes);
@@ -97,23 +97,25 @@ async fn batch(
 }
 
 async fn one<'a>(
-    desk: &Desk,
+    gateway: &Gateway,
     caller: &Result<Caller, Failure>,
     terms: &Terms,
     item: Item<'a>,
 ) -> Option<Answered<'a>> {
     let Request { id, method, params } = match item {
         Item::Request(request) => request,
-        Item::Invalid(Invalid { id, problem }) => return Some(unread(desk, id, problem.into())),
+        Item::Invalid(Invalid { id, problem }) => return Some(unread(gateway, id, problem.into())),
     };
-    let registry = method.contains('.').then(|| desk.dispatcher().registry());
+    let registry = method
+        .contains('.')
+        .then(|| gateway.dispatcher().registry());
     let name = registry.and_then(|registry| alias(&registry, &method));
     let name = name.unwrap_or_else(|| method.into_owned());
     let answer = match caller {
-        Ok(caller) => call(desk, caller, terms, name, params).await,
+        Ok(caller) => call(gateway, caller, terms, name, params).await,
         Err(unknown) => {
             let request = CallRequest::from_wire(name, Value::Null);
-            desk.refuse(Surface::JsonRpc, request, unknown.clone())
+            gateway.refuse(Surface::JsonRpc, request, unknown.clone())
         }
     };
     id.map(|id| Answered {
@@ -122,7 +124,13 @@ async fn one<'a>(
     })
 }
 
-async fn call(desk: &Desk, caller: &Caller, terms: &Terms, name: String, params: Params) -> Answer {
+async fn call(
+    gateway: &Gateway,
+    caller: &Caller,
+    terms: &Terms,
+    name: String,
+    params: Params,
+) -> Answer {
     let (mut members, mut problem) = match params {
         Params::Named(members) => (members, None),
         Params::Listed => (Map::new(), Some(by_position())),
@@ -138,11 +146,11 @@ async fn call(desk: &Desk, caller: &Caller, terms: &Terms, name: String, params:
     }
     match problem {
         // What does not exist has no parameters that could be wrong.
-        Some(problem) if is_callable(&desk.dispatcher().registry(), &request.operation) => {
+        Some(problem) if is_callable(&gateway.dispatcher().registry(), &request.operation) => {
             request.caller.clone_from(&caller.identity);
-            desk.refuse(Surface::JsonRpc, request, problem)
+            gateway.refuse(Surface::JsonRpc, request, problem)
         }
-        _ => desk.call(Surface::JsonRpc, caller, request).await,
+        _ => gateway.call(Surface::JsonRpc, caller, request).await,
     }
 }
 
@@ -173,9 +181,9 @@ fn is_callable(registry: &Registry, name: &str) -> bool {
         .is_some_and(|operation| operation.spec().visibility == Visibility::External)
 }
 
-fn unread<'a>(desk: &Desk, id: Option<&'a RawValue>, failure: Failure) -> Answered<'a> {
+fn unread<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> Answered<'a> {
     let request = CallRequest::from_wire("", Value::Null);
-    let answer = desk.refuse(Surface::JsonRpc, request, failure);
+    let answer = gateway.refuse(Surface::JsonRpc, request, failure);
     Answered { id, answer }
 }
 

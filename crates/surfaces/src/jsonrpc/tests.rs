@@ -2,7 +2,7 @@
 
 mod bodies;
 mod bounds;
-mod desk;
+mod gateway;
 mod parameters;
 mod properties;
 mod specification;

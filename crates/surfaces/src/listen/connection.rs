@@ -23,8 +23,8 @@ use tokio_util::io::InspectReader;
 
 use super::timer::ConnectionTimer;
 use super::worded::Worded;
-use crate::desk::Desk;
-use crate::http::{Door, Peer};
+use crate::gateway::Gateway;
+use crate::http::{HttpService, Peer};
 use crate::limits::Permit;
 use crate::metrics::Metrics;
 
@@ -33,9 +33,9 @@ pub(crate) const HEAD_BYTES_LIMIT: usize = 64 * 1024;
 
 /// What every connection is served with.
 pub(super) struct Connections {
-    pub(super) door: Door,
+    pub(super) service: HttpService,
     pub(super) tls: Option<TlsAcceptor>,
-    pub(super) desk: Desk,
+    pub(super) gateway: Gateway,
     pub(super) stopping: CancellationToken,
 }
 
@@ -71,7 +71,7 @@ impl Connections {
     pub(super) fn serve(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
         // Answers are written whole; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
-        let metrics = self.desk.metrics().clone();
+        let metrics = self.gateway.metrics().clone();
         metrics.connections().inc();
         let peer = Peer {
             address: peer.ip().to_canonical(),
@@ -83,7 +83,7 @@ impl Connections {
             }),
         };
         let this = self.clone();
-        self.desk
+        self.gateway
             .tasks()
             .spawn(async move { this.carry(stream, peer).await });
     }
@@ -93,7 +93,7 @@ impl Connections {
             return self.answer(stream, peer).await;
         };
         let handshake = tls.accept(stream);
-        let handshake = tokio::time::timeout(self.desk.limits().head_timeout, handshake);
+        let handshake = tokio::time::timeout(self.gateway.limits().head_timeout, handshake);
         let address: IpAddr = peer.address;
         let handshake = tokio::select! {
             handshake = handshake => handshake,
@@ -107,7 +107,7 @@ impl Connections {
     }
 
     async fn answer(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static, peer: Peer) {
-        let limits = self.desk.limits();
+        let limits = self.gateway.limits();
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.write_timeout));
         let open = peer.open.clone();
@@ -115,11 +115,11 @@ impl Connections {
             let length = bytes.len() as u64;
             open.received_bytes.fetch_add(length, Ordering::Relaxed);
         });
-        let stream = Worded::new(stream, self.door.clone());
-        let (door, address) = (&self.door, peer.address);
+        let stream = Worded::new(stream, self.service.clone());
+        let (service, address) = (&self.service, peer.address);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let peer = peer.clone();
-            async move { Ok::<_, Infallible>(door.enter(peer, request).await) }
+            async move { Ok::<_, Infallible>(service.enter(peer, request).await) }
         });
         let connection = http1::Builder::new()
             .timer(ConnectionTimer::default())
@@ -152,7 +152,7 @@ impl Connections {
 
     /// Waits until there is no more to say: whoever still sends its request then is not waited for.
     async fn nothing_more(&self) {
-        self.desk.until_idle().await;
+        self.gateway.until_idle().await;
         tokio::time::sleep(LAST_WORDS).await;
     }
 }

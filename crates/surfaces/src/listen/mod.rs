@@ -1,6 +1,6 @@
 //! Connections: accepting them, keeping them within their limits, letting them end.
 //!
-//! Knows TCP and TLS. What is answered on a connection is the door's.
+//! Knows TCP and TLS. What is answered on a connection is the service's.
 
 mod connection;
 mod timer;
@@ -18,8 +18,8 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use crate::caller::Principal;
-use crate::desk::Desk;
-use crate::http::Door;
+use crate::gateway::Gateway;
+use crate::http::HttpService;
 use crate::limits::Room;
 use connection::Connections;
 
@@ -65,18 +65,18 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
 pub async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    door: Door,
-    desk: &Desk,
+    service: HttpService,
+    gateway: &Gateway,
     stopping: CancellationToken,
     drain: Duration,
 ) -> usize {
-    let limits = desk.limits();
+    let limits = gateway.limits();
     let open = Arc::new(Semaphore::new(limits.connections));
     let by_address = Room::new("connections", usize::MAX, limits.connections_per_address);
     let connections = Arc::new(Connections {
-        door,
+        service,
         tls,
-        desk: desk.clone(),
+        gateway: gateway.clone(),
         stopping: stopping.clone(),
     });
     loop {
@@ -100,12 +100,12 @@ pub async fn serve(
         }
     }
     drop(listener);
-    ended(desk, drain).await
+    ended(gateway, drain).await
 }
 
 /// Waits for those that are open, for at most so long; gives how many are left.
-async fn ended(desk: &Desk, drain: Duration) -> usize {
-    let tasks = desk.tasks();
+async fn ended(gateway: &Gateway, drain: Duration) -> usize {
+    let tasks = gateway.tasks();
     tasks.close();
     match tokio::time::timeout(drain, tasks.wait()).await {
         Ok(()) => 0,

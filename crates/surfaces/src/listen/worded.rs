@@ -1,7 +1,7 @@
 //! What the HTTP library answers by itself to a head that it cannot read, with a body that says what is wrong.
 //!
 //! The library has no place for such a body, and its answer is known by its writing: one of three statuses,
-//! without a body and without the header that every answer of the door has.
+//! without a body and without the header that every answer of the service has.
 
 use std::io;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use hyper::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::http::Door;
+use crate::http::HttpService;
 
 /// The statuses of a head that cannot be read.
 const STATUSES: [StatusCode; 3] = [
@@ -24,22 +24,22 @@ const HEAD_BYTES: usize = 256;
 
 const EMPTY: &str = "content-length: 0\r\n";
 
-/// A header that every answer of the door has.
+/// A header that every answer of the service has.
 const OF_THE_DOOR: &str = "x-content-type-options";
 
 /// A connection on which a refusal of the library gets a body.
 pub(super) struct Worded<S> {
     stream: S,
-    door: Door,
+    service: HttpService,
     /// What is written instead of a refusal, and how much of it has been.
     instead: Option<(Vec<u8>, usize)>,
 }
 
 impl<S: AsyncWrite + Unpin> Worded<S> {
-    pub(super) fn new(stream: S, door: Door) -> Self {
+    pub(super) fn new(stream: S, service: HttpService) -> Self {
         Self {
             stream,
-            door,
+            service,
             instead: None,
         }
     }
@@ -66,7 +66,7 @@ impl<S: AsyncWrite + Unpin> Worded<S> {
     /// Whether these bytes are a refusal of the library, or one is being written.
     fn takes(&mut self, bytes: &[u8]) -> bool {
         if self.instead.is_none() {
-            self.instead = worded(bytes, |status| self.door.unreadable_head(status))
+            self.instead = worded(bytes, |status| self.service.unreadable_head(status))
                 .map(|instead| (instead, 0));
         }
         self.instead.is_some()

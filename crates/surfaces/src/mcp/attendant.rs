@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use super::progress::reaches;
 use super::questions::{Abilities, answered, asked, request};
 use crate::caller::Caller;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 
 /// How many notices wait for a client.
 pub(super) const NOTICES_LIMIT: usize = 256;
@@ -66,7 +66,7 @@ pub(super) struct Attendant {
 /// The session of a client, with the caller that opened it.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
-    pub(super) desk: Desk,
+    pub(super) gateway: Gateway,
     pub(super) caller: Caller,
     pub(super) peer: Peer<RoleServer>,
 }
@@ -74,7 +74,7 @@ pub(super) struct Session {
 impl Session {
     /// Whether its caller is still known: a token may have been revoked.
     async fn counts(&self) -> bool {
-        self.desk.is_still_known(&self.caller).await
+        self.gateway.is_still_known(&self.caller).await
     }
 }
 

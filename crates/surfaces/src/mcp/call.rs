@@ -14,7 +14,7 @@ use super::answer::Wire;
 use super::tools::{Catalogue, Entry};
 use super::{answer, key};
 use crate::caller::Caller;
-use crate::desk::{Desk, Surface};
+use crate::gateway::{Gateway, Surface};
 use crate::meta::IN_META;
 
 /// A call as a tool asks for it.
@@ -69,7 +69,7 @@ pub(super) struct Performed {
 /// Who asks, what they said beside, and what stops their calls.
 #[derive(Debug)]
 pub(super) struct Errand<'a> {
-    pub(super) desk: &'a Desk,
+    pub(super) gateway: &'a Gateway,
     pub(super) caller: &'a Caller,
     pub(super) meta: &'a Map<String, Value>,
     pub(super) stops: Stops,
@@ -95,19 +95,23 @@ impl Stops {
 }
 
 impl<'a> Errand<'a> {
-    pub(super) fn new(desk: &'a Desk, caller: &'a Caller, meta: &'a Map<String, Value>) -> Self {
-        Self::with(desk, caller, meta, Stops::new())
+    pub(super) fn new(
+        gateway: &'a Gateway,
+        caller: &'a Caller,
+        meta: &'a Map<String, Value>,
+    ) -> Self {
+        Self::with(gateway, caller, meta, Stops::new())
     }
 
     /// An errand that is stopped by what stops another.
     pub(super) fn with(
-        desk: &'a Desk,
+        gateway: &'a Gateway,
         caller: &'a Caller,
         meta: &'a Map<String, Value>,
         stops: Stops,
     ) -> Self {
         Self {
-            desk,
+            gateway,
             caller,
             meta,
             stops,
@@ -158,7 +162,7 @@ impl<'a> Errand<'a> {
             Err(failure) => return self.refused(call, failure, asked.names),
         };
         let is_stated = stated.is_some() && !asked.key_is_made;
-        let key = stated.or_else(|| made_key(self.desk, entry));
+        let key = stated.or_else(|| made_key(self.gateway, entry));
         call.key_is_made = key.is_some() && !is_stated;
         let stop = match key {
             Some(_) => &self.stops.all,
@@ -166,7 +170,7 @@ impl<'a> Errand<'a> {
         };
         call.abort = Some(stop.clone());
         call.key.clone_from(&key);
-        let mut answer = self.desk.call(Surface::Mcp, self.caller, call).await;
+        let mut answer = self.gateway.call(Surface::Mcp, self.caller, call).await;
         answer.outcome = answer.outcome.map_err(|it| asked.names.shown(it));
         Performed {
             answer,
@@ -177,9 +181,9 @@ impl<'a> Errand<'a> {
 
     /// The refusal of an operation that is not offered to models: it looks like one that does not exist.
     fn not_offered(&self, name: &str) -> Option<Failure> {
-        let registry = self.desk.dispatcher().registry();
+        let registry = self.gateway.dispatcher().registry();
         registry.get(name).filter(|it| !it.is_offered_to_models())?;
-        let callable = self.desk.callable(self.caller);
+        let callable = self.gateway.callable(self.caller);
         let offered = callable.iter().filter(|it| it.is_offered_to_models());
         let name = name.strip_prefix('/').unwrap_or(name);
         Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
@@ -194,7 +198,7 @@ impl<'a> Errand<'a> {
     ) -> Performed {
         call.caller.clone_from(&self.caller.identity);
         call.input_stands_in = None;
-        let answer = self.desk.refuse(Surface::Mcp, call, failure);
+        let answer = self.gateway.refuse(Surface::Mcp, call, failure);
         Performed {
             answer,
             key: None,
@@ -204,9 +208,9 @@ impl<'a> Errand<'a> {
 }
 
 /// The key of a call that states none, if its operation is one that gets one.
-pub(super) fn made_key(desk: &Desk, entry: Option<&Entry>) -> Option<IdempotencyKey> {
+pub(super) fn made_key(gateway: &Gateway, entry: Option<&Entry>) -> Option<IdempotencyKey> {
     let gets_one = entry.is_some_and(|entry| entry.gets_key);
-    gets_one.then(|| desk.dispatcher().new_key())
+    gets_one.then(|| gateway.dispatcher().new_key())
 }
 
 impl Performed {

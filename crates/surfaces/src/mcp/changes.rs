@@ -13,7 +13,7 @@ use tokio_util::sync::DropGuard;
 
 use super::attendant::{Attendant, Wanted};
 use crate::caller::Caller;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use crate::library::Revision;
 
 /// What one client has been told.
@@ -42,16 +42,16 @@ struct Changed {
 }
 
 impl Watched {
-    fn at(desk: &Desk) -> Self {
+    fn at(gateway: &Gateway) -> Self {
         Self {
-            tools: desk.dispatcher().changes(),
+            tools: gateway.dispatcher().changes(),
             library: None,
         }
     }
 
     /// With what its caller has beside tools, which is known once it is known who calls.
-    fn by(mut self, desk: &Desk, caller: &Caller) -> Self {
-        self.library = desk.library().map(|library| {
+    fn by(mut self, gateway: &Gateway, caller: &Caller) -> Self {
+        self.library = gateway.library().map(|library| {
             let mut revisions = library.revisions(caller);
             let seen = *revisions.borrow_and_update();
             (revisions, seen)
@@ -86,19 +86,19 @@ impl Watched {
 
 impl Changes {
     /// Remembers what there is now: everything after this is a change to the client.
-    pub(super) fn mark(&self, desk: &Desk) {
+    pub(super) fn mark(&self, gateway: &Gateway) {
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        *since = Some(Watched::at(desk));
+        *since = Some(Watched::at(gateway));
     }
 
-    fn since(&self, desk: &Desk) -> Watched {
+    fn since(&self, gateway: &Gateway) -> Watched {
         let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
-        since.take().unwrap_or_else(|| Watched::at(desk))
+        since.take().unwrap_or_else(|| Watched::at(gateway))
     }
 
     /// Tells a session each time, until it ends.
-    pub(super) fn tell_session(&self, desk: &Desk, caller: &Caller, peer: Peer<RoleServer>) {
-        let mut watched = self.since(desk).by(desk, caller);
+    pub(super) fn tell_session(&self, gateway: &Gateway, caller: &Caller, peer: Peer<RoleServer>) {
+        let mut watched = self.since(gateway).by(gateway, caller);
         let ended = CancellationToken::new();
         let mut watch = self._watch.lock().unwrap_or_else(PoisonError::into_inner);
         *watch = Some(ended.clone().drop_guard());
@@ -115,19 +115,19 @@ impl Changes {
     /// Tells a subscriber each time, until it leaves or the server ends.
     pub(super) async fn tell_subscriber(
         &self,
-        desk: &Desk,
+        gateway: &Gateway,
         caller: &Caller,
         subscriber: &SubscriptionContext,
         shutdown: &CancellationToken,
     ) {
-        let mut watched = self.since(desk).by(desk, caller);
+        let mut watched = self.since(gateway).by(gateway, caller);
         let uris = subscriber.accepted().resource_subscriptions.clone();
         let (client, mut updates) = Attendant::following(&uris.unwrap_or_default());
-        follow_all(desk, caller, &client).await;
+        follow_all(gateway, caller, &client).await;
         loop {
             tokio::select! {
                 Some(Wanted::Updated(updated)) = updates.recv() => {
-                    let is_known = desk.is_still_known(caller).await;
+                    let is_known = gateway.is_still_known(caller).await;
                     if !is_known || subscriber.sink().notify_resource_updated(updated.uri).await.is_err() {
                         return;
                     }
@@ -146,8 +146,8 @@ impl Changes {
 }
 
 /// Follows resources at the servers behind, for one client.
-async fn follow_all(desk: &Desk, caller: &Caller, client: &Arc<Attendant>) {
-    let Some(library) = desk.library() else {
+async fn follow_all(gateway: &Gateway, caller: &Caller, client: &Arc<Attendant>) {
+    let Some(library) = gateway.library() else {
         return;
     };
     let listener: Arc<dyn Listener> = client.clone();

@@ -61,7 +61,7 @@ fn extensions(theirs: &Value) -> Option<ExtensionCapabilities> {
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let ours = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
-        let about = self.desk().library().and_then(|it| it.about());
+        let about = self.gateway().library().and_then(|it| it.about());
         let about = about.unwrap_or_default();
         let this = serde_json::from_value(about.server_info).unwrap_or(ours);
         let instructions = match about.instructions {
@@ -98,7 +98,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         self.last();
-        self.changes.mark(self.desk());
+        self.changes.mark(self.gateway());
         let negotiated = self.negotiate_initialize(&request);
         context.peer.set_peer_info(request);
         negotiated
@@ -107,12 +107,12 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let caller = self.caller_in(&context.extensions);
         self.changes
-            .tell_session(self.desk(), caller, context.peer.clone());
-        if let Some(library) = self.desk().library() {
+            .tell_session(self.gateway(), caller, context.peer.clone());
+        if let Some(library) = self.gateway().library() {
             let client = context.peer.peer_info();
             let client = client.and_then(|client| Abilities::of(&client.capabilities));
             let session = Session {
-                desk: self.desk().clone(),
+                gateway: self.gateway().clone(),
                 caller: caller.clone(),
                 peer: context.peer.clone(),
             };
@@ -173,7 +173,7 @@ impl ServerHandler for Server {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.changes.mark(self.desk());
+        self.changes.mark(self.gateway());
         Some(requested.clone())
     }
 
@@ -181,7 +181,7 @@ impl ServerHandler for Server {
         let shutdown = &self.shared.shutdown;
         let caller = self.caller(context.request_context());
         self.changes
-            .tell_subscriber(self.desk(), caller, &context, shutdown)
+            .tell_subscriber(self.gateway(), caller, &context, shutdown)
             .await;
         Ok(())
     }
@@ -209,7 +209,7 @@ impl ServerHandler for Server {
         }
         let tools = self.listed(&self.catalogue(), self.caller(&context));
         let mut listed = ListToolsResult::with_all_items(tools);
-        let library = self.desk().library();
+        let library = self.gateway().library();
         // Said only where the tools are those of one server, which knows.
         let fresh = library.filter(|library| library.about().is_some());
         if let Some(fresh) = fresh.and_then(|library| library.freshness("tools")) {
@@ -219,7 +219,7 @@ impl ServerHandler for Server {
         Ok(listed)
     }
 
-    // What follows is offered where the desk was lent a library.
+    // What follows is offered where the gateway was lent a library.
 
     async fn list_prompts(
         &self,
@@ -251,7 +251,7 @@ impl ServerHandler for Server {
         };
         let (shared, caller) = (self.shared.clone(), caller.clone());
         let give = async move |person| {
-            let library = shared.desk.library().ok_or_else(no_library)?;
+            let library = shared.gateway.library().ok_or_else(no_library)?;
             let prompt = library.prompt(&caller, &request.name, arguments, person);
             lent(prompt.await).map(ServerResult::GetPromptResult)
         };
@@ -300,7 +300,7 @@ impl ServerHandler for Server {
         };
         let (shared, caller) = (self.shared.clone(), caller.clone());
         let give = async move |person| {
-            let library = shared.desk.library().ok_or_else(no_library)?;
+            let library = shared.gateway.library().ok_or_else(no_library)?;
             let read = library.read(&caller, &uri, person).await;
             lent_resource(&uri, read).map(ServerResult::ReadResourceResult)
         };

@@ -27,7 +27,7 @@ use super::plain::{Plain, SESSION};
 use super::server::{Server, Shared};
 use super::sessions::{Sessions, VISIT, Verdict, Visit};
 use crate::caller::Caller;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use crate::json::is_plainly_unambiguous;
 
 /// How long the first events of an answer are gathered before they are sent.
@@ -67,7 +67,7 @@ impl Default for HttpSettings {
 
 /// MCP as a service of HTTP requests; see [`http_service`].
 #[derive(Clone)]
-pub struct HttpService {
+pub struct McpHttpService {
     library: StreamableHttpService<Server, Sessions>,
     sessions: Arc<Sessions>,
     shared: Arc<Shared>,
@@ -78,12 +78,12 @@ pub struct HttpService {
 /// that wait for somebody to come back are stopped and open questions are taken back, so that nobody waits
 /// for them.
 pub fn http_service(
-    desk: Desk,
+    gateway: Gateway,
     settings: HttpSettings,
     stopping: CancellationToken,
     shutdown: CancellationToken,
-) -> HttpService {
-    let body_limit = desk.limits().body_bytes;
+) -> McpHttpService {
+    let body_limit = gateway.limits().body_bytes;
     let sessions = Arc::new(Sessions::new(&settings));
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -93,10 +93,10 @@ pub fn http_service(
         .with_sse_retry(None)
         .with_max_request_body_bytes(body_limit)
         .with_cancellation_token(shutdown.clone());
-    let shared = Shared::new(desk, settings.form, stopping, shutdown);
+    let shared = Shared::new(gateway, settings.form, stopping, shutdown);
     let servers = shared.clone();
     let server = move || Ok(Server::on_http(servers.clone()));
-    HttpService {
+    McpHttpService {
         shared,
         library: StreamableHttpService::new(server, sessions.clone(), config),
         sessions,
@@ -104,15 +104,15 @@ pub fn http_service(
     }
 }
 
-impl fmt::Debug for HttpService {
+impl fmt::Debug for McpHttpService {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("HttpService");
+        let mut shown = formatter.debug_struct("McpHttpService");
         shown.field("body_limit", &self.body_limit);
         shown.finish_non_exhaustive()
     }
 }
 
-impl HttpService {
+impl McpHttpService {
     /// Answers a request whose body has arrived, from somebody who may ask.
     pub async fn answer(&self, caller: Caller, mut parts: Parts, body: Bytes) -> Response<Body> {
         one_spelling(&mut parts.headers);

@@ -1,4 +1,4 @@
-//! Resources, prompts and completion, passed on from the library the desk was lent.
+//! Resources, prompts and completion, passed on from the library the gateway was lent.
 //!
 //! Without a library there are no such methods. A failure is an error of JSON-RPC here: these methods
 //! know no result that says that something failed.
@@ -19,14 +19,14 @@ use crate::library::{Freshness, Library, Offer};
 impl Server {
     /// What there is beside tools.
     pub(super) fn offer(&self) -> Offer {
-        let library = self.desk().library();
+        let library = self.gateway().library();
         library.map_or_else(Offer::default, Library::offer)
     }
 
     /// The library, for a caller who has a share left.
     pub(super) fn library(&self, caller: &Caller) -> Result<&dyn Library, ErrorData> {
-        let library = self.desk().library().ok_or_else(no_library)?;
-        self.desk().take_share(caller).map_err(refused)?;
+        let library = self.gateway().library().ok_or_else(no_library)?;
+        self.gateway().take_share(caller).map_err(refused)?;
         Ok(library)
     }
 }

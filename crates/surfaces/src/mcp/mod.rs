@@ -46,14 +46,14 @@ use rmcp::transport::stdio_pipes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::caller::Caller;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use lines::Lines;
 use server::{Server, Shared};
 
 pub use answer::IDEMPOTENCY_RESULT_META_KEY;
 pub use content::CONTENT_MARK;
 pub use general::TOOLS_LIMIT;
-pub use http::{HttpService, HttpSettings, http_service};
+pub use http::{HttpSettings, McpHttpService, http_service};
 pub use key::{IDEMPOTENCY_META_KEY, KEY_ARGUMENT, SEED_META_KEY};
 pub use name::{TOOL_NAME_LENGTH_LIMIT, tool_name};
 pub use parked::{PARKED_FOR, PARKED_LIMIT, PARKED_PER_CALLER_LIMIT};
@@ -91,16 +91,16 @@ pub enum Error {
 /// one caller.
 ///
 /// Nothing else may write to stdout meanwhile.
-pub async fn serve_stdio(desk: Desk, caller: Caller) -> Result<(), Error> {
-    serve_stdio_as(desk, caller, ToolForm::default()).await
+pub async fn serve_stdio(gateway: Gateway, caller: Caller) -> Result<(), Error> {
+    serve_stdio_as(gateway, caller, ToolForm::default()).await
 }
 
 /// Serves like [`serve_stdio`], with the operations in a form of the caller's choice.
-pub async fn serve_stdio_as(desk: Desk, caller: Caller, form: ToolForm) -> Result<(), Error> {
+pub async fn serve_stdio_as(gateway: Gateway, caller: Caller, form: ToolForm) -> Result<(), Error> {
     let (input, output) = stdio_pipes();
     let (lines, broken) = Lines::new(input, output);
     let left = CancellationToken::new();
-    let shared = Shared::new(desk, form, left.clone(), left.clone());
+    let shared = Shared::new(gateway, form, left.clone(), left.clone());
     // Whoever has left comes back to no call.
     let _left = left.drop_guard();
     serve(Server::on_pipe(shared, caller), lines).await?;

@@ -106,7 +106,7 @@ impl<'a> Plain<'a> {
         }
         let entry = catalogue.by_tool(&self.tool);
         let entry = entry.filter(|entry| !entry.has_headers)?;
-        let errand = Errand::new(&shared.desk, caller, &self.meta);
+        let errand = Errand::new(&shared.gateway, caller, &self.meta);
         let asked = errand.of_tool(entry, Value::Object(self.arguments));
         if let Some(client) = abilities(&self.meta) {
             let stops = errand.stops.clone();

@@ -121,7 +121,7 @@ impl Served {
             key.clone_from(&in_headers);
         }
         if let Ok(key @ None) = &mut asked.key {
-            *key = made_key(&shared.desk, catalogue.by_operation(&asked.operation));
+            *key = made_key(&shared.gateway, catalogue.by_operation(&asked.operation));
             asked.key_is_made = key.is_some();
         }
         let key = asked.key.as_ref().ok().cloned().flatten();
@@ -132,7 +132,7 @@ impl Served {
         let (with, person) = (stops.clone(), questions.clone());
         let work = async move {
             let entry = catalogue.by_operation(&asked.operation);
-            let errand = Errand::with(&shared.desk, &caller, &meta, with);
+            let errand = Errand::with(&shared.gateway, &caller, &meta, with);
             let performed = errand.perform(entry, asked, progress, Some(person));
             let result = performed.await.into_result(entry, &catalogue, wire)?;
             Ok(ServerResult::CallToolResult(result))

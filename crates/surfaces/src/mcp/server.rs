@@ -22,12 +22,12 @@ use super::running::Running;
 use super::tools::{Catalogue, Tools};
 use super::turn::Turn;
 use crate::caller::Caller;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 
 /// What all servers of one endpoint have in common.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) desk: Desk,
+    pub(super) gateway: Gateway,
     tools: Tools,
     form: ToolForm,
     pub(super) stopping: CancellationToken,
@@ -54,13 +54,13 @@ pub(super) struct Server {
 impl Shared {
     /// From `stopping` on nobody is asked and no call waits for a reply; everything ends at `shutdown`.
     pub(super) fn new(
-        desk: Desk,
+        gateway: Gateway,
         form: ToolForm,
         stopping: CancellationToken,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
-            desk,
+            gateway,
             tools: Tools::default(),
             form,
             parked: ParkedCalls::new(stopping.clone()),
@@ -71,7 +71,7 @@ impl Shared {
 
     /// The tools of all operations there are now.
     pub(super) fn catalogue(&self) -> Arc<Catalogue> {
-        self.tools.of(&self.desk.dispatcher().registry())
+        self.tools.of(&self.gateway.dispatcher().registry())
     }
 }
 
@@ -102,8 +102,8 @@ impl Server {
         level_of(&self.level)
     }
 
-    pub(super) fn desk(&self) -> &Desk {
-        &self.shared.desk
+    pub(super) fn gateway(&self) -> &Gateway {
+        &self.shared.gateway
     }
 
     /// Whether it is there for more than one request.
@@ -135,9 +135,9 @@ impl Server {
 
     /// The tools as this caller sees them.
     pub(super) fn listed(&self, catalogue: &Catalogue, caller: &Caller) -> Vec<Tool> {
-        let callable = self.desk().callable(caller);
+        let callable = self.gateway().callable(caller);
         if self.are_searched(catalogue, &callable) {
-            return General::tools(self.desk().limits().batch);
+            return General::tools(self.gateway().limits().batch);
         }
         let entries = catalogue.among(&callable);
         entries.filter_map(|entry| entry.tool.clone()).collect()
@@ -168,7 +168,7 @@ impl Server {
         let turn = Turn::new(self, context, back);
         // A tool of a server may have the name of one of panpan's; the one that is listed is meant.
         let is_general = General::from_name(name).is_some() && {
-            let callable = self.desk().callable(self.caller(context));
+            let callable = self.gateway().callable(self.caller(context));
             self.are_searched(&catalogue, &callable)
         };
         if let Some(entry) = catalogue.by_tool(name).filter(|_| !is_general) {

@@ -44,7 +44,7 @@ impl<'a> Turn<'a> {
         back: Option<Return>,
     ) -> Self {
         Self {
-            errand: Errand::new(server.desk(), server.caller(context), &context.meta),
+            errand: Errand::new(server.gateway(), server.caller(context), &context.meta),
             server,
             context,
             back,
@@ -191,10 +191,13 @@ impl<'a> Turn<'a> {
         let teller = served.teller.clone();
         let words = teller.map(|teller| Words::of(teller, self.context));
         let Errand {
-            desk, caller, meta, ..
+            gateway,
+            caller,
+            meta,
+            ..
         } = self.errand;
         let turn = Turn {
-            errand: Errand::with(desk, caller, meta, served.stops.clone()),
+            errand: Errand::with(gateway, caller, meta, served.stops.clone()),
             back: None,
             ..*self
         };

@@ -14,13 +14,13 @@ use tokio::select;
 use super::connection::stopping;
 use super::envelope::Kind;
 use crate::caller::{Caller, Principal};
-use crate::desk::{Desk, Surface};
+use crate::gateway::{Gateway, Surface};
 use crate::items::Items;
 use crate::limits::Held;
 
 /// Who is at the other end. What was presented is not shown anywhere.
 pub(crate) struct Who {
-    desk: Desk,
+    gateway: Gateway,
     presented: Option<String>,
     address: Option<IpAddr>,
     /// Whoever opened the connection, from whose share its messages are taken.
@@ -79,7 +79,7 @@ impl Event {
 
 impl Who {
     pub(crate) fn new(
-        desk: Desk,
+        gateway: Gateway,
         presented: Option<String>,
         address: Option<IpAddr>,
         principal: Principal,
@@ -87,7 +87,7 @@ impl Who {
         static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
         let connection = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
         Self {
-            desk,
+            gateway,
             presented,
             address,
             principal,
@@ -97,39 +97,39 @@ impl Who {
 
     /// Takes a message from the share of the caller that opened the connection.
     pub(super) fn take_message(&self) -> Result<(), Failure> {
-        self.desk.take_request(&self.principal)
+        self.gateway.take_request(&self.principal)
     }
 
     /// Whether the caller that opened the connection reads its answers, so that another call may be begun.
     pub(super) fn reads(&self) -> Result<(), Failure> {
-        self.desk.unread().check(&self.principal)
+        self.gateway.unread().check(&self.principal)
     }
 
     /// Counts bytes among the answers that this caller has yet to read.
     pub(super) fn hold(&self, bytes: u64) -> Option<Held> {
-        self.desk.unread().hold(&self.principal, bytes)
+        self.gateway.unread().hold(&self.principal, bytes)
     }
 
-    pub(super) fn desk(&self) -> &Desk {
-        &self.desk
+    pub(super) fn gateway(&self) -> &Gateway {
+        &self.gateway
     }
 
     /// Who makes a call: whoever its own token stands for, or else whoever opened the connection.
     async fn calls(&self, auth_token: Option<&str>) -> Result<Caller, Failure> {
         if let Some(token) = auth_token {
-            match self.desk.identify(Some(token), self.address).await {
+            match self.gateway.identify(Some(token), self.address).await {
                 // A token that stands for nobody changes nothing. That it cannot be told now is no answer.
                 Err(failure) if failure.code().as_str() == codes::FORBIDDEN.code => {}
                 told => return Ok(told?.in_session(&self.session)),
             }
         }
         let presented = self.presented.as_deref();
-        let caller = self.desk.identify(presented, self.address).await?;
+        let caller = self.gateway.identify(presented, self.address).await?;
         Ok(caller.in_session(&self.session))
     }
 
     fn is_subscription(&self, operation: &str) -> bool {
-        let registry = self.desk.dispatcher().registry();
+        let registry = self.gateway.dispatcher().registry();
         let operation = registry.get(operation).map(|it| it.spec());
         operation.is_some_and(|spec| {
             spec.op_type == OperationType::Subscription && spec.visibility == Visibility::External
@@ -155,7 +155,7 @@ impl Call {
         if who.is_subscription(&request.operation) {
             return self.subscribe(who, &caller, request).await;
         }
-        let answer = who.desk.call(Surface::WebSocket, &caller, request).await;
+        let answer = who.gateway.call(Surface::WebSocket, &caller, request).await;
         match answer.outcome {
             Ok(output) => self.last(Event::Responded(output)),
             Err(failure) => self.failed(failure),
@@ -164,7 +164,7 @@ impl Call {
 
     async fn subscribe(self, who: Arc<Who>, caller: &Caller, request: CallRequest) -> Turn {
         let operation = request.operation.clone();
-        match who.desk.subscribe(Surface::WebSocket, caller, request) {
+        match who.gateway.subscribe(Surface::WebSocket, caller, request) {
             Ok(items) => {
                 let subscribed = Subscribed {
                     who,
@@ -179,7 +179,7 @@ impl Call {
     }
 
     fn refused(self, who: &Who, request: CallRequest, failure: Failure) -> Turn {
-        let answer = who.desk.refuse(Surface::WebSocket, request, failure);
+        let answer = who.gateway.refuse(Surface::WebSocket, request, failure);
         self.last(Event::of(answer.outcome))
     }
 

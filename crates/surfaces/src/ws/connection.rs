@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::call::{Asked, Call, Event, Subscribed, Turn, Who};
 use super::envelope::{self, Kind, Received};
 use super::line::Queue;
-use crate::desk::Surface;
+use crate::gateway::Surface;
 
 /// How long a client is told to wait before it connects again to a server that stops.
 const STOPPED_WAIT_MS: u64 = 1000;
@@ -56,7 +56,7 @@ impl Connection {
 
     /// Takes in a message of the client.
     pub(super) fn received(&mut self, message: Message) {
-        let limit = self.who.desk().limits().body_bytes;
+        let limit = self.who.gateway().limits().body_bytes;
         let (kind, bytes) = match &message {
             Message::Text(text) => (Kind::Text, text.as_bytes()),
             Message::Binary(bytes) => (Kind::Binary, &bytes[..]),
@@ -113,7 +113,7 @@ impl Connection {
 
     /// Why a new call is not begun.
     fn unwelcome(&self, id: &str) -> Option<Failure> {
-        let limits = self.who.desk().limits();
+        let limits = self.who.gateway().limits();
         let limit = limits
             .calls_in_flight_per_caller
             .saturating_add(limits.streams_per_caller);
@@ -133,7 +133,10 @@ impl Connection {
     /// Answers what does not become a call.
     fn refuse(&mut self, kind: Kind, id: &str, operation: &str, failure: Failure) {
         let request = CallRequest::from_wire(operation, Value::Null);
-        let answer = self.who.desk().refuse(Surface::WebSocket, request, failure);
+        let answer = self
+            .who
+            .gateway()
+            .refuse(Surface::WebSocket, request, failure);
         let message = envelope::write(kind, id, &Event::of(answer.outcome));
         // Failures are small.
         self.queue.push(message, None, |_| None);

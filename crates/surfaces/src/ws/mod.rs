@@ -67,7 +67,7 @@ async fn serve_at(
     shutdown: CancellationToken,
 ) {
     let who = Arc::new(who);
-    let write_timeout = who.desk().limits().write_timeout;
+    let write_timeout = who.gateway().limits().write_timeout;
     let mut line = Line::new(socket, write_timeout, Unfinished::new(who.clone(), open));
     let mut connection = Connection::new(who, shutdown.clone());
     let ended = run(pace, &mut line, &mut connection, &shutdown).await;

@@ -27,7 +27,7 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     pub(super) fn new(who: Arc<Who>, open: Option<Arc<Open>>) -> Self {
-        let timeout = who.desk().limits().body_timeout;
+        let timeout = who.gateway().limits().body_timeout;
         let before = open.as_ref().map_or(0, |open| open.received_bytes());
         Self {
             who,

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Dispatcher, World};
+use panpan_runtime::{Dispatcher, Ports};
 use panpan_store::MemoryStore;
 use panpan_surfaces::http::{HttpSettings, router};
 use panpan_surfaces::identity::{NewToken, Tokens};
 use panpan_surfaces::limits::Limits;
-use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
 use tokio::task::JoinHandle;
 
 pub(crate) use client::{Response, exchanged, request};
@@ -32,7 +32,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// A running server.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    pub(crate) desk: Desk,
+    pub(crate) gateway: Gateway,
     pub(crate) tokens: Tokens,
     pub(crate) probe: Probe,
     pub(crate) stopping: CancellationToken,
@@ -69,26 +69,26 @@ impl Server {
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let probe = Probe::default();
         let registry = operations::registry(&probe);
-        let dispatcher = Dispatcher::new(registry, World::system(store.clone()));
+        let dispatcher = Dispatcher::new(registry, Ports::system(store.clone()));
         let tokens = Tokens::new(store, clock);
-        let desk = Desk::new(
+        let gateway = Gateway::new(
             dispatcher,
             tokens.clone(),
             setting.anonymous,
             setting.limits,
         );
         let stopping = CancellationToken::new();
-        let router = router(desk.clone(), setting.http, stopping.clone());
+        let router = router(gateway.clone(), setting.http, stopping.clone());
         let listener = listen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = tokio::spawn({
-            let (desk, stopping) = (desk.clone(), stopping.clone());
-            async move { listen::serve(listener, None, router, &desk, stopping, setting.drain).await }
+            let (gateway, stopping) = (gateway.clone(), stopping.clone());
+            async move { listen::serve(listener, None, router, &gateway, stopping, setting.drain).await }
         });
         let documented = documented(address, &tokens).await;
         Self {
             address,
-            desk,
+            gateway,
             tokens,
             probe,
             stopping,

@@ -14,7 +14,7 @@ use panpan_openapi::{ImportOptions, import};
 use panpan_redact::Secret;
 use panpan_runtime::ports::Outcomes;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Credentials, Dispatcher, Registry, World};
+use panpan_runtime::{Credentials, Dispatcher, Ports, Registry};
 use panpan_store::MemoryStore;
 use panpan_surfaces::limits::Limits;
 use panpan_upstream::{ClientSettings, Service, Url};
@@ -85,7 +85,7 @@ impl Gateway {
         }
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let outcomes: Arc<dyn Outcomes> = store.clone();
-        let dispatcher = Dispatcher::new(builder.build().unwrap(), World::system(outcomes));
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), Ports::system(outcomes));
         let front = Front::of(&dispatcher, &store, Limits::default()).await;
         Self {
             documented: Documented::read(&front.get("/openapi.json").await),

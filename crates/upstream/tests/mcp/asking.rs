@@ -12,7 +12,7 @@ use panpan_upstream::mcp::{McpCaller, McpError, ROUNDS_LIMIT, UNREAD_ANSWERS_LIM
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::house::{call, child, gateway, run};
+use crate::fixture::{call, child, gateway, run};
 use crate::web;
 
 /// How often a server asks and answers at once: each time it may be too late to know whose question it was.

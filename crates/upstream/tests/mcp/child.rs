@@ -12,7 +12,7 @@ use panpan_upstream::mcp::{
 };
 use serde_json::{Value, json};
 
-use crate::house::{Words, at, call, child, command, gateway, gateway_with, run};
+use crate::fixture::{Words, at, call, child, command, gateway, gateway_with, run};
 use crate::server::INHERITED;
 
 fn nobody() -> McpCaller<'static> {

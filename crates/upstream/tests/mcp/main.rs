@@ -13,7 +13,7 @@
 
 mod asking;
 mod child;
-mod house;
+mod fixture;
 mod server;
 mod sessions;
 mod web;

@@ -8,7 +8,7 @@ use panpan_upstream::mcp::{
 };
 use serde_json::{Value, json};
 
-use crate::house::{call_as, command, gateway, run};
+use crate::fixture::{call_as, command, gateway, run};
 
 fn ann() -> StateOwner {
     StateOwner::Caller("ann".into())

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use crate::house::{at, call, gateway, run};
+use crate::fixture::{at, call, gateway, run};
 
 /// A request as it came.
 #[derive(Debug)]

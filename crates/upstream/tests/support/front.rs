@@ -16,7 +16,7 @@ use panpan_surfaces::http::{HttpSettings, router};
 use panpan_surfaces::identity::Tokens;
 use panpan_surfaces::limits::Limits;
 use panpan_surfaces::mcp::{ToolForm, tool_name};
-use panpan_surfaces::{Anonymous, CancellationToken, Desk, listen};
+use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
 use panpan_upstream::header::HeaderMap;
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
@@ -155,17 +155,17 @@ pub(crate) fn service(
 
 async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits) -> SocketAddr {
     let tokens = Tokens::new(store.clone(), Arc::new(SystemClock));
-    let desk = Desk::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
+    let gateway = Gateway::new(dispatcher.clone(), tokens, Anonymous::Served, limits);
     let settings = HttpSettings {
         tools: ToolForm::Each,
         ..HttpSettings::default()
     };
     let stopping = CancellationToken::new();
-    let door = router(desk.clone(), settings, stopping.clone());
+    let service = router(gateway.clone(), settings, stopping.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        listen::serve(listener, None, door, &desk, stopping, Duration::ZERO).await
+        listen::serve(listener, None, service, &gateway, stopping, Duration::ZERO).await
     });
     address
 }

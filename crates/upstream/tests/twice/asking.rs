@@ -9,7 +9,7 @@ use panpan_runtime::{
     AskPerson, BoxFuture, Builder, CallRequest, Context, Dispatcher, Question, Registration,
     Registry, Reply, Unasked, Wanted,
 };
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use panpan_surfaces::limits::Limits;
 use panpan_upstream::mcp::{McpAddress, McpPlace, McpSettings, McpUpstream};
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ async fn a_question_comes_through_both() {
     let builder = operations
         .into_iter()
         .fold(Registry::builder(), Builder::add);
-    let outer = Dispatcher::new(builder.build().unwrap(), memory_world());
+    let outer = Dispatcher::new(builder.build().unwrap(), memory_ports());
     let cannot = Unasked::Nobody.to_string();
     for name in ["inner/deep__read", "inner/deep__write"] {
         let person = Arc::new(Person::default());

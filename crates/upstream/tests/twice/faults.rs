@@ -40,19 +40,19 @@ async fn by_mcp() {
 
 async fn check(by: By) {
     let (slow, quick): (Vec<_>, Vec<_>) = faults().iter().partition(|row| row.takes_patience());
-    let slow = met(by, Houses::start(SLOW, SILENCE_MS).await, slow);
-    let quick = met(by, Houses::start(QUICK, ATTEMPT_MS).await, quick);
+    let slow = met(by, Fixtures::start(SLOW, SILENCE_MS).await, slow);
+    let quick = met(by, Fixtures::start(QUICK, ATTEMPT_MS).await, quick);
     let (slow, quick) = tokio::join!(slow, quick);
     let differences = [slow, quick].concat();
     assert!(differences.is_empty(), "\n{}", differences.join("\n"));
 }
 
-async fn met(by: By, houses: Houses, rows: Vec<&'static Row>) -> Vec<String> {
-    let met = rows.iter().map(|row| houses.meet(by, row));
+async fn met(by: By, fixtures: Fixtures, rows: Vec<&'static Row>) -> Vec<String> {
+    let met = rows.iter().map(|row| fixtures.meet(by, row));
     let met: Vec<_> = stream::iter(met).buffered(AT_A_TIME).collect().await;
     let asked: u64 = met.iter().map(|it| it.calls).sum();
     assert!(asked > rows.len() as u64, "nothing was tried again at all");
-    let inside = houses.inner.failures().await;
+    let inside = fixtures.inner.failures().await;
     let compared = rows.iter().zip(met);
     let found = compared.flat_map(|(row, met)| {
         let found = met.differences(row, &inside);
@@ -62,7 +62,7 @@ async fn met(by: By, houses: Houses, rows: Vec<&'static Row>) -> Vec<String> {
 }
 
 /// One panpan alone, and one in front of another, all before the same service.
-struct Houses {
+struct Fixtures {
     service: panpan_faulty::Service,
     alone: Panpan,
     inner: Panpan,
@@ -76,7 +76,7 @@ struct Met {
     saw: Saw,
 }
 
-impl Houses {
+impl Fixtures {
     async fn start(pace: Pace, attempt_ms: u64) -> Self {
         let service = panpan_faulty::Service::start().await.unwrap();
         let limits = Limits::default();

@@ -10,7 +10,7 @@ use panpan_failure::dialect::{Dialect, MCP_META_KEY};
 use panpan_openapi::{ImportOptions, import};
 use panpan_runtime::ports::{Clock, Outcomes};
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{BoxFuture, Builder, Credentials, Dispatcher, Registration, Registry, World};
+use panpan_runtime::{BoxFuture, Builder, Credentials, Dispatcher, Ports, Registration, Registry};
 use panpan_store::MemoryStore;
 use panpan_surfaces::limits::Limits;
 use panpan_upstream::{ClientSettings, Url};
@@ -71,11 +71,11 @@ impl Panpan {
             .fold(Registry::builder(), Builder::add);
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let outcomes: Arc<dyn Outcomes> = store.clone();
-        let world = World {
+        let ports = Ports {
             clock: Arc::new(clock),
-            ..World::system(outcomes)
+            ..Ports::system(outcomes)
         };
-        let dispatcher = Dispatcher::new(builder.build().unwrap(), world);
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), ports);
         Self {
             front: Front::of(&dispatcher, &store, limits).await,
             store,

@@ -1,4 +1,4 @@
-//! Calling an operation in this process, in the same house a server lives in.
+//! Calling an operation in this process, in the same backend a server lives in.
 
 use std::pin::pin;
 
@@ -9,7 +9,7 @@ use panpan_redact::Secret;
 use panpan_runtime::{Answer, CallRequest, CancellationToken, Dispatcher, Origin};
 
 use super::{Asked, End, OnItem, interrupt, unless};
-use crate::house::{DRAIN, House};
+use crate::backend::{Backend, DRAIN};
 use crate::store::StoreAddress;
 
 /// Calls the operation, for its items if it is a subscription.
@@ -19,10 +19,10 @@ pub(super) async fn ask(
     asked: Asked<'_>,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
-    let house = House::open(store)?;
+    let backend = Backend::open(store)?;
     let abort = CancellationToken::new();
     let request = request(asked, abort.clone());
-    let work = house.kept_while(answered(&house, token, request, on_item), || DRAIN);
+    let work = backend.kept_while(answered(&backend, token, request, on_item), || DRAIN);
     stoppable(work, &abort, interrupt).await
 }
 
@@ -53,7 +53,7 @@ fn is_stopped(failure: &Redacted) -> bool {
 
 fn request(asked: Asked<'_>, abort: CancellationToken) -> CallRequest {
     CallRequest {
-        origin: Origin::House,
+        origin: Origin::Internal,
         key: asked.args.key.clone(),
         retry_seed: asked.args.seed,
         timeout_ms: asked.args.timeout,
@@ -63,18 +63,18 @@ fn request(asked: Asked<'_>, abort: CancellationToken) -> CallRequest {
 }
 
 async fn answered(
-    house: &House,
+    backend: &Backend,
     token: Option<Secret<String>>,
     mut request: CallRequest,
     on_item: &mut OnItem<'_>,
 ) -> anyhow::Result<End> {
     if let Some(token) = token {
-        match house.tokens().identify(token.expose()).await {
+        match backend.tokens().identify(token.expose()).await {
             Ok(identity) => request.caller = Some(identity),
-            Err(refusal) => return ended(house.dispatcher().reject(request, refusal)),
+            Err(refusal) => return ended(backend.dispatcher().reject(request, refusal)),
         }
     }
-    dispatched(house.dispatcher(), request, on_item).await
+    dispatched(backend.dispatcher(), request, on_item).await
 }
 
 async fn dispatched(
@@ -127,7 +127,7 @@ mod tests {
     use panpan_contract::operation::OperationSpec;
     use panpan_failure::Failure;
     use panpan_runtime::system::SystemClock;
-    use panpan_runtime::{Context, Registration, Registry, World};
+    use panpan_runtime::{Context, Ports, Registration, Registry};
     use panpan_store::MemoryStore;
     use serde_json::{Value, json};
 
@@ -141,7 +141,7 @@ mod tests {
         let open = move |_: Context, _: Arc<Value>| stream::iter(items());
         let builder = Registry::builder().add(Registration::streaming(spec, open));
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-        Dispatcher::new(builder.build().unwrap(), World::system(store))
+        Dispatcher::new(builder.build().unwrap(), Ports::system(store))
     }
 
     async fn items(of: fn() -> Vec<Item>, input: Value) -> (Vec<Value>, anyhow::Result<End>) {
@@ -179,7 +179,7 @@ mod tests {
         let forever = |_: Context, _: Arc<Value>| std::future::pending::<Item>();
         let builder = Registry::builder().register(spec, forever);
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
-        let dispatcher = Dispatcher::new(builder.build().unwrap(), World::system(store));
+        let dispatcher = Dispatcher::new(builder.build().unwrap(), Ports::system(store));
         for (interrupts, is_told) in [(1_u32, true), (2, false)] {
             let left = Cell::new(interrupts);
             let interrupt = || {

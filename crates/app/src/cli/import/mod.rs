@@ -19,7 +19,7 @@ use self::report::{Report, Written};
 use super::Done;
 use super::error::Hinted;
 use crate::sources;
-use crate::world::say;
+use crate::terminal::say;
 
 /// What stands for standard input in place of a file.
 const STANDARD_INPUT: &str = "-";

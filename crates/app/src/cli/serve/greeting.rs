@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use panpan_surfaces::Anonymous;
 
 use crate::config::Config;
-use crate::world::{self, LogFormat, warn};
+use crate::terminal::{self, LogFormat, warn};
 
 /// A server that has started.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Greeting<'_> {
     /// Says it on stderr; in a log for programs, as one event.
     pub(super) fn say(&self) {
         match self.config.log.format {
-            LogFormat::Text => world::say(&self.lines().join("\n")),
+            LogFormat::Text => terminal::say(&self.lines().join("\n")),
             LogFormat::Json => tracing::info!(
                 url = self.url(self.address),
                 operations = self.operations,

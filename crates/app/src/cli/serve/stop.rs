@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use panpan_surfaces::CancellationToken;
 
+use crate::backend::Backend;
 use crate::cli::leave_at_once;
-use crate::house::House;
-use crate::world::{Signals, tell, warn};
+use crate::terminal::{Signals, tell, warn};
 
 /// How a server comes to its end.
 #[derive(Clone, Debug)]
@@ -36,13 +36,13 @@ impl Stop {
     }
 
     /// The first signal lets what is under way end; the second does not.
-    pub(super) async fn on_signal(self, mut signals: Signals, house: Arc<House>) {
+    pub(super) async fn on_signal(self, mut signals: Signals, backend: Arc<Backend>) {
         signals.next().await;
         tell("stopping: what is under way may end; once more stops at once");
         let _ = self.at.set(Instant::now());
         self.begun.cancel();
         signals.next().await;
         warn("stopped at once; ask for calls that had an idempotency key again with it");
-        leave_at_once(&house);
+        leave_at_once(&backend);
     }
 }

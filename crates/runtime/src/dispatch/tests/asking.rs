@@ -55,7 +55,7 @@ async fn asking(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     }
 }
 
-fn house() -> House {
+fn fixture() -> Fixture {
     let mut asked = query();
     asked.timeout_ms = Some(1000);
     let relay = |context: Context, input: Arc<Value>| async move {
@@ -66,7 +66,7 @@ fn house() -> House {
     relaying.timeout_ms = Some(1000);
     let relaying = Registration::new(relaying, relay).calling(["test/run".parse().unwrap()]);
     let builder = Registry::builder().register(asked, asking).add(relaying);
-    House::over(builder, Settings::default())
+    Fixture::over(builder, Settings::default())
 }
 
 async fn answer(takes_ms: u64, timeout_ms: Option<u64>, name: &str, input: Value) -> String {
@@ -79,7 +79,7 @@ async fn answer(takes_ms: u64, timeout_ms: Option<u64>, name: &str, input: Value
         timeout_ms,
         ..CallRequest::from_wire(name, input)
     };
-    match house().dispatcher.dispatch(request).await.into_value() {
+    match fixture().dispatcher.dispatch(request).await.into_value() {
         Ok(said) => said.as_str().unwrap_or_default().to_owned(),
         Err(failure) => failure.code().as_str().to_owned(),
     }
@@ -151,8 +151,8 @@ async fn an_attempt_has_its_whole_time_again_after_each_sign_of_life() {
             timeout_ms,
             ..CallRequest::from_wire("test/run", input.clone())
         };
-        let house = House::over(builder, Settings::default());
-        let answer = house.dispatcher.dispatch(request).await.into_value();
+        let fixture = Fixture::over(builder, Settings::default());
+        let answer = fixture.dispatcher.dispatch(request).await.into_value();
         let found = answer.as_ref().ok().and_then(Value::as_str);
         assert_eq!(found, expected, "{input} {timeout_ms:?}");
     }
@@ -176,7 +176,7 @@ async fn a_caller_whose_time_was_over_learns_that_a_person_was_asked() {
             timeout_ms: Some(MINUTE_MS / 2),
             ..CallRequest::from_wire("test/run", json!({"works_ms": MINUTE_MS}))
         };
-        let answer = house().dispatcher.dispatch(request).await;
+        let answer = fixture().dispatcher.dispatch(request).await;
         assert_eq!(answer.outcome.unwrap_err().message(), expected);
     }
 }
@@ -185,7 +185,7 @@ async fn a_caller_whose_time_was_over_learns_that_a_person_was_asked() {
 async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
     let upstream = Arc::new(Upstream::named("api"));
     let registration = Registration::new(query(), asking).behind(upstream);
-    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     for _ in 0..20 {
         let person = Person {
             takes_ms: MINUTE_MS,
@@ -196,7 +196,7 @@ async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
             timeout_ms: Some(1000),
             ..CallRequest::from_wire("test/run", json!({}))
         };
-        let failure = house
+        let failure = fixture
             .dispatcher
             .dispatch(request)
             .await
@@ -208,7 +208,7 @@ async fn a_person_who_takes_their_time_is_not_held_against_the_upstream() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_person_nobody_is_asked() {
-    let said = house().call("test/run", json!({})).await.unwrap();
+    let said = fixture().call("test/run", json!({})).await.unwrap();
     assert_eq!(said, json!(Unasked::Nobody.to_string()));
 }
 
@@ -256,7 +256,10 @@ async fn a_question_is_asked_up_to_its_limit() {
             person: Some(Arc::new(Person::default())),
             ..CallRequest::from_wire("test/run", json!({}))
         };
-        let answer = House::of(query(), asks).dispatcher.dispatch(request).await;
+        let answer = Fixture::of(query(), asks)
+            .dispatcher
+            .dispatch(request)
+            .await;
         let refused = (!expected).then(|| Unasked::Large.to_string());
         assert_eq!(answer.into_value().unwrap(), json!(refused));
     }
@@ -270,14 +273,14 @@ async fn what_is_secret_stands_in_no_question_and_nothing_of_it_is_kept() {
         let _ = asked.await;
         Err::<Value, _>(Failure::new(codes::TOOL_FAILED))
     };
-    let house = House::of(query(), telling);
+    let fixture = Fixture::of(query(), telling);
     let person = Arc::new(Person::default());
     for says in [format!("is {key} yours"), QUESTION.to_owned()] {
         let request = CallRequest {
             person: Some(person.clone()),
             ..CallRequest::from_wire("test/run", json!({"says": says}))
         };
-        house
+        fixture
             .dispatcher
             .dispatch(request)
             .await
@@ -288,7 +291,7 @@ async fn what_is_secret_stands_in_no_question_and_nothing_of_it_is_kept() {
         *person.read.lock().unwrap(),
         ["is [REDACTED] yours", QUESTION]
     );
-    let kept = format!("{:?}", house.store.recordings());
+    let kept = format!("{:?}", fixture.store.recordings());
     assert!(!kept.is_empty() && !kept.contains(REPLY), "{kept}");
     let shown = format!("{:?} {:?}", question(QUESTION), Reply::Declined);
     assert_eq!(shown, "Question(Values) Declined");

@@ -67,7 +67,7 @@ fn operation(name: &str, op_type: OperationType) -> OperationSpec {
 }
 
 /// Fifty operations of one service, of which the seventh fails.
-fn fifty(fault: Fault) -> House {
+fn fifty(fault: Fault) -> Fixture {
     let upstream = Arc::new(Upstream::named("svc").at_host("svc.example"));
     let mut builder = Registry::builder();
     for number in 0..50 {
@@ -81,7 +81,7 @@ fn fifty(fault: Fault) -> House {
         };
         builder = builder.add(registration.behind(upstream.clone()));
     }
-    House::over(builder, Settings::default())
+    Fixture::over(builder, Settings::default())
 }
 
 /// Numbers that look random and are the same every time.
@@ -97,7 +97,7 @@ fn numbers() -> impl FnMut(u64) -> u64 {
 #[tokio::test(start_paused = true)]
 async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
     for fault in Fault::ALL {
-        let house = fifty(fault);
+        let fixture = fifty(fault);
         let mut number = numbers();
         let (mut refused, mut failed) = (0, 0);
         for _ in 0..3000 {
@@ -106,7 +106,7 @@ async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
                 0 => "svc/op7".to_owned(),
                 _ => format!("svc/op{}", number(50)),
             };
-            match house.call(&name, json!({})).await {
+            match fixture.call(&name, json!({})).await {
                 Ok(_) => assert_ne!(name, "svc/op7"),
                 Err(failure) => {
                     assert_eq!(name, "svc/op7", "{fault:?}: {}", failure.message());
@@ -121,15 +121,15 @@ async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
             }
             if number(4) == 0 {
                 let pause_ms = number(2000);
-                house.dispatcher.world().clock.sleep(pause_ms).await;
+                fixture.dispatcher.ports().clock.sleep(pause_ms).await;
             }
         }
         assert!(refused > 20, "{fault:?}: {refused} refused");
         assert!(failed > 20, "{fault:?}: {failed} failed");
         // Who asks once, after a pause, sees what is wrong.
         for _ in 0..20 {
-            house.dispatcher.world().clock.sleep(30_000).await;
-            let failure = house.call("svc/op7", json!({})).await.unwrap_err();
+            fixture.dispatcher.ports().clock.sleep(30_000).await;
+            let failure = fixture.call("svc/op7", json!({})).await.unwrap_err();
             assert_eq!(failure.code().as_str(), fault.code());
         }
     }
@@ -144,7 +144,7 @@ async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() 
         let registration = Registration::new(operation(name, OperationType::Query), handler);
         builder = builder.add(registration.behind(upstream.clone()));
     }
-    let house = House::over(builder, Settings::default());
+    let fixture = Fixture::over(builder, Settings::default());
     for (name, pause_ms) in [
         ("svc/a", 3_000),
         ("svc/b", 3_000),
@@ -152,10 +152,10 @@ async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() 
         ("svc/b", 3_000),
         ("svc/a", 0),
     ] {
-        house.call(name, json!({})).await.unwrap_err();
-        house.dispatcher.world().clock.sleep(pause_ms).await;
+        fixture.call(name, json!({})).await.unwrap_err();
+        fixture.dispatcher.ports().clock.sleep(pause_ms).await;
     }
-    let failure = house.call("svc/b", json!({})).await.unwrap_err();
+    let failure = fixture.call("svc/b", json!({})).await.unwrap_err();
     assert_eq!(failure.code().as_str(), "ERR_CIRCUIT_OPEN");
     let details = failure.details().unwrap();
     assert_eq!(details["circuit"], json!("host"));
@@ -169,34 +169,34 @@ async fn a_host_that_cannot_be_connected_to_is_refused_for_all_its_operations() 
 }
 
 /// An operation that fails as its handler says, behind a service.
-fn behind(handler: impl Handler) -> House {
+fn behind(handler: impl Handler) -> Fixture {
     let upstream = Arc::new(Upstream::named("svc"));
     let registration = Registration::new(query(), handler).behind(upstream);
-    House::over(Registry::builder().add(registration), Settings::default())
+    Fixture::over(Registry::builder().add(registration), Settings::default())
 }
 
 /// Calls five times, three seconds apart.
-async fn open(house: &House) {
+async fn open(fixture: &Fixture) {
     for _ in 0..5 {
-        house.fails(json!({})).await;
-        house.dispatcher.world().clock.sleep(3_000).await;
+        fixture.fails(json!({})).await;
+        fixture.dispatcher.ports().clock.sleep(3_000).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
     let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_message("disk full");
-    let house = behind(failing(failure));
+    let fixture = behind(failing(failure));
     for _ in 0..4 {
-        house.fails(json!({})).await;
-        house.dispatcher.world().clock.sleep(3_000).await;
+        fixture.fails(json!({})).await;
+        fixture.dispatcher.ports().clock.sleep(3_000).await;
     }
-    let real = house.fails(json!({})).await;
+    let real = fixture.fails(json!({})).await;
     assert_eq!(real.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
-    house.dispatcher.world().clock.sleep(500).await;
-    let before = house.dispatcher.world().clock.now();
-    let refused = house.fails(json!({})).await;
-    assert_eq!(house.dispatcher.world().clock.now(), before);
+    fixture.dispatcher.ports().clock.sleep(500).await;
+    let before = fixture.dispatcher.ports().clock.now();
+    let refused = fixture.fails(json!({})).await;
+    assert_eq!(fixture.dispatcher.ports().clock.now(), before);
     assert_eq!(refused.code().as_str(), "ERR_CIRCUIT_OPEN");
     assert_eq!(refused.effect(), Effect::None);
     assert_eq!(refused.attempts(), None);
@@ -219,32 +219,32 @@ async fn an_open_circuit_says_which_it_is_for_how_long_and_what_failed() {
         ),
         ("ERR_HTTP_500_SERVER_ERROR", "disk full")
     );
-    let open = house.dispatcher.open_circuits(|_| true);
+    let open = fixture.dispatcher.open_circuits(|_| true);
     assert_eq!(open.len(), 1);
     assert_eq!(open[0].level, CircuitLevel::Operation);
     let retry_after_ms = 1500;
     assert_eq!(open[0].state, CircuitState::Open { retry_after_ms });
-    assert_eq!(house.dispatcher.open_circuits(|_| false), []);
+    assert_eq!(fixture.dispatcher.open_circuits(|_| false), []);
     // The time that was told is the true one.
-    house.dispatcher.world().clock.sleep(1500).await;
-    let real = house.fails(json!({})).await;
+    fixture.dispatcher.ports().clock.sleep(1500).await;
+    let real = fixture.fails(json!({})).await;
     assert_eq!(real.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_caller_learns_the_code_of_what_failed_and_not_its_words() {
     let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR);
-    let house = behind(failing(failure.with_message("no ledger for account 17")));
+    let fixture = behind(failing(failure.with_message("no ledger for account 17")));
     let call = |caller: &str| CallRequest {
         caller: Some(Arc::new(Identity::new(caller))),
         ..CallRequest::from_wire("test/run", json!({}))
     };
     for pause_ms in [3_000, 3_000, 3_000, 3_000, 0] {
-        house.dispatcher.dispatch(call("ann")).await;
-        house.dispatcher.world().clock.sleep(pause_ms).await;
+        fixture.dispatcher.dispatch(call("ann")).await;
+        fixture.dispatcher.ports().clock.sleep(pause_ms).await;
     }
     for (caller, words) in [("ann", true), ("bob", false)] {
-        let answer = house.dispatcher.dispatch(call(caller)).await;
+        let answer = fixture.dispatcher.dispatch(call(caller)).await;
         let failure = answer.into_value().unwrap_err();
         let cause = &failure.causes()[0];
         let code = cause.code.as_ref().unwrap().as_str();
@@ -255,38 +255,38 @@ async fn another_caller_learns_the_code_of_what_failed_and_not_its_words() {
 
 #[tokio::test(start_paused = true)]
 async fn the_retries_of_a_call_count_once() {
-    let house = behind(failing(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)));
+    let fixture = behind(failing(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)));
     // Four calls, sixteen attempts.
     for _ in 0..4 {
-        assert_eq!(house.fails(json!({})).await.attempts(), Some(4));
-        house.dispatcher.world().clock.sleep(PAUSE_MS).await;
+        assert_eq!(fixture.fails(json!({})).await.attempts(), Some(4));
+        fixture.dispatcher.ports().clock.sleep(PAUSE_MS).await;
     }
-    assert_eq!(house.dispatcher.open_circuits(|_| true), []);
-    house.fails(json!({})).await;
-    assert_eq!(house.dispatcher.open_circuits(|_| true).len(), 1);
+    assert_eq!(fixture.dispatcher.open_circuits(|_| true), []);
+    fixture.fails(json!({})).await;
+    assert_eq!(fixture.dispatcher.open_circuits(|_| true).len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_circuit_that_opens_between_two_attempts_hides_no_failure() {
     let failure = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_message("disk full");
-    let house = behind(failing(failure));
+    let fixture = behind(failing(failure));
     for _ in 0..4 {
-        house.fails(json!({})).await;
-        house.dispatcher.world().clock.sleep(PAUSE_MS).await;
+        fixture.fails(json!({})).await;
+        fixture.dispatcher.ports().clock.sleep(PAUSE_MS).await;
     }
     // Both fail; the first to end opens the circuit while the other waits for its next attempt.
     let late = async {
-        house.dispatcher.world().clock.sleep(400).await;
-        house.fails(json!({})).await
+        fixture.dispatcher.ports().clock.sleep(400).await;
+        fixture.fails(json!({})).await
     };
-    let (first, second) = tokio::join!(house.fails(json!({})), late);
+    let (first, second) = tokio::join!(fixture.fails(json!({})), late);
     assert_eq!(first.attempts(), Some(3));
     assert_eq!(second.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
     assert_eq!(second.message(), "disk full");
     assert_eq!(second.attempts(), Some(2), "the third was refused");
     let left_ms = second.recovery().retry_after_ms.unwrap();
     assert!((1_000..=2_000).contains(&left_ms), "{left_ms}");
-    let recording = house.store.recordings().pop().unwrap();
+    let recording = fixture.store.recordings().pop().unwrap();
     assert!(crate::replay::redecide(&recording).is_ok());
 }
 
@@ -305,13 +305,13 @@ async fn a_service_that_is_well_again_is_noticed_by_the_first_trial() {
     let mut once = query();
     once.retry = Some(RetryPolicy::NEVER);
     let registration = Registration::new(once, handler).behind(upstream);
-    let house = House::over(Registry::builder().add(registration), Settings::default());
-    open(&house).await;
+    let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
+    open(&fixture).await;
     assert_eq!(
-        house.call("test/run", json!({})).await.unwrap(),
+        fixture.call("test/run", json!({})).await.unwrap(),
         json!("well")
     );
-    assert_eq!(house.dispatcher.open_circuits(|_| true), []);
+    assert_eq!(fixture.dispatcher.open_circuits(|_| true), []);
     assert_eq!(calls.load(Ordering::Relaxed), 6);
 }
 
@@ -322,26 +322,26 @@ async fn a_circuit_that_is_off_never_refuses() {
     off.circuit = Some(CircuitRule::Off);
     let handler = failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR));
     let registration = Registration::new(off, handler).behind(upstream);
-    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     for _ in 0..100 {
-        let failure = house.fails(json!({})).await;
+        let failure = fixture.fails(json!({})).await;
         assert_eq!(failure.code().as_str(), "ERR_HTTP_500_SERVER_ERROR");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_leaves_has_its_failed_attempts_counted() {
-    let house = behind(failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR)));
+    let fixture = behind(failing(Failure::new(codes::ERR_HTTP_500_SERVER_ERROR)));
     for _ in 0..5 {
-        let clock = &house.dispatcher.world().clock;
+        let clock = &fixture.dispatcher.ports().clock;
         let leaving = clock.sleep(100);
         tokio::select! {
             () = leaving => {}
-            failure = house.fails(json!({})) => panic!("{failure:?}"),
+            failure = fixture.fails(json!({})) => panic!("{failure:?}"),
         }
         clock.sleep(PAUSE_MS).await;
     }
-    assert_eq!(house.dispatcher.open_circuits(|_| true).len(), 1);
+    assert_eq!(fixture.dispatcher.open_circuits(|_| true).len(), 1);
 }
 
 /// Retries multiply what a service in trouble is asked, so only the first of several failing calls has them.
@@ -362,9 +362,9 @@ async fn an_operation_that_keeps_failing_is_attempted_once_a_call() {
     };
     let registration = Registration::new(operation("svc/read", OperationType::Query), run);
     let registration = registration.behind(Arc::new(Upstream::named("svc")));
-    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     let made = async |works: bool| {
-        let _ = house.call("svc/read", json!({"works": works})).await;
+        let _ = fixture.call("svc/read", json!({"works": works})).await;
         attempts.swap(0, Ordering::Relaxed)
     };
     assert_eq!(made(false).await, 4);
@@ -379,13 +379,13 @@ async fn the_short_time_of_one_caller_opens_no_circuit_and_is_named() {
         context.sleep(100).await;
         Ok::<_, Failure>(json!("done"))
     };
-    let house = behind(slow);
+    let fixture = behind(slow);
     for _ in 0..40 {
         let request = CallRequest {
             timeout_ms: Some(20),
             ..CallRequest::from_wire("test/run", json!({}))
         };
-        let failure = house.dispatcher.dispatch(request).await;
+        let failure = fixture.dispatcher.dispatch(request).await;
         let failure = failure.into_value().unwrap_err();
         assert_eq!(failure.code().as_str(), "TIMEOUT");
         let actions = &failure.recovery().required_actions;
@@ -395,7 +395,7 @@ async fn the_short_time_of_one_caller_opens_no_circuit_and_is_named() {
         );
     }
     assert_eq!(
-        house.call("test/run", json!({})).await.unwrap(),
+        fixture.call("test/run", json!({})).await.unwrap(),
         json!("done")
     );
 }

@@ -27,7 +27,7 @@ async fn relay(context: Context, input: Arc<Value>) -> Result<Value, Failure> {
     }
 }
 
-fn house(authority: Option<Identity>) -> House {
+fn fixture(authority: Option<Identity>) -> Fixture {
     let mut hidden = named("test/hidden");
     hidden.visibility = Visibility::Internal;
     let mut restricted = named("test/restricted");
@@ -42,7 +42,7 @@ fn house(authority: Option<Identity>) -> House {
         .register(hidden, echo)
         .register(restricted, echo)
         .register(named("test/other"), echo);
-    House::over(builder, Settings::default())
+    Fixture::over(builder, Settings::default())
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +61,7 @@ async fn an_operation_reaches_what_it_was_registered_to_call_with_its_own_author
         ),
         (Some(trusted), "test/restricted", reached),
     ] {
-        let answer = house(authority)
+        let answer = fixture(authority)
             .call("test/relay", json!({"callee": callee}))
             .await;
         assert_eq!(answer.unwrap(), expected, "{callee}");
@@ -74,7 +74,7 @@ async fn the_authority_of_the_caller_is_not_handed_on() {
         caller: Some(Arc::new(Identity::new("ann").with_scope("files"))),
         ..CallRequest::from_wire("test/relay", json!({"callee": "test/restricted"}))
     };
-    let answer = house(None).dispatcher.dispatch(request).await;
+    let answer = fixture(None).dispatcher.dispatch(request).await;
     assert_eq!(answer.into_value().unwrap(), json!("FORBIDDEN"));
 }
 
@@ -90,7 +90,7 @@ async fn the_authority_of_an_operation_is_nobody_who_calls() {
     let builder = Registry::builder()
         .add(relaying)
         .register(named("test/who"), who);
-    let house = House::over(builder, Settings::default());
+    let fixture = Fixture::over(builder, Settings::default());
     for (called, expected) in [
         ("test/who", json!(["ann", "ann"])),
         ("test/relay", json!(["relay", null])),
@@ -99,16 +99,16 @@ async fn the_authority_of_an_operation_is_nobody_who_calls() {
             caller: Some(Arc::new(Identity::new("ann"))),
             ..CallRequest::from_wire(called, json!({"callee": "test/who"}))
         };
-        let answer = house.dispatcher.dispatch(request).await;
+        let answer = fixture.dispatcher.dispatch(request).await;
         assert_eq!(answer.into_value().unwrap(), expected, "{called}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_what_the_caller_may_call_is_shown() {
-    let house = house(None);
+    let fixture = fixture(None);
     let names = |caller: Option<&Identity>| -> Vec<String> {
-        let callable = house.dispatcher.callable(caller).into_iter();
+        let callable = fixture.dispatcher.callable(caller).into_iter();
         callable.map(|it| it.name().to_string()).collect()
     };
     assert_eq!(names(None), ["test/other", "test/relay"]);
@@ -146,17 +146,17 @@ async fn a_called_operation_ends_when_its_caller_does() {
     let builder = Registry::builder()
         .add(Registration::new(parent, calling).calling([name("test/child")]))
         .register(named("test/child"), watch);
-    let house = House::over(builder, Settings::default());
+    let fixture = Fixture::over(builder, Settings::default());
     let abort = CancellationToken::new();
     let request = CallRequest {
         abort: Some(abort.clone()),
         ..CallRequest::from_wire("test/parent", json!({}))
     };
     let aborting = async {
-        house.dispatcher.world().clock.sleep(500).await;
+        fixture.dispatcher.ports().clock.sleep(500).await;
         abort.cancel();
     };
-    let (answer, ()) = tokio::join!(house.dispatcher.dispatch(request), aborting);
+    let (answer, ()) = tokio::join!(fixture.dispatcher.dispatch(request), aborting);
     assert_eq!(
         answer.into_value().unwrap_err().code().as_str(),
         "ERR_CANCELLED"
@@ -191,13 +191,13 @@ async fn a_handler_reports_progress_without_secrets_and_has_credentials_of_its_o
     let secret = Secret::new("sk-live-51H8xQzT0aB".to_owned());
     let registration =
         Registration::new(query(), run).with_credentials(Credentials::from_iter([("api", secret)]));
-    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     let heard = Arc::new(Heard::default());
     let request = CallRequest {
         progress: Some(heard.clone()),
         ..CallRequest::from_wire("test/run", json!({}))
     };
-    let answer = house.dispatcher.dispatch(request).await;
+    let answer = fixture.dispatcher.dispatch(request).await;
     assert_eq!(answer.into_value().unwrap(), json!(19));
     let heard = heard.0.lock().unwrap();
     let message = heard[0].message.as_ref().unwrap();
@@ -213,29 +213,29 @@ async fn operations_can_be_replaced_while_a_call_runs() {
         context.sleep(100).await;
         Ok::<_, Failure>(json!("old"))
     };
-    let house = House::of(query(), slow);
+    let fixture = Fixture::of(query(), slow);
     let request = || CallRequest::from_wire("test/run", json!({}));
     let replacing = async {
-        house.dispatcher.world().clock.sleep(50).await;
+        fixture.dispatcher.ports().clock.sleep(50).await;
         let new = |_: Context, _: Arc<Value>| async { Ok::<_, Failure>(json!("new")) };
         let registry = Registry::builder().register(query(), new).build().unwrap();
-        house.dispatcher.replace(registry);
-        house.dispatcher.dispatch(request()).await.into_value()
+        fixture.dispatcher.replace(registry);
+        fixture.dispatcher.dispatch(request()).await.into_value()
     };
-    let (old, new) = tokio::join!(house.dispatcher.dispatch(request()), replacing);
+    let (old, new) = tokio::join!(fixture.dispatcher.dispatch(request()), replacing);
     assert_eq!(old.into_value().unwrap(), json!("old"));
     assert_eq!(new.unwrap(), json!("new"));
     // Neither is forgotten when calls are counted.
-    house.dispatcher.tend().await.unwrap();
-    let counts = house
+    fixture.dispatcher.tend().await.unwrap();
+    let counts = fixture
         .dispatcher
-        .world()
+        .ports()
         .outcomes
         .counts(Timestamp::MIN)
         .await
         .unwrap();
     assert_eq!(counts.iter().map(|it| it.calls).sum::<u64>(), 2);
-    assert!(house.dispatcher.0.retired.lock().unwrap().is_empty());
+    assert!(fixture.dispatcher.0.retired.lock().unwrap().is_empty());
 }
 
 fn mutation(text: &str) -> OperationSpec {
@@ -262,12 +262,12 @@ async fn what_a_called_operation_did_is_part_of_the_effect() {
         let builder = Registry::builder()
             .add(order.calling([name("test/charge")]))
             .register(charge, echo);
-        let house = House::over(builder, Settings::default());
-        let failure = house.call("test/order", json!({})).await.unwrap_err();
+        let fixture = Fixture::over(builder, Settings::default());
+        let failure = fixture.call("test/order", json!({})).await.unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_HTTP_429_RATE_LIMITED");
         assert_eq!(failure.effect(), effect);
         // What may have been charged is not charged again.
-        let attempts = house.store.recordings()[0].steps.len();
+        let attempts = fixture.store.recordings()[0].steps.len();
         assert_eq!(attempts, if effect == Effect::None { 3 } else { 1 });
     }
 }
@@ -284,8 +284,8 @@ async fn operations_that_call_each_other_in_a_circle_are_stopped() {
         }
     };
     let circle = Registration::new(query(), again).calling([name("test/run")]);
-    let house = House::over(Registry::builder().add(circle), Settings::default());
-    let depth = house.call("test/run", json!({})).await.unwrap();
+    let fixture = Fixture::over(Registry::builder().add(circle), Settings::default());
+    let depth = fixture.call("test/run", json!({})).await.unwrap();
     assert_eq!(depth, json!(CALL_DEPTH_LIMIT));
 }
 

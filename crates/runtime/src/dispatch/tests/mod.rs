@@ -1,4 +1,4 @@
-//! The whole way through the house for calls without a key, in paused time. Keys are tested where the
+//! The whole way through the fixture for calls without a key, in paused time. Keys are tested where the
 //! stores are.
 
 use std::sync::Mutex;
@@ -27,15 +27,15 @@ use crate::identity::Identity;
 use crate::ports::Outcomes as _;
 use crate::registry::{Builder, Registration};
 use crate::settings::Record;
-use crate::testing::{Forgetful, Notes, TestClock, TestWorld};
+use crate::testing::{Forgetful, Notes, TestClock, TestPorts};
 
-struct House {
+struct Fixture {
     dispatcher: Dispatcher,
     store: Arc<Forgetful>,
     notes: Arc<Notes>,
 }
 
-impl House {
+impl Fixture {
     fn of(spec: OperationSpec, handler: impl Handler) -> Self {
         Self::over(
             Registry::builder().register(spec, handler),
@@ -45,14 +45,14 @@ impl House {
 
     fn over(builder: Builder, settings: Settings) -> Self {
         let store = Arc::new(Forgetful::default());
-        let TestWorld { world, notes } =
-            TestWorld::around(store.clone(), Arc::new(TestClock::start()));
+        let TestPorts { ports, notes } =
+            TestPorts::around(store.clone(), Arc::new(TestClock::start()));
         let registry = builder.build().unwrap();
         let settings = Settings {
             record: Record::Failures,
             ..settings
         };
-        let dispatcher = Dispatcher::with_settings(registry, world, settings);
+        let dispatcher = Dispatcher::with_settings(registry, ports, settings);
         Self {
             dispatcher,
             store,
@@ -104,18 +104,18 @@ fn original_code(failure: &Failure) -> Option<&str> {
 
 #[tokio::test(start_paused = true)]
 async fn a_good_call_gives_the_output_and_records_nothing() {
-    let house = House::of(query(), echo);
+    let fixture = Fixture::of(query(), echo);
     assert_eq!(
-        house.call("/test/run", json!({"a": 1})).await.unwrap(),
+        fixture.call("/test/run", json!({"a": 1})).await.unwrap(),
         json!({"a": 1})
     );
-    assert!(house.store.recordings().is_empty());
+    assert!(fixture.store.recordings().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_operation_is_not_found_and_the_nearest_is_named() {
-    let house = House::of(query(), echo);
-    let failure = house.call("test/rum", json!({})).await.unwrap_err();
+    let fixture = Fixture::of(query(), echo);
+    let failure = fixture.call("test/rum", json!({})).await.unwrap_err();
     assert_eq!(failure.code().as_str(), "NOT_FOUND");
     assert_eq!(failure.details().unwrap()["nearest"], json!(["test/run"]));
     assert_eq!(failure.source(), Some(GATEWAY));
@@ -125,15 +125,15 @@ async fn an_unknown_operation_is_not_found_and_the_nearest_is_named() {
 async fn an_internal_operation_does_not_exist_from_outside() {
     let mut hidden = query();
     hidden.visibility = Visibility::Internal;
-    let house = House::of(hidden, echo);
-    let failure = house.fails(json!({})).await;
+    let fixture = Fixture::of(hidden, echo);
+    let failure = fixture.fails(json!({})).await;
     assert_eq!(failure.code().as_str(), "NOT_FOUND");
     assert!(failure.details().unwrap().get("nearest").is_none());
     let inside = CallRequest {
-        origin: Origin::House,
+        origin: Origin::Internal,
         ..CallRequest::from_wire("test/run", json!(1))
     };
-    let answer = house.dispatcher.dispatch(inside).await;
+    let answer = fixture.dispatcher.dispatch(inside).await;
     assert_eq!(answer.into_value().unwrap(), json!(1));
 }
 
@@ -150,7 +150,7 @@ async fn what_anyone_can_send_is_counted_and_not_recorded() {
     let builder = Registry::builder()
         .register(restricted, echo)
         .register(open, echo);
-    let house = House::over(builder, Settings::default());
+    let fixture = Fixture::over(builder, Settings::default());
     let ada = Identity::new("ada").with_scope("files:read");
     for (name, caller, code, is_recorded) in [
         ("test/run", None, "FORBIDDEN", false),
@@ -159,16 +159,16 @@ async fn what_anyone_can_send_is_counted_and_not_recorded() {
         ("made/up", Some(&ada), "NOT_FOUND", true),
         ("test/run", Some(&ada), "INVALID_INPUT", true),
     ] {
-        let before = house.store.recordings().len();
+        let before = fixture.store.recordings().len();
         let mut request = CallRequest::from_wire(name, json!([]));
         request.caller = caller.map(|it| Arc::new(it.clone()));
-        let failure = house.dispatcher.dispatch(request).await.into_value();
+        let failure = fixture.dispatcher.dispatch(request).await.into_value();
         assert_eq!(failure.unwrap_err().code().as_str(), code);
-        let recorded = house.store.recordings().len() - before;
+        let recorded = fixture.store.recordings().len() - before;
         assert_eq!(recorded == 1, is_recorded, "{name} {code}");
     }
-    let _ = house.dispatcher.tend().await;
-    let counted = house.store.counts(Timestamp::MIN).await.unwrap();
+    let _ = fixture.dispatcher.tend().await;
+    let counted = fixture.store.counts(Timestamp::MIN).await.unwrap();
     assert_eq!(counted.iter().map(|it| it.calls).sum::<u64>(), 5);
 }
 
@@ -176,7 +176,7 @@ async fn what_anyone_can_send_is_counted_and_not_recorded() {
 async fn a_restricted_operation_is_forbidden_while_nobody_has_an_identity() {
     let mut restricted = query();
     restricted.access_control.required_scopes = vec!["files:read".to_owned()];
-    let failure = House::of(restricted, echo).fails(json!({})).await;
+    let failure = Fixture::of(restricted, echo).fails(json!({})).await;
     assert_eq!(failure.code().as_str(), "FORBIDDEN");
     assert_eq!(
         failure.details().unwrap()["required_scopes"],
@@ -191,7 +191,7 @@ async fn a_refusal_names_what_the_caller_lacks() {
     restricted.access_control.required_scopes_any = Some(vec!["b".to_owned(), "c".to_owned()]);
     restricted.access_control.resource_type = Some("file".to_owned());
     restricted.access_control.resource_action = Some("read".to_owned());
-    let house = House::of(restricted, echo);
+    let fixture = Fixture::of(restricted, echo);
     let nobody = Identity::new("ann");
     let scoped = nobody.clone().with_scope("a");
     let any = scoped.clone().with_scope("c");
@@ -210,7 +210,7 @@ async fn a_refusal_names_what_the_caller_lacks() {
             caller: caller.map(Arc::new),
             ..CallRequest::from_wire("test/run", json!({}))
         };
-        let answer = house.dispatcher.dispatch(request).await.into_value();
+        let answer = fixture.dispatcher.dispatch(request).await.into_value();
         let Some(lacks) = lacks else {
             assert_eq!(answer.unwrap(), json!({}));
             continue;
@@ -227,7 +227,7 @@ async fn an_object_that_takes_no_members_says_so() {
     let mut strict = query();
     strict.input_schema = json!({"properties": {"body": {"additionalProperties": false}}});
     let echo = |_: Context, input: Arc<Value>| async { Ok::<_, Failure>(input) };
-    let failure = House::of(strict, echo)
+    let failure = Fixture::of(strict, echo)
         .fails(json!({"body": {"a": 1}}))
         .await;
     let actions = &failure.recovery().required_actions;
@@ -244,7 +244,7 @@ async fn a_member_whose_name_is_too_long_to_show_is_not_mistaken_for_what_it_is_
         let mut strict = query();
         strict.input_schema = json!({"properties": {"body": schema}});
         let echo = |_: Context, input: Arc<Value>| async { Ok::<_, Failure>(input) };
-        let failure = House::of(strict, echo).fails(json!({"body": body})).await;
+        let failure = Fixture::of(strict, echo).fails(json!({"body": body})).await;
         assert_eq!(failure.violations()[0].pointer, "/body");
         let actions = &failure.recovery().required_actions;
         assert_eq!(actions[0], "Correct body, then call again");
@@ -260,7 +260,7 @@ async fn unfit_input_never_reaches_the_handler_and_every_place_is_named() {
         "properties": {"priority": {"type": "integer"}},
     });
     let panics = |_: Context, _: Arc<Value>| async { panic!("reached") as Result<Value, Failure> };
-    let failure = House::of(strict, panics)
+    let failure = Fixture::of(strict, panics)
         .fails(json!({"priority": "high"}))
         .await;
     assert_eq!(failure.code().as_str(), "INVALID_INPUT");
@@ -279,12 +279,12 @@ async fn unfit_input_never_reaches_the_handler_and_every_place_is_named() {
 async fn a_panic_becomes_internal_and_its_text_goes_only_to_the_log() {
     let panics =
         |_: Context, _: Arc<Value>| async { panic!("disk {}", 7) as Result<Value, Failure> };
-    let house = House::of(query(), panics);
-    let failure = house.fails(json!({})).await;
+    let fixture = Fixture::of(query(), panics);
+    let failure = fixture.fails(json!({})).await;
     assert_eq!(failure.code().as_str(), "INTERNAL");
     assert!(!serde_json::to_string(&failure).unwrap().contains("disk 7"));
-    assert_eq!(house.private(), ["panic: disk 7"]);
-    assert_eq!(house.notes.all()[0].0, failure.id().unwrap());
+    assert_eq!(fixture.private(), ["panic: disk 7"]);
+    assert_eq!(fixture.notes.all()[0].0, failure.id().unwrap());
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,10 +302,10 @@ async fn running_out_of_time_is_typed_by_whether_repeating_does_harm() {
         (harmful, "ERR_OUTCOME_UNKNOWN", Effect::Unknown, 1),
     ] {
         let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
-        let house = House::of(spec, never);
-        let failure = house.fails(json!({})).await;
+        let fixture = Fixture::of(spec, never);
+        let failure = fixture.fails(json!({})).await;
         assert_eq!((failure.code().as_str(), failure.effect()), (code, effect));
-        let recording = &house.store.recordings()[0];
+        let recording = &fixture.store.recordings()[0];
         assert_eq!(recording.steps.len(), attempts, "{code}");
         let first = &recording.steps[0];
         let took_ms = first.ended_at.duration_since(first.started_at).as_millis();
@@ -327,7 +327,7 @@ async fn a_panic_while_cleaning_up_does_not_take_the_answer_along() {
         let _guard = PanicsOnDrop;
         std::future::pending::<Result<Value, Failure>>().await
     };
-    let failure = House::of(query(), never).fails(json!({})).await;
+    let failure = Fixture::of(query(), never).fails(json!({})).await;
     assert_eq!(failure.code().as_str(), "TIMEOUT");
 }
 
@@ -341,13 +341,13 @@ async fn codes_a_handler_may_not_answer_become_internal() {
         untyped(&std::io::Error::other("in rack 7")),
     ] {
         let code = failure.code().to_string();
-        let house = House::of(query(), failing(failure));
-        let answered = house.fails(json!({})).await;
+        let fixture = Fixture::of(query(), failing(failure));
+        let answered = fixture.fails(json!({})).await;
         assert_eq!(answered.code().as_str(), "INTERNAL", "{code}");
         let named = (code != "INTERNAL").then_some(code.as_str());
         assert_eq!(original_code(&answered), named);
         assert!(!serde_json::to_string(&answered).unwrap().contains("rack 7"));
-        assert!(house.private()[0].starts_with(&code));
+        assert!(fixture.private()[0].starts_with(&code));
     }
 }
 
@@ -363,8 +363,8 @@ async fn codes_of_the_protocol_are_passed_on_by_whoever_relays() {
     ] {
         let registration = Registration::new(query(), failing(code)).relaying();
         let builder = Registry::builder().add(registration);
-        let house = House::over(builder, Settings::default());
-        assert_eq!(house.fails(json!({})).await.code().as_str(), relayed);
+        let fixture = Fixture::over(builder, Settings::default());
+        assert_eq!(fixture.fails(json!({})).await.code().as_str(), relayed);
     }
 }
 
@@ -375,7 +375,9 @@ async fn a_catalogue_code_counts_as_declared_and_its_details_as_unchecked() {
         .redacted()
         .with_details_checked()
         .into_failure();
-    let answered = House::of(query(), failing(failure)).fails(json!({})).await;
+    let answered = Fixture::of(query(), failing(failure))
+        .fails(json!({}))
+        .await;
     assert_eq!(answered.code().as_str(), "ERR_TIMEOUT");
     assert!(!answered.is_defined());
     assert_eq!(answered.source(), Some("test/run"));
@@ -396,8 +398,8 @@ async fn a_refusal_that_passes_keeps_its_status_and_what_was_declared_for_it() {
         .with_upstream(Upstream::status(409))
         .with_detail("since", 3)
         .with_detail("pin", "4711-zx");
-    let house = House::of(declaring, failing(failure));
-    let answered = house.fails(json!({})).await;
+    let fixture = Fixture::of(declaring, failing(failure));
+    let answered = fixture.fails(json!({})).await;
     assert_eq!(answered.code().as_str(), "ERR_TRY_LATER");
     assert_eq!(answered.kind().http_status(), 409);
     assert!(answered.is_defined());
@@ -411,11 +413,11 @@ async fn declared_details_are_defined_only_when_they_fit() {
     let kind = definition("DISK_FULL").kind().unwrap();
     for (free, defined) in [(json!(7), true), (json!("seven"), false)] {
         let failure = Failure::new(kind.clone()).with_detail("free", free);
-        let house = House::of(declaring.clone(), failing(failure));
-        let answered = house.fails(json!({})).await;
+        let fixture = Fixture::of(declaring.clone(), failing(failure));
+        let answered = fixture.fails(json!({})).await;
         assert_eq!(answered.code().as_str(), "DISK_FULL");
         assert_eq!(answered.is_defined(), defined);
-        assert_eq!(house.private().is_empty(), defined);
+        assert_eq!(fixture.private().is_empty(), defined);
     }
 }
 
@@ -430,7 +432,7 @@ async fn the_declaration_decides_the_facts_of_a_code() {
         .with_message("no room")
         .with_detail("free", 7);
     assert!(!failure.retryable());
-    let answered = House::of(declaring, failing(failure))
+    let answered = Fixture::of(declaring, failing(failure))
         .fails(json!({}))
         .await;
     assert!(answered.retryable());
@@ -441,20 +443,20 @@ async fn the_declaration_decides_the_facts_of_a_code() {
 
 #[tokio::test(start_paused = true)]
 async fn every_failure_is_stamped_and_handed_on() {
-    let house = House::of(query(), failing(Failure::new(codes::ERR_SSL_ERROR)));
-    let failure = house.fails(json!({"a": 1})).await;
+    let fixture = Fixture::of(query(), failing(Failure::new(codes::ERR_SSL_ERROR)));
+    let failure = fixture.fails(json!({"a": 1})).await;
     assert_eq!(failure.id(), Some(Uuid::from_u64_pair(0, 2)));
     assert_eq!(failure.at(), Some(Timestamp::UNIX_EPOCH));
-    let recordings = house.store.recordings();
+    let recordings = fixture.store.recordings();
     assert_eq!(recordings[0].outcome, RecordedOutcome::Failed(failure));
 }
 
 #[tokio::test(start_paused = true)]
 async fn input_is_shown_up_to_its_limit_and_left_out_beyond() {
     let text = |bytes: usize| json!({"t": "x".repeat(bytes - r#"{"t":""}"#.len())});
-    let house = House::of(query(), failing(Failure::new(codes::ERR_TIMEOUT)));
-    let at = house.fails(text(PARAMETERS_BYTES_LIMIT)).await;
+    let fixture = Fixture::of(query(), failing(Failure::new(codes::ERR_TIMEOUT)));
+    let at = fixture.fails(text(PARAMETERS_BYTES_LIMIT)).await;
     assert!(at.parameters().is_some());
-    let beyond = house.fails(text(PARAMETERS_BYTES_LIMIT + 1)).await;
+    let beyond = fixture.fails(text(PARAMETERS_BYTES_LIMIT + 1)).await;
     assert!(beyond.parameters().is_none());
 }

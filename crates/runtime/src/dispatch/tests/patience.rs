@@ -25,15 +25,15 @@ impl ReportProgress for Notices {
 }
 
 async fn ended(spec: OperationSpec, handler: impl Handler) -> Ended {
-    let house = House::of(spec, handler);
+    let fixture = Fixture::of(spec, handler);
     let notices = Arc::new(Notices::default());
     let request = CallRequest {
         progress: Some(notices.clone()),
         ..CallRequest::from_wire("test/run", json!({}))
     };
-    let failure = house.dispatcher.dispatch(request).await;
+    let failure = fixture.dispatcher.dispatch(request).await;
     let failure = failure.into_value().unwrap_err();
-    let recordings = house.store.recordings();
+    let recordings = fixture.store.recordings();
     let decided = recordings[0].steps.last().unwrap().decided.unwrap();
     let Decision::Answer(why) = decided.decision else {
         panic!("{decided:?}")
@@ -41,7 +41,7 @@ async fn ended(spec: OperationSpec, handler: impl Handler) -> Ended {
     crate::replay::redecide(&recordings[0]).unwrap();
     Ended {
         failure,
-        took_ms: house.dispatcher.world().clock.now().as_millisecond(),
+        took_ms: fixture.dispatcher.ports().clock.now().as_millisecond(),
         why,
         notices: notices.0.lock().unwrap().clone(),
     }
@@ -147,17 +147,17 @@ async fn a_caller_that_says_how_to_retry_has_said_how_long_it_waits() {
     });
     let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
     let registration = Registration::new(query(), failing(failure)).steered_by_input();
-    let house = House::over(Registry::builder().add(registration), Settings::default());
+    let fixture = Fixture::over(Registry::builder().add(registration), Settings::default());
     let retry = json!({"retry": RetrySettings::from(slowly.unwrap())});
-    assert_eq!(house.fails(retry).await.attempts(), Some(3));
-    assert!(house.dispatcher.world().clock.now().as_millisecond() > 8_000);
+    assert_eq!(fixture.fails(retry).await.attempts(), Some(3));
+    assert!(fixture.dispatcher.ports().clock.now().as_millisecond() > 8_000);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_is_as_patient_as_its_store() {
-    let house = House::of(query(), limited(25));
+    let fixture = Fixture::of(query(), limited(25));
     let request = CallRequest::from_wire("test/run", json!({}));
-    let turn = house
+    let turn = fixture
         .dispatcher
         .dispatch_task(request, Held::default())
         .await;

@@ -24,8 +24,8 @@ fn flaky(failures: u32, entry: &'static Entry) -> impl Handler {
     }
 }
 
-fn decisions(house: &House) -> Vec<Decision> {
-    let recordings = house.store.recordings();
+fn decisions(fixture: &Fixture) -> Vec<Decision> {
+    let recordings = fixture.store.recordings();
     let steps = recordings.iter().flat_map(|it| it.steps.clone());
     steps
         .filter_map(|step| Some(step.decided?.decision))
@@ -34,17 +34,22 @@ fn decisions(house: &House) -> Vec<Decision> {
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_that_passes_is_not_seen_by_the_caller() {
-    let house = House::over(
+    let fixture = Fixture::over(
         Registry::builder().register(query(), flaky(3, codes::ERR_HTTP_503_UNAVAILABLE)),
         Settings::default(),
     );
     let request = CallRequest::from_wire("test/run", json!({}));
-    let before = house.dispatcher.world().clock.now();
-    let answer = house.dispatcher.dispatch(request).await;
+    let before = fixture.dispatcher.ports().clock.now();
+    let answer = fixture.dispatcher.dispatch(request).await;
     assert_eq!(answer.attempts, 4);
     assert_eq!(answer.into_value().unwrap(), json!({"attempt": 4}));
     // The published delays for seed 42.
-    let waited = house.dispatcher.world().clock.now().duration_since(before);
+    let waited = fixture
+        .dispatcher
+        .ports()
+        .clock
+        .now()
+        .duration_since(before);
     assert_eq!(waited.as_millis(), 96 + 180 + 424);
 }
 
@@ -87,9 +92,9 @@ async fn each_failure_is_repeated_as_its_code_and_the_operation_allow() {
             Why::AttemptsSpent,
         ),
     ] {
-        let house = House::of(spec, flaky(9, entry));
-        assert_eq!(house.fails(json!({})).await.code().as_str(), entry.code);
-        let decisions = decisions(&house);
+        let fixture = Fixture::of(spec, flaky(9, entry));
+        assert_eq!(fixture.fails(json!({})).await.code().as_str(), entry.code);
+        let decisions = decisions(&fixture);
         assert_eq!(decisions.len(), attempts, "{}", entry.code);
         assert_eq!(
             decisions.last(),
@@ -123,20 +128,20 @@ async fn what_an_earlier_attempt_may_have_done_is_not_denied() {
     ] {
         let passing = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE).with_effect(first);
         let lasting = Failure::new(codes::ERR_HTTP_404_NOT_FOUND).with_effect(last);
-        let house = House::of(idempotent.clone(), failing_with([passing, lasting]));
-        let failure = house.fails(json!({})).await;
+        let fixture = Fixture::of(idempotent.clone(), failing_with([passing, lasting]));
+        let failure = fixture.fails(json!({})).await;
         assert_eq!(failure.effect(), told, "{first:?}, {last:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
-    let house = House::of(query(), flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));
+    let fixture = Fixture::of(query(), flaky(2, codes::ERR_HTTP_503_UNAVAILABLE));
     let request = CallRequest {
         timeout_ms: Some(150),
         ..CallRequest::from_wire("test/run", json!({}))
     };
-    let failure = house
+    let failure = fixture
         .dispatcher
         .dispatch(request)
         .await
@@ -145,7 +150,7 @@ async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
     assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
     let too_near = Decision::Answer(Why::DeadlineTooNear);
     assert_eq!(
-        decisions(&house),
+        decisions(&fixture),
         [Decision::Again { delay_ms: 96 }, too_near]
     );
 }
@@ -153,12 +158,12 @@ async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
 #[tokio::test(start_paused = true)]
 async fn no_time_is_no_attempt() {
     let panics = |_: Context, _: Arc<Value>| async { panic!("reached") as Result<Value, Failure> };
-    let house = House::of(spec(OperationType::Mutation), panics);
+    let fixture = Fixture::of(spec(OperationType::Mutation), panics);
     let request = CallRequest {
         timeout_ms: Some(0),
         ..CallRequest::from_wire("test/run", json!({}))
     };
-    let failure = house
+    let failure = fixture
         .dispatcher
         .dispatch(request)
         .await
@@ -175,18 +180,18 @@ async fn the_seed_of_the_call_decides_and_a_deterministic_operation_has_one_of_i
     let delay = |seed: Option<i64>, deterministic: bool| async move {
         let mut spec = query();
         spec.deterministic = deterministic;
-        let house = House::of(spec, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
+        let fixture = Fixture::of(spec, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
         let request = CallRequest {
             retry_seed: seed,
             ..CallRequest::from_wire("test/run", json!({}))
         };
-        house
+        fixture
             .dispatcher
             .dispatch(request)
             .await
             .into_value()
             .unwrap_err();
-        decisions(&house)[0]
+        decisions(&fixture)[0]
     };
     assert_eq!(
         delay(Some(0), false).await,
@@ -202,9 +207,9 @@ async fn the_seed_of_the_call_decides_and_a_deterministic_operation_has_one_of_i
     assert_ne!(own, Decision::Again { delay_ms: 96 });
 }
 
-fn behind(upstream: &Arc<Upstream>, handler: impl Handler) -> House {
+fn behind(upstream: &Arc<Upstream>, handler: impl Handler) -> Fixture {
     let registration = Registration::new(query(), handler).behind(upstream.clone());
-    House::over(Registry::builder().add(registration), Settings::default())
+    Fixture::over(Registry::builder().add(registration), Settings::default())
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,22 +220,22 @@ async fn a_spent_budget_is_shared_by_all_calls_to_the_upstream() {
         saved_max: 0,
     };
     let upstream = Arc::new(Upstream::new("api", CircuitRule::default(), none));
-    let house = behind(&upstream, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
-    house.fails(json!({})).await;
-    assert_eq!(decisions(&house), [Decision::Answer(Why::BudgetSpent)]);
+    let fixture = behind(&upstream, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
+    fixture.fails(json!({})).await;
+    assert_eq!(decisions(&fixture), [Decision::Answer(Why::BudgetSpent)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_abort_stops_the_work_and_the_waiting() {
     let never = |_: Context, _: Arc<Value>| std::future::pending::<Result<Value, Failure>>();
-    for (house, effect) in [
-        (House::of(query(), never), Effect::None),
+    for (fixture, effect) in [
+        (Fixture::of(query(), never), Effect::None),
         (
-            House::of(spec(OperationType::Mutation), never),
+            Fixture::of(spec(OperationType::Mutation), never),
             Effect::Unknown,
         ),
         (
-            House::of(query(), flaky(9, codes::ERR_HTTP_503_UNAVAILABLE)),
+            Fixture::of(query(), flaky(9, codes::ERR_HTTP_503_UNAVAILABLE)),
             Effect::None,
         ),
     ] {
@@ -240,17 +245,17 @@ async fn an_abort_stops_the_work_and_the_waiting() {
             ..CallRequest::from_wire("test/run", json!({}))
         };
         let aborting = async {
-            house.dispatcher.world().clock.sleep(50).await;
+            fixture.dispatcher.ports().clock.sleep(50).await;
             abort.cancel();
         };
-        let (answer, ()) = tokio::join!(house.dispatcher.dispatch(request), aborting);
+        let (answer, ()) = tokio::join!(fixture.dispatcher.dispatch(request), aborting);
         let failure = answer.into_value().unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_CANCELLED");
         if effect == Effect::Unknown {
             assert_eq!(failure.effect(), effect);
         }
         assert_eq!(
-            house.dispatcher.world().clock.now().as_millisecond() % 50,
+            fixture.dispatcher.ports().clock.now().as_millisecond() % 50,
             0
         );
     }
@@ -258,12 +263,12 @@ async fn an_abort_stops_the_work_and_the_waiting() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_makes_one_attempt_and_is_told_when_to_come_again() {
-    let house = House::of(query(), flaky(1, codes::ERR_HTTP_503_UNAVAILABLE));
+    let fixture = Fixture::of(query(), flaky(1, codes::ERR_HTTP_503_UNAVAILABLE));
     let request = || CallRequest {
         timeout_ms: Some(10),
         ..CallRequest::from_wire("test/run", json!({}))
     };
-    let first = house
+    let first = fixture
         .dispatcher
         .dispatch_task(request(), Held::default())
         .await;
@@ -272,13 +277,13 @@ async fn a_task_makes_one_attempt_and_is_told_when_to_come_again() {
         history: first.attempt.into_iter().collect(),
         scope: None,
     };
-    let second = house.dispatcher.dispatch_task(request(), held).await;
+    let second = fixture.dispatcher.dispatch_task(request(), held).await;
     assert_eq!(second.again_at, None);
     assert_eq!(second.answer.into_value().unwrap(), json!({"attempt": 2}));
 }
 
 #[tokio::test(start_paused = true)]
-async fn strict_houses_take_no_output_and_no_details_that_break_their_schema() {
+async fn strict_dispatchers_take_no_output_and_no_details_that_break_their_schema() {
     let mut declaring = query();
     declaring.output_schema = json!({"type": "object", "required": ["a"]});
     declaring.error_schemas = vec![definition("DISK_FULL")];
@@ -289,28 +294,28 @@ async fn strict_houses_take_no_output_and_no_details_that_break_their_schema() {
             strict,
             ..Settings::default()
         };
-        let house = House::over(
+        let fixture = Fixture::over(
             Registry::builder().register(declaring.clone(), echo),
             settings,
         );
-        let answer = house
+        let answer = fixture
             .dispatcher
             .dispatch(CallRequest::from_wire("test/run", json!({})))
             .await;
         assert_eq!(answer.outcome.is_err(), strict);
         assert_eq!(answer.as_declared, strict);
         assert_eq!(
-            house.private(),
+            fixture.private(),
             ["the output does not fit its declared schema at /a: required value is missing"]
         );
         assert_eq!(answer.broken_schema.is_some(), !strict);
 
         let failing = failing(unfit_details.clone());
-        let house = House::over(
+        let fixture = Fixture::over(
             Registry::builder().register(declaring.clone(), failing),
             settings,
         );
-        let failure = house.fails(json!({})).await;
+        let failure = fixture.fails(json!({})).await;
         let code = if strict { "INTERNAL" } else { "DISK_FULL" };
         assert_eq!(failure.code().as_str(), code);
     }
@@ -333,8 +338,8 @@ async fn an_operation_says_itself_whether_its_outputs_are_strict() {
                 strict,
                 ..Settings::default()
             };
-            let house = House::over(Registry::builder().register(declaring, echo), settings);
-            let answer = house.call("test/run", json!({"b": "private"})).await;
+            let fixture = Fixture::over(Registry::builder().register(declaring, echo), settings);
+            let answer = fixture.call("test/run", json!({"b": "private"})).await;
             let Err(failure) = answer else {
                 assert!(!fails, "{strict} {outputs:?}");
                 continue;

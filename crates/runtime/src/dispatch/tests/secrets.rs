@@ -1,4 +1,4 @@
-//! What an operation's schema marks leaves the house nowhere, whatever else the call is like.
+//! What an operation's schema marks leaves the fixture nowhere, whatever else the call is like.
 
 use super::*;
 use crate::handler::{Progress, Reconciled, ReportProgress};
@@ -33,13 +33,13 @@ async fn a_marked_value_leaves_the_message_whatever_is_shown_of_the_input() {
         (large(), None),
         (json!({"pin": PIN}), Some(json!({"other": 1}))),
     ] {
-        let house = House::of(
+        let fixture = Fixture::of(
             marking(OperationType::Query),
             failing(quoting(parameters.as_ref())),
         );
-        let failure = house.fails(input).await;
+        let failure = fixture.fails(input).await;
         assert_eq!(failure.message(), "bad pin [REDACTED]");
-        let recorded = serde_json::to_string(&house.store.recordings()).unwrap();
+        let recorded = serde_json::to_string(&fixture.store.recordings()).unwrap();
         assert!(!recorded.contains(PIN), "{recorded}");
     }
 }
@@ -49,18 +49,18 @@ async fn a_marked_value_of_a_large_input_does_not_reach_the_log() {
     let panics = |_: Context, input: Arc<Value>| async move {
         panic!("cannot read {}", input["pin"].as_str().unwrap()) as Result<Value, Failure>
     };
-    let house = House::of(marking(OperationType::Query), panics);
-    house.fails(large()).await;
-    assert_eq!(house.private(), ["panic: cannot read [REDACTED]"]);
+    let fixture = Fixture::of(marking(OperationType::Query), panics);
+    fixture.fails(large()).await;
+    assert_eq!(fixture.private(), ["panic: cannot read [REDACTED]"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn no_debug_form_shows_what_is_asked_or_given() {
-    let house = House::of(spec(OperationType::Query), echo);
+    let fixture = Fixture::of(spec(OperationType::Query), echo);
     let request = CallRequest::from_wire("test/run", json!({"said": PIN}));
     let asked = format!("{request:?}");
     assert!(asked.contains("test/run"), "{asked}");
-    let answer = house.dispatcher.dispatch(request).await;
+    let answer = fixture.dispatcher.dispatch(request).await;
     let happened = Reconciled::Happened(json!(PIN));
     for shown in [asked, format!("{answer:?} {happened:?}")] {
         assert!(!shown.contains(PIN), "{shown}");
@@ -91,13 +91,13 @@ async fn a_marked_value_leaves_the_messages_of_progress() {
         Ok::<_, Failure>(json!(1))
     };
     for input in [json!({"pin": PIN}), large()] {
-        let house = House::of(marking(OperationType::Mutation), telling);
+        let fixture = Fixture::of(marking(OperationType::Mutation), telling);
         let messages = Arc::new(Messages::default());
         let request = CallRequest {
             progress: Some(messages.clone()),
             ..CallRequest::from_wire("test/run", input)
         };
-        house.dispatcher.dispatch(request).await.outcome.unwrap();
+        fixture.dispatcher.dispatch(request).await.outcome.unwrap();
         assert_eq!(*messages.0.lock().unwrap(), ["checking [REDACTED]"]);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::identity::Identity;
 
-fn house() -> House {
+fn fixture() -> Fixture {
     let mut hidden = OperationSpec::new("a/hidden".parse().unwrap(), OperationType::Query);
     hidden.visibility = Visibility::Internal;
     let mut restricted = OperationSpec::new("a/secret".parse().unwrap(), OperationType::Mutation);
@@ -14,15 +14,15 @@ fn house() -> House {
         .register(query(), echo)
         .register(hidden, echo)
         .register(restricted, echo);
-    House::over(builder, Settings::default())
+    Fixture::over(builder, Settings::default())
 }
 
-async fn as_ann(house: &House, name: &str, input: Value) -> Result<Value, Redacted> {
+async fn as_ann(fixture: &Fixture, name: &str, input: Value) -> Result<Value, Redacted> {
     let request = CallRequest {
         caller: Some(Arc::new(Identity::new("ann").with_scope("s"))),
         ..CallRequest::from_wire(name, input)
     };
-    house.dispatcher.dispatch(request).await.into_value()
+    fixture.dispatcher.dispatch(request).await.into_value()
 }
 
 fn names(listed: &Value) -> Vec<&str> {
@@ -35,13 +35,13 @@ fn names(listed: &Value) -> Vec<&str> {
 
 #[tokio::test(start_paused = true)]
 async fn the_list_holds_what_the_caller_may_call() {
-    let house = house();
-    let anyone = house.call("services/list", json!({})).await.unwrap();
+    let fixture = fixture();
+    let anyone = fixture.call("services/list", json!({})).await.unwrap();
     assert_eq!(
         names(&anyone),
         ["services/list", "services/schema", "test/run"]
     );
-    let ann = as_ann(&house, "services/list", json!({})).await.unwrap();
+    let ann = as_ann(&fixture, "services/list", json!({})).await.unwrap();
     assert_eq!(
         names(&ann),
         ["a/secret", "services/list", "services/schema", "test/run"]
@@ -52,24 +52,24 @@ async fn the_list_holds_what_the_caller_may_call() {
 
 #[tokio::test(start_paused = true)]
 async fn the_schema_of_an_operation_is_its_whole_contract() {
-    let house = house();
+    let fixture = fixture();
     let name = json!({"name": "/a/secret"});
-    let schema = as_ann(&house, "services/schema", name).await.unwrap();
+    let schema = as_ann(&fixture, "services/schema", name).await.unwrap();
     assert_eq!(schema["error_schemas"][0]["code"], json!("DISK_FULL"));
     assert_eq!(schema["access_control"]["required_scopes"], json!(["s"]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_may_not_be_called_looks_like_what_does_not_exist() {
-    let house = house();
+    let fixture = fixture();
     for name in ["a/secret", "a/hidden", "a/nothing"] {
-        let failure = house.call("services/schema", json!({"name": name})).await;
+        let failure = fixture.call("services/schema", json!({"name": name})).await;
         let failure = failure.unwrap_err();
         assert_eq!(failure.code().as_str(), "NOT_FOUND");
         assert_eq!(failure.message(), format!("there is no operation {name}"));
         assert!(failure.details().unwrap().get("nearest").is_none());
     }
-    let failure = house
+    let failure = fixture
         .call("services/schema", json!({"name": "test/rum"}))
         .await
         .unwrap_err();

@@ -9,7 +9,7 @@ use crate::registry::Registration;
 
 type Item = Result<Value, Failure>;
 
-fn house(items: impl Fn() -> Vec<Item> + Send + Sync + 'static) -> House {
+fn fixture(items: impl Fn() -> Vec<Item> + Send + Sync + 'static) -> Fixture {
     let open = move |_: Context, _: Arc<Value>| stream::iter(items());
     over(Registration::streaming(
         spec(OperationType::Subscription),
@@ -17,25 +17,25 @@ fn house(items: impl Fn() -> Vec<Item> + Send + Sync + 'static) -> House {
     ))
 }
 
-fn over(registration: Registration) -> House {
-    House::over(Registry::builder().add(registration), Settings::default())
+fn over(registration: Registration) -> Fixture {
+    Fixture::over(Registry::builder().add(registration), Settings::default())
 }
 
-async fn all(house: &House) -> Vec<Result<Value, String>> {
+async fn all(fixture: &Fixture) -> Vec<Result<Value, String>> {
     let request = CallRequest::from_wire("test/run", json!({}));
-    let items = house.dispatcher.subscribe(request).unwrap();
+    let items = fixture.dispatcher.subscribe(request).unwrap();
     let told = items.map(|item| item.map_err(|failure| failure.code().to_string()));
     told.collect().await
 }
 
 #[tokio::test(start_paused = true)]
 async fn items_come_until_the_end_and_only_their_number_is_recorded() {
-    let house = house(|| vec![Ok(json!(1)), Ok(json!("password=hunter22"))]);
+    let fixture = fixture(|| vec![Ok(json!(1)), Ok(json!("password=hunter22"))]);
     assert_eq!(
-        all(&house).await,
+        all(&fixture).await,
         [Ok(json!(1)), Ok(json!("password=hunter22"))]
     );
-    let recordings = house.store.recordings();
+    let recordings = fixture.store.recordings();
     assert_eq!(recordings[0].items, Some(2));
     assert_eq!(recordings[0].code(), None);
     assert!(
@@ -53,9 +53,9 @@ async fn a_failure_ends_a_stream_and_is_settled_like_any_other() {
         (Failure::new(codes::NOT_FOUND), "INTERNAL"),
         (Failure::new(undeclared), "INTERNAL"),
     ] {
-        let house = house(move || vec![Ok(json!(1)), Err(failure.clone()), Ok(json!(2))]);
-        assert_eq!(all(&house).await, [Ok(json!(1)), Err(code.to_owned())]);
-        let recording = &house.store.recordings()[0];
+        let fixture = fixture(move || vec![Ok(json!(1)), Err(failure.clone()), Ok(json!(2))]);
+        assert_eq!(all(&fixture).await, [Ok(json!(1)), Err(code.to_owned())]);
+        let recording = &fixture.store.recordings()[0];
         assert_eq!(recording.items, Some(1));
         assert_eq!(recording.code().unwrap().as_str(), code);
     }
@@ -75,12 +75,12 @@ async fn panics_become_internal_at_the_start_and_in_between() {
     };
     let subscription = || spec(OperationType::Subscription);
     let internal = || Err("INTERNAL".to_owned());
-    let house = over(Registration::streaming(subscription(), in_between));
-    assert_eq!(all(&house).await, [Ok(json!(0)), internal()]);
-    assert_eq!(house.private(), ["panic: torn"]);
-    let house = over(Registration::streaming(subscription(), at_the_start));
-    assert_eq!(all(&house).await, [internal()]);
-    assert_eq!(house.private(), ["panic: torn"]);
+    let fixture = over(Registration::streaming(subscription(), in_between));
+    assert_eq!(all(&fixture).await, [Ok(json!(0)), internal()]);
+    assert_eq!(fixture.private(), ["panic: torn"]);
+    let fixture = over(Registration::streaming(subscription(), at_the_start));
+    assert_eq!(all(&fixture).await, [internal()]);
+    assert_eq!(fixture.private(), ["panic: torn"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,7 +89,7 @@ async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
         stream::iter([Ok::<_, Failure>(json!(1))]).chain(stream::pending())
     };
     for leaves in [true, false] {
-        let house = over(Registration::streaming(
+        let fixture = over(Registration::streaming(
             spec(OperationType::Subscription),
             open,
         ));
@@ -98,7 +98,7 @@ async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
             abort: Some(abort.clone()),
             ..CallRequest::from_wire("test/run", json!({}))
         };
-        let mut items = house.dispatcher.subscribe(request).unwrap();
+        let mut items = fixture.dispatcher.subscribe(request).unwrap();
         assert_eq!(items.next().await.unwrap().unwrap(), json!(1));
         if leaves {
             drop(items);
@@ -108,7 +108,7 @@ async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
             assert_eq!(failure.code().as_str(), "ERR_CANCELLED");
             assert!(items.next().await.is_none());
         }
-        let recordings = house.store.recordings();
+        let recordings = fixture.store.recordings();
         assert_eq!(recordings.len(), 1);
         assert!(matches!(&recordings[0].outcome, RecordedOutcome::Failed(_)));
         assert_eq!(recordings[0].items, Some(1));
@@ -117,12 +117,12 @@ async fn an_abort_and_a_caller_who_leaves_are_recorded_as_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn answers_are_called_and_streams_are_subscribed_to() {
-    let house = house(Vec::new);
-    let failure = house.fails(json!({})).await;
+    let fixture = fixture(Vec::new);
+    let failure = fixture.fails(json!({})).await;
     assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
-    let house = House::of(query(), echo);
+    let fixture = Fixture::of(query(), echo);
     let request = CallRequest::from_wire("test/run", json!({}));
-    let failure = house.dispatcher.subscribe(request).unwrap_err();
+    let failure = fixture.dispatcher.subscribe(request).unwrap_err();
     assert_eq!(failure.code().as_str(), "INVALID_OPERATION_TYPE");
     assert_eq!(failure.details().unwrap()["op_type"], json!("query"));
 }
@@ -141,14 +141,14 @@ async fn the_input_of_a_stream_is_recorded_up_to_its_limit_and_without_its_secre
         (text(PARAMETERS_BYTES_LIMIT + 1), None),
     ] {
         for leaves in [true, false] {
-            let house = house(Vec::new);
+            let fixture = fixture(Vec::new);
             let request = CallRequest::from_wire("test/run", input.clone());
-            let mut items = house.dispatcher.subscribe(request).unwrap();
+            let mut items = fixture.dispatcher.subscribe(request).unwrap();
             if !leaves {
                 assert!(items.next().await.is_none());
             }
             drop(items);
-            let recording = &house.store.recordings()[0];
+            let recording = &fixture.store.recordings()[0];
             assert_eq!(recording.shown_input().as_deref(), expected.as_ref());
         }
     }

@@ -20,24 +20,24 @@ fn finds(found: Result<Reconciled, Failure>) -> impl Reconcile {
 pub(crate) async fn work_that_does_no_harm_runs_again(bench: Bench) {
     for (key, operation) in [("mutation", harmless as fn(Work) -> _), ("query", query)] {
         let work = Work::plain();
-        let house = bench.house(operation(work.clone()));
-        house.crash(key).await;
-        let answer = house.call(key).await;
+        let fixture = bench.fixture(operation(work.clone()));
+        fixture.crash(key).await;
+        let answer = fixture.call(key).await;
         assert_eq!(
             (told(&answer).as_str(), answer.replayed),
             (r#"{"run":1}"#, false)
         );
-        assert!(house.call(key).await.replayed);
+        assert!(fixture.call(key).await.replayed);
     }
 }
 
 pub(crate) async fn of_work_that_may_do_harm_nobody_knows_and_that_is_its_outcome(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
-    house.crash("k").await;
-    let first = house.call("k").await;
+    let fixture = bench.fixture(harmful(work.clone()));
+    fixture.crash("k").await;
+    let first = fixture.call("k").await;
     assert!(first.expires_at.is_some());
-    let second = house.call("k").await;
+    let second = fixture.call("k").await;
     assert_eq!((first.replayed, second.replayed), (false, true));
     assert_eq!(second.outcome, first.outcome);
     let unknown = failure(first);
@@ -60,11 +60,11 @@ pub(crate) async fn who_can_be_asked_is_asked_first(bench: Bench) {
         ("unknown", Reconciled::Unknown, unknown, 0),
     ] {
         let work = Work::plain();
-        let house = bench.house(reconciled(work.clone(), finds(Ok(found))));
-        house.crash(key).await;
-        let first = house.call(key).await;
+        let fixture = bench.fixture(reconciled(work.clone(), finds(Ok(found))));
+        fixture.crash(key).await;
+        let first = fixture.call(key).await;
         assert_eq!((told(&first).as_str(), work.runs()), (expected, runs));
-        let second = house.call(key).await;
+        let second = fixture.call(key).await;
         assert_eq!(second.outcome, first.outcome, "{key}");
         assert_eq!((first.replayed, second.replayed), (false, true), "{key}");
         assert_eq!(second.expires_at, first.expires_at);
@@ -75,9 +75,9 @@ pub(crate) async fn nobody_is_asked_without_a_crash(bench: Bench) {
     let happened = finds(Ok(Reconciled::Happened(json!("asked"))));
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     let work = Work::of([Act::Fail(busy)]);
-    let house = bench.house(reconciled(work.clone(), happened));
-    house.call("k").await;
-    assert_eq!(told(&house.call("k").await), r#"{"run":2}"#);
+    let fixture = bench.fixture(reconciled(work.clone(), happened));
+    fixture.call("k").await;
+    assert_eq!(told(&fixture.call("k").await), r#"{"run":2}"#);
 }
 
 pub(crate) async fn who_cannot_say_today_is_asked_again_tomorrow(bench: Bench) {
@@ -95,19 +95,19 @@ pub(crate) async fn who_cannot_say_today_is_asked_again_tomorrow(bench: Bench) {
         }
     };
     let work = Work::plain();
-    let house = bench.house(reconciled(work.clone(), moody));
-    house.crash("k").await;
+    let fixture = bench.fixture(reconciled(work.clone(), moody));
+    fixture.crash("k").await;
     for _ in 0..6 {
-        let answer = house.call("k").await;
+        let answer = fixture.call("k").await;
         assert_eq!(answer.expires_at, None);
         let unknown = failure(answer);
         assert_eq!(unknown.code().as_str(), "ERR_OUTCOME_UNKNOWN");
         assert_eq!(detail(&unknown, "idempotency_key").unwrap(), "k");
-        assert_eq!(house.kept("k").await, None);
+        assert_eq!(fixture.kept("k").await, None);
     }
-    assert_eq!(told(&house.call("k").await), r#""found""#);
+    assert_eq!(told(&fixture.call("k").await), r#""found""#);
     assert_eq!((asked.load(Ordering::SeqCst), work.runs()), (7, 0));
-    let causes = house.notes.causes().join("; ");
+    let causes = fixture.notes.causes().join("; ");
     assert!(causes.contains("a defect while asking"), "{causes}");
 }
 
@@ -117,13 +117,13 @@ pub(crate) async fn what_ends_its_worker_again_and_again_is_given_up(bench: Benc
         (RECOVERIES_LIMIT + 1, "ERR_RECOVERY_EXHAUSTED"),
     ] {
         let work = Work::plain();
-        let house = bench.house(harmless(work.clone()));
+        let fixture = bench.fixture(harmless(work.clone()));
         let key = format!("k{crashes}");
         for _ in 0..crashes {
-            house.crash(&key).await;
+            fixture.crash(&key).await;
         }
-        let first = house.call(&key).await;
-        let second = house.call(&key).await;
+        let first = fixture.call(&key).await;
+        let second = fixture.call(&key).await;
         assert_eq!(told(&first), expected);
         assert_eq!((second.outcome, second.replayed), (first.outcome, true));
     }
@@ -141,15 +141,15 @@ pub(crate) async fn a_key_stays_held_while_somebody_is_asked_for_long(bench: Ben
         }
     };
     let work = Work::plain();
-    let house = bench.house(reconciled(work.clone(), slow));
-    house.crash("k").await;
-    let first = house.begin(order("k"));
+    let fixture = bench.fixture(reconciled(work.clone(), slow));
+    fixture.crash("k").await;
+    let first = fixture.begin(order("k"));
     said.notified().await;
     for _ in 0..6 {
-        house.clock.pass_asleep(LEASE_MS / 3).await;
+        fixture.clock.pass_asleep(LEASE_MS / 3).await;
     }
-    house.clock.asleep(LEASE_MS / 3).await;
-    assert_eq!(told(&house.call("k").await), "ERR_IDEMPOTENCY_IN_FLIGHT");
+    fixture.clock.asleep(LEASE_MS / 3).await;
+    assert_eq!(told(&fixture.call("k").await), "ERR_IDEMPOTENCY_IN_FLIGHT");
     says.notify_one();
     assert_eq!(told(&first.await.unwrap()), r#"{"run":1}"#);
     assert_eq!(work.runs(), 1);
@@ -158,9 +158,10 @@ pub(crate) async fn a_key_stays_held_while_somebody_is_asked_for_long(bench: Ben
 pub(crate) async fn what_was_found_is_held_against_the_output_schema_at_once(bench: Bench) {
     let odd = finds(Ok(Reconciled::Happened(json!("a text"))));
     let operation = reconciled(Work::plain(), odd);
-    let house = bench.house(operation.with(|spec| spec.output_schema = json!({"type": "object"})));
-    house.crash("k").await;
-    let first = house.call("k").await;
-    let second = house.call("k").await;
+    let fixture =
+        bench.fixture(operation.with(|spec| spec.output_schema = json!({"type": "object"})));
+    fixture.crash("k").await;
+    let first = fixture.call("k").await;
+    let second = fixture.call("k").await;
     assert_eq!((first.as_declared, second.as_declared), (false, false));
 }

@@ -41,15 +41,15 @@ pub(crate) async fn what_repeating_cannot_or_must_not_change_is_kept(bench: Benc
         for (index, is_harmless) in [false, true, true].into_iter().enumerate() {
             let work = Work::of([act.clone()]);
             let [a, b, c] = kinds(|| work.clone());
-            let house = bench.house([a, b, c].into_iter().nth(index).unwrap().0);
+            let fixture = bench.fixture([a, b, c].into_iter().nth(index).unwrap().0);
             let key = format!("{}-{index}", name.replace(' ', "-"));
             let kept = if is_harmless {
                 where_harmless
             } else {
                 where_harmful
             };
-            let first = house.call(&key).await;
-            let second = house.call(&key).await;
+            let first = fixture.call(&key).await;
+            let second = fixture.call(&key).await;
             assert_eq!(second.replayed, kept, "{key}");
             assert_eq!(work.runs(), if kept { 1 } else { 2 }, "{key}");
             assert_eq!(first.expires_at.is_some(), kept, "{key}");
@@ -60,11 +60,11 @@ pub(crate) async fn what_repeating_cannot_or_must_not_change_is_kept(bench: Benc
 
 pub(crate) async fn attempts_are_counted_on_by_the_next_call(bench: Bench) {
     let work = Work::of([1, 2, 3].map(|_| Act::Fail(busy(Effect::None))));
-    let house = bench.house(retried(harmful(work.clone()), 1));
-    let first = house.call("k").await;
+    let fixture = bench.fixture(retried(harmful(work.clone()), 1));
+    let first = fixture.call("k").await;
     assert_eq!(first.attempts, 2);
     assert_eq!(failure(first).attempts(), Some(2));
-    let second = house.call("k").await;
+    let second = fixture.call("k").await;
     assert_eq!(
         (told(&second).as_str(), second.attempts),
         (r#"{"run":4}"#, 2)
@@ -78,9 +78,9 @@ pub(crate) async fn everything_is_kept_where_that_is_chosen(bench: Bench) {
         freeze: Freeze::All,
         ..settings()
     };
-    let house = bench.house_with([harmless(work.clone())], settings);
-    let first = house.call("k").await;
-    let second = house.call("k").await;
+    let fixture = bench.house_with([harmless(work.clone())], settings);
+    let first = fixture.call("k").await;
+    let second = fixture.call("k").await;
     assert_eq!(second.outcome, first.outcome);
     assert_eq!((second.replayed, work.runs()), (true, 1));
 }
@@ -91,7 +91,7 @@ pub(crate) async fn nothing_is_kept_of_a_call_that_was_refused(bench: Bench) {
         spec.input_schema = json!({"required": ["item"]});
         spec.access_control.required_scopes = vec!["orders".to_owned()];
     };
-    let house = bench.house(harmful(work.clone()).with(restrict));
+    let fixture = bench.fixture(harmful(work.clone()).with(restrict));
     let ann = Arc::new(Identity::new("ann").with_scope("orders"));
     let invalid = CallRequest {
         caller: Some(ann.clone()),
@@ -99,7 +99,7 @@ pub(crate) async fn nothing_is_kept_of_a_call_that_was_refused(bench: Bench) {
     };
     let forbidden = asked(crate::support::PLACE, json!({"item": 1})).keyed(key("k"));
     for (request, code) in [(invalid, "INVALID_INPUT"), (forbidden, "FORBIDDEN")] {
-        let answer = house.ask(request).await;
+        let answer = fixture.ask(request).await;
         assert_eq!(told(&answer), code);
         assert_eq!(answer.expires_at, None);
     }
@@ -108,7 +108,7 @@ pub(crate) async fn nothing_is_kept_of_a_call_that_was_refused(bench: Bench) {
         caller: Some(ann),
         ..order("k")
     };
-    assert_eq!(told(&house.ask(good).await), r#"{"run":1}"#);
+    assert_eq!(told(&fixture.ask(good).await), r#"{"run":1}"#);
     assert_eq!(work.attempts(), [1]);
 }
 
@@ -121,19 +121,19 @@ pub(crate) async fn a_call_whose_work_never_began_is_not_kept_even_where_all_is(
     let work = Work::of([cut()]);
     let behind: Registration = opening_after(1, harmful(work.clone()));
     let behind = behind.behind(Arc::new(Upstream::named("api")));
-    let house = bench.house_with([behind], settings);
-    house.call("opens-the-circuit").await;
-    let refused = house.call("k").await;
+    let fixture = bench.house_with([behind], settings);
+    fixture.call("opens-the-circuit").await;
+    let refused = fixture.call("k").await;
     assert_eq!(told(&refused), "ERR_CIRCUIT_OPEN");
     assert_eq!((refused.expires_at, work.runs()), (None, 1));
     let late = CallRequest {
         timeout_ms: Some(0),
         ..order("l")
     };
-    house.clock.pass(CircuitSettings::default().open_ms);
-    let late = house.ask(late).await;
+    fixture.clock.pass(CircuitSettings::default().open_ms);
+    let late = fixture.ask(late).await;
     assert_eq!((told(&late).as_str(), late.expires_at), ("TIMEOUT", None));
     // It did not use up the trial that would close the circuit.
-    assert_eq!(told(&house.call("k").await), r#"{"run":2}"#);
-    assert_eq!(told(&house.call("l").await), r#"{"run":3}"#);
+    assert_eq!(told(&fixture.call("k").await), r#"{"run":2}"#);
+    assert_eq!(told(&fixture.call("l").await), r#"{"run":3}"#);
 }

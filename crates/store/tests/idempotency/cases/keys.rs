@@ -33,10 +33,10 @@ fn callers_and_operations() -> [CallRequest; 5] {
 pub(crate) async fn a_key_belongs_to_its_caller_and_its_operation(bench: Bench) {
     let work = Work::plain();
     let other = harmful(work.clone()).with(|spec| spec.name = OTHER.parse().unwrap());
-    let house = bench.house_with([harmful(work.clone()), other], settings());
+    let fixture = bench.house_with([harmful(work.clone()), other], settings());
     for replayed in [false, true] {
         for (index, request) in callers_and_operations().into_iter().enumerate() {
-            let answer = house.ask(request).await;
+            let answer = fixture.ask(request).await;
             let expected = json!({"run": index + 1}).to_string();
             assert_eq!((told(&answer), answer.replayed), (expected, replayed));
         }
@@ -45,11 +45,11 @@ pub(crate) async fn a_key_belongs_to_its_caller_and_its_operation(bench: Bench) 
 
 pub(crate) async fn a_key_in_quotes_is_the_same_key(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
+    let fixture = bench.fixture(harmful(work.clone()));
     let longest = "k".repeat(KEY_LENGTH_LIMIT);
     for bare in ["order-1", "a\"b", &longest] {
-        house.call(bare).await;
-        let replayed = house.call(&format!("\"{bare}\"")).await.replayed;
+        fixture.call(bare).await;
+        let replayed = fixture.call(&format!("\"{bare}\"")).await.replayed;
         assert!(replayed, "{bare}");
     }
     assert_eq!(work.runs(), 3);
@@ -68,7 +68,7 @@ pub(crate) async fn a_call_that_may_do_harm_needs_its_key(bench: Bench) {
         ("POST", true, true),
     ] {
         let work = Work::plain();
-        let house = bench.house(harmful(work.clone()).with(|spec| {
+        let fixture = bench.fixture(harmful(work.clone()).with(|spec| {
             spec.idempotency.key = KeyRule::Required;
             spec.idempotency.by_input = Some(by_method.clone());
         }));
@@ -78,7 +78,7 @@ pub(crate) async fn a_call_that_may_do_harm_needs_its_key(bench: Bench) {
         } else {
             request
         };
-        let answer = house.ask(request).await;
+        let answer = fixture.ask(request).await;
         assert_eq!(work.runs() == 1, runs, "{method}");
         if !runs {
             let refused = failure(answer);
@@ -91,20 +91,20 @@ pub(crate) async fn a_call_that_may_do_harm_needs_its_key(bench: Bench) {
 
 pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
+    let fixture = bench.fixture(harmful(work.clone()));
     let written = |text: &str| CallRequest {
         input: Arc::new(serde_json::from_str(text).unwrap()),
         ..order("k")
     };
-    house
+    fixture
         .ask(written(r#"{"a": {"x": 1, "y": [1, 2]}, "b": 2}"#))
         .await;
     let mut same = written(r#"{"b": 2.0, "a": {"y": [1, 2], "x": 1e0}}"#);
     same.retry_seed = Some(7);
     same.timeout_ms = Some(9000);
-    same.origin = Origin::House;
+    same.origin = Origin::Fixture;
     same.operation = "/orders/place".to_owned();
-    let answer = house.ask(same).await;
+    let answer = fixture.ask(same).await;
     assert_eq!(
         (told(&answer).as_str(), answer.replayed),
         (r#"{"run":1}"#, true)
@@ -116,7 +116,7 @@ pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench)
         r#"{}"#,
         r#"null"#,
     ] {
-        let answer = house.ask(written(other)).await;
+        let answer = fixture.ask(written(other)).await;
         assert_eq!(told(&answer), "ERR_IDEMPOTENCY_KEY_REUSED", "{other}");
     }
     assert_eq!(work.runs(), 1);
@@ -125,18 +125,18 @@ pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench)
 pub(crate) async fn other_input_is_refused_first_where_there_may_have_been_an_effect(bench: Bench) {
     let failed = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_effect(Effect::Unknown);
     let work = Work::of([Act::Hold, Act::Number, Act::Fail(failed)]);
-    let house = bench.house(harmful(work.clone()));
-    let running = house.begin(order("running"));
+    let fixture = bench.fixture(harmful(work.clone()));
+    let running = fixture.begin(order("running"));
     work.began(1).await;
-    house.call("finished").await;
-    house.call("frozen").await;
-    house.hold("held").await;
+    fixture.call("finished").await;
+    fixture.call("frozen").await;
+    fixture.hold("held").await;
     for key in ["running", "finished", "frozen", "held"] {
         let other = CallRequest {
             input: Arc::new(json!({"item": "coffee"})),
             ..order(key)
         };
-        let refused = failure(house.ask(other).await);
+        let refused = failure(fixture.ask(other).await);
         assert_eq!(refused.code().as_str(), "ERR_IDEMPOTENCY_KEY_REUSED");
         assert_eq!(refused.kind().http_status(), 422);
         assert!(!refused.retryable());
@@ -154,12 +154,12 @@ pub(crate) async fn a_key_never_forgets_that_something_may_have_happened(bench: 
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     for (key, then) in [("refused", refused), ("busy", busy)] {
         let work = Work::of([Act::Fail(lost.clone()), Act::Fail(then.clone())]);
-        let house = bench.house(harmful(work.clone()).with(|spec| {
+        let fixture = bench.fixture(harmful(work.clone()).with(|spec| {
             spec.idempotency.honours_key = true;
             spec.retry = Some(RetryPolicy::NEVER);
         }));
-        assert_eq!(failure(house.call(key).await).effect(), Effect::Unknown);
-        let second = failure(house.call(key).await);
+        assert_eq!(failure(fixture.call(key).await).effect(), Effect::Unknown);
+        let second = failure(fixture.call(key).await);
         assert_eq!(
             (second.code(), second.effect()),
             (then.code(), Effect::Unknown)
@@ -168,7 +168,10 @@ pub(crate) async fn a_key_never_forgets_that_something_may_have_happened(bench: 
             input: Arc::new(json!({"item": "coffee"})),
             ..order(key)
         };
-        assert_eq!(told(&house.ask(other).await), "ERR_IDEMPOTENCY_KEY_REUSED");
+        assert_eq!(
+            told(&fixture.ask(other).await),
+            "ERR_IDEMPOTENCY_KEY_REUSED"
+        );
         assert_eq!(work.runs(), 2);
     }
 }
@@ -179,21 +182,21 @@ pub(crate) async fn a_key_survives_a_correction(bench: Bench) {
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     for (key, first) in [("refused", refused), ("busy", busy)] {
         let work = Work::of([Act::Fail(first.clone())]);
-        let house = bench.house(harmful(work.clone()));
+        let fixture = bench.fixture(harmful(work.clone()));
         let corrected = || CallRequest {
             input: Arc::new(json!({"item": "coffee"})),
             ..order(key)
         };
-        let failed = failure(house.call(key).await);
+        let failed = failure(fixture.call(key).await);
         assert_eq!(failed.code(), first.code());
-        let answer = house.ask(corrected()).await;
+        let answer = fixture.ask(corrected()).await;
         assert_eq!(
             (told(&answer).as_str(), answer.replayed),
             (r#"{"run":2}"#, false)
         );
         // It took effect for the corrected input, and belongs to that from now on.
-        assert!(house.ask(corrected()).await.replayed);
-        assert_eq!(told(&house.call(key).await), "ERR_IDEMPOTENCY_KEY_REUSED");
+        assert!(fixture.ask(corrected()).await.replayed);
+        assert_eq!(told(&fixture.call(key).await), "ERR_IDEMPOTENCY_KEY_REUSED");
         let keys: Vec<_> = work
             .seen()
             .into_iter()
@@ -210,9 +213,9 @@ pub(crate) async fn a_key_survives_a_correction(bench: Bench) {
 pub(crate) async fn what_was_refused_is_replayed_to_the_same_input(bench: Bench) {
     let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
     let work = Work::of([Act::Fail(refused)]);
-    let house = bench.house(harmful(work.clone()));
-    house.call("k").await;
-    assert!(house.call("k").await.replayed);
+    let fixture = bench.fixture(harmful(work.clone()));
+    fixture.call("k").await;
+    assert!(fixture.call("k").await.replayed);
     assert_eq!(work.runs(), 1);
 }
 
@@ -223,11 +226,11 @@ pub(crate) async fn the_key_handed_on_is_constant_and_says_nothing_of_the_caller
     let work = Work::of([busy(), busy(), busy()]);
     let place = retried(harmful(work.clone()), 1);
     let other = harmful(work.clone()).with(|spec| spec.name = OTHER.parse().unwrap());
-    let house = bench.house_with([place, other], settings());
+    let fixture = bench.house_with([place, other], settings());
     // Three attempts in two calls, then one for each caller, operation and key.
-    house.call("k").await;
+    fixture.call("k").await;
     for request in callers_and_operations() {
-        house.ask(request).await;
+        fixture.ask(request).await;
     }
     let seen: Vec<String> = work
         .seen()

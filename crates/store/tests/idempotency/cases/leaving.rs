@@ -19,37 +19,37 @@ fn abortable(key: &str) -> (CallRequest, CancellationToken) {
 
 pub(crate) async fn a_keyed_call_nobody_waits_for_still_reaches_its_record(bench: Bench) {
     let work = Work::of([Act::Hold]);
-    let house = bench.house(harmful(work.clone()));
-    let call = house.begin(order("k"));
+    let fixture = bench.fixture(harmful(work.clone()));
+    let call = fixture.begin(order("k"));
     work.began(1).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
     work.let_go();
-    assert_eq!(house.recorded("k").await, r#"{"run":1}"#);
-    assert!(house.call("k").await.replayed);
+    assert_eq!(fixture.recorded("k").await, r#"{"run":1}"#);
+    assert!(fixture.call("k").await.replayed);
     assert_eq!(work.dropped(), 0);
 }
 
 pub(crate) async fn a_drained_house_has_recorded_what_it_began(bench: Bench) {
     let work = Work::of([Act::Hold]);
-    let house = bench.house(harmful(work.clone()));
-    house.dispatcher.drain().await;
-    let call = house.begin(order("k"));
+    let fixture = bench.fixture(harmful(work.clone()));
+    fixture.dispatcher.drain().await;
+    let call = fixture.begin(order("k"));
     work.began(1).await;
     call.abort();
-    let dispatcher = house.dispatcher.clone();
+    let dispatcher = fixture.dispatcher.clone();
     let drained = tokio::spawn(async move { dispatcher.drain().await });
     tokio::task::yield_now().await;
     assert!(!drained.is_finished());
     work.let_go();
     drained.await.unwrap();
-    assert!(house.kept("k").await.is_some());
+    assert!(fixture.kept("k").await.is_some());
 }
 
 pub(crate) async fn a_call_without_a_key_stops_with_its_caller(bench: Bench) {
     let work = Work::of([Act::Hold]);
-    let house = bench.house(harmful(work.clone()));
-    let call = house.begin(CallRequest {
+    let fixture = bench.fixture(harmful(work.clone()));
+    let call = fixture.begin(CallRequest {
         key: None,
         ..order("k")
     });
@@ -62,15 +62,15 @@ pub(crate) async fn a_call_that_was_let_through_runs_even_if_its_caller_left_whi
     bench: Bench,
 ) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
-    house.store.breaks(Fault::SlowClaims);
-    let call = house.begin(order("k"));
-    house.store.claimed(1).await;
+    let fixture = bench.fixture(harmful(work.clone()));
+    fixture.store.breaks(Fault::SlowClaims);
+    let call = fixture.begin(order("k"));
+    fixture.store.claimed(1).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
-    house.store.recovers();
-    house.store.completed(1).await;
-    let answer = house.call_at_last("k").await;
+    fixture.store.recovers();
+    fixture.store.completed(1).await;
+    let answer = fixture.call_at_last("k").await;
     assert!(answer.replayed);
     assert_eq!(told(&answer), r#"{"run":1}"#);
     assert_eq!(work.attempts(), [1]);
@@ -80,15 +80,18 @@ pub(crate) async fn a_crashed_key_is_recovered_even_if_the_caller_left_while_cla
     bench: Bench,
 ) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
-    house.crash("k").await;
-    house.store.breaks(Fault::SlowClaims);
-    let call = house.begin(order("k"));
-    house.store.claimed(2).await;
+    let fixture = bench.fixture(harmful(work.clone()));
+    fixture.crash("k").await;
+    fixture.store.breaks(Fault::SlowClaims);
+    let call = fixture.begin(order("k"));
+    fixture.store.claimed(2).await;
     call.abort();
     assert!(call.await.unwrap_err().is_cancelled());
-    house.store.recovers();
-    assert_eq!(told(&house.call_at_last("k").await), "ERR_OUTCOME_UNKNOWN");
+    fixture.store.recovers();
+    assert_eq!(
+        told(&fixture.call_at_last("k").await),
+        "ERR_OUTCOME_UNKNOWN"
+    );
     assert_eq!(work.runs(), 0);
 }
 
@@ -96,17 +99,17 @@ pub(crate) async fn an_abort_is_kept_where_repeating_might_do_harm(bench: Bench)
     for (index, (_, is_harmless)) in kinds(Work::plain).into_iter().enumerate() {
         let work = Work::of([Act::Hang]);
         let operation = kinds(|| work.clone()).into_iter().nth(index).unwrap().0;
-        let house = bench.house(operation);
+        let fixture = bench.fixture(operation);
         let key = format!("k{index}");
         let (request, abort) = abortable(&key);
-        let call = house.begin(request);
+        let call = fixture.begin(request);
         work.began(1).await;
         abort.cancel();
         let first = call.await.unwrap();
         assert_eq!(told(&first), "ERR_CANCELLED");
         assert_eq!(first.expires_at.is_some(), !is_harmless);
         assert_eq!(work.dropped(), 1);
-        let again = house.call(&key).await;
+        let again = fixture.call(&key).await;
         let expected = if is_harmless {
             r#"{"run":2}"#
         } else {
@@ -126,9 +129,9 @@ pub(crate) async fn an_abort_says_what_it_knows_of_the_effect(bench: Bench) {
         ("query", query, Effect::None),
     ] {
         let work = Work::of([Act::Hang]);
-        let house = bench.house(operation(work.clone()));
+        let fixture = bench.fixture(operation(work.clone()));
         let (request, abort) = abortable(key);
-        let call = house.begin(request);
+        let call = fixture.begin(request);
         work.began(1).await;
         abort.cancel();
         assert_eq!(failure(call.await.unwrap()).effect(), effect, "{key}");
@@ -138,38 +141,38 @@ pub(crate) async fn an_abort_says_what_it_knows_of_the_effect(bench: Bench) {
 pub(crate) async fn what_was_aborted_before_anything_happened_is_free_again(bench: Bench) {
     // Before the work began, and while it waited after a failure without effect.
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
+    let fixture = bench.fixture(harmful(work.clone()));
     let (request, abort) = abortable("early");
     abort.cancel();
-    let early = house.ask(request).await;
+    let early = fixture.ask(request).await;
     assert_eq!((told(&early).as_str(), work.runs()), ("ERR_CANCELLED", 0));
     assert_eq!(failure(early).effect(), Effect::None);
-    assert_eq!(told(&house.call("early").await), r#"{"run":1}"#);
+    assert_eq!(told(&fixture.call("early").await), r#"{"run":1}"#);
 
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED).with_retry_after_ms(77);
     let work = Work::of([Act::Fail(busy)]);
     let patient = retried(harmful(work.clone()), 3).with(|spec| spec.retry = None);
-    let house = bench.house_with([patient], settings());
+    let fixture = bench.house_with([patient], settings());
     let (request, abort) = abortable("waiting");
-    let call = house.begin(CallRequest {
+    let call = fixture.begin(CallRequest {
         retry_seed: Some(42),
         ..request
     });
-    house.clock.asleep(965).await;
+    fixture.clock.asleep(965).await;
     abort.cancel();
     let waiting = call.await.unwrap();
     assert_eq!(
         (told(&waiting).as_str(), waiting.expires_at),
         ("ERR_CANCELLED", None)
     );
-    assert_eq!(told(&house.call("waiting").await), r#"{"run":2}"#);
+    assert_eq!(told(&fixture.call("waiting").await), r#"{"run":2}"#);
 }
 
 pub(crate) async fn an_abort_after_the_end_changes_nothing(bench: Bench) {
-    let house = bench.house(harmful(Work::plain()));
+    let fixture = bench.fixture(harmful(Work::plain()));
     let (request, abort) = abortable("k");
-    let first = house.ask(request.clone()).await;
+    let first = fixture.ask(request.clone()).await;
     abort.cancel();
-    let again = house.ask(request).await;
+    let again = fixture.ask(request).await;
     assert_eq!((again.outcome, again.replayed), (first.outcome, true));
 }

@@ -22,9 +22,9 @@ pub(crate) async fn a_defect_of_the_work_is_its_outcome(bench: Bench) {
         ("not-found", Act::Fail(not_found)),
     ] {
         let work = Work::of([act]);
-        let house = bench.house(retried(harmful(work.clone()), 3));
-        let first = house.call(key).await;
-        let again = house.call(key).await;
+        let fixture = bench.fixture(retried(harmful(work.clone()), 3));
+        let first = fixture.call(key).await;
+        let again = fixture.call(key).await;
         assert_eq!(
             (told(&first).as_str(), again.replayed),
             ("INTERNAL", true),
@@ -37,13 +37,13 @@ pub(crate) async fn a_defect_of_the_work_is_its_outcome(bench: Bench) {
 
 pub(crate) async fn work_that_runs_out_of_time_may_have_happened(bench: Bench) {
     let work = Work::of([Act::Hang]);
-    let house = bench.house(harmful(work.clone()).with(|spec| spec.timeout_ms = Some(400)));
-    let call = house.begin(order("order-4711"));
+    let fixture = bench.fixture(harmful(work.clone()).with(|spec| spec.timeout_ms = Some(400)));
+    let call = fixture.begin(order("order-4711"));
     work.began(1).await;
-    house.clock.pass_asleep(400).await;
+    fixture.clock.pass_asleep(400).await;
     let first = call.await.unwrap();
     assert!(first.expires_at.is_some());
-    let again = house.call("order-4711").await;
+    let again = fixture.call("order-4711").await;
     assert_eq!((&again.outcome, again.replayed), (&first.outcome, true));
     let unknown = failure(first);
     assert_eq!(unknown.code().as_str(), "ERR_OUTCOME_UNKNOWN");
@@ -53,12 +53,13 @@ pub(crate) async fn work_that_runs_out_of_time_may_have_happened(bench: Bench) {
 pub(crate) async fn work_that_can_be_repeated_and_runs_out_of_time_is_free_again(bench: Bench) {
     for (key, operation) in [("mutation", harmless as fn(Work) -> _), ("query", query)] {
         let work = Work::of([Act::Hang]);
-        let house = bench.house(operation(work.clone()).with(|spec| spec.timeout_ms = Some(400)));
-        let call = house.begin(order(key));
+        let fixture =
+            bench.fixture(operation(work.clone()).with(|spec| spec.timeout_ms = Some(400)));
+        let call = fixture.begin(order(key));
         work.began(1).await;
-        house.clock.pass_asleep(400).await;
+        fixture.clock.pass_asleep(400).await;
         assert_eq!(told(&call.await.unwrap()), "TIMEOUT");
-        assert_eq!(told(&house.call(key).await), r#"{"run":2}"#);
+        assert_eq!(told(&fixture.call(key).await), r#"{"run":2}"#);
         assert_eq!(work.attempts(), [1, 2]);
     }
 }
@@ -72,8 +73,8 @@ pub(crate) async fn an_unknown_outcome_names_the_key_of_its_own_call(bench: Benc
         "9f86d081884c7d659a2feaa0c55ad015",
         "place_order:2026-11-15-attempt-2",
     ] {
-        let house = bench.house(harmful(Work::of([Act::Fail(inner.clone())])));
-        let unknown = failure(house.call(name).await);
+        let fixture = bench.fixture(harmful(Work::of([Act::Fail(inner.clone())])));
+        let unknown = failure(fixture.call(name).await);
         assert_eq!(unknown.code().as_str(), "ERR_OUTCOME_UNKNOWN");
         assert_eq!(detail(&unknown, "idempotency_key").unwrap(), name);
     }
@@ -84,7 +85,7 @@ pub(crate) async fn a_refusal_after_an_attempt_does_not_deny_its_effect(bench: B
     let open = || Act::Fail(Failure::new(codes::ERR_CIRCUIT_OPEN));
     let work = Work::of([cut, open(), open(), open()]);
     let operation = retried(harmless(work.clone()), 3);
-    let last = failure(bench.house(operation).call("k").await);
+    let last = failure(bench.fixture(operation).call("k").await);
     // What happened before the circuit opened is not hidden by it.
     assert_eq!(last.code().as_str(), "NETWORK_ERROR");
     assert_eq!(last.effect(), Effect::Unknown);
@@ -93,9 +94,9 @@ pub(crate) async fn a_refusal_after_an_attempt_does_not_deny_its_effect(bench: B
 
 pub(crate) async fn an_outcome_that_cannot_be_read_is_no_reason_to_run(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
+    let fixture = bench.fixture(harmful(work.clone()));
     let completion = Completion {
-        lease: house.hold("k").await,
+        lease: fixture.hold("k").await,
         attempts: 1,
         end: End::Keep {
             outcome: KeptOutcome::Failure(r#"{"message": "half a"#.into()),
@@ -104,15 +105,15 @@ pub(crate) async fn an_outcome_that_cannot_be_read_is_no_reason_to_run(bench: Be
         without_effect: false,
         recording: None,
     };
-    house.store.complete(completion).await.unwrap();
-    let unreadable = failure(house.call("k").await);
+    fixture.store.complete(completion).await.unwrap();
+    let unreadable = failure(fixture.call("k").await);
     assert_eq!(unreadable.code().as_str(), "INTERNAL");
     assert_eq!((unreadable.effect(), work.runs()), (Effect::Unknown, 0));
 }
 
 pub(crate) async fn a_large_and_deep_input_is_told_from_another(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
+    let fixture = bench.fixture(harmful(work.clone()));
     let input = |last: u64| {
         let mut deep = json!(last);
         for _ in 0..120 {
@@ -123,10 +124,10 @@ pub(crate) async fn a_large_and_deep_input_is_told_from_another(bench: Bench) {
             .collect();
         asked(PLACE, json!({"many": many, "deep": deep})).keyed(key("k"))
     };
-    assert_eq!(told(&house.ask(input(1)).await), r#"{"run":1}"#);
-    assert!(house.ask(input(1)).await.replayed);
+    assert_eq!(told(&fixture.ask(input(1)).await), r#"{"run":1}"#);
+    assert!(fixture.ask(input(1)).await.replayed);
     assert_eq!(
-        told(&house.ask(input(2)).await),
+        told(&fixture.ask(input(2)).await),
         "ERR_IDEMPOTENCY_KEY_REUSED"
     );
 }
@@ -146,25 +147,25 @@ fn relay() -> Registration {
 
 pub(crate) async fn a_call_by_an_operation_is_keyed_under_its_authority(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house_with([harmful(work.clone()), relay()], settings());
+    let fixture = bench.house_with([harmful(work.clone()), relay()], settings());
     let through = |inner: &str| asked(OTHER, json!({ "key": inner }));
     for (inner, expected) in [("a", 1), ("a", 1), ("b", 2)] {
-        let answer = house.ask(through(inner)).await;
+        let answer = fixture.ask(through(inner)).await;
         assert_eq!(told(&answer), json!({"run": expected}).to_string());
     }
     // The caller's own call under the same key is another piece of work.
     let own = asked(PLACE, json!({"item": "tea"})).keyed(key("a"));
-    assert_eq!(told(&house.ask(own).await), r#"{"run":3}"#);
+    assert_eq!(told(&fixture.ask(own).await), r#"{"run":3}"#);
 }
 
 pub(crate) async fn a_call_by_an_operation_ends_with_it_and_is_recorded(bench: Bench) {
     let work = Work::of([Act::Hang]);
-    let house = bench.house_with([harmful(work.clone()), relay()], settings());
-    let call = house.begin(asked(OTHER, json!({"key": "a"})));
+    let fixture = bench.house_with([harmful(work.clone()), relay()], settings());
+    let call = fixture.begin(asked(OTHER, json!({"key": "a"})));
     work.began(1).await;
     call.abort();
     work.ended_early(1).await;
-    let again = house
+    let again = fixture
         .begin(asked(OTHER, json!({"key": "a"})))
         .await
         .unwrap();
@@ -178,13 +179,13 @@ pub(crate) async fn a_call_by_an_operation_ends_with_it_and_is_recorded(bench: B
 }
 
 pub(crate) async fn a_keyed_call_of_what_is_not_there_keeps_nothing(bench: Bench) {
-    let house = bench.house(harmful(Work::plain()));
+    let fixture = bench.fixture(harmful(Work::plain()));
     let elsewhere = CallRequest {
         operation: OTHER.to_owned(),
         ..order("k")
     };
     for _ in 0..2 {
-        let answer = house.ask(elsewhere.clone()).await;
+        let answer = fixture.ask(elsewhere.clone()).await;
         assert_eq!(
             (told(&answer).as_str(), answer.replayed),
             ("NOT_FOUND", false)

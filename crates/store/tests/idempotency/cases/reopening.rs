@@ -3,32 +3,32 @@
 use panpan_failure::{Failure, codes};
 use panpan_runtime::ports::{KeptOutcome, Outcomes as _, Reopened, Reopening};
 
-use crate::support::{Act, Bench, House, KEEP_MS, Work, harmful, scope, told};
+use crate::support::{Act, Bench, Fixture, KEEP_MS, Work, harmful, scope, told};
 
-async fn reopen(house: &House, reason: &str) -> Reopened {
+async fn reopen(fixture: &Fixture, reason: &str) -> Reopened {
     let reopening = Reopening {
         scope: scope("k"),
         by: "ada".to_owned(),
         reason: reason.to_owned(),
     };
-    house.store.reopen(reopening).await.unwrap()
+    fixture.store.reopen(reopening).await.unwrap()
 }
 
 pub(crate) async fn a_reopened_key_runs_once_more_as_a_new_generation(bench: Bench) {
     let broke = Failure::new(codes::INSUFFICIENT_FUNDS);
     let work = Work::of([Act::Fail(broke)]);
-    let house = bench.house(harmful(work.clone()));
-    assert_eq!(reopen(&house, "early").await, Reopened::NothingKept);
-    let first = house.call("k").await;
+    let fixture = bench.fixture(harmful(work.clone()));
+    assert_eq!(reopen(&fixture, "early").await, Reopened::NothingKept);
+    let first = fixture.call("k").await;
     assert_eq!(told(&first), "INSUFFICIENT_FUNDS");
     let second_generation = Reopened::Free { generation: 2 };
-    assert_eq!(reopen(&house, "money came").await, second_generation);
-    let second = house.call("k").await;
+    assert_eq!(reopen(&fixture, "money came").await, second_generation);
+    let second = fixture.call("k").await;
     assert_eq!(
         (told(&second).as_str(), second.replayed),
         (r#"{"run":2}"#, false)
     );
-    let third = house.call("k").await;
+    let third = fixture.call("k").await;
     assert_eq!((third.outcome, third.replayed), (second.outcome, true));
     assert_eq!(work.attempts(), [1, 1]);
     // Whoever does the work must not take it for a repeat.
@@ -41,13 +41,13 @@ pub(crate) async fn a_reopened_key_runs_once_more_as_a_new_generation(bench: Ben
 }
 
 pub(crate) async fn who_reopened_a_key_and_what_it_gave_before_can_be_read(bench: Bench) {
-    let house = bench.house(harmful(Work::plain()));
-    let first = house.call("k").await;
-    house.clock.pass(5);
-    reopen(&house, "placed twice").await;
-    house.clock.pass(5);
-    house.call("k").await;
-    let earlier = house.store.earlier(scope("k")).await.unwrap();
+    let fixture = bench.fixture(harmful(Work::plain()));
+    let first = fixture.call("k").await;
+    fixture.clock.pass(5);
+    reopen(&fixture, "placed twice").await;
+    fixture.clock.pass(5);
+    fixture.call("k").await;
+    let earlier = fixture.store.earlier(scope("k")).await.unwrap();
     let [earlier] = &earlier[..] else {
         panic!("{earlier:?}");
     };
@@ -55,26 +55,26 @@ pub(crate) async fn who_reopened_a_key_and_what_it_gave_before_can_be_read(bench
         (earlier.by.as_str(), earlier.reason.as_str()),
         ("ada", "placed twice")
     );
-    assert_eq!(earlier.at.as_millisecond(), house.now_ms() - 5);
+    assert_eq!(earlier.at.as_millisecond(), fixture.now_ms() - 5);
     assert_eq!(
         (earlier.kept.call, earlier.kept.generation),
         (first.call, 1)
     );
     let text = KeptOutcome::Output(r#"{"run":1}"#.into());
     assert_eq!(earlier.kept.outcome, text);
-    let kept = house.store.kept(scope("k")).await.unwrap().unwrap();
+    let kept = fixture.store.kept(scope("k")).await.unwrap().unwrap();
     assert_eq!(kept.generation, 2);
     assert_eq!(
         kept.expires_at.as_millisecond(),
-        house.now_ms() + KEEP_MS.cast_signed()
+        fixture.now_ms() + KEEP_MS.cast_signed()
     );
 }
 
 pub(crate) async fn an_unknown_outcome_can_be_reopened_by_whoever_looked(bench: Bench) {
     let work = Work::plain();
-    let house = bench.house(harmful(work.clone()));
-    house.crash("k").await;
-    assert_eq!(told(&house.call("k").await), "ERR_OUTCOME_UNKNOWN");
-    reopen(&house, "it did not happen").await;
-    assert_eq!(told(&house.call("k").await), r#"{"run":1}"#);
+    let fixture = bench.fixture(harmful(work.clone()));
+    fixture.crash("k").await;
+    assert_eq!(told(&fixture.call("k").await), "ERR_OUTCOME_UNKNOWN");
+    reopen(&fixture, "it did not happen").await;
+    assert_eq!(told(&fixture.call("k").await), r#"{"run":1}"#);
 }

@@ -23,10 +23,10 @@ pub(crate) async fn an_output_is_replayed_byte_by_byte(bench: Bench) {
     .enumerate()
     {
         let work = Work::of([Act::Give(output.clone())]);
-        let house = bench.house(harmful(work.clone()));
+        let fixture = bench.fixture(harmful(work.clone()));
         let key = format!("k{index}");
-        let first = house.call(&key).await;
-        let again = bench.house(harmful(work.clone())).call(&key).await;
+        let first = fixture.call(&key).await;
+        let again = bench.fixture(harmful(work.clone())).call(&key).await;
         assert_eq!(text(&first), output.to_string());
         assert_eq!(text(&again), text(&first));
         assert_eq!(again.into_value().unwrap(), output);
@@ -37,11 +37,11 @@ pub(crate) async fn an_output_is_replayed_byte_by_byte(bench: Bench) {
 pub(crate) async fn a_failure_is_replayed_byte_by_byte(bench: Bench) {
     for (index, (name, fails)) in failures().into_iter().enumerate() {
         let work = Work::of([Act::Fail(fails)]);
-        let house = bench.house(harmful(work.clone()).with(declares));
+        let fixture = bench.fixture(harmful(work.clone()).with(declares));
         let mut request = order(&format!("k{index}"));
         request.input = Arc::new(json!({"note": "hunter22", "password": "p4ssw0rd", "n": 1.0}));
-        let first = house.ask(request.clone()).await;
-        let another = bench.house(harmful(work.clone()).with(declares));
+        let first = fixture.ask(request.clone()).await;
+        let another = bench.fixture(harmful(work.clone()).with(declares));
         let again = another.ask(request).await;
         assert_eq!((again.replayed, work.runs()), (true, 1), "{name}");
         assert_eq!(text(&again), text(&first), "{name}");
@@ -56,9 +56,9 @@ pub(crate) async fn a_failure_is_replayed_byte_by_byte(bench: Bench) {
 
 pub(crate) async fn details_that_were_checked_stay_so_in_the_replay(bench: Bench) {
     let sensitive = out_of_tea().with_detail("pin", "0815-4711");
-    let house = bench.house(harmful(Work::of([Act::Fail(sensitive)])).with(declares));
-    let first = failure(house.call("k").await);
-    let again = failure(house.call("k").await);
+    let fixture = bench.fixture(harmful(Work::of([Act::Fail(sensitive)])).with(declares));
+    let first = failure(fixture.call("k").await);
+    let again = failure(fixture.call("k").await);
     assert_eq!((first.is_defined(), again.is_defined()), (true, true));
     assert_eq!(again.kind().http_status(), 418);
     assert_eq!(again.kind().jsonrpc_code(), 4180);
@@ -68,9 +68,9 @@ pub(crate) async fn an_answer_after_retries_is_replayed_with_their_number(bench:
     let busy = || Act::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
     let broke = Act::Fail(Failure::new(codes::INSUFFICIENT_FUNDS));
     let work = Work::of([busy(), busy(), broke]);
-    let house = bench.house(retried(harmful(work.clone()), 5));
-    let first = house.call("k").await;
-    let again = house.call("k").await;
+    let fixture = bench.fixture(retried(harmful(work.clone()), 5));
+    let first = fixture.call("k").await;
+    let again = fixture.call("k").await;
     assert_eq!((first.attempts, again.attempts), (3, 0));
     assert_eq!(text(&again), text(&first));
     assert_eq!(failure(again).attempts(), Some(3));
@@ -90,23 +90,23 @@ fn behind(work: &Work, failures_to_open: u32, per_thousand_calls: u64) -> Regist
 pub(crate) async fn a_replay_is_given_while_the_circuit_is_open(bench: Bench) {
     let cut = Act::Fail(Failure::new(codes::NETWORK_ERROR));
     let work = Work::of([Act::Number, cut]);
-    let house = bench.house(retried(behind(&work, 1, 0), 0));
-    house.call("kept").await;
-    assert_eq!(told(&house.call("opens").await), "NETWORK_ERROR");
-    assert_eq!(told(&house.call("kept").await), r#"{"run":1}"#);
-    assert_eq!(told(&house.call("new").await), "ERR_CIRCUIT_OPEN");
+    let fixture = bench.fixture(retried(behind(&work, 1, 0), 0));
+    fixture.call("kept").await;
+    assert_eq!(told(&fixture.call("opens").await), "NETWORK_ERROR");
+    assert_eq!(told(&fixture.call("kept").await), r#"{"run":1}"#);
+    assert_eq!(told(&fixture.call("new").await), "ERR_CIRCUIT_OPEN");
 }
 
 pub(crate) async fn a_replay_earns_no_retries(bench: Bench) {
     let busy = || Act::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
     let script = std::iter::once(Act::Number).chain(std::iter::repeat_with(busy).take(9));
     let work = Work::of(script);
-    let house = bench.house(behind(&work, 100, 1000));
+    let fixture = bench.fixture(behind(&work, 100, 1000));
     for _ in 0..20 {
-        house.call("kept").await;
+        fixture.call("kept").await;
     }
     // Two calls were made, and each earned one retry.
-    let answer = house.call("busy").await;
+    let answer = fixture.call("busy").await;
     assert_eq!(
         (told(&answer).as_str(), answer.attempts),
         ("ERR_HTTP_429_RATE_LIMITED", 3)
@@ -117,23 +117,23 @@ pub(crate) async fn a_replayed_failure_does_not_count_against_its_upstream(bench
     let cut = Act::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::Unknown));
     let work = Work::of([cut]);
     let operation = opening_after(2, harmful(work.clone()));
-    let house = bench.house(operation.behind(Arc::new(Upstream::named("api"))));
+    let fixture = bench.fixture(operation.behind(Arc::new(Upstream::named("api"))));
     for _ in 0..5 {
-        assert_eq!(told(&house.call("k").await), "NETWORK_ERROR");
+        assert_eq!(told(&fixture.call("k").await), "NETWORK_ERROR");
     }
-    assert_eq!(told(&house.call("l").await), r#"{"run":2}"#);
+    assert_eq!(told(&fixture.call("l").await), r#"{"run":2}"#);
 }
 
 pub(crate) async fn a_replay_needs_the_right_to_call(bench: Bench) {
-    let house = bench.house(harmful(Work::plain()));
-    house.call("k").await;
+    let fixture = bench.fixture(harmful(Work::plain()));
+    fixture.call("k").await;
     let restricted = harmful(Work::plain())
         .with(|spec| spec.access_control.required_scopes = vec!["orders".to_owned()]);
-    let house = bench.house(restricted);
-    assert_eq!(told(&house.call("k").await), "FORBIDDEN");
+    let fixture = bench.fixture(restricted);
+    assert_eq!(told(&fixture.call("k").await), "FORBIDDEN");
     let stranger = CallRequest {
         caller: None,
         ..order("k")
     };
-    assert_eq!(told(&house.ask(stranger).await), "FORBIDDEN");
+    assert_eq!(told(&fixture.ask(stranger).await), "FORBIDDEN");
 }

@@ -5,11 +5,11 @@ use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::{Settings, json};
 use serde_json::{Value, json};
 
-use crate::support::{Act, Bench, House, Work, detail, failure, harmful, settings, text, told};
+use crate::support::{Act, Bench, Fixture, Work, detail, failure, harmful, settings, text, told};
 
 const LIMIT: usize = 4096;
 
-fn house(bench: &Bench, act: Act) -> House {
+fn fixture(bench: &Bench, act: Act) -> Fixture {
     let settings = Settings {
         kept_output_bytes_limit: LIMIT,
         ..settings()
@@ -23,19 +23,19 @@ fn output(bytes: usize) -> Value {
 }
 
 pub(crate) async fn an_output_up_to_the_limit_is_replayed_whole(bench: Bench) {
-    let house = house(&bench, Act::Give(output(LIMIT)));
-    let first = house.call("k").await;
-    let again = house.call("k").await;
+    let fixture = fixture(&bench, Act::Give(output(LIMIT)));
+    let first = fixture.call("k").await;
+    let again = fixture.call("k").await;
     assert_eq!(told(&first).len(), LIMIT);
     assert_eq!((again.outcome, again.replayed), (first.outcome, true));
 }
 
 pub(crate) async fn a_larger_output_is_given_once_and_then_only_described(bench: Bench) {
-    let house = house(&bench, Act::Give(output(LIMIT + 1)));
-    let first = house.call("k").await;
+    let fixture = fixture(&bench, Act::Give(output(LIMIT + 1)));
+    let first = fixture.call("k").await;
     assert_eq!(told(&first), output(LIMIT + 1).to_string());
     assert!(first.expires_at.is_some());
-    let again = house.call("k").await;
+    let again = fixture.call("k").await;
     assert_eq!((again.replayed, again.expires_at), (true, first.expires_at));
     let described = failure(again);
     assert_eq!(described.code().as_str(), "ERR_OUTCOME_TOO_LARGE");
@@ -50,12 +50,12 @@ pub(crate) async fn a_larger_failure_keeps_its_code_and_says_what_is_missing(ben
         .with_message("no money")
         .with_detail("ledger", "x".repeat(LIMIT))
         .with_effect(Effect::None);
-    let house = house(&bench, Act::Fail(large));
-    let first = house.call("k").await;
+    let fixture = fixture(&bench, Act::Fail(large));
+    let first = fixture.call("k").await;
     let bytes = text(&first).len();
     assert!(bytes > LIMIT);
-    assert!(house.kept("k").await.unwrap().len() <= LIMIT);
-    let again = house.call("k").await;
+    assert!(fixture.kept("k").await.unwrap().len() <= LIMIT);
+    let again = fixture.call("k").await;
     let (id, described) = (failure(first).id(), failure(again));
     assert_eq!(described.code().as_str(), "INSUFFICIENT_FUNDS");
     assert_eq!((described.effect(), described.id()), (Effect::None, id));
@@ -67,9 +67,9 @@ pub(crate) async fn a_larger_failure_keeps_its_code_and_says_what_is_missing(ben
 pub(crate) async fn a_deep_output_is_given_each_time_as_a_value(bench: Bench) {
     let deep = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));
     let output = deep(json::DEPTH_LIMIT);
-    let house = house(&bench, Act::Give(output.clone()));
+    let fixture = fixture(&bench, Act::Give(output.clone()));
     for replayed in [false, true] {
-        let answer = house.call("k").await;
+        let answer = fixture.call("k").await;
         assert_eq!(answer.replayed, replayed);
         assert_eq!(answer.into_value().unwrap(), output);
     }

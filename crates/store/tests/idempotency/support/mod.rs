@@ -1,4 +1,4 @@
-//! A house around a store: one dispatcher, the operations of an order desk, and short words for calls.
+//! A fixture around a store: one dispatcher, the operations of an order desk, and short words for calls.
 
 pub(crate) mod failures;
 mod faults;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use panpan_failure::Redacted;
 use panpan_runtime::ports::{Claim, Claimed, Clock as _, Fingerprint, Lease, Outcomes as _, Scope};
-use panpan_runtime::testing::{CountedIds, Notes, TestWorld};
+use panpan_runtime::testing::{CountedIds, Notes, TestPorts};
 use panpan_runtime::{
     Answer, CallRequest, Dispatcher, IdempotencyKey, Identity, Registration, Registry, Settings,
 };
@@ -36,14 +36,14 @@ pub(crate) const KEEP_MS: u64 = 24 * 60 * 60 * 1000;
 pub(crate) struct Bench {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<HandClock>,
-    /// Of all houses: no two of them give a call the same id.
+    /// Of all fixtures: no two of them give a call the same id.
     ids: Arc<CountedIds>,
     _folder: Folder,
 }
 
-/// A dispatcher over the store of a bench, which is the same for all houses of the bench.
+/// A dispatcher over the store of a bench, which is the same for all fixtures of the bench.
 #[derive(Clone, Debug)]
-pub(crate) struct House {
+pub(crate) struct Fixture {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) store: Arc<Faulty>,
     pub(crate) clock: Arc<HandClock>,
@@ -62,8 +62,8 @@ impl Bench {
         }
     }
 
-    /// A house that serves one operation in the usual ways.
-    pub(crate) fn house(&self, operation: Registration) -> House {
+    /// A fixture that serves one operation in the usual ways.
+    pub(crate) fn fixture(&self, operation: Registration) -> Fixture {
         self.house_with([operation], settings())
     }
 
@@ -71,16 +71,16 @@ impl Bench {
         &self,
         operations: impl IntoIterator<Item = Registration>,
         settings: Settings,
-    ) -> House {
+    ) -> Fixture {
         let builder = operations.into_iter();
         let builder = builder.fold(Registry::builder(), |builder, it| builder.add(it));
         let store = Arc::new(Faulty::around(self.store.clone()));
         let clock = self.clock.clone();
-        let TestWorld { mut world, notes } = TestWorld::around(store.clone(), clock.clone());
-        world.ids = self.ids.clone();
+        let TestPorts { mut ports, notes } = TestPorts::around(store.clone(), clock.clone());
+        ports.ids = self.ids.clone();
         let registry = builder.build().unwrap();
-        House {
-            dispatcher: Dispatcher::with_settings(registry, world, settings),
+        Fixture {
+            dispatcher: Dispatcher::with_settings(registry, ports, settings),
             store,
             clock,
             notes,
@@ -88,7 +88,7 @@ impl Bench {
     }
 }
 
-impl House {
+impl Fixture {
     pub(crate) async fn ask(&self, request: CallRequest) -> Answer {
         self.dispatcher.dispatch(request).await
     }

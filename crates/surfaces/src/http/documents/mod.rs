@@ -20,8 +20,8 @@ use panpan_runtime::Operation;
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use super::door::visitor;
-use super::{House, answer};
+use super::service::identified;
+use super::{HttpState, answer};
 use crate::caller::Caller;
 pub(super) use kept::Documents;
 
@@ -41,33 +41,33 @@ struct Document {
 }
 
 /// `GET /openapi.json`: the operations this caller may call, for readers of OpenAPI.
-pub(super) async fn openapi(State(house): State<House>, request: Request) -> Response {
-    documented(&house, request, Form::OpenApi).await
+pub(super) async fn openapi(State(state): State<HttpState>, request: Request) -> Response {
+    documented(&state, request, Form::OpenApi).await
 }
 
 /// `GET /contract.json`: the same as a contract file.
-pub(super) async fn contract(State(house): State<House>, request: Request) -> Response {
-    documented(&house, request, Form::Contract).await
+pub(super) async fn contract(State(state): State<HttpState>, request: Request) -> Response {
+    documented(&state, request, Form::Contract).await
 }
 
-async fn documented(house: &House, request: Request, form: Form) -> Response {
-    let admitted = visitor(request.extensions())
-        .and_then(|caller| house.0.desk.take_share(&caller).map(|()| caller));
+async fn documented(state: &HttpState, request: Request, form: Form) -> Response {
+    let admitted = identified(request.extensions())
+        .and_then(|caller| state.0.gateway.take_share(&caller).map(|()| caller));
     let document = match admitted {
-        Ok(caller) => document(house, &caller, form).await,
+        Ok(caller) => document(state, &caller, form).await,
         Err(failure) => Err(failure),
     };
     match document {
         Ok(document) => document.answered(request.headers()),
-        Err(failure) => answer::turned_away(house, Dialect::Problem, failure),
+        Err(failure) => answer::turned_away(state, Dialect::Problem, failure),
     }
 }
 
-async fn document(house: &House, caller: &Caller, form: Form) -> Result<Document, Failure> {
-    let desk = &house.0.desk;
-    let registry = desk.dispatcher().registry();
-    let callable = desk.callable(caller);
-    let documents = &house.0.documents;
+async fn document(state: &HttpState, caller: &Caller, form: Form) -> Result<Document, Failure> {
+    let gateway = &state.0.gateway;
+    let registry = gateway.dispatcher().registry();
+    let callable = gateway.callable(caller);
+    let documents = &state.0.documents;
     let place = documents.place(&registry, form, digest(&callable));
     let written = documents.written(place, move || Document::of(form, &callable));
     let lost = || Failure::new(codes::INTERNAL).with_message("the document could not be written");

@@ -4,12 +4,12 @@ use panpan_failure::{Failure, codes};
 use serde_json::{Value, json};
 
 use super::super::serve;
-use super::desk::{TestDesk, desk};
+use super::gateway::{TestGateway, gateway};
 use crate::meta::Terms;
 
 #[tokio::test]
 async fn ids_are_repeated_as_they_were_written() {
-    let desk = desk();
+    let gateway = gateway();
     for id in [
         "null",
         "0",
@@ -27,16 +27,16 @@ async fn ids_are_repeated_as_they_were_written() {
     ] {
         let body = format!(r#"{{"id" : {id} ,"jsonrpc":"2.0","method":"test/echo"}}"#);
         let expected = format!(r#"{{"jsonrpc":"2.0","result":{{}},"id":{id}}}"#);
-        assert_eq!(desk.text(&body).await, Some(expected));
+        assert_eq!(gateway.text(&body).await, Some(expected));
         let body = format!(r#"{{"id":{id},"jsonrpc":"2.0","method":"no/such"}}"#);
-        let answer = desk.text(&body).await.unwrap();
+        let answer = gateway.text(&body).await.unwrap();
         assert!(answer.ends_with(&format!(r#","id":{id}}}"#)), "{answer}");
     }
 }
 
 #[tokio::test]
 async fn what_is_no_request_is_refused_with_its_id_where_that_can_be_read() {
-    let desk = desk();
+    let gateway = gateway();
     for (body, id, field) in [
         (r#"{"method":"test/note","id":1}"#, json!(1), "jsonrpc"),
         (
@@ -127,32 +127,32 @@ async fn what_is_no_request_is_refused_with_its_id_where_that_can_be_read() {
             "x",
         ),
     ] {
-        let answer = desk.json(body).await.unwrap();
+        let answer = gateway.json(body).await.unwrap();
         assert_eq!(answer["id"], id, "{body}");
         assert_eq!(answer["error"]["code"], json!(-32600), "{body}");
         assert_eq!(answer["error"]["data"]["field"], json!(field), "{body}");
     }
     for body in ["null", "true", "1", "-1", "1.5", r#""text""#] {
-        let answer = desk.json(body).await.unwrap();
+        let answer = gateway.json(body).await.unwrap();
         assert_eq!(
             (&answer["id"], &answer["error"]["code"]),
             (&Value::Null, &json!(-32600))
         );
     }
-    assert_eq!(desk.noted(), 0);
+    assert_eq!(gateway.noted(), 0);
 }
 
 #[tokio::test]
 async fn members_the_protocol_does_not_know_are_ignored() {
     let body =
         r#"{"metadata":{"stream":[true]},"jsonrpc":"\u0032.0","method":"test\/echo","id":1,"x":1}"#;
-    let answer = desk().json(body).await.unwrap();
+    let answer = gateway().json(body).await.unwrap();
     assert_eq!(answer, json!({"jsonrpc": "2.0", "result": {}, "id": 1}));
 }
 
 #[tokio::test]
 async fn a_notification_is_executed_and_never_answered() {
-    let desk = desk();
+    let gateway = gateway();
     for (body, noted) in [
         (r#"{"jsonrpc":"2.0","method":"test/note"}"#, 1),
         (r#"{"jsonrpc":"2.0","method":"test/broken"}"#, 1),
@@ -162,14 +162,14 @@ async fn a_notification_is_executed_and_never_answered() {
             2,
         ),
     ] {
-        assert_eq!(desk.text(body).await, None, "{body}");
-        assert_eq!(desk.noted(), noted, "{body}");
+        assert_eq!(gateway.text(body).await, None, "{body}");
+        assert_eq!(gateway.noted(), noted, "{body}");
     }
 }
 
 #[tokio::test]
 async fn a_method_is_an_operation_with_or_without_slash_or_with_dots() {
-    let desk = desk();
+    let gateway = gateway();
     for (method, found) in [
         ("test/echo", true),
         ("/test/echo", true),
@@ -185,7 +185,7 @@ async fn a_method_is_an_operation_with_or_without_slash_or_with_dots() {
         ("test/hidden", false),
         ("test.hidden", false),
     ] {
-        let answer = desk.call(method, json!({"x": 1})).await;
+        let answer = gateway.call(method, json!({"x": 1})).await;
         match found {
             true => assert_eq!(answer["result"], json!({"x": 1}), "{method}"),
             false => {
@@ -199,15 +199,15 @@ async fn a_method_is_an_operation_with_or_without_slash_or_with_dots() {
 
 #[tokio::test]
 async fn a_caller_nobody_knows_gets_the_reason_for_each_request_and_nothing_runs() {
-    let TestDesk { desk, notes } = desk();
+    let TestGateway { gateway, notes } = gateway();
     let unknown = Err(Failure::new(codes::FORBIDDEN).with_message("the token is not valid"));
     let note = r#"{"jsonrpc":"2.0","method":"test/note"}"#;
     assert_eq!(
-        serve(&desk, &unknown, &Terms::default(), note.as_bytes()).await,
+        serve(&gateway, &unknown, &Terms::default(), note.as_bytes()).await,
         None
     );
     let body = format!(r#"[{note},{{"jsonrpc":"2.0","method":"test/note","id":7}},1]"#);
-    let answer = serve(&desk, &unknown, &Terms::default(), body.as_bytes())
+    let answer = serve(&gateway, &unknown, &Terms::default(), body.as_bytes())
         .await
         .unwrap();
     let answers: Value = serde_json::from_slice(&answer).unwrap();
@@ -224,7 +224,7 @@ async fn a_caller_nobody_knows_gets_the_reason_for_each_request_and_nothing_runs
 
 #[tokio::test]
 async fn text_that_is_not_utf_8_is_no_json() {
-    let answer = desk()
+    let answer = gateway()
         .answer(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}")
         .await
         .unwrap();
@@ -236,7 +236,7 @@ async fn text_that_is_not_utf_8_is_no_json() {
 #[tokio::test]
 async fn a_server_may_serve_it_in_any_task() {
     let body = r#"[{"jsonrpc":"2.0","method":"test/echo","id":1}]"#;
-    let served = tokio::spawn(async move { desk().text(body).await });
+    let served = tokio::spawn(async move { gateway().text(body).await });
     assert_eq!(
         served.await.unwrap().as_deref(),
         Some(r#"[{"jsonrpc":"2.0","result":{},"id":1}]"#)

@@ -3,7 +3,7 @@
 use panpan_failure::read::DOCUMENT_DEPTH_LIMIT;
 use serde_json::{Value, json};
 
-use super::desk::{desk, desk_within};
+use super::gateway::{gateway, gateway_within};
 use crate::limits::Limits;
 
 #[tokio::test]
@@ -12,7 +12,7 @@ async fn the_calls_of_a_batch_run_together_and_are_answered_in_order() {
     let request =
         |id: u32| json!({"jsonrpc": "2.0", "method": "test/meet", "id": id, "params": {"i": id}});
     let body = json!([request(1), request(2)]).to_string();
-    let answers = desk().json(&body).await.unwrap();
+    let answers = gateway().json(&body).await.unwrap();
     for (place, id) in [(0, 1), (1, 2)] {
         assert_eq!(answers[place]["id"], json!(id));
         assert_eq!(answers[place]["result"], json!({"i": id}));
@@ -21,13 +21,13 @@ async fn the_calls_of_a_batch_run_together_and_are_answered_in_order() {
 
 #[tokio::test]
 async fn a_batch_alone_does_not_meet_the_limit_of_its_caller() {
-    let desk = desk_within(Limits {
+    let gateway = gateway_within(Limits {
         calls_in_flight_per_caller: 1,
         ..Limits::default()
     });
     let request = json!({"jsonrpc": "2.0", "method": "test/note", "id": 1});
     let body = Value::from(vec![request; 20]).to_string();
-    let answers = desk.json(&body).await.unwrap();
+    let answers = gateway.json(&body).await.unwrap();
     assert!(
         answers
             .as_array()
@@ -39,7 +39,7 @@ async fn a_batch_alone_does_not_meet_the_limit_of_its_caller() {
 
 #[tokio::test]
 async fn a_batch_is_limited_and_one_too_long_is_not_begun() {
-    let desk = desk_within(Limits {
+    let gateway = gateway_within(Limits {
         batch: 3,
         ..Limits::default()
     });
@@ -47,41 +47,44 @@ async fn a_batch_is_limited_and_one_too_long_is_not_begun() {
         let request = json!({"jsonrpc": "2.0", "method": "test/note", "id": 1});
         Value::from(vec![request; count]).to_string()
     };
-    let answers = desk.json(&batch(3)).await.unwrap();
+    let answers = gateway.json(&batch(3)).await.unwrap();
     assert_eq!(answers.as_array().unwrap().len(), 3);
-    let refused = desk.json(&batch(4)).await.unwrap();
+    let refused = gateway.json(&batch(4)).await.unwrap();
     assert_eq!(refused["error"]["code"], json!(-32600));
     assert_eq!(refused["error"]["data"]["batch_limit"], json!(3));
     assert_eq!(refused["id"], Value::Null);
-    assert_eq!(desk.noted(), 3);
+    assert_eq!(gateway.noted(), 3);
     let broken = format!("{},]", batch(4).trim_end_matches(']'));
     assert_eq!(
-        desk.json(&broken).await.unwrap()["error"]["code"],
+        gateway.json(&broken).await.unwrap()["error"]["code"],
         json!(-32700)
     );
 }
 
 #[tokio::test]
 async fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
-    let desk = desk();
+    let gateway = gateway();
     // The request and its parameters are two levels themselves.
     let nested = |depth: usize| {
         let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
         format!(r#"{{"jsonrpc":"2.0","method":"test/echo","id":1,"params":{{"a":{open}{close}}}}}"#)
     };
-    let answer = desk.text(&nested(DOCUMENT_DEPTH_LIMIT)).await.unwrap();
+    let answer = gateway.text(&nested(DOCUMENT_DEPTH_LIMIT)).await.unwrap();
     assert!(
         answer.starts_with(r#"{"jsonrpc":"2.0","result""#),
         "{answer}"
     );
-    let answer = desk.json(&nested(DOCUMENT_DEPTH_LIMIT + 1)).await.unwrap();
+    let answer = gateway
+        .json(&nested(DOCUMENT_DEPTH_LIMIT + 1))
+        .await
+        .unwrap();
     assert_eq!(answer["error"]["code"], json!(-32700));
     let said = answer["error"]["message"].as_str().unwrap();
     assert!(said.contains("more than 127 levels deep"), "{said}");
     // What is not kept may be as deep as it likes.
     let deep = format!(r#"{{"id":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(
-        desk.json(&deep).await.unwrap()["error"]["code"],
+        gateway.json(&deep).await.unwrap()["error"]["code"],
         json!(-32600)
     );
 }
@@ -89,7 +92,7 @@ async fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
 #[tokio::test]
 async fn size_is_limited_and_both_sides_of_the_limit_are_known() {
     let body = r#"{"jsonrpc":"2.0","method":"test/echo","id":1}"#;
-    let within = desk_within(Limits {
+    let within = gateway_within(Limits {
         body_bytes: body.len(),
         ..Limits::default()
     });

@@ -3,21 +3,24 @@
 use panpan_failure::dialect::Dialect;
 use serde_json::{Value, json};
 
-use super::desk::desk;
+use super::gateway::gateway;
 use crate::meta::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY};
 
 #[tokio::test]
 async fn parameters_go_by_name() {
-    let desk = desk();
-    assert_eq!(desk.call("test/echo", json!([])).await["result"], json!({}));
-    let answer = desk.call("test/echo", json!([1])).await;
+    let gateway = gateway();
+    assert_eq!(
+        gateway.call("test/echo", json!([])).await["result"],
+        json!({})
+    );
+    let answer = gateway.call("test/echo", json!([1])).await;
     assert_eq!(answer["error"]["code"], json!(-32602));
     assert_eq!(
         answer["error"]["message"],
         json!("Invalid params: parameters go by name here, and these go by position")
     );
     for method in ["no/such", "test/hidden"] {
-        let answer = desk.call(method, json!([1])).await;
+        let answer = gateway.call(method, json!([1])).await;
         assert_eq!(answer["error"]["code"], json!(-32601), "{method}");
     }
 }
@@ -25,39 +28,41 @@ async fn parameters_go_by_name() {
 #[tokio::test]
 async fn a_name_that_stands_twice_in_the_parameters_is_pointed_to() {
     let body = r#"{"jsonrpc":"2.0","method":"test/note","params":{"a":[{"b":1,"b":2}]},"id":1}"#;
-    let desk = desk();
-    let answer = desk.json(body).await.unwrap();
+    let gateway = gateway();
+    let answer = gateway.json(body).await.unwrap();
     assert_eq!(answer["error"]["code"], json!(-32602));
     assert_eq!(answer["error"]["data"]["field"], json!("/a/0/b"));
-    assert_eq!(desk.noted(), 0);
+    assert_eq!(gateway.noted(), 0);
 }
 
 #[tokio::test]
 async fn what_meta_says_is_taken_out_before_the_input_is_checked() {
-    let desk = desk();
+    let gateway = gateway();
     let keyed = |input: Value, meta: Value| {
         let mut params = input;
         params["_meta"] = meta;
         params
     };
     let meta = json!({IDEMPOTENCY_META_KEY: "k", SEED_META_KEY: 7, TIMEOUT_META_KEY: 1000, "traceparent": 1});
-    let first = desk
+    let first = gateway
         .call("test/told", keyed(json!({"a": 1}), meta.clone()))
         .await;
     assert_eq!(first["result"]["input"], json!({"a": 1}));
-    let again = desk.call("test/told", keyed(json!({"a": 1}), meta)).await;
+    let again = gateway
+        .call("test/told", keyed(json!({"a": 1}), meta))
+        .await;
     assert_eq!(again, first);
     let other = keyed(json!({"a": 2}), json!({IDEMPOTENCY_META_KEY: "k"}));
-    let reused = Dialect::JsonRpc.read(desk.call("test/told", other).await);
+    let reused = Dialect::JsonRpc.read(gateway.call("test/told", other).await);
     let reused = reused.unwrap().outcome.unwrap_err();
     assert_eq!(reused.code().as_str(), "ERR_IDEMPOTENCY_KEY_REUSED");
-    let kept = desk.call("test/echo", json!({"_meta": "text"})).await;
+    let kept = gateway.call("test/echo", json!({"_meta": "text"})).await;
     assert_eq!(kept["result"], json!({"_meta": "text"}));
 }
 
 #[tokio::test]
 async fn what_meta_says_wrongly_is_refused_with_its_place() {
-    let desk = desk();
+    let gateway = gateway();
     for (name, value) in [
         (IDEMPOTENCY_META_KEY, json!("")),
         (IDEMPOTENCY_META_KEY, json!("a b")),
@@ -66,7 +71,7 @@ async fn what_meta_says_wrongly_is_refused_with_its_place() {
         (SEED_META_KEY, json!(1.5)),
         (TIMEOUT_META_KEY, json!(-1)),
     ] {
-        let answer = desk
+        let answer = gateway
             .call("test/note", json!({"_meta": {name: value}}))
             .await;
         assert_eq!(answer["error"]["code"], json!(-32602), "{name}");
@@ -76,12 +81,12 @@ async fn what_meta_says_wrongly_is_refused_with_its_place() {
             &json!(format!("/_meta/{}", name.replace('/', "~1")))
         );
     }
-    assert_eq!(desk.noted(), 0);
+    assert_eq!(gateway.noted(), 0);
 }
 
 #[tokio::test]
 async fn a_trace_is_handed_on_and_one_that_is_none_is_ignored() {
-    let desk = desk();
+    let gateway = gateway();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     for (stated, handed_on) in [
         (json!(trace), json!(trace)),
@@ -89,7 +94,7 @@ async fn a_trace_is_handed_on_and_one_that_is_none_is_ignored() {
         (json!(1), Value::Null),
     ] {
         let params = json!({"_meta": {"traceparent": stated}});
-        let answer = desk.call("test/told", params).await;
+        let answer = gateway.call("test/told", params).await;
         assert_eq!(answer["result"]["trace"], handed_on, "{stated}");
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::desk::desk;
+use super::gateway::gateway;
 
 /// An answer as the specification has it: a result or an error, and an id.
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ fn is_answer(raw: &str) -> bool {
 }
 
 fn is_answered_well(body: &[u8]) -> bool {
-    let Some(answer) = block_on(desk().answer(body)) else {
+    let Some(answer) = block_on(gateway().answer(body)) else {
         return true;
     };
     let text = std::str::from_utf8(&answer).unwrap();
@@ -95,7 +95,7 @@ proptest! {
     #[test]
     fn any_number_is_repeated_as_an_id(id in "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?") {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"test/echo","id":{id}}}"#);
-        let answer = block_on(desk().text(&body));
+        let answer = block_on(gateway().text(&body));
         let expected = format!(r#"{{"jsonrpc":"2.0","result":{{}},"id":{id}}}"#);
         prop_assert_eq!(answer, Some(expected));
     }

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::desk::desk;
+use super::gateway::gateway;
 
 /// What is answered, as far as the specification says it: each error by its code alone.
 fn outline(answer: &Value) -> Value {
@@ -19,7 +19,7 @@ fn outline(answer: &Value) -> Value {
 
 #[tokio::test]
 async fn the_examples_of_the_specification_are_answered_as_it_says() {
-    let desk = desk();
+    let gateway = gateway();
     for (body, expected) in [
         (
             r#"{"jsonrpc": "2.0", "method": "math/subtract", "params": [42, 23], "id": 1}"#,
@@ -85,15 +85,15 @@ async fn the_examples_of_the_specification_are_answered_as_it_says() {
             None,
         ),
     ] {
-        let answer = desk.json(body).await;
+        let answer = gateway.json(body).await;
         assert_eq!(answer.as_ref().map(outline), expected, "{body}");
     }
-    assert_eq!(desk.noted(), 3);
+    assert_eq!(gateway.noted(), 3);
 }
 
 #[tokio::test]
 async fn every_code_has_its_name_and_its_sentence() {
-    let desk = desk();
+    let gateway = gateway();
     for (body, code, message) in [
         (r#"{"#, -32700, "Parse error: not valid JSON: "),
         (
@@ -122,7 +122,7 @@ async fn every_code_has_its_name_and_its_sentence() {
             "Unauthorized: ",
         ),
     ] {
-        let answer = desk.json(body).await.unwrap();
+        let answer = gateway.json(body).await.unwrap();
         assert_eq!(answer["jsonrpc"], json!("2.0"));
         assert_eq!(answer["error"]["code"], json!(code), "{answer}");
         let said = answer["error"]["message"].as_str().unwrap();

@@ -34,7 +34,7 @@ pub(super) fn asked(mut arguments: Arguments<'_>, meta: &Map<String, Value>) -> 
 
 /// The calls of a batch.
 pub(super) fn calls(turn: &Turn<'_>, mut arguments: Arguments<'_>) -> Vec<Asked> {
-    let limit = turn.server.desk().limits().batch;
+    let limit = turn.server.gateway().limits().batch;
     let calls = match arguments.take("calls") {
         Some(Value::Array(calls)) if (1..=limit).contains(&calls.len()) => calls,
         Some(Value::Array(calls)) => {

@@ -32,7 +32,7 @@ pub(super) fn find(
         );
     }
     arguments.finish();
-    let callable = turn.server.desk().callable(turn.caller());
+    let callable = turn.server.gateway().callable(turn.caller());
     let among = catalogue.among(&callable).map(|entry| &entry.words);
     let limit = limit.min(RESULTS_LIMIT);
     Ok(search(among, &query, limit, cursor.flatten().as_ref()))
@@ -43,7 +43,7 @@ pub(super) fn describe(turn: &Turn<'_>, mut arguments: Arguments<'_>) -> Result<
     let name = arguments.required_text("name");
     arguments.finish();
     let asked = name.strip_prefix('/').unwrap_or(&name);
-    let mut callable = turn.server.desk().callable(turn.caller());
+    let mut callable = turn.server.gateway().callable(turn.caller());
     callable.retain(|it| it.is_offered_to_models());
     let found = callable.iter().find(|it| it.name().as_str() == asked);
     let operation = found.ok_or_else(|| {

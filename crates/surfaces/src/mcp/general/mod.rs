@@ -20,7 +20,7 @@ use super::call::INPUT_ARGUMENT;
 use super::tools::Catalogue;
 use super::turn::Turn;
 use super::{KEY_ARGUMENT, answer, key};
-use crate::desk::Surface;
+use crate::gateway::Surface;
 use crate::meta::Terms;
 use crate::search::{RESULTS, RESULTS_LIMIT};
 use calls::{asked, batch, calls};
@@ -155,9 +155,9 @@ impl General {
     fn refused(self, turn: &Turn<'_>, failure: Failure) -> CallToolResult {
         let mut request = CallRequest::from_wire(self.name(), json!({}));
         request.caller.clone_from(&turn.caller().identity);
-        let desk = turn.server.desk();
+        let gateway = turn.server.gateway();
         answer::of(
-            desk.refuse(Surface::Mcp, request, failure),
+            gateway.refuse(Surface::Mcp, request, failure),
             None,
             None,
             None,

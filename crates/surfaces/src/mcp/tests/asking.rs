@@ -91,7 +91,7 @@ async fn the_person_behind_a_pipe_is_asked_in_both_versions() {
             (None, "the caller cannot be asked"),
         ] {
             let person = Person(person.cloned());
-            let pipe = served(desk(asking()));
+            let pipe = served(gateway(asking()));
             let client = person
                 .serve_with_lifecycle(pipe, way.clone())
                 .await
@@ -109,7 +109,7 @@ async fn the_person_behind_a_pipe_is_asked_in_both_versions() {
 
 #[tokio::test]
 async fn a_session_that_agrees_to_no_form_has_not_answered() {
-    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(asking()), HttpSettings::default()).await;
     let session = wire.session_with(json!({"elicitation": {}})).await;
     let call = json!({"name": "test__ask", "arguments": {}});
     let mut stream = session.post(&request("tools/call", call)).await;
@@ -124,7 +124,7 @@ async fn a_session_that_agrees_to_no_form_has_not_answered() {
 
 #[tokio::test]
 async fn a_session_is_asked_in_the_stream_of_the_call() {
-    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(asking()), HttpSettings::default()).await;
     let session = wire.session_with(json!({"elicitation": {}})).await;
     for tool in TOOLS {
         let call = request("tools/call", json!({"name": tool, "arguments": {}}));
@@ -174,7 +174,7 @@ async fn without_sessions_a_call_is_repeated_with_the_reply() {
             json!({"operation": "test/ask", "input": input}),
         ),
     ] {
-        let wire = Wire::to(desk(asking()), settings(form)).await.by("ann");
+        let wire = Wire::to(gateway(asking()), settings(form)).await.by("ann");
         // The library serves what asks to be told of progress.
         for meta in [json!({}), json!({"progressToken": "token"})] {
             let first = json!({"name": tool, "arguments": arguments});
@@ -204,7 +204,7 @@ async fn without_sessions_a_call_is_repeated_with_the_reply() {
 
 #[tokio::test]
 async fn a_client_that_shows_no_questions_is_not_asked() {
-    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(asking()), HttpSettings::default()).await;
     for tool in TOOLS {
         for answer in wire.call_both(tool, json!({})).await {
             let told = &answer["result"]["structuredContent"]["told"];

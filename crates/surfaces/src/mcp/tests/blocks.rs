@@ -5,8 +5,8 @@ use super::*;
 use crate::mcp::{CONTENT_MARK, HttpSettings};
 
 async fn wire(spec: OperationSpec) -> Wire {
-    let desk = desk(Registry::builder().register(spec, echo));
-    Wire::to(desk, HttpSettings::default()).await
+    let gateway = gateway(Registry::builder().register(spec, echo));
+    Wire::to(gateway, HttpSettings::default()).await
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ async fn wire(count: usize, form: ToolForm) -> Wire {
         form,
         ..HttpSettings::default()
     };
-    Wire::to(desk(operations(count)), settings).await
+    Wire::to(gateway(operations(count)), settings).await
 }
 
 async fn listed(wire: &Wire) -> Vec<String> {
@@ -160,12 +160,12 @@ async fn a_key_that_callers_have_to_give_is_not_made_for_them() {
         let strict = Registration::new(strict.clone(), echo).steered_by_input();
         Registry::builder().add(strict)
     };
-    let each = Wire::to(desk(builder()), HttpSettings::default()).await;
+    let each = Wire::to(gateway(builder()), HttpSettings::default()).await;
     let settings = HttpSettings {
         form: ToolForm::Search,
         ..HttpSettings::default()
     };
-    let four = Wire::to(desk(builder()), settings).await;
+    let four = Wire::to(gateway(builder()), settings).await;
     let within = |input: Value| json!({"operation": "test/strict", "input": input});
     let missing = json!("ERR_MISSING_IDEMPOTENCY_KEY");
     for answer in each.call_both("test__strict", json!({})).await {
@@ -197,12 +197,12 @@ async fn a_failure_within_a_call_names_the_input_where_the_caller_wrote_it() {
         (json!(pointers), error["actions"].clone())
     };
     let within = |input: Value| json!({"operation": "test/refused", "input": input});
-    let each = Wire::to(desk(builder()), HttpSettings::default()).await;
+    let each = Wire::to(gateway(builder()), HttpSettings::default()).await;
     let settings = HttpSettings {
         form: ToolForm::Search,
         ..HttpSettings::default()
     };
-    let four = Wire::to(desk(builder()), settings).await;
+    let four = Wire::to(gateway(builder()), settings).await;
     for (input, pointer, action, within_pointer, within_action) in [
         (
             json!({}),
@@ -329,10 +329,10 @@ async fn arguments_the_four_tools_do_not_take_are_refused() {
 
 #[tokio::test]
 async fn the_list_follows_the_registry() {
-    let desk = desk(operations(1));
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(operations(1));
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     assert_eq!(listed(&wire).await, ["many__put"]);
-    desk.dispatcher().replace(operations(2).build().unwrap());
+    gateway.dispatcher().replace(operations(2).build().unwrap());
     assert_eq!(listed(&wire).await, ["many__op1", "many__put"]);
     let result = called(&wire, "many__op1", json!({"a": 1})).await;
     assert_eq!(result["structuredContent"], json!({"a": 1}));

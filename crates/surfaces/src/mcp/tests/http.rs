@@ -22,7 +22,7 @@ fn operations() -> Builder {
 }
 
 async fn wire() -> Wire {
-    Wire::to(desk(operations()), HttpSettings::default()).await
+    Wire::to(gateway(operations()), HttpSettings::default()).await
 }
 
 async fn listed(wire: &Wire) -> Vec<String> {
@@ -68,7 +68,7 @@ async fn a_plain_call_is_answered_as_the_library_would() {
     let operations = operations()
         .register(tells, tell)
         .register(query("shop/fail"), fails);
-    let wire = Wire::to(desk(operations), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(operations), HttpSettings::default()).await;
     for (tool, arguments, meta) in [
         ("shop__get", json!({"a": [1, 2.5, null]}), json!({})),
         (
@@ -191,8 +191,8 @@ async fn how_long_a_caller_waits_and_its_seed_stand_in_meta() {
         context.sleep(60_000).await;
         Ok::<_, Failure>(json!({}))
     };
-    let desk = desk(Registry::builder().register(query("test/sleep"), handler));
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(query("test/sleep"), handler));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     for (meta, code) in [
         (json!({"dev.panpan/timeout-ms": 10}), "TIMEOUT"),
         (json!({"dev.panpan/timeout-ms": "10"}), "INVALID_INPUT"),
@@ -248,13 +248,14 @@ async fn what_a_caller_may_do_is_asked_anew_with_every_request_of_a_session() {
 
 #[tokio::test]
 async fn a_handler_is_told_who_calls() {
-    let desk = desk(
-        Registry::builder().register(query("test/who"), |context: Context, _| {
+    let gateway = gateway(Registry::builder().register(
+        query("test/who"),
+        |context: Context, _| {
             let name = context.caller().map(|it| it.id.clone());
             std::future::ready(Ok::<_, Failure>(json!({"who": name})))
-        }),
-    );
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+        },
+    ));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     for who in ["ann", "bob"] {
         for answer in wire.by(who).call_both("test__who", json!({})).await {
             assert_eq!(answer["result"]["structuredContent"]["who"], json!(who));
@@ -287,7 +288,7 @@ async fn wire_with_room_for_three_sessions_and_two_of_a_caller() -> Wire {
         sessions_per_caller: 2,
         ..HttpSettings::default()
     };
-    Wire::to(desk(operations()), settings).await
+    Wire::to(gateway(operations()), settings).await
 }
 
 #[tokio::test]
@@ -456,7 +457,7 @@ async fn what_a_call_leaves_belongs_to_its_caller_or_else_to_its_session() {
     let operations = Registry::builder()
         .register(query("shop/owner"), owner)
         .register(query("shop/whole"), whole);
-    let wire = Wire::to(desk(operations), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(operations), HttpSettings::default()).await;
     let called = async |wire: &Wire, tool: &str| {
         let params = json!({"name": tool, "arguments": {}});
         let answer = wire.post(&request("tools/call", params)).await;

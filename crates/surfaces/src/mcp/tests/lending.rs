@@ -79,11 +79,11 @@ impl Library for Shelf {
 }
 
 async fn client(library: Option<Offer>) -> RunningService<RoleClient, ()> {
-    let desk = desk(Registry::builder().register(query("test/echo"), echo));
+    let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
     if let Some(offer) = library {
-        desk.lend(Arc::new(Shelf(offer, watch::Sender::default())));
+        gateway.lend(Arc::new(Shelf(offer, watch::Sender::default())));
     }
-    ().serve(served(desk)).await.unwrap()
+    ().serve(served(gateway)).await.unwrap()
 }
 
 async fn answered(
@@ -231,10 +231,10 @@ async fn failures_of_a_library_are_whole_and_without_secrets() {
 
 #[tokio::test]
 async fn sessions_and_subscribers_are_told_of_other_lists() {
-    let desk = desk(Registry::builder().register(query("test/echo"), echo));
+    let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
     let revisions = watch::Sender::new(Revision::default());
-    desk.lend(Arc::new(Shelf(ALL, revisions.clone())));
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+    gateway.lend(Arc::new(Shelf(ALL, revisions.clone())));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     let session = wire.session().await;
     let mut told = session.send("GET", b"").await;
     let wanted = json!({"notifications": {"promptsListChanged": true}});

@@ -22,4 +22,4 @@ use rmcp::ServiceExt;
 use serde_json::{Value, json};
 
 use super::ToolForm;
-use support::{desk, echo, mutation, query, served, watched};
+use support::{echo, gateway, mutation, query, served, watched};

@@ -6,15 +6,15 @@ use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, CustomR
 use rmcp::service::{PeerRequestOptions, RunningService};
 
 use super::*;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use crate::mcp::{IDEMPOTENCY_META_KEY, IDEMPOTENCY_RESULT_META_KEY};
 
 async fn client_of(spec: OperationSpec, handler: impl Handler) -> RunningService<RoleClient, ()> {
-    client_at(desk(Registry::builder().register(spec, handler))).await
+    client_at(gateway(Registry::builder().register(spec, handler))).await
 }
 
-async fn client_at(desk: Desk) -> RunningService<RoleClient, ()> {
-    ().serve(served(desk)).await.unwrap()
+async fn client_at(gateway: Gateway) -> RunningService<RoleClient, ()> {
+    ().serve(served(gateway)).await.unwrap()
 }
 
 #[tokio::test]
@@ -179,8 +179,8 @@ async fn a_key_that_is_none_is_refused_by_the_tool() {
 async fn a_client_that_leaves_stops_reads_and_not_changes() {
     for (spec, goes_on) in [(query("test/work"), false), (mutation("test/work"), true)] {
         let (handler, mut work) = watched();
-        let desk = desk(Registry::builder().register(spec, handler));
-        let client = client_at(desk.clone()).await;
+        let gateway = gateway(Registry::builder().register(spec, handler));
+        let client = client_at(gateway.clone()).await;
         let arguments = CallToolRequestParams::new("test__work");
         let request = CallToolRequest::new(arguments);
         let _call = client
@@ -195,7 +195,7 @@ async fn a_client_that_leaves_stops_reads_and_not_changes() {
         if goes_on {
             assert!(was_dropped.try_recv().is_err());
             work.finish.notify_one();
-            desk.dispatcher().drain().await;
+            gateway.dispatcher().drain().await;
         }
         was_dropped.await.unwrap();
     }

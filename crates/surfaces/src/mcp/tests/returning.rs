@@ -16,7 +16,7 @@ async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
     };
     let builder = || Registry::builder().register(mutation("test/book"), counted.clone());
     let (state, replies) = ("/requestState", "/inputResponses");
-    let each = Wire::to(desk(builder()), HttpSettings::default()).await;
+    let each = Wire::to(gateway(builder()), HttpSettings::default()).await;
     let first = json!({"name": "test__book", "arguments": {}});
     let session = each.session_with(json!({"elicitation": {}})).await;
     let asked = modern(&each, first.clone(), json!({})).await;
@@ -91,7 +91,7 @@ async fn whoever_says_to_come_back_goes_on_with_a_call_or_is_refused() {
         form: ToolForm::Search,
         ..HttpSettings::default()
     };
-    let four = Wire::to(desk(builder()), settings).await;
+    let four = Wire::to(gateway(builder()), settings).await;
     let calls = json!({"calls": [{"operation": "test/book"}]});
     let batch = json!({"name": "batch", "arguments": calls, "requestState": "s"});
     let refused = modern(&four, batch, json!({})).await;
@@ -110,7 +110,7 @@ async fn whose_answer_was_lost_asks_for_the_outcome_and_does_nothing_twice() {
     let builder = Registry::builder()
         .register(query("test/ask"), counted.clone())
         .register(mutation("test/book"), counted);
-    let wire = Wire::to(desk(builder), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(builder), HttpSettings::default()).await;
     for (tool, effect, anew) in [
         ("test__ask", json!("none"), true),
         ("test__book", json!("unknown"), false),

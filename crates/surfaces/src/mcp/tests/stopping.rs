@@ -6,7 +6,7 @@ use tokio::task::JoinHandle;
 
 use super::wire::{Answered, CAPABILITIES, Wire, request};
 use super::*;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY, tool_name};
 
 fn params(tool: &str) -> Value {
@@ -23,11 +23,11 @@ fn send(session: &Wire, id: u32, tool: &str) -> JoinHandle<Answered> {
 }
 
 /// What became of the piece of work `k`, asked for by its key once it has ended.
-async fn outcome_of_key(desk: &Desk) -> Result<Output, Redacted> {
-    desk.dispatcher().drain().await;
+async fn outcome_of_key(gateway: &Gateway) -> Result<Output, Redacted> {
+    gateway.dispatcher().drain().await;
     let key = IdempotencyKey::new("k").unwrap();
     let request = CallRequest::from_wire("test/write", json!({})).keyed(key);
-    let answer = desk.dispatcher().dispatch(request).await;
+    let answer = gateway.dispatcher().dispatch(request).await;
     assert!(answer.replayed);
     answer.outcome
 }
@@ -46,8 +46,8 @@ async fn a_closed_response_stops_the_work_in_the_version_without_sessions_also_w
         let tool = tool_name(spec.name.as_str());
         let changes = spec.op_type == OperationType::Mutation;
         let (handler, mut work) = watched();
-        let desk = desk(Registry::builder().register(spec, handler));
-        let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+        let gateway = gateway(Registry::builder().register(spec, handler));
+        let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
         let mut meta = json!({CAPABILITIES: client});
         if changes {
             meta[IDEMPOTENCY_META_KEY] = json!("k");
@@ -58,7 +58,7 @@ async fn a_closed_response_stops_the_work_in_the_version_without_sessions_also_w
         connection.abort();
         was_dropped.await.unwrap();
         if changes {
-            let failure = outcome_of_key(&desk).await.unwrap_err();
+            let failure = outcome_of_key(&gateway).await.unwrap_err();
             assert_eq!(failure.code().as_str(), "ERR_CANCELLED");
             assert_eq!(failure.effect(), Effect::Unknown);
         }
@@ -70,8 +70,8 @@ async fn a_notice_stops_the_work_of_a_session_also_with_a_key() {
     for spec in [query("test/read"), mutation("test/write")] {
         let tool = tool_name(spec.name.as_str());
         let (handler, mut work) = watched();
-        let desk = desk(Registry::builder().register(spec, handler));
-        let wire = Wire::to(desk, HttpSettings::default()).await;
+        let gateway = gateway(Registry::builder().register(spec, handler));
+        let wire = Wire::to(gateway, HttpSettings::default()).await;
         let session = wire.session().await;
         let _connection = send(&session, 7, &tool);
         let was_dropped = work.begins.recv().await.unwrap();
@@ -84,8 +84,8 @@ async fn a_notice_stops_the_work_of_a_session_also_with_a_key() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_notice_that_comes_at_once_finds_its_call() {
     let (handler, _work) = watched();
-    let desk = desk(Registry::builder().register(mutation("test/write"), handler));
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(mutation("test/write"), handler));
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     let session = wire.session().await;
     let sent: Vec<_> = (0..50)
         .map(|id| send(&session, id, "test__write"))
@@ -98,7 +98,7 @@ async fn a_notice_that_comes_at_once_finds_its_call() {
         let notice = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
         assert_eq!(session.post(&notice).await.status, 202);
     }
-    desk.dispatcher().drain().await;
+    gateway.dispatcher().drain().await;
     for id in 0..50 {
         let key = IdempotencyKey::new(&format!("k{id}")).unwrap();
         let mut request = CallRequest::from_wire("test/write", json!({})).keyed(key);
@@ -106,7 +106,7 @@ async fn a_notice_that_comes_at_once_finds_its_call() {
         let aborted = CancellationToken::new();
         aborted.cancel();
         request.abort = Some(aborted);
-        let answer = desk.dispatcher().dispatch(request).await;
+        let answer = gateway.dispatcher().dispatch(request).await;
         let failure = answer.outcome.unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_CANCELLED", "{id}");
     }
@@ -119,8 +119,8 @@ async fn a_dropped_connection_stops_nothing_of_a_session_and_its_end_only_what_h
     let operations = Registry::builder()
         .register(query("test/read"), reading)
         .register(mutation("test/write"), writing);
-    let desk = desk(operations);
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(operations);
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     let session = wire.session().await;
     let connections = [
         send(&session, 7, "test__read"),
@@ -138,15 +138,15 @@ async fn a_dropped_connection_stops_nothing_of_a_session_and_its_end_only_what_h
     read_dropped.await.unwrap();
     assert!(write_dropped.try_recv().is_err());
     write.finish.notify_one();
-    desk.dispatcher().drain().await;
+    gateway.dispatcher().drain().await;
     write_dropped.await.unwrap();
 }
 
 #[tokio::test]
 async fn the_end_of_the_server_does_not_stop_what_has_a_key() {
     let (handler, mut work) = watched();
-    let desk = desk(Registry::builder().register(mutation("test/write"), handler));
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(mutation("test/write"), handler));
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     let shutdown = wire.shutdown.clone();
     // Who asks for progress is answered by the library, which ends with the server.
     let meta = json!({IDEMPOTENCY_META_KEY: "k", "progressToken": "p"});
@@ -160,7 +160,7 @@ async fn the_end_of_the_server_does_not_stop_what_has_a_key() {
     assert_eq!(sending.await.unwrap().status, 500);
     assert!(was_dropped.try_recv().is_err());
     work.finish.notify_one();
-    let output = outcome_of_key(&desk).await.unwrap();
+    let output = outcome_of_key(&gateway).await.unwrap();
     assert_eq!(output.into_value().unwrap(), json!({"done": true}));
 }
 
@@ -170,8 +170,8 @@ async fn a_trace_comes_from_the_request() {
         let trace = context.trace().map(|it| it.to_string());
         std::future::ready(Ok::<_, Failure>(json!({"trace": trace})))
     };
-    let desk = desk(Registry::builder().register(query("test/trace"), handler));
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(query("test/trace"), handler));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     assert!(Trace::parse(parent).is_some());
     for (meta, expected) in [

@@ -1,11 +1,11 @@
-//! What the tests stand on: operations, a desk in front of them, and work whose end is seen.
+//! What the tests stand on: operations, a gateway in front of them, and work whose end is seen.
 
 use std::sync::Arc;
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestWorld;
+use panpan_runtime::testing::TestPorts;
 use panpan_runtime::{Builder, CancellationToken, Context, Dispatcher, Handler};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -13,27 +13,27 @@ use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::caller::Caller;
-use crate::desk::{Anonymous, Desk};
+use crate::gateway::{Anonymous, Gateway};
 use crate::identity::Tokens;
 use crate::limits::Limits;
 use crate::mcp::lines::Lines;
 use crate::mcp::server::{Server, Shared};
 use crate::mcp::{ToolForm, serve};
 
-/// A desk in front of some operations.
-pub(super) fn desk(operations: Builder) -> Desk {
+/// A gateway in front of some operations.
+pub(super) fn gateway(operations: Builder) -> Gateway {
     let clock = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(clock.clone()));
     let tokens = Tokens::new(store.clone(), clock.clone());
-    let world = TestWorld::around(store, clock).world;
-    let dispatcher = Dispatcher::new(operations.build().unwrap(), world);
-    Desk::new(dispatcher, tokens, Anonymous::Served, Limits::default())
+    let ports = TestPorts::around(store, clock).ports;
+    let dispatcher = Dispatcher::new(operations.build().unwrap(), ports);
+    Gateway::new(dispatcher, tokens, Anonymous::Served, Limits::default())
 }
 
 /// The near end of a pipe that has a server at its far end.
-pub(super) fn served(desk: Desk) -> DuplexStream {
+pub(super) fn served(gateway: Gateway) -> DuplexStream {
     let shutdown = CancellationToken::new();
-    let shared = Shared::new(desk, ToolForm::Auto, shutdown.clone(), shutdown);
+    let shared = Shared::new(gateway, ToolForm::Auto, shutdown.clone(), shutdown);
     let server = Server::on_pipe(shared, Caller::anonymous(None));
     let (near, far) = duplex(64 * 1024);
     let (input, output) = split(far);

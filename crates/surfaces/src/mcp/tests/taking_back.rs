@@ -19,24 +19,24 @@ use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
 
 #[tokio::test]
 async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_as_stopped() {
-    let desk = desk(asking());
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(asking());
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     let call = json!({"name": "test__book", "arguments": {}});
     let answer = modern(&wire, call, json!({IDEMPOTENCY_META_KEY: "k"})).await;
     assert_eq!(answer["resultType"], json!("input_required"));
     wire.stopping.cancel();
-    desk.until_idle().await;
-    desk.dispatcher().drain().await;
+    gateway.until_idle().await;
+    gateway.dispatcher().drain().await;
     let key = IdempotencyKey::new("k").unwrap();
     let request = CallRequest::from_wire("test/book", json!({})).keyed(key);
-    let answer = desk.dispatcher().dispatch(request).await;
+    let answer = gateway.dispatcher().dispatch(request).await;
     assert!(answer.replayed);
     assert_eq!(answer.outcome.unwrap_err().code().as_str(), "ERR_CANCELLED");
 }
 
 #[tokio::test]
 async fn a_server_that_stops_takes_back_what_it_asks_in_sessions_and_asks_nothing_more() {
-    let wire = Wire::to(desk(asking()), HttpSettings::default()).await;
+    let wire = Wire::to(gateway(asking()), HttpSettings::default()).await;
     let session = wire.session_with(json!({"elicitation": {}})).await;
     let call = json!({"name": "test__book", "arguments": {"times": 2}});
     let mut stream = session.post(&request("tools/call", call)).await;
@@ -81,9 +81,9 @@ async fn a_client_is_told_that_nobody_waits_for_a_reply_any_more() {
         let _ = tokio::time::timeout(Duration::from_millis(50), context.ask(question)).await;
         pending::<Result<Value, Failure>>().await
     };
-    let desk = desk(Registry::builder().register(query("test/ask"), impatient));
+    let gateway = gateway(Registry::builder().register(query("test/ask"), impatient));
     let (taken_back, mut hears) = mpsc::unbounded_channel();
-    let client = Thinking(taken_back).serve(served(desk)).await.unwrap();
+    let client = Thinking(taken_back).serve(served(gateway)).await.unwrap();
     let call = client.call_tool(CallToolRequestParams::new("test__ask"));
     tokio::select! {
         _ = call => panic!("it never ends"),
@@ -104,7 +104,7 @@ async fn what_is_still_asked_when_a_call_ends_is_taken_back_before_its_answer() 
         }
     };
     let builder = Registry::builder().register(query("test/ask"), answers_anyway);
-    let (input, mut output) = tokio::io::split(served(desk(builder)));
+    let (input, mut output) = tokio::io::split(served(gateway(builder)));
     let mut lines = BufReader::new(input).lines();
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let call = request("tools/call", json!({"name": "test__ask", "arguments": {}}));

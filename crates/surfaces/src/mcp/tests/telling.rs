@@ -8,7 +8,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use super::wire::{Answered, Wire, request};
 use super::*;
-use crate::desk::Desk;
+use crate::gateway::Gateway;
 use crate::mcp::HttpSettings;
 
 fn registry(names: &[&str]) -> Builder {
@@ -16,27 +16,27 @@ fn registry(names: &[&str]) -> Builder {
     names.iter().fold(Registry::builder(), add)
 }
 
-fn replace(desk: &Desk) {
+fn replace(gateway: &Gateway) {
     let other = registry(&["test/other"]).build().unwrap();
-    desk.dispatcher().replace(other);
+    gateway.dispatcher().replace(other);
 }
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 #[tokio::test]
 async fn a_session_is_told_of_other_tools() {
-    let desk = desk(registry(&["test/one"]));
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(registry(&["test/one"]));
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     let session = wire.session().await;
     let mut stream = session.send("GET", b"").await;
-    replace(&desk);
+    replace(&gateway);
     assert_eq!(stream.next().await.unwrap()["method"], json!(LIST_CHANGED));
 }
 
 #[tokio::test]
 async fn a_subscriber_is_told_of_other_tools_until_the_server_ends() {
-    let desk = desk(registry(&["test/one"]));
-    let wire = Wire::to(desk.clone(), HttpSettings::default()).await;
+    let gateway = gateway(registry(&["test/one"]));
+    let wire = Wire::to(gateway.clone(), HttpSettings::default()).await;
     let wanted = json!({"notifications": {"toolsListChanged": true, "promptsListChanged": true}});
     let mut stream = wire.modern("subscriptions/listen", wanted).await;
     let accepted = stream.next().await.unwrap();
@@ -45,7 +45,7 @@ async fn a_subscriber_is_told_of_other_tools_until_the_server_ends() {
         json!({"toolsListChanged": true})
     );
     for _ in 0..2 {
-        replace(&desk);
+        replace(&gateway);
         assert_eq!(stream.next().await.unwrap()["method"], json!(LIST_CHANGED));
     }
     wire.shutdown.cancel();
@@ -63,10 +63,10 @@ impl ClientHandler for Listener {
 
 #[tokio::test]
 async fn a_client_on_a_pipe_is_told_of_other_tools() {
-    let desk = desk(registry(&["test/one"]));
+    let gateway = gateway(registry(&["test/one"]));
     let (told, mut hears) = mpsc::unbounded_channel();
-    let client = Listener(told).serve(served(desk.clone())).await.unwrap();
-    replace(&desk);
+    let client = Listener(told).serve(served(gateway.clone())).await.unwrap();
+    replace(&gateway);
     hears.recv().await.unwrap();
     let tools = client.list_all_tools().await.unwrap();
     assert_eq!(tools[0].name, "test__other");
@@ -110,8 +110,8 @@ async fn next_progress(stream: &mut Answered) -> (Value, Value) {
 async fn progress_goes_forward_on_the_stream_of_its_request_and_ends_before_the_answer() {
     let numbers = &[1.0, 2.0, 1.5, 3.0, 3.0];
     let (handler, steps) = counting(numbers);
-    let desk = desk(Registry::builder().register(query("test/count"), handler));
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(query("test/count"), handler));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     let session = wire.session().await;
     for is_modern in [false, true] {
         let meta = json!({"progressToken": "token"});
@@ -149,8 +149,8 @@ async fn what_is_said_just_before_the_end_is_heard() {
         });
         Ok::<_, Failure>(json!({}))
     };
-    let desk = desk(Registry::builder().register(query("test/count"), handler));
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(query("test/count"), handler));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     let meta = json!({"progressToken": 7});
     let params = json!({"name": "test__count"});
     let mut stream = wire.modern_with("tools/call", params, meta).await;
@@ -162,8 +162,8 @@ async fn what_is_said_just_before_the_end_is_heard() {
 #[tokio::test]
 async fn without_a_token_there_is_no_word_about_progress() {
     let (handler, steps) = counting(&[1.0]);
-    let desk = desk(Registry::builder().register(query("test/count"), handler));
-    let wire = Wire::to(desk, HttpSettings::default()).await;
+    let gateway = gateway(Registry::builder().register(query("test/count"), handler));
+    let wire = Wire::to(gateway, HttpSettings::default()).await;
     steps.add_permits(2);
     let answered = wire
         .modern("tools/call", json!({"name": "test__count"}))

@@ -15,8 +15,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::caller::Caller;
-use crate::desk::Desk;
-use crate::mcp::{HttpService, HttpSettings, http_service};
+use crate::gateway::Gateway;
+use crate::mcp::{HttpSettings, McpHttpService, http_service};
 
 /// The header by which a test says who calls.
 const WHO: &str = "x-who";
@@ -50,7 +50,7 @@ fn who(request: &Request<Body>) -> Option<Caller> {
     Some(Caller::known(Arc::new(identity)))
 }
 
-async fn answered(service: HttpService, request: Request<Body>) -> Response<Body> {
+async fn answered(service: McpHttpService, request: Request<Body>) -> Response<Body> {
     let caller = who(&request).unwrap_or_else(|| Caller::anonymous(None));
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, usize::MAX).await.unwrap();
@@ -58,9 +58,9 @@ async fn answered(service: HttpService, request: Request<Body>) -> Response<Body
 }
 
 impl Wire {
-    pub(super) async fn to(desk: Desk, settings: HttpSettings) -> Self {
+    pub(super) async fn to(gateway: Gateway, settings: HttpSettings) -> Self {
         let (stopping, shutdown) = (CancellationToken::new(), CancellationToken::new());
-        let service = http_service(desk, settings, stopping.clone(), shutdown.clone());
+        let service = http_service(gateway, settings, stopping.clone(), shutdown.clone());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let answer = move |request| answered(service, request);

@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestWorld;
+use panpan_runtime::testing::TestPorts;
 use panpan_runtime::{CancellationToken, Context, Dispatcher, Registration, Registry};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ use super::super::pulse::Pace;
 use super::super::{configure, serve, serve_at};
 use super::client::Client;
 use crate::caller::Principal;
-use crate::desk::{Anonymous, Desk};
+use crate::gateway::{Anonymous, Gateway};
 use crate::identity::Tokens;
 use crate::limits::Limits;
 
@@ -74,8 +74,8 @@ impl Server {
             finished: finished.clone(),
             given: given.clone(),
         };
-        let (desk, tokens) = desk(work.registry(), setup.limits.clone());
-        let router = router(desk, setup, shutdown.clone(), end);
+        let (gateway, tokens) = gateway(work.registry(), setup.limits.clone());
+        let router = router(gateway, setup, shutdown.clone(), end);
         let listener = listener();
         let address = listener.local_addr().unwrap();
         let listener = listener.tap_io(|stream| stream.set_nodelay(true).unwrap());
@@ -110,18 +110,18 @@ fn listener() -> TcpListener {
     socket.listen(64).unwrap()
 }
 
-fn desk(registry: Registry, limits: Limits) -> (Desk, Tokens) {
+fn gateway(registry: Registry, limits: Limits) -> (Gateway, Tokens) {
     let clock = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let world = TestWorld::around(store.clone(), clock.clone()).world;
+    let ports = TestPorts::around(store.clone(), clock.clone()).ports;
     let tokens = Tokens::new(store, clock);
-    let dispatcher = Dispatcher::new(registry, world);
-    let desk = Desk::new(dispatcher, tokens.clone(), Anonymous::Served, limits);
-    (desk, tokens)
+    let dispatcher = Dispatcher::new(registry, ports);
+    let gateway = Gateway::new(dispatcher, tokens.clone(), Anonymous::Served, limits);
+    (gateway, tokens)
 }
 
 fn router(
-    desk: Desk,
+    gateway: Gateway,
     setup: Setup,
     shutdown: CancellationToken,
     end: mpsc::UnboundedSender<()>,
@@ -132,9 +132,9 @@ fn router(
         get(move |headers: HeaderMap, upgrade: WebSocketUpgrade| {
             let presented = headers.get(AUTHORIZATION);
             let presented = presented.map(|it| it.to_str().unwrap().to_owned());
-            let upgrade = configure(upgrade, desk.limits());
+            let upgrade = configure(upgrade, gateway.limits());
             let serving = upgrade.on_upgrade(move |socket| async move {
-                let who = Who::new(desk, presented, None, Principal::Local);
+                let who = Who::new(gateway, presented, None, Principal::Local);
                 match pace {
                     None => serve(who, socket, None, shutdown).await,
                     Some(pace) => serve_at(pace, who, socket, None, shutdown).await,

@@ -1,4 +1,4 @@
-//! A desk with a few operations, and what it answers.
+//! A gateway with a few operations, and what it answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use panpan_contract::operation::{OperationSpec, OperationType, Visibility};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::testing::TestWorld;
+use panpan_runtime::testing::TestPorts;
 use panpan_runtime::{Context, Dispatcher, Registry};
 use panpan_store::MemoryStore;
 use serde_json::{Value, json};
@@ -14,36 +14,36 @@ use tokio::sync::Barrier;
 
 use super::super::serve;
 use crate::caller::Caller;
-use crate::desk::{Anonymous, Desk};
+use crate::gateway::{Anonymous, Gateway};
 use crate::identity::Tokens;
 use crate::limits::Limits;
 use crate::meta::Terms;
 
-/// A desk, and how often `test/note` was called.
-pub(super) struct TestDesk {
-    pub(super) desk: Desk,
+/// A gateway, and how often `test/note` was called.
+pub(super) struct TestGateway {
+    pub(super) gateway: Gateway,
     pub(super) notes: Arc<AtomicUsize>,
 }
 
-pub(super) fn desk() -> TestDesk {
-    desk_within(Limits::default())
+pub(super) fn gateway() -> TestGateway {
+    gateway_within(Limits::default())
 }
 
-pub(super) fn desk_within(limits: Limits) -> TestDesk {
+pub(super) fn gateway_within(limits: Limits) -> TestGateway {
     let notes = Arc::new(AtomicUsize::new(0));
     let clock = Arc::new(SystemClock);
     let store = Arc::new(MemoryStore::new(clock.clone()));
-    let world = TestWorld::around(store.clone(), clock.clone()).world;
-    let dispatcher = Dispatcher::new(registry(notes.clone()), world);
+    let ports = TestPorts::around(store.clone(), clock.clone()).ports;
+    let dispatcher = Dispatcher::new(registry(notes.clone()), ports);
     let tokens = Tokens::new(store, clock);
-    let desk = Desk::new(dispatcher, tokens, Anonymous::Served, limits);
-    TestDesk { desk, notes }
+    let gateway = Gateway::new(dispatcher, tokens, Anonymous::Served, limits);
+    TestGateway { gateway, notes }
 }
 
-impl TestDesk {
+impl TestGateway {
     pub(super) async fn answer(&self, body: &[u8]) -> Option<Vec<u8>> {
         serve(
-            &self.desk,
+            &self.gateway,
             &Ok(Caller::anonymous(None)),
             &Terms::default(),
             body,

@@ -1,6 +1,6 @@
 //! What every protocol shares: who calls, whether there is room, what is counted.
 //!
-//! No protocol reaches the dispatcher past the desk, so a limit holds for all of them together.
+//! No protocol reaches the dispatcher past the gateway, so a limit holds for all of them together.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -25,9 +25,9 @@ use crate::metrics::{self, Counted, Metrics};
 /// How often the token of a subscription that is open is looked at again.
 const TOKEN_LOOK: Duration = Duration::from_secs(5);
 
-/// The desk every call goes past. Clones are the same desk.
+/// The gateway every call goes past. Clones are the same gateway.
 #[derive(Clone, Debug)]
-pub struct Desk(Arc<Inner>);
+pub struct Gateway(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -89,8 +89,8 @@ impl Surface {
     }
 }
 
-impl Desk {
-    /// A desk in front of a dispatcher.
+impl Gateway {
+    /// A gateway in front of a dispatcher.
     pub fn new(
         dispatcher: Dispatcher,
         tokens: Tokens,
@@ -312,18 +312,18 @@ impl Desk {
         caller: &Caller,
         operation: String,
     ) -> Option<BoxFuture<'static, Redacted>> {
-        let (desk, token) = (self.clone(), caller.token.clone()?);
+        let (gateway, token) = (self.clone(), caller.token.clone()?);
         let identity = caller.identity.clone();
         Some(Box::pin(async move {
             let refusal = loop {
                 tokio::time::sleep(TOKEN_LOOK).await;
-                if let Err(refusal) = desk.0.tokens.still(&token).await {
+                if let Err(refusal) = gateway.0.tokens.still(&token).await {
                     break refusal;
                 }
             };
             let mut request = CallRequest::from_wire(operation, Value::Null);
             request.caller = identity;
-            rejected(desk.0.dispatcher.reject(request, refusal))
+            rejected(gateway.0.dispatcher.reject(request, refusal))
         }))
     }
 

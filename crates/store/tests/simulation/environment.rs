@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use panpan_runtime::ports::{Clock as _, Outcomes, PrivateLog, Spawn as _};
 use panpan_runtime::testing::TestClock;
-use panpan_runtime::{
-    Answer, CallRequest, CancellationToken, Dispatcher, Record, Settings, World as Ports,
-};
+use panpan_runtime::{Answer, CallRequest, CancellationToken, Dispatcher, Ports, Record, Settings};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -32,7 +30,7 @@ const TEND_MS: u64 = 60_000;
 
 /// Everything there is.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct Environment {
     pub(crate) clock: TestClock,
     pub(crate) faults: Faults,
     pub(crate) journal: Arc<Journal>,
@@ -49,7 +47,7 @@ struct Gateway {
     dispatcher: Dispatcher,
 }
 
-impl World {
+impl Environment {
     pub(crate) fn new(
         clock: TestClock,
         faults: Faults,
@@ -57,7 +55,7 @@ impl World {
         medium: Arc<dyn Outcomes>,
         defect: Option<Defect>,
     ) -> Arc<Self> {
-        let world = Arc::new(Self {
+        let environment = Arc::new(Self {
             clock,
             faults,
             journal: checks.journal.clone(),
@@ -66,8 +64,8 @@ impl World {
             defect,
             gateways: [const { Mutex::new(None) }; GATEWAYS],
         });
-        (0..GATEWAYS).for_each(|gateway| world.start(gateway));
-        world
+        (0..GATEWAYS).for_each(|gateway| environment.start(gateway));
+        environment
     }
 
     /// Hands a call to a gateway; `None` when it is down.
@@ -123,11 +121,11 @@ impl World {
     /// Starts a gateway that crashed, some time later.
     pub(crate) fn restart(self: &Arc<Self>, gateway: usize) {
         *self.gateway(gateway) = None;
-        let world = self.clone();
+        let environment = self.clone();
         tokio::spawn(async move {
-            let down_ms = world.faults.random.between(1, 2 * LEASE_MS);
-            world.clock.sleep(down_ms).await;
-            world.start(gateway);
+            let down_ms = environment.faults.random.between(1, 2 * LEASE_MS);
+            environment.clock.sleep(down_ms).await;
+            environment.start(gateway);
         });
     }
 

@@ -1,4 +1,4 @@
-//! The house every command that serves or makes calls lives in: a store, the operations, the dispatcher.
+//! The backend every command that serves or makes calls lives in: a store, the operations, the dispatcher.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use anyhow::Context;
 use futures_util::future::join_all;
 use panpan_redact::Redactor;
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Builder, Dispatcher, Registration, Registry, Settings, World};
+use panpan_runtime::{Builder, Dispatcher, Ports, Registration, Registry, Settings};
 use panpan_surfaces::identity::Tokens;
 use panpan_upstream::mcp::{DEFINITION_EXTENSION, McpError, McpOperations, McpUpstream};
 
 use crate::config::Config;
 use crate::sources::{LoadError, Loaded, SourceCalls, Sources};
 use crate::store::{Store, StoreAddress};
-use crate::world::warn;
+use crate::terminal::warn;
 
 /// How often counts are handed to the store, and old outcomes are forgotten.
 const TEND: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A store, the dispatcher over it, and what its operations come from.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct Backend {
     store: Store,
     dispatcher: Dispatcher,
     servers: Vec<McpUpstream>,
@@ -54,7 +54,7 @@ struct Given {
     served: Vec<Option<McpOperations>>,
 }
 
-impl House {
+impl Backend {
     /// Opens the store, of whatever size, and registers the program's own operations: for commands that
     /// end soon.
     pub(crate) fn open(address: &StoreAddress) -> anyhow::Result<Self> {
@@ -97,8 +97,8 @@ impl House {
         };
         given.misfits(&store)?;
         let registry = given.registry(&store)?;
-        let world = World::system(store.outcomes.clone());
-        let dispatcher = Dispatcher::with_settings(registry, world, settings);
+        let ports = Ports::system(store.outcomes.clone());
+        let dispatcher = Dispatcher::with_settings(registry, ports, settings);
         Ok(Self {
             store,
             dispatcher,
@@ -270,7 +270,7 @@ impl House {
         Tokens::new(self.store.documents.clone(), Arc::new(SystemClock))
     }
 
-    /// Does some work while the house is kept in order, and waits afterwards for calls that hold a key,
+    /// Does some work while the backend is kept in order, and waits afterwards for calls that hold a key,
     /// for at most as long as is left then.
     pub(crate) async fn kept_while<T>(
         &self,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Progress, Registry, ReportProgress, StateOwner};
-use panpan_store::memory_world;
+use panpan_store::memory_ports;
 use panpan_upstream::mcp::{McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream};
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub(crate) async fn gateway_with(
         .fold(Registry::builder(), |builder, it| builder.add(it))
         .build()
         .unwrap();
-    Dispatcher::new(registry, memory_world())
+    Dispatcher::new(registry, memory_ports())
 }
 
 pub(crate) async fn call(

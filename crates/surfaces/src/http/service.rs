@@ -1,4 +1,4 @@
-//! The door of HTTP: where a request may come from, and who sent it.
+//! The service of HTTP: where a request may come from, and who sent it.
 //!
 //! A page in a browser can reach servers on its reader's machine, under a name it controls. So a request
 //! must be addressed to a name this server goes by, and one that a page sent must come from a page that
@@ -25,9 +25,9 @@ use panpan_runtime::{Credentials, Trace};
 use tower::Service as _;
 
 use super::answer::{self, Unread};
-use super::{House, call, protocols};
+use super::{HttpState, call, protocols};
 use crate::caller::{Caller, Principal};
-use crate::desk::Surface;
+use crate::gateway::Surface;
 use crate::limits::Receiving;
 use crate::listen::{HEAD_BYTES_LIMIT, Open};
 
@@ -46,10 +46,10 @@ const ONCE: [HeaderName; 6] = [
 ];
 
 /// A request as it comes over a connection.
-type Arrived = http::Request<Incoming>;
+type IncomingRequest = http::Request<Incoming>;
 
-/// A request that the door has let in.
-pub(super) type Entered = http::Request<Receiving>;
+/// A request that the service has let in.
+pub(super) type Admitted = http::Request<Receiving>;
 
 /// Where a request comes from.
 #[derive(Clone, Debug)]
@@ -63,12 +63,12 @@ pub(crate) struct Peer {
 }
 
 /// Who sent a request, or what is wrong with their token.
-pub(super) type Visitor = Result<Caller, Failure>;
+pub(super) type Identified = Result<Caller, Failure>;
 
-/// Who sent a request that the door has let in.
-pub(super) fn visitor(extensions: &Extensions) -> Visitor {
-    let visitor = extensions.get::<Arc<Visitor>>();
-    visitor.map_or_else(|| Ok(Caller::anonymous(None)), |it| Visitor::clone(it))
+/// Who sent a request that the service has let in.
+pub(super) fn identified(extensions: &Extensions) -> Identified {
+    let identified = extensions.get::<Arc<Identified>>();
+    identified.map_or_else(|| Ok(Caller::anonymous(None)), |it| Identified::clone(it))
 }
 
 /// The names a server is reached by.
@@ -87,7 +87,7 @@ pub enum Hosts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(pub Vec<String>);
 
-/// What the door looks at in every request, found in one walk over its headers: of most there are none,
+/// What the service looks at in every request, found in one walk over its headers: of most there are none,
 /// and to look for each by itself costs more than the few there are.
 #[derive(Default)]
 struct Head<'a> {
@@ -116,47 +116,49 @@ impl<'a> Head<'a> {
     }
 }
 
-/// All that is served over HTTP, behind its door. Clones are the same door.
+/// All that is served over HTTP, behind its service. Clones are the same service.
 #[derive(Clone, Debug)]
-pub struct Door {
-    house: House,
+pub struct HttpService {
+    state: HttpState,
     paths: Router,
 }
 
-impl Door {
-    pub(super) fn before(paths: Router, house: House) -> Self {
-        Self { house, paths }
+impl HttpService {
+    pub(super) fn before(paths: Router, state: HttpState) -> Self {
+        Self { state, paths }
     }
 
-    /// Lets a request in, with who sent it, or answers it at the door.
+    /// Lets a request in, with who sent it, or answers it at the service.
     ///
     /// One function and not several that wait for each other: a request is moved into each of those, and
     /// its answer out of each.
-    pub(crate) async fn enter(&self, peer: Peer, request: Arrived) -> Response {
-        let (house, headers) = (&self.house, request.headers());
+    pub(crate) async fn enter(&self, peer: Peer, request: IncomingRequest) -> Response {
+        let (state, headers) = (&self.state, request.headers());
         let head = Head::of(headers);
         let entry = match self.entry(peer.scheme, &head, &request) {
             Ok(entry) => entry,
             Err(response) => return *response,
         };
         let id = entry.request_id.as_ref();
-        let visitor = self.visitor(&peer, id, &head, headers).await;
+        let identified = self.identified(&peer, id, &head, headers).await;
         // The paths nearly all calls take are known here, and reached without a router's work; the
         // router knows all others, and all other methods.
         let is_post = request.method() == Method::POST;
-        let principal = match &visitor {
+        let principal = match &identified {
             Ok(caller) => caller.principal.clone(),
             Err(_) => Principal::at(peer.address),
         };
-        let unread = house.0.desk.unread();
+        let unread = state.0.gateway.unread();
         let mut request = request.map(|body| unread.receiving(&principal, body));
         let response = match request.uri().path() {
-            "/call" if is_post => call::one(house, visitor, request).await,
-            "/rpc" | "/tasks" | "/" if is_post => protocols::jsonrpc(house, visitor, request).await,
-            "/mcp" => protocols::mcp(house, visitor, request).await,
+            "/call" if is_post => call::one(state, identified, request).await,
+            "/rpc" | "/tasks" | "/" if is_post => {
+                protocols::jsonrpc(state, identified, request).await
+            }
+            "/mcp" => protocols::mcp(state, identified, request).await,
             _ => {
                 let extensions = request.extensions_mut();
-                extensions.insert(Arc::new(visitor));
+                extensions.insert(Arc::new(identified));
                 extensions.insert(peer);
                 // A router is always ready, and never fails.
                 let Ok(response) = self.paths.clone().call(request.map(Body::new)).await;
@@ -178,7 +180,7 @@ impl Door {
             _ => "the head of the request is not HTTP/1.1".to_owned(),
         };
         let failure = Failure::new(codes::INVALID_REQUEST).with_message(message);
-        let failure = answer::refusal(&self.house, Surface::Http, "", failure);
+        let failure = answer::refusal(&self.state, Surface::Http, "", failure);
         let envelope = Envelope {
             http_status: Some(status.as_u16()),
             ..Envelope::default()
@@ -186,12 +188,12 @@ impl Door {
         Dialect::Problem.write_failure(&failure, envelope)
     }
 
-    /// What has to be remembered of a request until it is answered, or its answer at the door.
+    /// What has to be remembered of a request until it is answered, or its answer at the service.
     fn entry(
         &self,
         scheme: &str,
         head: &Head<'_>,
-        request: &Arrived,
+        request: &IncomingRequest,
     ) -> Result<Entry, Box<Response>> {
         let entry = Entry {
             has_body: !request.body().is_end_stream(),
@@ -199,11 +201,11 @@ impl Door {
             request_id: None,
         };
         if let Err(refusal) = unambiguous(request.headers(), head.host, request.uri()) {
-            let response = answer::plain(&self.house, &refusal, StatusCode::BAD_REQUEST);
+            let response = answer::plain(&self.state, &refusal, StatusCode::BAD_REQUEST);
             return Err(Box::new(entry.leave(response)));
         }
-        if let Err(refusal) = self.house.0.settings.check(scheme, head) {
-            let response = answer::plain(&self.house, &refusal, StatusCode::FORBIDDEN);
+        if let Err(refusal) = self.state.0.settings.check(scheme, head) {
+            let response = answer::plain(&self.state, &refusal, StatusCode::FORBIDDEN);
             return Err(Box::new(entry.leave(response)));
         }
         let origin = head.origin.cloned();
@@ -219,25 +221,25 @@ impl Door {
         })
     }
 
-    async fn visitor(
+    async fn identified(
         &self,
         peer: &Peer,
         request_id: Option<&HeaderValue>,
         head: &Head<'_>,
         headers: &HeaderMap,
-    ) -> Visitor {
+    ) -> Identified {
         let trace = head.trace.and_then(trace);
-        let desk = &self.house.0.desk;
+        let gateway = &self.state.0.gateway;
         let caller = match head.authorization.map(bearer).transpose() {
-            Ok(token) => desk.identify(token, Some(peer.address)).await,
+            Ok(token) => gateway.identify(token, Some(peer.address)).await,
             Err(unreadable) => Err(unreadable),
         };
         match &caller {
-            Ok(caller) => desk.take_request(&caller.principal)?,
-            Err(_) => desk.take_request(&Principal::at(peer.address))?,
+            Ok(caller) => gateway.take_request(&caller.principal)?,
+            Err(_) => gateway.take_request(&Principal::at(peer.address))?,
         }
         let caller = caller?.within(trace, request_id.and_then(logged));
-        Ok(caller.bringing(brought(&self.house.0.settings.passed_headers, headers)))
+        Ok(caller.bringing(brought(&self.state.0.settings.passed_headers, headers)))
     }
 }
 
