@@ -1,8 +1,9 @@
-//! The speed goals of the contract, each as a ratio to a baseline measured in the same run.
+//! The speed goals for failures: rendering, parsing, redaction and retry delays, each as a ratio to a baseline
+//! measured in the same run.
 //!
-//! How they are measured is in `goal.rs`.
+//! `goal.rs` does the measuring.
 
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod goal;
 
@@ -38,12 +39,12 @@ fn rendering(dialect: Dialect, failure: &Failure) -> Goal {
     )
 }
 
-/// The same for a failure that names secrets and holds none, so that every rule is asked.
+/// The same for a failure that mentions secrets but contains none, so that every rule runs.
 fn suspicious(failure: &Failure) -> Goal {
     let failure = (failure.clone())
         .with_message("the API key of api.example.com has expired; update it, or send a new token");
     against_scan(
-        "redact and render what names secrets".to_owned(),
+        "redact and render a mention of secrets".to_owned(),
         5.0,
         Dialect::Call,
         &failure,
@@ -90,7 +91,7 @@ fn parsing(dialect: Dialect, failure: &Failure) -> Goal {
     }
 }
 
-/// A delay, against one digest of as many bytes.
+/// Compute a retry delay, against one digest of as many bytes.
 fn delaying() -> Goal {
     let policy = RetryPolicy::DEFAULT;
     Goal::Ratio {
@@ -105,7 +106,7 @@ fn delaying() -> Goal {
     }
 }
 
-/// Redacting hostile text, against twice the time of half the text: it must cost linear time.
+/// Redact hostile text, against twice the time for half the text: redaction must take linear time.
 fn hostile() -> Goal {
     const SEEDS: [&str; 8] = ["a", "{", "eyJ", "4111 ", "://", "password=", "\\\"", "%22"];
     fn cost(bytes: usize, times: usize) -> Cost {
@@ -124,10 +125,10 @@ fn hostile() -> Goal {
     }
 }
 
-/// Ten parameters, about one kilobyte.
+/// A failure with ten parameters, about one kilobyte.
 fn typical() -> Failure {
     let parameters = json!({
-        "owner": "octo-org", "repository": "hello-ports", "page": 3, "per_page": 100, "state": "open",
+        "owner": "octo-org", "repository": "hello-world", "page": 3, "per_page": 100, "state": "open",
         "labels": ["bug", "help wanted"], "since": "2026-01-31T12:00:00Z", "sort": "updated", "direction": "desc",
         "query": "is:issue is:open label:bug sort:updated-desc",
     });

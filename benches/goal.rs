@@ -1,7 +1,7 @@
 //! Measures speed goals: ratios to a baseline, and figures with a limit.
 //!
-//! Work and baseline are run in turn, many times; the ratio is that of the medians. `--plant-slowdown`
-//! does the measured work three times over, to show that a slowdown would be noticed.
+//! Work and baseline run in turn, many times; the ratio is that of the medians. `--plant-slowdown`
+//! does the measured work three times, to show that a slowdown is detected.
 
 #![allow(dead_code, reason = "not every benchmark has goals of every kind")]
 
@@ -9,30 +9,30 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Rounds at least; what is quick goes on for [`MEASURED_FOR`], so that a machine that is slower for a
-/// moment does not decide.
+/// The minimum number of rounds; quick work runs for at least [`MEASURED_FOR`], so that a short slowdown of the
+/// machine does not matter.
 const ROUNDS: usize = 41;
 const MEASURED_FOR: Duration = Duration::from_secs(2);
 
-/// How many times the work is done between two looks at the clock.
+/// How often the work is done between two readings of the clock.
 pub(crate) const BATCH: usize = 256;
 
-/// How many ticks of its processor time the system counts in a second; the same on every Linux.
+/// Ticks of processor time per second; the same on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Processor time is counted in ticks; of fewer than this nothing is said.
+/// Processor time is counted in ticks; with fewer than this it is not printed.
 const TICKS_TOLD: f64 = 20.0;
 
-/// Something that has to stay within a limit.
+/// A goal with a limit.
 pub(crate) enum Goal {
-    /// What the work costs, as a multiple of its baseline.
+    /// The cost of the work as a multiple of its baseline.
     Ratio {
         name: String,
         limit: f64,
         work: Box<dyn FnMut() -> Cost>,
         baseline: Box<dyn FnMut() -> Cost>,
     },
-    /// A number by itself, measured once; no slowdown is planted in it.
+    /// A single number, measured once; no slowdown is planted in it.
     Figure {
         name: String,
         limit: f64,
@@ -40,9 +40,9 @@ pub(crate) enum Goal {
     },
 }
 
-/// Measures the goals and says whether all were met.
+/// Measures the goals and succeeds if all are met.
 ///
-/// `cargo test --all-targets` runs benchmarks too, to see that they build; only `cargo bench` measures.
+/// `cargo test --all-targets` also runs benchmarks, to check that they build; only `cargo bench` measures.
 pub(crate) fn run(goals: impl FnOnce() -> Vec<Goal>) -> ExitCode {
     let asked = |flag: &str| std::env::args().any(|argument| argument == flag);
     if !asked("--bench") {
@@ -92,7 +92,7 @@ impl Goal {
     }
 }
 
-/// The typical cost of the work done so many times over, and of its baseline.
+/// The typical cost of the work, repeated this often, and of its baseline.
 fn in_turn(
     repeats: usize,
     mut work: impl FnMut() -> Cost,
@@ -112,7 +112,7 @@ fn in_turn(
     (Typical::of(&of_work), Typical::of(&of_baseline))
 }
 
-/// What doing something once cost, found over many times.
+/// The average cost of one run out of many.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cost {
     time: Duration,
@@ -174,7 +174,7 @@ impl Watch {
         }
     }
 
-    /// What each of so many times cost.
+    /// The cost of each of these runs.
     pub(crate) fn stop(&self, times: usize) -> Cost {
         let time = self.begun.elapsed() / times as u32;
         Cost {
@@ -185,7 +185,7 @@ impl Watch {
     }
 }
 
-/// What one item costs, over a batch.
+/// The cost of one item in a batch.
 pub(crate) fn timed<I: IntoIterator, T>(items: I, work: impl Fn(I::Item) -> T) -> Cost {
     let items = items.into_iter();
     let watch = Watch::start();
@@ -195,10 +195,10 @@ pub(crate) fn timed<I: IntoIterator, T>(items: I, work: impl Fn(I::Item) -> T) -
     watch.stop(BATCH)
 }
 
-/// The processor time of this process and its system calls; 0 where the system does not tell.
+/// The processor time of this process and its system calls; 0 if the system does not report it.
 fn ticks() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program stands in parentheses and may hold spaces.
+    // The program name is in parentheses and may contain spaces.
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     let fields = after_name.split_whitespace().skip(11).take(2);
     fields.filter_map(|field| field.parse::<f64>().ok()).sum()

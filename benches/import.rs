@@ -1,9 +1,9 @@
-//! The speed goals of importing an OpenAPI document, for every one in the folder that
-//! PANPAN_OPENAPI_CORPUS names; without it there is nothing to measure.
+//! The speed goals of importing OpenAPI documents, for each document in the folder that
+//! PANPAN_OPENAPI_CORPUS names; without the variable nothing is measured.
 //!
-//! How they are measured is in `goal.rs`.
+//! `goal.rs` does the measuring.
 
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod goal;
 
@@ -15,16 +15,16 @@ use goal::{Goal, Watch};
 use panpan_openapi::{ImportOptions, import, parse};
 use serde_json::Value;
 
-/// Reading, importing and writing, as a multiple of reading alone.
+/// Parsing, importing and writing, as a multiple of parsing alone.
 const RATIO_LIMIT: f64 = 8.0;
-/// The most memory the process may ever have held, in megabytes.
+/// The limit of the peak memory of the process, in megabytes.
 const MEMORY_LIMIT: f64 = 200.0;
 
 fn main() -> ExitCode {
     goal::run(|| {
         let documents = documents();
         if documents.is_empty() {
-            println!("PANPAN_OPENAPI_CORPUS names no folder with documents");
+            println!("PANPAN_OPENAPI_CORPUS is not a folder with documents");
         }
         let importing = documents
             .into_iter()
@@ -48,7 +48,7 @@ fn documents() -> Vec<(String, Vec<u8>)> {
     documents.collect()
 }
 
-/// From the text of a document to that of a contract, against parsing the text to a plain value.
+/// Converts the text of a document to that of a contract, against parsing the text to a plain value.
 fn importing(name: &str, text: Vec<u8>) -> Goal {
     let same = text.clone();
     Goal::Ratio {
@@ -73,10 +73,10 @@ fn contract(text: &[u8]) -> String {
     import.expect("they are imported").into_contract().to_text()
 }
 
-/// The most memory this process ever held, the texts of all documents included.
+/// The peak memory of this process, including the texts of all documents.
 fn memory() -> Goal {
     Goal::Figure {
-        name: "memory at its highest, MB".to_owned(),
+        name: "peak memory, MB".to_owned(),
         limit: MEMORY_LIMIT,
         measure: Box::new(|| {
             let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The speed goals of the runtime that need no disk, each as a ratio to a baseline measured in the same
-//! run. How they are measured is in `goal.rs`; those of the stores are in `store.rs`.
+//! run. `goal.rs` does the measuring; the goals of the stores are in `store.rs`.
 
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod goal;
 
@@ -19,18 +19,18 @@ use panpan_store::memory_ports;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-const BODY: &[u8] = br#"{"owner":"octo-org","repository":"hello-ports","page":3,"per_page":100,"state":"open","labels":["bug","help wanted"],"sort":"updated"}"#;
+const BODY: &[u8] = br#"{"owner":"octo-org","repository":"hello-world","page":3,"per_page":100,"state":"open","labels":["bug","help wanted"],"sort":"updated"}"#;
 
 fn main() -> ExitCode {
     goal::run(|| vec![dispatching(), ten_among_many(), among_many(), failing()])
 }
 
-/// A call through the house, against parse, lookup, validation and handler written out by hand.
+/// A call through the dispatcher, against hand-written parsing, lookup, validation and handler.
 fn dispatching() -> Goal {
     let (runtime, house) = (runtime(), house(10));
     let (other, by_hand) = (self::runtime(), ByHand::new(10));
     Goal::Ratio {
-        name: "dispatch, against the same by hand".to_owned(),
+        name: "dispatch, against hand-written code".to_owned(),
         limit: 2.0,
         work: Box::new(move || {
             per_call(&runtime, async || {
@@ -45,7 +45,8 @@ fn dispatching() -> Goal {
     }
 }
 
-/// Calls of ten operations among ten thousand, against the same ten alone: how many there are is no matter.
+/// Calls of ten operations among ten thousand, against the same ten alone: the number of operations must not
+/// matter.
 fn ten_among_many() -> Goal {
     let (runtime, many) = (runtime(), house(10_000));
     let (other, few) = (self::runtime(), house(10));
@@ -73,7 +74,7 @@ fn ten_among_many() -> Goal {
     }
 }
 
-/// Calls of all of ten thousand operations. Both sides read as much memory that no cache holds.
+/// Calls of all ten thousand operations. Both sides read the same amount of uncached memory.
 fn among_many() -> Goal {
     let (runtime, house) = (runtime(), house(10_000));
     let (other, by_hand) = (self::runtime(), ByHand::new(10_000));
@@ -82,7 +83,7 @@ fn among_many() -> Goal {
         .collect();
     let same = names.clone();
     Goal::Ratio {
-        name: "dispatch among 10,000, against by hand".to_owned(),
+        name: "dispatch among 10,000, against hand-written".to_owned(),
         limit: 2.0,
         work: Box::new(move || {
             let mut names = names.iter();
@@ -101,12 +102,12 @@ fn among_many() -> Goal {
     }
 }
 
-/// A failing call, against a succeeding one and one redaction and rendering of the same failure. Neither
+/// A failing call, against a successful call plus one redaction and rendering of the same failure. Neither
 /// call is encoded.
 fn failing() -> Goal {
     let (runtime, house) = (runtime(), house(10));
     let (other, same) = (self::runtime(), self::house(10));
-    // What the caller sees: with its parameters, its id and its time.
+    // The failure as the caller sees it, with parameters, id and time.
     let failure = other
         .block_on(call(&same, "bench/fail"))
         .expect_err("it fails");
@@ -136,7 +137,7 @@ async fn call(house: &Dispatcher, name: &str) -> Result<Value, panpan_failure::R
     answer.into_value()
 }
 
-/// What any server has to do for a call, and nothing else.
+/// The minimum that any server does for a call.
 struct ByHand(HashMap<String, (jsonschema::Validator, Box<dyn Handle>)>);
 
 trait Handle {
@@ -213,9 +214,9 @@ fn schema() -> Value {
 
 fn typical() -> Failure {
     Failure::new(codes::ERR_HTTP_404_NOT_FOUND)
-        .with_message("there is no repository octo-org/hello-ports")
+        .with_message("there is no repository octo-org/hello-world")
         .with_detail("owner", "octo-org")
-        .with_detail("repository", "hello-ports")
+        .with_detail("repository", "hello-world")
 }
 
 fn runtime() -> Runtime {
@@ -226,7 +227,7 @@ fn runtime() -> Runtime {
         .expect("a runtime can be built")
 }
 
-/// What one call costs, over a batch.
+/// The cost of one call in a batch.
 fn per_call(runtime: &Runtime, mut call: impl AsyncFnMut()) -> Cost {
     let watch = Watch::start();
     runtime.block_on(async {

@@ -1,10 +1,10 @@
-//! What it costs to hold hostile input against hostile schemas: each pair is a call, refused or not, and
-//! may take so much time as a multiple of reading the input, and so much memory.
+//! The cost of validating hostile input against hostile schemas. Each pair is one call, refused or not, with a limit
+//! on its time, as a multiple of parsing the input, and on its memory.
 //!
-//! `--plant-slowdown` lists what is wrong as the library does, with every alternative, to show that it
-//! would be noticed.
+//! `--plant-slowdown` lists violations as the library does, with every alternative, to show that a slowdown is
+//! detected.
 
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use panpan_runtime::{CallRequest, Context, Dispatcher, Registry};
 use panpan_store::memory_ports;
 use serde_json::{Map, Value, json};
 
-/// What a call may take, as a multiple of reading its input and of the ways in which the schema is held
-/// against one value.
+/// The time limit of a call, as a multiple of parsing its input, for each way in which the schema is checked against
+/// one value.
 const TIME_LIMIT: f64 = 10.0;
 
-/// What a call takes besides, whatever is asked for.
+/// The fixed time of a call, independent of its input.
 const CALL: Duration = Duration::from_micros(100);
 
-/// How much memory a call may take at its height, in megabytes.
+/// The limit of the peak memory of a call, in megabytes.
 const MEMORY_LIMIT: f64 = 32.0;
 
 const ROUNDS: usize = 15;
@@ -32,7 +32,7 @@ struct Case {
     name: &'static str,
     schema: Value,
     input: Value,
-    /// In how many ways the schema is held against one value.
+    /// In how many ways the schema is checked against one value.
     ways: f64,
 }
 
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let mut all_met = true;
     for case in cases() {
         all_met &= case.meets(planted);
-        // Those that follow would take all memory.
+        // The remaining cases would use all memory.
         if planted && !all_met {
             break;
         }
@@ -68,7 +68,7 @@ impl Case {
             std::hint::black_box(read);
         });
         let (mut call, before) = (self.call(planted), memory("VmRSS"));
-        // Compiled with the first call, and kept.
+        // The first call compiles the schema.
         call();
         std::fs::write("/proc/self/clear_refs", "5").expect("the system forgets the peak");
         let calling = median(&mut call);
@@ -130,25 +130,25 @@ fn cases() -> Vec<Case> {
     };
     vec![
         case(
-            "forms that all go on below, 8 deep",
+            "recursive alternatives, 8 deep",
             9,
             filters("$ref", "#/$defs/filter"),
             nested(8),
         ),
         case(
-            "forms that all go on below, 120 deep",
+            "recursive alternatives, 120 deep",
             9,
             filters("$ref", "#/$defs/filter"),
             nested(120),
         ),
         case(
-            "the same by $dynamicRef",
+            "the same with $dynamicRef",
             9,
             filters("$dynamicRef", "#filter"),
             nested(120),
         ),
         case(
-            "what is asked for twice at every level",
+            "the same subschema twice at every level",
             5,
             json!({"allOf": [below, below], "type": "object"}),
             nested(120),
@@ -160,19 +160,19 @@ fn cases() -> Vec<Case> {
             nested(120),
         ),
         case(
-            "1,000 items of 300 forms",
+            "1,000 items with 300 alternatives",
             301,
             json!({"items": {"oneOf": forms(300)}}),
             many(1000, &|_| json!({})),
         ),
         case(
-            "20,000 items of an enum of 20,000",
+            "20,000 items, enum of 20,000 values",
             1,
             json!({"items": {"enum": many(20_000, &|number| json!(format!("value {number}")))}}),
             many(20_000, &|number| json!(format!("other {number}"))),
         ),
         case(
-            "20,000 items that all have to differ",
+            "20,000 items with uniqueItems",
             1,
             json!({"uniqueItems": true}),
             many(20_000, &|number| json!({"number": number % 19_999})),
@@ -187,13 +187,13 @@ fn cases() -> Vec<Case> {
             named(2000, "name", &json!(1)),
         ),
         case(
-            "100 texts that make a pattern go back",
+            "100 texts that make a pattern backtrack",
             1000,
             json!({"items": {"pattern": "^(?=(a+)+$)a*b"}}),
             many(100, &|number| json!("a".repeat(30 + number % 7))),
         ),
         case(
-            "100,000 members that are not known",
+            "100,000 unknown members",
             1,
             json!({"additionalProperties": false, "properties": {"known": {}}}),
             named(100_000, "unknown", &json!(1)),
@@ -201,7 +201,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Filters whose forms hold filters below the same member.
+/// A schema of filters whose alternatives all contain filters in the same member.
 fn filters(reference: &str, target: &str) -> Value {
     let form = |flag: &str| json!({"type": "object", "required": ["of", flag], "properties": {"of": {reference: target}}});
     let forms = [
@@ -214,7 +214,7 @@ fn filters(reference: &str, target: &str) -> Value {
     json!({"$ref": "#/$defs/filter", "$defs": {"filter": filter}})
 }
 
-/// So many objects inside each other, each of all forms.
+/// This many nested objects; each fits all alternatives.
 fn nested(depth: usize) -> Value {
     (0..depth).fold(
         json!(5),
@@ -233,7 +233,7 @@ fn median(mut work: impl FnMut()) -> Duration {
     times[ROUNDS / 2]
 }
 
-/// What the system says of the memory of this process, in megabytes.
+/// The memory of this process as the system reports it, in megabytes.
 fn memory(what: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(what));

@@ -1,9 +1,8 @@
-//! The speed goals of the SQLite store: on the disk that builds go to, with every commit synced.
+//! The speed goals of the SQLite store, on the disk with the build directory, with every commit synced.
 //!
-//! The baselines do by hand, with prepared statements on the same tables, what the store does for its
-//! callers. How goals are measured is in `goal.rs`.
+//! The baselines do the same work with prepared statements on the same tables. `goal.rs` does the measuring.
 
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod goal;
 
@@ -29,15 +28,15 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-/// How many callers wait for durable outcomes at the same time, and how often each of them calls.
+/// The number of concurrent callers, and how often each of them calls.
 const CALLERS: usize = 256;
 const CALLS: usize = 16;
 
-/// How many different outcomes are asked for again, and how many of them in one round.
+/// The number of outcomes that are replayed, and how many of them in one round.
 const KEPT: usize = 20_480;
 const ASKED: usize = 2048;
 
-/// How many outcomes must fit into a process of so many megabytes.
+/// The number of outcomes, and the memory limit of the process that stores them, in megabytes.
 const OUTCOMES: usize = 1_000_000;
 const RESIDENT_MB: f64 = 150.0;
 
@@ -49,8 +48,8 @@ fn main() -> ExitCode {
     goal::run(|| vec![durable(), replayed(), resident()])
 }
 
-/// Keyed calls of a mutation by many callers, against one loop that claims and completes as many keys
-/// in batches of as many as there are callers. The rate has to be 0.8 of the loop's.
+/// Keyed calls of a mutation by many callers, against one loop that claims and completes the same number of keys in
+/// batches of one per caller. The rate has to be at least 0.8 of the loop's.
 fn durable() -> Goal {
     let house = House::new("durable");
     let raw = Raw::new("durable-raw");
@@ -73,8 +72,8 @@ fn durable() -> Goal {
     }
 }
 
-/// A call whose outcome is there, against a read of one row by its key. The rate has to be half of
-/// that of the reads.
+/// A call that is replayed, against a read of one row by its key. The rate has to be at least half of that of the
+/// reads.
 fn replayed() -> Goal {
     let house = House::new("replayed");
     let mut keys: Vec<IdempotencyKey> = (0..KEPT).map(|_| new_key()).collect();
@@ -113,7 +112,7 @@ fn replayed() -> Goal {
     }
 }
 
-/// How many megabytes a process takes after it has kept many outcomes and read some of them.
+/// The memory of a process, in megabytes, after it has stored many outcomes and read some of them.
 fn resident() -> Goal {
     let outcomes = std::env::var("PANPAN_BENCH_OUTCOMES").ok();
     let outcomes = outcomes
@@ -165,7 +164,7 @@ async fn keep(store: &SqliteStore, number: usize) {
     };
     let claimed = store.claim(claim).await.expect("the store takes it");
     let Claimed::Held { lease, .. } = claimed else {
-        panic!("nobody else has the key: {claimed:?}");
+        panic!("the key was claimed already: {claimed:?}");
     };
     let completed = store
         .complete(completion(lease))
@@ -188,7 +187,7 @@ fn completion(lease: Lease) -> Completion {
     }
 }
 
-/// Calls through the whole house, with a store on the disk.
+/// Calls through the whole dispatcher, with a store on disk.
 struct House {
     runtime: Runtime,
     dispatcher: Dispatcher,
@@ -209,12 +208,12 @@ impl House {
         Self {
             runtime: runtime(),
             dispatcher: Dispatcher::new(registry, ports),
-            input: Arc::new(json!({"owner": "octo-org", "repository": "hello-ports", "page": 3})),
+            input: Arc::new(json!({"owner": "octo-org", "repository": "hello-world", "page": 3})),
             _folder: folder,
         }
     }
 
-    /// What a call costs when there is a caller for each list of keys.
+    /// The cost of a call with one concurrent caller for each list of keys.
     fn concurrently(&self, keys: Vec<Vec<IdempotencyKey>>) -> Cost {
         let calls = keys.iter().map(Vec::len).sum();
         let watch = Watch::start();
@@ -247,8 +246,7 @@ async fn call(dispatcher: &Dispatcher, input: &Arc<Value>, key: IdempotencyKey) 
     black_box(answer).outcome.is_ok()
 }
 
-/// A connection to tables like those of the store, and nothing around it: SQLite as it comes, but as
-/// durable as the store.
+/// A plain connection to the same tables: SQLite with its default settings, but as durable as the store.
 struct Raw {
     connection: Connection,
     _folder: Folder,
@@ -257,7 +255,7 @@ struct Raw {
 impl Raw {
     fn new(name: &str) -> Self {
         let folder = Folder::new(name);
-        // It leaves its tables behind.
+        // Creates the tables.
         drop(folder.store());
         let connection = Connection::open(folder.file()).expect("the file is there");
         for (name, value) in [("synchronous", "FULL"), ("journal_size_limit", "67108864")] {
@@ -304,7 +302,7 @@ impl Raw {
         work: impl Fn(&Row, &mut rusqlite::CachedStatement<'_>) -> rusqlite::Result<usize>,
     ) {
         let run = |sql: &str| self.connection.execute_batch(sql);
-        run("BEGIN IMMEDIATE").expect("nobody else writes");
+        run("BEGIN IMMEDIATE").expect("no other connection writes");
         let mut statement = self.connection.prepare_cached(sql).expect("it is SQL");
         for row in rows {
             assert_eq!(work(row, &mut statement).expect("the key is new"), 1);
@@ -320,7 +318,7 @@ impl Raw {
     }
 }
 
-/// What is written of one call.
+/// The data that one call writes.
 #[derive(Clone)]
 struct Row {
     scope: [u8; 32],
@@ -342,13 +340,13 @@ impl Row {
     }
 }
 
-/// Where a store lies for as long as it is measured.
+/// The folder of a store, removed after the measurement.
 struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}"));
-        // What a run that was stopped has left.
+        // Remove the remains of an aborted run.
         let _ = fs::remove_dir_all(&path);
         Self(path)
     }
@@ -380,7 +378,7 @@ fn new_key() -> IdempotencyKey {
     IdempotencyKey::new(&Uuid::new_v4().to_string()).expect("it is made of visible characters")
 }
 
-/// As random as every scope is, and the same for the same number.
+/// A scope that looks random, and is always the same for the same number.
 fn scope(number: usize) -> Scope {
     let name = OPERATION.parse().expect("the name is one");
     let key = IdempotencyKey::new(&number.to_string()).expect("it is made of visible characters");
@@ -395,12 +393,12 @@ fn random() -> [u8; 32] {
     bytes
 }
 
-/// A text that is this long as JSON.
+/// A string that has this length as JSON.
 fn output() -> Value {
     "x".repeat(OUTPUT_BYTES - 2).into()
 }
 
-/// What of this process is in memory; 0 where the system does not tell.
+/// The resident memory of this process; 0 if the system does not report it.
 fn resident_mb() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

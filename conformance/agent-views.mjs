@@ -1,19 +1,19 @@
-// The agent views of some failures, whole and in order: the text a client must pass on to its model.
+// The complete agent views of some failures: the text that a client must pass on to its model.
 //
-// sdk-client.mjs and agents-client.mjs compare it with what each client shows. scripts/agent_views.py holds
+// sdk-client.mjs and agents-client.mjs compare them with the text that each client shows. scripts/agent_views.py has
 // the same views for the clients from PyPI.
 
-// In place of the error id, which differs with each call.
+// Replaces the error id, which differs for each call.
 const ID = "<id>";
 const UUID = /"id":"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"/g;
 
 /** The text of a view with these members, as panpan writes it. */
 const view = (error) => JSON.stringify({ error: { ...error, id: ID } });
 
-/** A text with <id> for every error id that is a UUID. */
+/** Replaces every error id that is a UUID by <id>. */
 export const withoutId = (text) => text.replaceAll(UUID, `"id":"${ID}"`);
 
-// JavaScript itself would write 0 and 1.
+// JSON.stringify alone would write 0 and 1.
 const [ZERO, ONE] = ["0.0", "1.0"].map((text) => JSON.rawJSON(text));
 
 export const DIVISION_BY_ZERO = view({

@@ -1,10 +1,10 @@
-// Drives a panpan server over Streamable HTTP with the MCP clients of agent frameworks, and looks at what
-// each hands to its model: the OpenAI Agents SDK and LangChain's MCP adapters. No model is asked.
+// Tests a panpan server over Streamable HTTP with the MCP clients of two agent frameworks, and checks what each
+// passes to its model: the OpenAI Agents SDK and LangChain's MCP adapters. Uses no model.
 //
 // Usage: node agents-client.mjs URL
 //
-// Prints a line for each check. Exits 0 when the model is shown the whole agent view of every failure,
-// 1 when it is not, 2 when the server could not be driven at all.
+// Prints a line for each check. Exits 0 if the model gets the complete agent view of every failure,
+// 1 if not, 2 if the server could not be reached.
 // Set-up: scripts/setup-node. From PyPI: scripts/openai-client.py, scripts/langchain-client.py
 
 import { AIMessage } from "@langchain/core/messages";
@@ -17,7 +17,7 @@ import { run, same } from "./checks.mjs";
 
 const CALL_ID = "call-1";
 const META_KEY = "dev.panpan/failure";
-// With one of these, LangChain reports each call to a service.
+// If one of these is set, LangChain reports each call to a service.
 const REPORTING = ["LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"];
 
 // tool, arguments, the text of the failure
@@ -32,7 +32,7 @@ const FAILURES = [
 // LangChain checks the arguments itself; such a call does not reach panpan.
 const REFUSED_BY_LANGCHAIN = [views.WRONG_TYPE, views.MISSING_ARGUMENT];
 
-/** A model that calls a tool once, and keeps what it was shown last. */
+/** A stand-in for a model: calls a tool once, and keeps the last input it got. */
 class OneCall {
   constructor(name, given) {
     const callId = CALL_ID;
@@ -50,7 +50,7 @@ class OneCall {
 
 const inputText = (text) => ({ type: "input_text", text });
 
-/** What the OpenAI Agents SDK shows its model of a call. */
+/** The input that the OpenAI Agents SDK gives its model after a call. */
 async function shownBy(server, name, given) {
   const model = new OneCall(name, given);
   await runAgent(new Agent({ name: "caller", mcpServers: [server], model }), "go");
@@ -61,14 +61,14 @@ async function shownBy(server, name, given) {
 
 async function checkOpenAi(url) {
   const where = "OpenAI Agents SDK, npm, HTTP";
-  // With the settings it comes with: it waits five seconds for an answer.
+  // With the default settings, which include a timeout of five seconds.
   const server = new MCPServerStreamableHttp({ url });
   await server.connect();
   try {
     for (const [name, given, view] of FAILURES) {
       const what = `${name} ${JSON.stringify(given)}`;
       const expected = { type: "function_call_result", callId: CALL_ID, output: [inputText(view)] };
-      same(where, `${what}, what the model is shown`, expected, await shownBy(server, name, given));
+      same(where, `${what}, as the model sees it`, expected, await shownBy(server, name, given));
       const content = await server.callTool(name, given);
       const texts = content.map((block) => views.withoutId(block.text));
       const whole = content._meta?.[META_KEY]?.code;
@@ -93,7 +93,7 @@ async function checkLangChain(url) {
         : `MCP tool '${name}' on server 'panpan' returned an error: ${view}`;
       const expected = ["error", `Error: ${said}\n Please fix your mistakes.`];
       const shown = [message.status, views.withoutId(message.content)];
-      const aside = isRefused ? "which the adapters refuse themselves" : "what the model is shown";
+      const aside = isRefused ? "which the adapters refuse themselves" : "as the model sees it";
       same(where, `${name} ${JSON.stringify(args)}, ${aside}`, expected, shown);
     }
   } finally {

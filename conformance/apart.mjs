@@ -1,11 +1,11 @@
-// Several clients of one panpan in front of a server that keeps state: each leaves something of every kind there, at the
-// same time as the others, and looks whether anything of the others comes to it. Then the server ends and is started
-// anew, and at last all clients leave and come back.
+// Tests that several clients of one panpan do not share state at the MCP server behind it. All clients store state of
+// every kind concurrently, and each checks that it sees only its own. Then the server is restarted, and at last all
+// clients disconnect and reconnect.
 //
 // Usage: node apart.mjs URL one-process|process-each
 //
-// The last word says whether all clients share the process of the server, whose end ends the sessions of all.
-// Exits 0 when nothing was mixed, 1 when something was, 2 when that could not be found out. The server behind is
+// The last argument says whether all clients share one server process, so that its end ends all sessions.
+// Exits 0 if no state was mixed, 1 if some was, 2 if the test could not run. The server behind panpan is
 // full-server.mjs.
 // Set-up: scripts/setup-node
 
@@ -21,10 +21,10 @@ import {
 
 const NAMES = ["ann", "bob", "cid", "dee"];
 const LEVELS = { ann: "error", bob: "debug", cid: "warning", dee: "info" };
-// Those whose level lets through what the server logs in a call.
+// The clients whose level lets through the log messages of a call.
 const LOUD = ["bob", "dee"];
 const ROUNDS = 12;
-// How long a server is waited for that is started anew.
+// How long to wait for the server to restart.
 const RESTART_MS = 20_000;
 const CAPABILITIES = { elicitation: {}, sampling: {}, roots: {} };
 
@@ -36,7 +36,7 @@ const others = (name) => NAMES.filter((it) => it !== name);
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const text = (result) => result.content.map((it) => it.text ?? "").join("\n");
 
-/** A client that answers everything with its name, and remembers what it hears. */
+/** A client that answers every request with its name, and keeps the notifications it gets. */
 async function client(url, name) {
   const client = new Client({ name, version: "1.0.0" }, { capabilities: CAPABILITIES });
   const heard = { lines: [], updates: [] };
@@ -57,17 +57,17 @@ async function client(url, name) {
   return { name, client, heard, call };
 }
 
-/** Whether a text has to do with this client and not with the other. */
-function isOwn({ name }, told, what) {
-  check(told.includes(name), `${what} of ${name} is not its own: ${told}`);
-  for (const other of others(name)) check(!told.includes(other), `${what} of ${name} is that of ${other}: ${told}`);
+/** Checks that a text names this client and none of the others. */
+function isOwn({ name }, reply, what) {
+  check(reply.includes(name), `${what} of ${name} does not name it: ${reply}`);
+  for (const other of others(name)) check(!reply.includes(other), `${what} of ${name} names ${other}: ${reply}`);
 }
 
 async function round(own, number) {
   const { name, client, call } = own;
   const uri = `note://${name}/${number}`;
   await call("remember", { uri, text: `of ${name}` });
-  isOwn(own, await call("recall"), "what is remembered");
+  isOwn(own, await call("recall"), "the stored state");
   const { resources } = await client.listResources();
   const notes = resources.map((it) => it.uri).filter((it) => it.startsWith("note:"));
   isOwn(own, notes.join("\n"), "the list of resources");
@@ -81,7 +81,7 @@ async function round(own, number) {
   await call("test_tool_with_logging");
 }
 
-/** Cancels one call while another one runs, and has the server count. */
+/** Cancels one call while another runs, and checks how many cancellations the server counts. */
 async function cancel({ name, client, call }) {
   const stop = new AbortController();
   const stopped = client.callTool({ name: "wait", arguments: { ms: 60_000 } }, undefined, { signal: stop.signal });
@@ -91,30 +91,30 @@ async function cancel({ name, client, call }) {
     () => "answered",
     () => "cancelled",
   );
-  check(ended === "cancelled", `the cancelled call of ${name} was ${ended}`);
-  check((await finished) === "Waited 600 ms.", `a call of ${name} that nobody cancelled did not end`);
+  check(ended === "cancelled", `the cancelled call of ${name} ended as ${ended}`);
+  check((await finished) === "Waited 600 ms.", `a call of ${name} that was not cancelled did not complete`);
   let counted = "0";
   for (let look = 0; look < 50 && counted === "0"; look += 1) {
     counted = await call("cancelled");
     await pause(100);
   }
-  check(counted === "1", `the server counts ${counted} cancelled calls of ${name}`);
+  check(counted === "1", `the server counted ${counted} cancelled calls of ${name}, expected 1`);
 }
 
-/** Has one client end the server, and looks what each has left. */
+/** Lets one client end the server, and checks the state of each client afterwards. */
 async function restart(clients, sharesProcess) {
   const [first, ...rest] = clients;
   await first.call("end_process");
   await pause(200);
   for (const own of sharesProcess ? clients : [first]) {
-    const told = await again(own, "recall");
-    check(told === "Nothing is remembered.", `after a restart ${own.name} remembers: ${told}`);
+    const reply = await again(own, "recall");
+    check(reply === "Nothing is remembered.", `after a restart ${own.name} still has state: ${reply}`);
     await again(own, "remember", { uri: `note://${own.name}/anew`, text: `of ${own.name}` });
   }
-  for (const own of rest) isOwn(own, await again(own, "recall"), "what is remembered after a restart");
+  for (const own of rest) isOwn(own, await again(own, "recall"), "the stored state after a restart");
 }
 
-/** Calls until the server is there again. */
+/** Repeats a call until the server is back. */
 async function again({ name, client }, tool, input = {}) {
   const end = Date.now() + RESTART_MS;
   let result;
@@ -123,27 +123,27 @@ async function again({ name, client }, tool, input = {}) {
     if (!result.isError) return text(result);
     await pause(200);
   } while (Date.now() < end);
-  throw new Error(`${tool} of ${name} goes on failing: ${text(result)}`);
+  throw new Error(`${tool} of ${name} keeps failing: ${text(result)}`);
 }
 
 async function alone(own) {
   await own.client.setLoggingLevel(LEVELS[own.name]);
   for (let number = 0; number < ROUNDS; number += 1) await round(own, number);
-  // What is said last may still be on its way.
+  // The last notifications may still be in transit.
   await pause(500);
   const { name, heard } = own;
-  check(heard.updates.length > 0, `${name} heard of no changed resource`);
-  for (const uri of heard.updates) isOwn(own, uri, "a changed resource");
+  check(heard.updates.length > 0, `${name} got no resource update`);
+  for (const uri of heard.updates) isOwn(own, uri, "a resource update");
   const isLoud = heard.lines.length > 0;
-  check(isLoud === LOUD.includes(name), `${name} heard ${heard.lines.length} lines of the log`);
+  check(isLoud === LOUD.includes(name), `${name} got ${heard.lines.length} log messages`);
   await cancel(own);
 }
 
 async function comeBack(url) {
   const clients = await Promise.all(NAMES.map((name) => client(url, name)));
   for (const own of clients) {
-    const told = await own.call("recall");
-    check(told === "Nothing is remembered.", `a new session of ${own.name} remembers: ${told}`);
+    const reply = await own.call("recall");
+    check(reply === "Nothing is remembered.", `a new session of ${own.name} has state: ${reply}`);
     await own.client.close();
   }
 }
@@ -160,9 +160,9 @@ try {
   await Promise.all(clients.map((own) => own.client.close()));
   await comeBack(url);
 } catch (error) {
-  console.error(`cannot be found out: ${error.message}`);
+  console.error(`the test could not run: ${error.message}`);
   process.exit(2);
 }
 for (const problem of new Set(wrong)) console.log(`  MIXED: ${problem}`);
-console.log(wrong.length === 0 ? "several clients: nothing was mixed" : `several clients: ${wrong.length} mixed`);
+console.log(`several clients: ${wrong.length === 0 ? "no state was mixed" : `state was mixed ${wrong.length} times`}`);
 process.exit(wrong.length === 0 ? 0 : 1);

@@ -1,12 +1,12 @@
-// A complete MCP server of the official TypeScript SDK: all that the official conformance suite requires of a server,
-// in both revisions, and four tools of panpan's own tests. It is what panpan is put in front of.
+// A complete MCP server written with the official TypeScript SDK: everything that the official conformance suite
+// requires of a server, in both revisions, and the tools of panpan's own tests. It is the upstream in these tests.
 //
 // Usage: node full-server.mjs --http [--port N] [--revision 2025-11-25|2026-07-28|both]
 //        node full-server.mjs --stdio [--revision 2025-11-25|2026-07-28|both]
 //
-// Over HTTP, prints its URL and serves until SIGTERM. Exits 1 when it cannot serve, 2 when it is called wrongly.
-// Only the command line is read here: the transports are in full-server/http.mjs and full-server/stdio.mjs, what is
-// served over them is put together in full-server/build.mjs. Not served: the extension for tasks, which the SDK lacks.
+// Over HTTP, prints its URL and serves until SIGTERM. Exits 1 if it cannot serve, 2 on wrong arguments.
+// This file only parses the command line. The transports are in full-server/http.mjs and full-server/stdio.mjs;
+// full-server/build.mjs assembles the server. The tasks extension is missing, because the SDK lacks it.
 // Set-up: scripts/setup-node
 
 import { parseArgs } from "node:util";
@@ -18,7 +18,7 @@ const USAGE = `usage: node ${process.argv[1]} --http [--port N] | --stdio [--rev
 const REVISIONS = ["2025-11-25", "2026-07-28", "both"];
 const LAST_PORT = 65535;
 
-/** What the command line says, or an error that says what is wrong with it. */
+/** Parses the command line; throws if it is invalid. */
 function options() {
   const { values } = parseArgs({
     options: {
@@ -29,7 +29,7 @@ function options() {
     },
   });
   const port = Number(values.port);
-  if (values.http === values.stdio) throw new Error("either --http or --stdio has to be given");
+  if (values.http === values.stdio) throw new Error("give either --http or --stdio");
   if (!Number.isInteger(port) || port < 0 || port > LAST_PORT) throw new Error(`${values.port} is not a port`);
   if (!REVISIONS.includes(values.revision)) throw new Error(`${values.revision} is not a revision`);
   return { http: values.http, port, revision: values.revision };

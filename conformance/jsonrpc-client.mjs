@@ -1,9 +1,9 @@
-// Drives a panpan server with a JSON-RPC client that knows nothing of panpan.
+// Tests a panpan server with a generic JSON-RPC client.
 //
 // Usage: WATCH_TOKEN=… node jsonrpc-client.mjs URL
 //
-// Prints a line for each check. Exits 0 when all is as expected, 1 when something is not, 2 when the
-// server could not be driven at all.
+// Prints a line for each check. Exits 0 if all pass, 1 if a check fails, 2 if the server could not be
+// reached.
 // Set-up: scripts/setup-node
 
 import jayson from "jayson/promise/index.js";
@@ -13,16 +13,16 @@ import { has, run, same } from "./checks.mjs";
 const WHERE = "jayson";
 const TIMEOUT_MS = 30_000;
 
-// what, method, params, members of the answer
+// check, method, params, members of the response
 const CALLS = [
-  ["a call that goes well", "demo/divide", { dividend: 6, divisor: 4 }, {
+  ["a successful call", "demo/divide", { dividend: 6, divisor: 4 }, {
     jsonrpc: "2.0",
     "result.quotient": 1.5,
     error: undefined,
   }],
-  ["a method with a dot for its slash", "demo.echo", { a: [1, null] }, { result: { a: [1, null] } }],
+  ["a method name with a dot instead of a slash", "demo.echo", { a: [1, null] }, { result: { a: [1, null] } }],
   ["a method without params", "demo/echo", undefined, { result: {} }],
-  ["a failure the operation declares", "demo/divide", { dividend: 1, divisor: 0 }, {
+  ["a failure that the operation declares", "demo/divide", { dividend: 1, divisor: 0 }, {
     result: undefined,
     "error.code": 1000,
     "error.message": "cannot divide 1 by zero",
@@ -36,11 +36,11 @@ const CALLS = [
     "error.data.panpan.retryable": true,
     "error.data.panpan.recovery.retry_after_ms": 1000,
   }],
-  ["a method that does not exist", "demo/divde", {}, {
+  ["an unknown method", "demo/divde", {}, {
     "error.code": -32601,
     "error.data.nearest": ["demo/divide"],
   }],
-  ["params that are missing", "demo/divide", { divisor: 1 }, {
+  ["missing params", "demo/divide", { divisor: 1 }, {
     "error.code": -32602,
     "error.data.field": "dividend",
   }],
@@ -57,7 +57,7 @@ const CALLS = [
   }],
 ];
 
-/** A client, and the statuses of what it was answered. */
+/** A client, and the statuses of the responses it got. */
 function connect(url, token) {
   const { hostname, port, pathname: path } = new URL(url);
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };
@@ -72,17 +72,17 @@ async function checkCalls(url) {
   for (const [what, method, params, expected] of CALLS) {
     has(WHERE, what, expected, await client.request(method, params));
   }
-  same(WHERE, "failures, too, are answered with 200", CALLS.map(() => 200), statuses);
+  same(WHERE, "every response has status 200, failures too", CALLS.map(() => 200), statuses);
 }
 
-/** What was notified is done, though nothing is said about it: its key is taken afterwards. */
+/** A notification is carried out although it gets no response: its key is in use afterwards. */
 async function checkNotification(url) {
   const { client, statuses } = connect(url);
   const _meta = { "dev.panpan/idempotency-key": "notified" };
   const answer = await client.request("demo/order", { item: "tea", _meta }, null);
-  same(WHERE, "a notification is not answered", [undefined, [204]], [answer, statuses]);
+  same(WHERE, "a notification gets no response", [undefined, [204]], [answer, statuses]);
   const other = await client.request("demo/order", { item: "coffee", _meta });
-  has(WHERE, "a notification is done", { "error.data.idempotency_key": "notified" }, other);
+  has(WHERE, "a notification is carried out", { "error.data.idempotency_key": "notified" }, other);
 }
 
 async function checkBatch(url) {
@@ -96,15 +96,15 @@ async function checkBatch(url) {
   ]);
   const seen = answers.map(({ id, result, error }) => [id, result ?? error.code]);
   const expected = [["first", { n: 1 }], [3, -32601], [4, { n: 4 }]];
-  same(WHERE, "a batch is answered in order, except for its notification", expected, seen);
+  same(WHERE, "a batch gets its responses in order, without one for the notification", expected, seen);
   const quiet = await client.request([request("demo/echo", { n: 1 }, null)]);
-  same(WHERE, "a batch of notifications is not answered", undefined, quiet);
+  same(WHERE, "a batch of notifications gets no response", undefined, quiet);
 }
 
 async function checkTokens(url) {
   const { client: known } = connect(url, process.env.WATCH_TOKEN);
   const { result } = await known.request("calls/recent", { limit: 1 });
-  same(WHERE, "with the scope, the method can be called", 1, result?.calls.length);
+  same(WHERE, "a token with the scope may call the method", 1, result?.calls.length);
   const { client: unknown } = connect(url, "wrong");
   const answer = await unknown.request("demo/echo", {}, 5);
   has(WHERE, "a wrong token is refused", { id: 5, "error.code": -32004 }, answer);

@@ -1,18 +1,18 @@
-// Compares what the official suite found with what is expected of each scenario.
+// Compares the results of the official suite with the expected result of each scenario.
 //
 // Usage: node judge.mjs EXPECTED_FILE REVISION RESULTS_FOLDER
 //
-// Exits 0 when everything is as expected, 1 when something is not, 2 when that cannot be told.
+// Exits 0 if all results are as expected, 1 if one is not, 2 if they cannot be compared.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 
-// The suite names a folder after the scenario and the time.
+// The suite names each result folder after the scenario and the time.
 const FOLDER = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/;
 const BAD = new Set(["FAILURE", "WARNING"]);
 
-/** The checks that failed, by scenario; a scenario without results failed as a whole. */
+/** The failed checks of each scenario; a scenario without results counts as failed. */
 function found(folder) {
   const scenarios = new Map();
   for (const name of readdirSync(folder)) {
@@ -28,33 +28,33 @@ function failedChecks(file, scenario) {
   try {
     checks = JSON.parse(readFileSync(file, "utf8"));
   } catch {
-    return new Map([[scenario, "it gave no results"]]);
+    return new Map([[scenario, "no results"]]);
   }
   const failed = checks.filter((check) => BAD.has(check.status));
   return new Map(failed.map((check) => [check.id, check.errorMessage ?? check.description]));
 }
 
-/** What is wrong with the outcome of one scenario. */
+/** The differences between the result of one scenario and its expectation. */
 function* problems(scenario, failed, expected) {
   if (expected === undefined) {
-    yield `${scenario}: it is not listed; say what is expected of it`;
+    yield `${scenario}: not listed; add its expected result`;
   } else if (expected === "fails") {
-    if (failed.size === 0) yield `${scenario}: it passes; move it to the passed ones`;
+    if (failed.size === 0) yield `${scenario}: passes now; move it to passed`;
   } else {
     for (const [check, message] of failed) {
       if (!expected.has(check)) yield `${scenario}: ${check}: ${message}`;
     }
     for (const check of expected) {
-      if (!failed.has(check)) yield `${scenario}: ${check} passes; take it off the list`;
+      if (!failed.has(check)) yield `${scenario}: ${check} passes now; remove it from the list`;
     }
   }
 }
 
-/** What is expected, by scenario: "fails", or the checks that do, which may be none. */
+/** The expectation for each scenario: "fails", or the set of checks that fail, which may be empty. */
 function expectations(list) {
   const expected = new Map();
   const add = (scenario, what) => {
-    if (expected.has(scenario)) throw new Error(`${scenario} is listed twice`);
+    if (expected.has(scenario)) throw new Error(`${scenario} is listed more than once`);
     expected.set(scenario, what);
   };
   for (const scenario of list.passed) add(scenario, new Set());
@@ -70,7 +70,7 @@ function expectations(list) {
 
 function judge(file, revision, folder) {
   const list = parse(readFileSync(file, "utf8"))[revision];
-  if (list === undefined) throw new Error(`${file} says nothing about ${revision}`);
+  if (list === undefined) throw new Error(`${file} has no entry for ${revision}`);
   const expected = expectations(list);
   const results = found(folder);
   const wrong = [];
@@ -78,12 +78,12 @@ function judge(file, revision, folder) {
     wrong.push(...problems(scenario, failed, expected.get(scenario)));
   }
   for (const scenario of expected.keys()) {
-    if (!results.has(scenario)) wrong.push(`${scenario}: it is listed and was not run`);
+    if (!results.has(scenario)) wrong.push(`${scenario}: listed but not run`);
   }
   for (const problem of wrong) console.log(`  WRONG: ${problem}`);
   const passed = list.passed.filter((scenario) => results.get(scenario)?.size === 0).length;
   const others = results.size - passed;
-  console.log(`MCP ${revision}: ${passed} of ${results.size} scenarios pass, ${others} do not apply or not in full`);
+  console.log(`MCP ${revision}: ${passed} of ${results.size} scenarios pass, ${others} do not apply or pass in part`);
   return wrong.length === 0 ? 0 : 1;
 }
 
@@ -94,6 +94,6 @@ if (process.argv.length !== 5) {
 try {
   process.exitCode = judge(...process.argv.slice(2));
 } catch (error) {
-  console.error(`cannot judge: ${error.message}`);
+  console.error(`cannot compare: ${error.message}`);
   process.exitCode = 2;
 }

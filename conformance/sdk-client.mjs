@@ -1,10 +1,10 @@
-// Drives a panpan server over Streamable HTTP with the official TypeScript SDKs, old and new, the way an
-// agent framework would.
+// Tests a panpan server over Streamable HTTP with the official TypeScript SDKs, versions 1 and 2, used as an
+// agent framework would use them.
 //
 // Usage: node sdk-client.mjs URL
 //
-// Prints a line for each check. Exits 0 when every failure can be read as a whole, 1 when one cannot,
-// 2 when the server could not be driven at all. What a model sees of a failure is in agent-views.mjs.
+// Prints a line for each check. Exits 0 if every failure arrives complete, 1 if one does not, 2 if the server could
+// not be reached. The expected texts for the model are in agent-views.mjs.
 // Set-up: scripts/setup-node
 
 import * as v2 from "@modelcontextprotocol/client";
@@ -17,7 +17,7 @@ import { run, same } from "./checks.mjs";
 const TIMEOUT_MS = 30_000;
 const INFO = { name: "panpan-sdk-client", version: "1.0.0" };
 
-// which SDK, its client and transport, and the version of the protocol that has to come of it
+// SDK, its client and transport, and the protocol version that they have to negotiate
 const CLIENTS = [
   ["SDK 1", () => new Client(INFO), StreamableHTTPClientTransport, "2025-11-25"],
   ["SDK 2", () => negotiating("legacy"), v2.StreamableHTTPClientTransport, "2025-11-25"],
@@ -34,7 +34,7 @@ const CALLS = [
   ["demo__fail", { code: "INTERNAL_ERROR" }, views.INTERNAL],
   ["demo__fail", { code: "ERR_TIMEOT" }, views.UNKNOWN_CODE],
 ];
-// Clients treat a failure of a tool with an output schema otherwise than of one without.
+// Clients treat failures of tools with an output schema differently from those of tools without.
 const HAS_OUTPUT_SCHEMA = { demo__divide: true, demo__fail: false };
 const UNKNOWN_TOOL = "demo__divde";
 const INVALID_PARAMS = -32602;
@@ -44,8 +44,8 @@ function negotiating(mode) {
   return new v2.Client(INFO, { versionNegotiation: { mode } });
 }
 
-/** What a client can tell of a call: what a model sees, and whether all the rest is there. */
-function told(result) {
+/** What a client sees of a call: the text for the model, and whether the failure in _meta is complete. */
+function summary(result) {
   if (!result.isError) return { isError: false };
   const text = result.content[0]?.text ?? "";
   const whole = result._meta?.[META_KEY] ?? {};
@@ -66,7 +66,7 @@ function expectedOf(view) {
 async function call(client, name, given) {
   const request = { name, arguments: given };
   const options = { timeout: TIMEOUT_MS };
-  // The first SDK takes the options third.
+  // SDK 1 takes the options as the third argument.
   return client instanceof Client
     ? client.callTool(request, undefined, options)
     : client.callTool(request, options);
@@ -85,7 +85,7 @@ async function checkCalls(where, client) {
   for (const [name, given, view] of CALLS) {
     let found;
     try {
-      found = told(await call(client, name, given));
+      found = summary(await call(client, name, given));
     } catch (error) {
       found = { refusedBySdk: error.message };
     }
@@ -96,7 +96,7 @@ async function checkCalls(where, client) {
 async function checkUnknownTool(where, client) {
   let found;
   try {
-    found = told(await call(client, UNKNOWN_TOOL, {}));
+    found = summary(await call(client, UNKNOWN_TOOL, {}));
   } catch (error) {
     found = error.code;
   }
@@ -111,7 +111,7 @@ await run(async (url) => {
     await client.connect(transport);
     try {
       const spoken = client.getNegotiatedProtocolVersion?.() ?? transport.protocolVersion;
-      same(where, "the version that was agreed on", version, spoken);
+      same(where, "the negotiated version", version, spoken);
       await checkTools(where, client);
       await checkCalls(where, client);
       await checkUnknownTool(where, client);

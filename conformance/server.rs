@@ -1,11 +1,8 @@
-//! Serves the tools that the official MCP conformance suite calls, over HTTP, the way panpan serves any
-//! operation. Prints its address on stdout and goes on until it is ended.
+//! Serves the tools that the official MCP conformance suite calls as operations over HTTP. Prints its URL on
+//! stdout and runs until it is killed.
 //!
-//! The tools are in `tools`; what is expected of each scenario is in `expected.yml`.
-#![expect(
-    clippy::print_stdout,
-    reason = "whoever starts it has to learn its address"
-)]
+//! The tools are in `tools`; the expected result of each scenario is in `expected.yml`.
+#![expect(clippy::print_stdout, reason = "the caller reads its URL from stdout")]
 
 mod tools;
 

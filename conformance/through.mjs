@@ -1,10 +1,10 @@
-// Holds what a client sees of an MCP server against what it sees of the same server through panpan: the answer to
-// initialize, and all lists. Every difference has to be one of those that the guide to MCP servers lists.
+// Compares what a client sees of an MCP server directly with what it sees through panpan: the response to
+// initialize, and all lists. The guide to MCP servers has to list exactly these differences.
 //
 // Usage: node through.mjs PANPAN [--write]
 //
-// Prints the differences of each server. Exits 0 when they are as expected, 1 when they are not, 2 when a server could
-// not be driven at all. With --write, what is found is what is expected from then on.
+// Prints the differences for each server. Exits 0 if they match the guide, 1 if they do not, 2 if a server could
+// not be run. With --write, writes the differences into the guide.
 // Set-up: scripts/setup-node, scripts/setup-python
 
 import { readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 const INFO = { name: "panpan-through", version: "1.0.0" };
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: { listChanged: true } };
 const GUIDE = fileURLToPath(new URL("../docs/guides/mcp-servers.md", import.meta.url));
-// Where in the guide the differences are.
+// The list of differences in the guide.
 const LISTED = /(<!-- differences: written by conformance\/through.mjs -->\n)[^]*?(\n<!-- end of differences -->)/;
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -45,7 +45,7 @@ async function whole(client, name, list) {
   return items;
 }
 
-/** Everything a client sees of a server before it calls anything. */
+/** Everything that a client sees of a server before its first call. */
 async function seen([command, ...args]) {
   const client = new Client(INFO, { capabilities: CAPABILITIES });
   await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
@@ -68,7 +68,7 @@ async function seen([command, ...args]) {
   }
 }
 
-/** The differences between two values, each by its place. The order of items in a list is one of them. */
+/** The differences between two values, each with its place. A different order of a list counts as one. */
 function differences(direct, through, place = "") {
   if (isDeepStrictEqual(direct, through)) return [];
   const isObject = (value) => typeof value === "object" && value !== null;
@@ -84,7 +84,7 @@ function differences(direct, through, place = "") {
   return names.flatMap((name) => differences(direct[name], through[name], `${place}/${name}`));
 }
 
-// What a difference is of, whatever the item of a list.
+// The kind of a difference, without the item of a list that has it.
 function kind({ place, direct, through }) {
   const [, list, item, ...rest] = place.split("/");
   const general = rest.length > 0 && LISTS.some(([name]) => name === list) ? ["", list, "*", ...rest].join("/") : place;
@@ -112,12 +112,12 @@ async function main() {
   const found = lines.join("\n");
   console.log(found);
   const guide = readFileSync(GUIDE, "utf8");
-  if (!LISTED.test(guide)) throw new Error(`${GUIDE} has no place for the differences`);
+  if (!LISTED.test(guide)) throw new Error(`${GUIDE} has no section for the differences`);
   const renewed = guide.replace(LISTED, (_, before, after) => `${before}${found}${after}`);
   if (option === "--write") {
     writeFileSync(GUIDE, renewed);
   } else if (renewed !== guide) {
-    console.error(`these are not the differences that ${GUIDE} lists`);
+    console.error(`${GUIDE} lists other differences; --write updates it`);
     process.exitCode = 1;
   }
 }
@@ -125,6 +125,6 @@ async function main() {
 try {
   await main();
 } catch (error) {
-  console.error(`could not drive a server: ${error.stack ?? error}`);
+  console.error(`could not run a server: ${error.stack ?? error}`);
   process.exitCode = 2;
 }

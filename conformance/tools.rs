@@ -1,5 +1,5 @@
-//! The tools the suite calls by name, as operations, and the demonstration beside them. What each has to
-//! give is the suite's to say.
+//! The tools that the suite calls by name, as operations, and the demo operations. The suite defines what
+//! each tool has to return.
 
 use std::future::ready;
 use std::sync::{Arc, OnceLock};
@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 
 /// A red pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
-/// No sound at all, at 8 kHz.
+/// An empty sound at 8 kHz.
 const WAV: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
-/// How long a tool with progress takes for each step.
+/// The duration of each step of the tool with progress.
 const STEP_MS: u64 = 50;
 
-/// A dispatcher over the tools, one of which changes what tools there are.
+/// A dispatcher for the tools; one tool changes the list of tools.
 pub(crate) fn dispatcher(ports: Ports) -> Result<Dispatcher, Problems> {
     let own = Arc::new(OnceLock::new());
     let dispatcher = Dispatcher::new(registry(&own, false)?, ports);
@@ -87,7 +87,7 @@ fn content_tools() -> Vec<Registration> {
     ]
 }
 
-/// Tools that ask a person before they say something.
+/// Tools that send an elicitation before they return.
 fn asking_tools() -> Vec<Registration> {
     let name = || json!({"name": {"type": "string"}});
     let user = json!({"username": {"type": "string"}, "email": {"type": "string"}});
@@ -153,14 +153,14 @@ fn choices() -> Value {
     })
 }
 
-/// The name of a question whose form has one member: what a client replies by.
+/// The name of a question whose form has one member; clients use it to identify their reply.
 fn question_name(properties: &Value) -> Option<String> {
     let mut names = properties.as_object()?.keys();
     let name = names.next().filter(|_| names.next().is_none())?;
     Some(format!("user_{name}"))
 }
 
-/// A tool that asks one question after the other, and says what it was told.
+/// A tool that asks the questions one after the other, and returns the replies.
 fn asks(name: &'static str, questions: &[(&str, Value)]) -> Registration {
     let questions: Vec<Question> = questions
         .iter()
@@ -241,7 +241,7 @@ fn header_tool() -> Registration {
     })
 }
 
-/// Adds another tool, or takes it away again.
+/// Adds another tool, or removes it.
 fn change_tool(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Registration {
     let own = own.clone();
     tool(
@@ -256,12 +256,12 @@ fn change_tool(own: &Arc<OnceLock<Dispatcher>>, has_another: bool) -> Registrati
     )
 }
 
-/// A tool that says something.
+/// A tool that returns a text.
 fn says(name: &'static str, text: &str) -> Registration {
     gives(name, &[json!({"type": "text", "text": text})])
 }
 
-/// A tool that gives content blocks.
+/// A tool that returns content blocks.
 fn gives(name: &'static str, content: &[Value]) -> Registration {
     let output = json!({"content": content});
     tool(name, move |_: Context, _: Arc<Value>| {
@@ -273,10 +273,9 @@ fn saying(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-/// An operation that is shown under the name the suite knows it by.
+/// An operation that is listed under the tool name that the suite expects.
 fn tool(name: &'static str, handler: impl Handler) -> Registration {
-    let operation =
-        OperationName::new(&format!("conformance/{name}")).expect("the name is of words");
+    let operation = OperationName::new(&format!("conformance/{name}")).expect("the name is valid");
     let mut spec = OperationSpec::new(operation, OperationType::Query);
     spec.description = Some(format!("The conformance suite's {name}."));
     spec.input_schema = json!({"type": "object"});

@@ -1,9 +1,9 @@
-// Drives a panpan server with a WebSocket client that knows nothing of panpan.
+// Tests a panpan server with a generic WebSocket client.
 //
 // Usage: WATCH_TOKEN=… node ws-client.mjs URL
 //
-// Prints a line for each check. Exits 0 when all is as expected, 1 when something is not, 2 when the
-// server could not be driven at all.
+// Prints a line for each check. Exits 0 if all pass, 1 if a check fails, 2 if the server could not be
+// reached.
 // Set-up: scripts/setup-node
 
 import WebSocket from "ws";
@@ -13,7 +13,7 @@ import { has, run, same } from "./checks.mjs";
 const WHERE = "ws";
 const TIMEOUT_MS = 30_000;
 
-/** A connection whose messages are taken one after the other. */
+/** A connection that queues incoming messages. */
 class Connection {
   #socket;
   #received = [];
@@ -57,7 +57,7 @@ class Connection {
   take() {
     if (this.#received.length > 0) return this.#received.shift();
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error("no message came in time")), TIMEOUT_MS);
+      const timer = setTimeout(() => reject(new Error("timed out waiting for a message")), TIMEOUT_MS);
       this.#waiting.push((message) => {
         clearTimeout(timer);
         resolve(message);
@@ -65,7 +65,7 @@ class Connection {
     });
   }
 
-  /** Closes, and gives the code the other side closes with. */
+  /** Closes the connection; resolves to the close code of the server. */
   close() {
     const closed = new Promise((resolve) => this.#socket.once("close", resolve));
     this.#socket.close(1000);
@@ -73,9 +73,9 @@ class Connection {
   }
 }
 
-// what, operation, input, members of the answer
+// check, operation, input, members of the response
 const CALLS = [
-  ["a call that goes well", "demo/divide", { dividend: 6, divisor: 4 }, {
+  ["a successful call", "demo/divide", { dividend: 6, divisor: 4 }, {
     type: "call.responded",
     payload: { output: { quotient: 1.5 } },
   }],
@@ -85,7 +85,7 @@ const CALLS = [
     "payload.retryable": false,
     "payload.panpan.violations.0.pointer": "/divisor",
   }],
-  ["an operation that does not exist", "demo/divde", {}, {
+  ["an unknown operation", "demo/divde", {}, {
     type: "call.error",
     "payload.code": "NOT_FOUND",
     "payload.details.nearest": ["demo/divide"],
@@ -105,7 +105,7 @@ async function checkCalls(connection) {
 
 async function checkSubscription(connection) {
   const endings = [
-    ["a subscription to its end", { to: 3 }, 3, { type: "call.completed", payload: {} }],
+    ["a subscription that ends", { to: 3 }, 3, { type: "call.completed", payload: {} }],
     ["a subscription that fails", { to: 3, fail_after: 1 }, 1, {
       type: "call.error",
       "payload.code": "ERR_HTTP_503_UNAVAILABLE",
@@ -121,34 +121,34 @@ async function checkSubscription(connection) {
   }
 }
 
-/** Many calls share a connection: one that takes long holds up none, and can be stopped. */
+/** Calls share a connection: a long call does not block the others, and can be aborted. */
 async function checkAbort(connection) {
   connection.request("long", "demo/wait", { ms: 600_000 });
   connection.request("short", "demo/echo", { hello: "world" });
-  has(WHERE, "a call beside a long one", { type: "call.responded", id: "short" }, await connection.take());
+  has(WHERE, "a call during a long one", { type: "call.responded", id: "short" }, await connection.take());
   connection.send("call.aborted", "long", {});
-  has(WHERE, "a call that is stopped", { type: "call.aborted", id: "long" }, await connection.take());
+  has(WHERE, "an aborted call", { type: "call.aborted", id: "long" }, await connection.take());
 
   connection.request("endless", "demo/count", { to: 1_000_000, every_ms: 10_000 });
   connection.send("call.aborted", "endless", {});
   const expected = { type: "call.aborted", id: "endless" };
-  has(WHERE, "a subscription that is stopped", expected, await connection.take());
+  has(WHERE, "an aborted subscription", expected, await connection.take());
 }
 
 async function checkBinary(connection) {
   const payload = { operationId: "demo/echo", input: { hello: "world" } };
   connection.send("call.requested", "binary", payload, true);
   const expected = { id: "binary", isBinary: true, "payload.output": { hello: "world" } };
-  has(WHERE, "a binary message is answered in kind", expected, await connection.take());
+  has(WHERE, "a binary message gets a binary response", expected, await connection.take());
   connection.send("call.requested", "binary", { operationId: "demo/divde" }, true);
   const failed = { type: "call.error", isBinary: true, "payload.code": "NOT_FOUND" };
-  has(WHERE, "also where it fails", failed, await connection.take());
+  has(WHERE, "a failing binary message too", failed, await connection.take());
 }
 
 async function checkMistakes(connection) {
   for (const [what, text, id, code] of [
     ["a message that is not JSON", "{", "", "PARSE_ERROR"],
-    ["a message of no known type", '{"type": "call", "id": "a"}', "a", "INVALID_REQUEST"],
+    ["a message of unknown type", '{"type": "call", "id": "a"}', "a", "INVALID_REQUEST"],
   ]) {
     connection.sendText(text);
     const expected = { type: "call.error", id, "payload.code": code };
@@ -186,5 +186,5 @@ await run(async (url) => {
   await checkBinary(connection);
   await checkMistakes(connection);
   await checkTokens(url, connection);
-  same(WHERE, "the connection is closed as it was asked to", 1000, await connection.close());
+  same(WHERE, "the connection closes normally", 1000, await connection.close());
 });

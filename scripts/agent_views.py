@@ -1,13 +1,13 @@
-"""The agent views of some failures, whole and in order: the text a client must pass on to its model.
+"""The complete agent views of some failures: the text that a client must pass on to its model.
 
-mcp-client.py, openai-client.py and langchain-client.py compare it with what each client shows.
-conformance/agent-views.mjs holds the same views for the clients from npm.
+mcp-client.py, openai-client.py and langchain-client.py compare them with the text that each client shows.
+conformance/agent-views.mjs has the same views for the clients from npm.
 """
 
 import json
 import re
 
-# In place of the error id, which differs with each call.
+# Replaces the error id, which differs for each call.
 ID = "<id>"
 
 
@@ -18,7 +18,7 @@ def view(**error):
 
 
 def without_id(text):
-    """A text with ID for every error id that is a UUID."""
+    """Replaces every error id that is a UUID by ID."""
     form = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     return re.sub(f'"id":"{form}"', f'"id":"{ID}"', text)
 
@@ -79,7 +79,7 @@ RATE_LIMITED = view(
 )
 INTERNAL = view(
     code="INTERNAL_ERROR",
-    message="The tool's own defect",
+    message="Tool failed with an internal error",
     retryable=False,
     next=["ask_human"],
     actions=["Report the error id to the maintainers of the tool"],
@@ -120,7 +120,7 @@ STILL_UNAVAILABLE = view(
 
 
 def key_reused(key):
-    """The view for other input under a key that was used."""
+    """The view for a key that was used with different input."""
     return view(
         code="ERR_IDEMPOTENCY_KEY_REUSED",
         message=f"the idempotency key {key} was used for a call with other input, "
@@ -139,7 +139,7 @@ def key_reused(key):
 
 
 def forbidden(authenticated):
-    """The view for calls/recent without its scope, with or without an identity."""
+    """The view for calls/recent without the required scope, with or without an identity."""
     if authenticated:
         missing = "the scope panpan:watch, which the caller does not have"
     else:

@@ -1,11 +1,11 @@
-"""A line for each check, and what was expected and found where it is wrong."""
+"""Prints a line for each check, with the expected and the found value if they differ."""
 
 import asyncio
 import sys
 
 
 class Checks:
-    """What was checked, and how much of it is wrong."""
+    """Runs checks and counts those that fail."""
 
     def __init__(self, show=False):
         self.show = show
@@ -23,7 +23,7 @@ class Checks:
 def run(drive, usage, timeout_seconds):
     """Runs checks against the program and the URL on the command line.
 
-    Gives what to exit with: 0, 1 when something is wrong, 2 when panpan could not be driven at all.
+    Returns the exit code: 0 if all pass, 1 if a check fails, 2 if panpan could not be run.
     """
     if len(sys.argv) != 3:
         print(usage, file=sys.stderr)
@@ -32,6 +32,6 @@ def run(drive, usage, timeout_seconds):
     try:
         asyncio.run(asyncio.wait_for(drive(checks, *sys.argv[1:]), timeout_seconds))
     except Exception as error:
-        print(f"could not drive panpan: {error!r}", file=sys.stderr)
+        print(f"could not run panpan: {error!r}", file=sys.stderr)
         return 2
     return 1 if checks.wrong else 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Drives panpan in front of MCP servers and a service, with the official Python MCP SDK.
+"""Tests panpan in front of MCP servers and an HTTP service, with the official Python MCP SDK.
 
 Usage: .venv/bin/python scripts/gateway-client.py PATH_TO_PANPAN NODE MODULES FOLDER FASTMCP URL URL
 
-NODE and MODULES are where Node.js and the servers from npm are; FOLDER is what the file server may read;
-FASTMCP is a server that asks people. The URLs are those of the servers everything and FASTMCP.
-A service of our own, on this machine, answers what its description does not say.
-Exits 0 when all is as expected, 1 when something is not.
+NODE is the path of Node.js, MODULES the folder of the npm servers, FOLDER the folder that the filesystem server may
+read, FASTMCP a server that sends elicitations. The URLs are those of the everything server and of FASTMCP.
+A local HTTP service returns responses that its description does not declare.
+Exits 0 if all checks pass, 1 if one fails.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ DOCUMENT = {
 
 
 class Pets(BaseHTTPRequestHandler):
-    """One pet as it should be, one that is not what was declared, and no others."""
+    """A pet that matches its schema, one that does not, one behind a rate limit, and 404 for all others."""
 
     def do_GET(self):
         status, body = {
@@ -105,16 +105,16 @@ async def drive(panpan, node, modules, folder):
             same(f"{name} is a tool", True, name in tools)
         same("a pet", {"name": "Ada"}, (await client.call_tool("pets__getPet", {"id": 1})).structured_content)
         odd = await client.call_tool("pets__getPet", {"id": 2})
-        same("a pet that is not as declared is delivered", (False, {"name": 2}), (odd.is_error, json.loads(text_of(odd))))
+        same("a pet that breaks its schema is delivered", (False, {"name": 2}), (odd.is_error, json.loads(text_of(odd))))
         for arguments, code in [({"id": 9}, "HTTP_404"), ({"id": 3}, "HTTP_429"), ({"id": "x"}, "INVALID_INPUT")]:
             result = await client.call_tool("pets__getPet", arguments)
             same(f"{arguments} fails with {code}", (True, code), (result.is_error, json.loads(text_of(result))["error"]["code"]))
         limited = json.loads(text_of(await client.call_tool("pets__getPet", {"id": 3})))
-        same("a delay is told", 120_000, limited["error"]["retry_after_ms"])
+        same("the delay is passed on", 120_000, limited["error"]["retry_after_ms"])
         echo = await client.call_tool("everything__echo", {"message": "hello"})
         same("an echo", (False, True), (echo.is_error, "hello" in text_of(echo)))
         denied = await client.call_tool("files__read_text_file", {"path": "/etc/hostname"})
-        same("a file elsewhere", (True, "TOOL_FAILED"), (denied.is_error, json.loads(text_of(denied))["error"]["code"]))
+        same("a file outside the folder", (True, "TOOL_FAILED"), (denied.is_error, json.loads(text_of(denied))["error"]["code"]))
         resources = (await client.list_resources()).resources
         same("resources are passed on", True, len(resources) > 0)
         read = await client.read_resource(str(resources[0].uri))
@@ -128,7 +128,7 @@ async def drive(panpan, node, modules, folder):
 
 
 def person(action, content=None):
-    """Somebody who says the same to every question."""
+    """An elicitation callback that gives the same reply to every question."""
 
     async def says(_, asked):
         content_of = {"Book": "value", "Rese": "name", "Plea": "name"}[asked.message[:4]]
@@ -138,7 +138,7 @@ def person(action, content=None):
 
 
 def configured(folder, name, servers):
-    """A configuration of panpan with these servers: how each is reached, and whether in a session."""
+    """Writes a configuration with these servers (namespace, URL or command, sessions) and returns its path."""
     tables = []
     for namespace, reached, sessions in servers:
         place = "url" if isinstance(reached, str) else "command"
@@ -150,7 +150,7 @@ def configured(folder, name, servers):
 
 
 async def ask(server, what):
-    """Questions reach whoever called, in both versions of the protocol; three people answer each."""
+    """Elicitations reach the caller in both protocol versions; a client accepts, declines or cannot be asked."""
     tools = [
         ("everything__trigger-elicitation-request", {}),
         ("lasting__book", {"what": "a room"}),
@@ -162,7 +162,7 @@ async def ask(server, what):
             async with Client(server, mode=mode, elicitation_callback=callback) as client:
                 for tool, arguments in tools:
                     result = await client.call_tool(tool, arguments)
-                    asked = f"{tool} asks {what} in mode {mode} and is told {said}"
+                    asked = f"{tool} asks {what} in mode {mode}, reply {said}"
                     if said:
                         text = " ".join(block.text for block in result.content)
                         same(asked, (False, True), (bool(result.is_error), expected in text))
@@ -170,7 +170,7 @@ async def ask(server, what):
                     error = json.loads(text_of(result))["error"]
                     same(asked, (True, "TOOL_FAILED"), (result.is_error, error["code"]))
                     helps = [action for action in error["actions"] if "elicitation" in action]
-                    same("what would help is told", 1, len(helps))
+                    same("an action names elicitation", 1, len(helps))
 
 
 async def ask_on_pipes(panpan, node, modules, folder, fastmcp):
@@ -181,7 +181,7 @@ async def ask_on_pipes(panpan, node, modules, folder, fastmcp):
         ("single", [sys.executable, fastmcp], False),
     ]
     config = configured(folder, "pipes.toml", servers)
-    await ask(StdioServerParameters(command=panpan, args=["mcp", "--store", "memory:", "--config", config]), "on a pipe")
+    await ask(StdioServerParameters(command=panpan, args=["mcp", "--store", "memory:", "--config", config]), "over stdio")
 
 
 async def ask_over_http(panpan, folder, everything_url, fastmcp_url):
@@ -195,7 +195,7 @@ async def ask_over_http(panpan, folder, everything_url, fastmcp_url):
         unread = asyncio.create_task(gateway.stderr.read())
         await ask(f"{found[0]}/mcp", "over HTTP")
         gateway.terminate()
-        same("panpan ends when it is told to", 0, await gateway.wait())
+        same("panpan ends on SIGTERM", 0, await gateway.wait())
         await unread
     finally:
         if gateway.returncode is None:

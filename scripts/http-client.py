@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Drives a panpan server with the HTTP client of Python's standard library.
+"""Tests a panpan server with the HTTP client of Python's standard library.
 
 Usage: python3 scripts/http-client.py URL
 
-Sends bodies a moment after their heads, as many clients do, to requests that are refused whatever their
-body says. A connection that ends then without saying so takes the next request with it, which its
-client cannot repeat unless it knows that to be safe.
-Prints a line for each check. Exits 0 when all is as expected, 1 when something is not, 2 when the
-server could not be driven at all.
+Sends each body a moment after the head, as many clients do, with requests that are refused whatever the
+body is. If the server then closes the connection without announcing it, the next request on it is lost, and
+the client can repeat that request only if it knows that to be safe.
+Prints a line for each check. Exits 0 if all pass, 1 if a check fails, 2 if the server could not be reached.
 """
 
 import sys
@@ -16,23 +15,23 @@ from http.client import HTTPConnection, HTTPException
 from urllib.parse import urlsplit
 
 TIMEOUT_SECONDS = 30
-# How long a body comes after its head: enough for a server to answer and to close.
+# Delay between head and body: long enough for a server to answer and close the connection.
 MOMENT_SECONDS = 0.1
 BODY = b'{"operation": "demo/echo"}'
 WRONG_TOKEN = {"Authorization": "Bearer wrong"}
 
-# what, method, path, headers, status
+# check, method, path, headers, status
 REFUSED = [
     ("a wrong token for a call", "POST", "/call", WRONG_TOKEN, 401),
     ("a wrong token for MCP", "POST", "/mcp", WRONG_TOKEN, 401),
-    ("a path that does not exist", "POST", "/nowhere", {}, 404),
-    ("a method that a path does not have", "PUT", "/call", {}, 405),
-    ("a page of another origin", "POST", "/call", {"Origin": "https://example.com"}, 403),
+    ("an unknown path", "POST", "/nowhere", {}, 404),
+    ("a method that the path does not support", "PUT", "/call", {}, 405),
+    ("a request from another origin", "POST", "/call", {"Origin": "https://example.com"}, 403),
 ]
 
 
 def send(connection, method, path, headers):
-    """Sends a request, its body a moment later, and gives the status and whether the end is announced."""
+    """Sends a request, and its body a moment later; returns the status and whether the response announces the close."""
     connection.putrequest(method, path)
     for name, value in {**headers, "Content-Type": "application/json"}.items():
         connection.putheader(name, value)
@@ -42,14 +41,14 @@ def send(connection, method, path, headers):
     try:
         connection.send(BODY)
     except ConnectionError:
-        pass  # The answer may have come before.
+        pass  # The server may have answered and closed the connection already.
     response = connection.getresponse()
     response.read()
     return response.status, response.will_close
 
 
 def statuses_of(address, request):
-    """The statuses of two such requests on one connection, or on two where the end was announced."""
+    """The statuses of two such requests, on one connection unless the first response announces its close."""
     connection = HTTPConnection(address, timeout=TIMEOUT_SECONDS)
     first, will_close = send(connection, *request)
     if will_close:
@@ -82,7 +81,7 @@ def main():
     try:
         return 1 if drive(sys.argv[1]) else 0
     except (OSError, HTTPException) as error:
-        print(f"could not drive {sys.argv[1]}: {error!r}", file=sys.stderr)
+        print(f"could not reach {sys.argv[1]}: {error!r}", file=sys.stderr)
         return 2
 
 

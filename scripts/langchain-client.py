@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Drives panpan with LangChain's MCP adapters, and looks at what they hand to a model.
+"""Tests panpan with LangChain's MCP adapters, and checks what they pass to a model.
 
 Usage: .venv-agents/langchain/bin/python scripts/langchain-client.py PATH_TO_PANPAN URL
 
-The program is driven over stdio, the URL over Streamable HTTP. No model is asked.
-Prints a line for each check. Exits 0 when the model is shown the whole agent view of every failure,
-1 when it is not, 2 when panpan could not be driven at all.
+Connects to the program over stdio and to the URL over Streamable HTTP. Uses no model.
+Prints a line for each check. Exits 0 if the model would get the complete agent view of every failure,
+1 if not, 2 if panpan could not be run.
 Set-up: scripts/setup-agents
 """
 
@@ -22,7 +22,7 @@ from checks import run
 
 TIMEOUT_SECONDS = 60
 CALL_ID = "call-1"
-# With one of these, LangChain reports each call to a service.
+# If one of these is set, LangChain reports each call to a service.
 REPORTING = ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2")
 
 # tool, arguments, the text of the failure
@@ -37,7 +37,7 @@ FAILURES = [
 
 
 async def shown(tool, arguments):
-    """The message the model is shown of a call, as an agent of LangChain makes it."""
+    """The message about a call that a LangChain agent shows its model."""
     call = {"type": "tool_call", "id": CALL_ID, "name": tool.name, "args": arguments}
     message = await tool.ainvoke(call)
     blocks = [(block["type"], agent_views.without_id(block["text"])) for block in message.content]
@@ -45,7 +45,7 @@ async def shown(tool, arguments):
 
 
 async def raised(tool, arguments):
-    """What is raised of a call where the adapters were told to raise failures."""
+    """The text of the exception when the adapters are configured to raise failures."""
     try:
         return await tool.ainvoke(arguments)
     except ToolException as error:
@@ -61,7 +61,7 @@ async def check(checks, connection):
             what = f"{tool} {json.dumps(arguments)}"
             expected = ("tool", "error", CALL_ID, [("text", view)])
             found = await shown(showing[tool], arguments)
-            checks.same(f"{what}, what the model is shown", expected, found)
+            checks.same(f"{what}, as the model sees it", expected, found)
             checks.same(f"{what}, raised", view, await raised(raising[tool], arguments))
 
 

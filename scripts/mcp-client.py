@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Drives panpan with the official Python MCP SDK, the way an agent framework would.
+"""Tests panpan with the official Python MCP SDK, used as an agent framework would use it.
 
 Usage: .venv/bin/python scripts/mcp-client.py [--show] PATH_TO_PANPAN
        .venv/bin/python scripts/mcp-client.py [--show] URL
 
-A program is driven over stdio, a URL over Streamable HTTP, in both protocol versions. The URL is that
-of a server whose tokens are in WATCH_TOKEN (scope panpan:watch) and PLAIN_TOKEN (no scope).
-Prints a line for each check; with --show, also what a model would see of each call. What it sees of a
-failure is compared as a whole with scripts/agent_views.py.
-Exits 0 when all is as expected, 1 when something is not, 2 when panpan could not be driven at all.
+Connects to a program over stdio or to a URL over Streamable HTTP, in both protocol versions. For a URL, the
+tokens of the server are in WATCH_TOKEN (scope panpan:watch) and PLAIN_TOKEN (no scope).
+Prints a line for each check; with --show, also what a model would see of each call. The text of each failure
+is compared in full with scripts/agent_views.py.
+Exits 0 if all checks pass, 1 if one fails, 2 if panpan could not be run.
 Set-up: scripts/setup-python
 """
 
@@ -29,7 +29,7 @@ from checks import Checks
 
 TIMEOUT_SECONDS = 30
 
-# how to connect, and the version that has to come of it
+# connection mode, and the protocol version that it has to negotiate
 VERSIONS = [("auto", "2026-07-28"), ("legacy", "2025-11-25")]
 
 # tool, arguments, the text of the failure (None for success)
@@ -45,7 +45,7 @@ CALLS = [
     ("demo__flaky", {"failures": 2}, None),
     ("demo__flaky", {"failures": 9}, agent_views.STILL_UNAVAILABLE),
 ]
-# Clients treat a failure of a tool with an output schema otherwise than of one without.
+# Clients treat failures of tools with an output schema differently from those of tools without.
 HAS_OUTPUT_SCHEMA = {"demo__divide": True, "demo__fail": False}
 SCOPED_TOOL = "calls__recent"
 UNKNOWN_TOOL = "demo__divde"
@@ -56,8 +56,8 @@ META_KEY = "dev.panpan/failure"
 IDEMPOTENCY_META_KEY = "dev.panpan/idempotency"
 
 
-class Complaints(logging.Handler):
-    """What the SDK only writes to its log."""
+class Warnings(logging.Handler):
+    """Collects the warnings in the log of the SDK."""
 
     def __init__(self):
         super().__init__(logging.WARNING)
@@ -72,8 +72,8 @@ def text_of(result):
     return result.content[0].text if result.content else ""
 
 
-def told(result):
-    """What a client can tell of a call: what a model sees, and whether all the rest is there."""
+def summary(result):
+    """What a client sees of a call: the text for the model, and whether the failure in `_meta` is complete."""
     if not result.is_error:
         return {"is_error": False}
     whole = (result.meta or {}).get(META_KEY, {})
@@ -99,7 +99,7 @@ def expected_of(view):
 
 
 def check_call(checks, tool, arguments, result, view):
-    checks.same(f"{tool} {json.dumps(arguments)}", expected_of(view), told(result))
+    checks.same(f"{tool} {json.dumps(arguments)}", expected_of(view), summary(result))
     if checks.show:
         print(f"  {text_of(result)}")
 
@@ -111,8 +111,8 @@ async def call(client, tool, arguments, **options):
 
 
 async def check_client(checks, client, version):
-    """What holds on every transport."""
-    checks.same("the version that was agreed on", version, client.protocol_version)
+    """The checks for every transport."""
+    checks.same("the negotiated version", version, client.protocol_version)
     tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     found = {
         name: name in tools and tools[name].output_schema is not None for name in HAS_OUTPUT_SCHEMA
@@ -126,7 +126,7 @@ async def check_client(checks, client, version):
 
 async def check_unknown_tool(checks, client):
     try:
-        found = told(await call(client, UNKNOWN_TOOL, {}))
+        found = summary(await call(client, UNKNOWN_TOOL, {}))
     except MCPError as error:
         found = error.error.code
     checks.same(f"{UNKNOWN_TOOL}, which does not exist", INVALID_PARAMS, found)
@@ -147,11 +147,11 @@ async def check_progress(checks, client):
         "totals": {total for _, total in reported},
     }
     expected = {"answer": {"waited_ms": 500}, "reported": True, "rises": True, "totals": {10}}
-    checks.same("demo__wait says how far it is", expected, found)
+    checks.same("demo__wait reports its progress", expected, found)
 
 
 async def check_orders(checks, connect, key):
-    """What was ordered under a key stays ordered, whichever connection asks for it again."""
+    """A key returns the recorded order on every connection."""
     answers = []
     for item in ("widget", "widget", "gadget"):
         arguments = {"item": item, "idempotency_key": key}
@@ -160,21 +160,21 @@ async def check_orders(checks, connect, key):
         if checks.show:
             print(f"demo__order {json.dumps(arguments)}\n  {text_of(answers[-1])}")
     first, again, other = answers
-    checks.same("an order that goes well", expected_of(None), told(first))
+    checks.same("a successful order", expected_of(None), summary(first))
     checks.same(
-        "the same order under the same key", first.structured_content, again.structured_content
+        "the same order with the same key", first.structured_content, again.structured_content
     )
     replayed = [
         bool((answer.meta or {}).get(IDEMPOTENCY_META_KEY, {}).get("replayed"))
         for answer in (first, again)
     ]
-    checks.same("only the second says that it was there before", [False, True], replayed)
+    checks.same("only the second is marked as replayed", [False, True], replayed)
     reused = expected_of(agent_views.key_reused(key))
-    checks.same("another order under the same key", reused, told(other))
+    checks.same("another order with the same key", reused, summary(other))
 
 
 async def check_scope(checks, client, view):
-    """A tool that needs a scope is there for those who have it; the view is that of the refusal."""
+    """A tool that needs a scope is listed and callable with the scope only; `view` is the refusal, or None."""
     is_allowed = view is None
     names = {tool.name for tool in (await client.list_tools()).tools}
     what = "listed" if is_allowed else "not listed"
@@ -192,8 +192,8 @@ async def check_wrong_token(checks, url, mode):
         found = [code_of(error) for error in leaves(group)]
     except MCPError as error:
         found = [error.error.code]
-    checks.same("a wrong token is refused with the reason", [FORBIDDEN], found)
-    checks.same("its status is 401 each time", {UNAUTHORIZED}, statuses)
+    checks.same("a wrong token is refused with a reason", [FORBIDDEN], found)
+    checks.same("a wrong token always gets status 401", {UNAUTHORIZED}, statuses)
 
 
 def code_of(error):
@@ -201,7 +201,7 @@ def code_of(error):
 
 
 def leaves(error):
-    """The errors a group consists of, however deep."""
+    """All errors in a group, at any depth."""
     if not isinstance(error, BaseExceptionGroup):
         return [error]
     return [leaf for inner in error.exceptions for leaf in leaves(inner)]
@@ -215,7 +215,7 @@ def over_stdio(program, store, mode="auto"):
 
 @asynccontextmanager
 async def over_http(url, mode="auto", token=None, statuses=None):
-    """A client that presents a token; the statuses of all answers are put into the set."""
+    """A client with a token; adds the status of every response to the set."""
 
     async def note(response):
         if statuses is not None:
@@ -248,7 +248,7 @@ async def drive_url(checks, url):
             await check_client(checks, client, version)
         await check_orders(checks, lambda: over_http(url, mode), f"order-{version}")
         for who, token, view in [
-            ("nobody", None, agent_views.forbidden(authenticated=False)),
+            ("without a token", None, agent_views.forbidden(authenticated=False)),
             ("without the scope", os.environ["PLAIN_TOKEN"], agent_views.forbidden(authenticated=True)),
             ("with the scope", os.environ["WATCH_TOKEN"], None),
         ]:
@@ -267,19 +267,19 @@ def main():
         return 2
     target, checks = arguments[-1], Checks(show)
     is_url = target.startswith(("http://", "https://"))
-    complaints = Complaints()
-    logging.getLogger("mcp").addHandler(complaints)
+    warnings = Warnings()
+    logging.getLogger("mcp").addHandler(warnings)
     try:
         driven = drive_url(checks, target) if is_url else drive_program(checks, target)
         asyncio.run(asyncio.wait_for(driven, timeout=4 * TIMEOUT_SECONDS))
     except KeyError as missing:
-        print(f"could not drive {target}: {missing} is not set", file=sys.stderr)
+        print(f"could not run {target}: {missing} is not set", file=sys.stderr)
         return 2
     except (OSError, TimeoutError, MCPError, httpx2.HTTPError, ExceptionGroup) as error:
-        print(f"could not drive {target}: {error!r}", file=sys.stderr)
+        print(f"could not run {target}: {error!r}", file=sys.stderr)
         return 2
     checks.where = "Python SDK"
-    checks.same("it complains about nothing in its log", set(), complaints.lines)
+    checks.same("the SDK logs no warning", set(), warnings.lines)
     return 1 if checks.wrong else 0
 
 

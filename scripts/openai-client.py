@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Drives panpan with the MCP client of the OpenAI Agents SDK, and looks at what it hands to its model.
+"""Tests panpan with the MCP client of the OpenAI Agents SDK, and checks what it passes to its model.
 
 Usage: .venv-agents/openai/bin/python scripts/openai-client.py PATH_TO_PANPAN URL
 
-The program is driven over stdio, the URL over Streamable HTTP. No model is asked: one of ours calls a
-tool and keeps what the SDK shows it of the answer.
-Prints a line for each check. Exits 0 when the model is shown the whole agent view of every failure,
-1 when it is not, 2 when panpan could not be driven at all.
+Connects to the program over stdio and to the URL over Streamable HTTP. Uses no real model: a stand-in calls
+a tool and keeps what the SDK shows it of the result.
+Prints a line for each check. Exits 0 if the model gets the complete agent view of every failure,
+1 if not, 2 if panpan could not be run.
 Set-up: scripts/setup-agents
 """
 
@@ -42,7 +42,7 @@ REFUSAL = "An error occurred while running the tool. Please try again."
 
 
 class OneCall(Model):
-    """A model that calls a tool once, and keeps what it was shown last."""
+    """A stand-in for a model: calls a tool once, and keeps the last input it got."""
 
     def __init__(self, tool, arguments):
         self.shown = None
@@ -65,7 +65,7 @@ class OneCall(Model):
 
 
 async def shown(server, tool, arguments):
-    """What the model is shown of a call."""
+    """The input that the model gets after a call."""
     model = OneCall(tool, arguments)
     await Runner.run(Agent(name="caller", mcp_servers=[server], model=model), "go")
     return json.loads(json.dumps(model.shown))
@@ -82,7 +82,7 @@ async def check(checks, server):
         for block in found["output"] if isinstance(found["output"], list) else []:
             block["text"] = agent_views.without_id(block["text"])
         expected = output_of([{"type": "input_text", "text": view}])
-        checks.same(f"{what}, what the model is shown", expected, found)
+        checks.same(f"{what}, as the model sees it", expected, found)
         result = await server.call_tool(tool, arguments)
         texts = [agent_views.without_id(block.text) for block in result.content]
         whole = (result.meta or {}).get(META_KEY, {}).get("code")
@@ -95,7 +95,7 @@ async def check(checks, server):
 
 async def drive(checks, program, url):
     set_tracing_disabled(True)
-    # With the settings they come with: they wait five seconds for an answer.
+    # With the default settings, which include a timeout of five seconds.
     stdio = MCPServerStdio({"command": program, "args": ["mcp", "--store", "memory:"]})
     for transport, server in [("stdio", stdio), ("HTTP", MCPServerStreamableHttp({"url": url}))]:
         checks.where = f"OpenAI Agents SDK, PyPI, {transport}"

@@ -1,16 +1,16 @@
-"""What one hostile caller costs: answers larger than the question, and answers that it does not read.
+"""Measures the cost of one hostile caller: responses larger than the request, and responses that it does not read.
 
-Starts a panpan of its own on loopback and measures, as figures with a limit:
+Starts panpan on loopback and measures figures with a limit:
 
-- an input of 330,000 members that the operation does not know: the size of its failure on every protocol, and
-  the processor time, as a multiple of an input of the same size that is refused because of its operation's name;
-- an input of 4 MB full of words that secrets are called by: the same;
-- the same input again and again: how many of them are refused before they are read;
-- 400 connections that ask for 4 MB each and read nothing: the memory meanwhile, and when they are gone.
+- an input with 330,000 unknown members: the size of the failure over every protocol, and the processor time as a
+  multiple of that for an input of the same size to an unknown operation;
+- an input of 4 MB full of labels such as `password=`: the same processor time;
+- the same input repeatedly: how many requests are read before the rate limit refuses them;
+- 400 connections that request 4 MB each and read nothing: the memory during that time and afterwards.
 
-Exits 1 when a limit is exceeded. `--plant-unbounded` raises the limits of the server to what no caller reaches, takes
-an echo of the input for its failure, and counts eight calls as one: a server without bounds. It exits 1 if each figure
-notices that, except the memory afterwards.
+Exits 1 if a limit is exceeded. `--plant-unbounded` simulates a server without bounds: it raises the limits out of
+reach, uses an echo of the input as the failure, and counts eight calls as one. It exits 1 if every figure exceeds its
+limit, except the memory afterwards.
 """
 
 import argparse
@@ -34,9 +34,9 @@ ASKED_AGAIN = 60
 CALLS_PER_SECOND = 1
 READERS = 400
 ANSWER_BYTES = 3_900_000
-# What may wait for one caller, what is being made on top of it, and the process itself.
+# Unread responses of one caller, responses in progress, and the process itself.
 READERS_MB = 300
-# What an idle process needs beyond what it needed before anything was asked.
+# Memory of the idle process beyond that before the first request.
 AFTERWARDS_MB = 40
 
 
@@ -50,13 +50,13 @@ def main():
         print(f"{name:<58} {figure:>12,.1f} {limit:>10,.0f} {unit:<6} {'' if figure <= limit else 'EXCEEDED'}")
     exceeded = [figure > limit for _, figure, limit, _ in figures]
     if options.plant_unbounded:
-        # What is given back afterwards is the allocator's, whatever the limits are.
+        # The allocator decides how much memory is returned afterwards, whatever the limits are.
         sys.exit(1 if all(exceeded[:-1]) else 0)
     sys.exit(1 if any(exceeded) else 0)
 
 
 class Server:
-    """A panpan with a store in memory and settings of its own."""
+    """A panpan server with a memory store and its own settings."""
 
     def __init__(self, options, **settings):
         self.folder = tempfile.TemporaryDirectory(prefix="bounds-")
@@ -140,7 +140,7 @@ def amplified(options):
         for body in (call, nowhere, labels):
             status, said = server.ask("/call", body)
             if status == 413:
-                sys.exit(f"the input is larger than the server takes: {said[:200]}")
+                sys.exit(f"the input is larger than the server accepts: {said[:200]}")
         status, said = server.ask("/mcp", mcp, **mcp_headers)
         result = first_message(said).get("result") or sys.exit(f"MCP answered {status}: {said[:500]}")
         view = len(result["content"][0]["text"])
@@ -152,19 +152,19 @@ def amplified(options):
         begun = time.monotonic()
         statuses = [server.ask("/call", call)[0] for _ in range(ASKED_AGAIN)]
         seconds = time.monotonic() - begun
-        # Twice as many requests as calls, a second's worth at once.
+        # Twice as many requests as calls are allowed, with a burst of one second.
         allowed = CALLS_PER_SECOND * 2 * (1 + seconds) + 1
         read = sum(status != 429 for status in statuses)
     return [
-        ("largest failure of 330,000 unknown members", largest, FAILURE_BYTES, "bytes"),
-        ("the same as an agent reads it", view, AGENT_VIEW_BYTES, "bytes"),
-        ("its processor time, by that of an unknown operation", refused / absent, CPU_RATIO, "times"),
-        ("that of an input full of labels", suspicious / absent, CPU_RATIO, "times"),
-        (f"read of {ASKED_AGAIN} of them, by what the rate allows", read / allowed, 1, "times"),
+        ("largest failure for 330,000 unknown members", largest, FAILURE_BYTES, "bytes"),
+        ("agent view of the same failure", view, AGENT_VIEW_BYTES, "bytes"),
+        ("its processor time, relative to an unknown operation", refused / absent, CPU_RATIO, "times"),
+        ("processor time of an input full of labels, relative", suspicious / absent, CPU_RATIO, "times"),
+        (f"requests read of {ASKED_AGAIN}, relative to the rate limit", read / allowed, 1, "times"),
     ]
 
 
-# What a client without a session says of itself with every request.
+# The metadata that a client without a session sends with every request.
 MCP_META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "bounds", "version": "1"},
@@ -173,7 +173,7 @@ MCP_META = {
 
 
 def first_message(said):
-    """The answer in a body that is JSON, or a stream of events."""
+    """The message in a body that is JSON or an event stream."""
     text = said.decode()
     if not text.startswith("{"):
         text = next(line[5:] for line in text.splitlines() if line.startswith("data:") and "{" in line)
@@ -188,7 +188,7 @@ def cost(server, body, at_once=1, times=8):
 
 
 def is_begun(reader):
-    """Whether an answer with the output has begun to arrive."""
+    """Whether a response with the output has begun to arrive."""
     reader.settimeout(0.05)
     try:
         return reader.recv(12) == b"HTTP/1.1 200"
@@ -210,14 +210,14 @@ def unread(options):
         held, highest = [], 0
         for _ in range(READERS):
             reader = socket.socket()
-            # Little waits on the way, so that it waits in the server.
+            # A small receive buffer, so that unread data stays in the server.
             reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             reader.settimeout(30)
             reader.connect(("127.0.0.1", server.port))
             try:
                 reader.sendall(head + body)
             except OSError:
-                # It was refused before it was read.
+                # The server refused the request before reading it.
                 pass
             held.append(reader)
             highest = max(highest, server.memory_mb())
@@ -226,7 +226,7 @@ def unread(options):
             highest = max(highest, server.memory_mb())
         begun = sum(is_begun(reader) for reader in held)
         if begun < READERS / 40:
-            sys.exit(f"only {begun} of {READERS} answers were begun: nothing was measured")
+            sys.exit(f"only {begun} of {READERS} responses began: nothing was measured")
         for reader in held:
             reader.close()
         for _ in range(100):
@@ -235,8 +235,8 @@ def unread(options):
             if afterwards <= before + AFTERWARDS_MB:
                 break
     return [
-        (f"memory with {READERS} answers of 4 MB that are not read", highest, READERS_MB, "MB"),
-        ("memory when they are gone, beyond what it was before", afterwards - before, AFTERWARDS_MB, "MB"),
+        (f"memory with {READERS} unread responses of 4 MB", highest, READERS_MB, "MB"),
+        ("memory afterwards, beyond that before", afterwards - before, AFTERWARDS_MB, "MB"),
     ]
 
 

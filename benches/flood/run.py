@@ -1,10 +1,10 @@
-"""A flood of anonymous, refused and failing calls, and what becomes of the server meanwhile.
+"""Floods a server with anonymous, refused and failing calls, and watches the server.
 
-Starts a panpan of its own on loopback with a small store, floods it for `--seconds` from several connections,
-and watches it from another process: memory, files, `/healthz`, calls with a key, tokens that are revoked. Prints
-a line every ten seconds and what was reached in the end; exits 1 when a goal is missed.
+Starts panpan on loopback with a small store, floods it for `--seconds` over several connections, and watches it
+from another process: memory, files, `/healthz`, calls with a key, revoked tokens. Prints a line every ten seconds
+and the results at the end; exits 1 if a goal is missed.
 
-`--plant-growth` lets the store become as large as it likes, which has to be noticed.
+`--plant-growth` lets the store grow without a limit, which has to be detected.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 STORE_MB = 16
-# The log beside the file, and the reserve.
+# The write-ahead log and the reserve file.
 BESIDE_MB = 64 + 4
 HEALTH_MS = 50
 GROWTH_MB = 64
@@ -45,7 +45,7 @@ def main():
 
 
 class Server:
-    """A panpan with a store of its own, and tokens for it."""
+    """A panpan server with its own store and tokens."""
 
     def __init__(self, options, folder):
         self.panpan = str(options.panpan.resolve())
@@ -107,7 +107,7 @@ def free_port():
 
 
 def watch(server, options):
-    """Floods, looks on, and says whether every goal was met."""
+    """Floods and watches the server; returns whether every goal was met."""
     counts = multiprocessing.Array("q", 4)
     health = multiprocessing.Queue()
     workers = [
@@ -146,9 +146,9 @@ def judge(memory, files, times, wrong, kept, ended_tokens):
     late = max(memory[len(memory) // 2 :])
     goals = [
         ("memory stays flat", late <= early + GROWTH_MB, f"{early:.0f} MB early, {late:.0f} MB late"),
-        ("files stay within their size", max(files) <= STORE_MB + BESIDE_MB, f"{max(files):.0f} MB"),
+        ("files stay within the limit", max(files) <= STORE_MB + BESIDE_MB, f"{max(files):.0f} MB"),
         ("/healthz answers", percentile(times) < HEALTH_MS, f"99 of 100 within {percentile(times):.1f} ms"),
-        ("keyed calls of others go on", kept > 0 and not wrong, f"{kept} calls, {wrong[:3]}"),
+        ("keyed calls of others continue", kept > 0 and not wrong, f"{kept} calls, {wrong[:3]}"),
         ("tokens can be revoked", ended_tokens > 0, f"{ended_tokens} times"),
     ]
     for name, is_met, figure in goals:
@@ -173,7 +173,7 @@ def ask(port, token, body, key=None):
 
 
 def keyed(server, number, wrong):
-    """A call with a key, and the same again: the outcome is the same."""
+    """Makes a call with a key and repeats it: both have to succeed."""
     body = {"operation": "demo/order", "input": {"item": "tea"}}
     key = f"order-{number}"
     try:
@@ -187,14 +187,14 @@ def keyed(server, number, wrong):
 
 
 def revoked(server, wrong):
-    """A token that is made, counts, is revoked and then no longer counts."""
+    """Creates a token, uses it, revokes it, and checks that it is refused."""
     token = server.token("eve")
     body = {"operation": "demo/divide", "input": {"dividend": 6, "divisor": 3}}
     before = ask(server.port, token, body)[0]
     server.run("token", "revoke", "eve")
     after = ask(server.port, token, body)[0]
     if (before, after) != (200, 401):
-        wrong.append(f"a token counted {before}, and {after} once it was revoked")
+        wrong.append(f"a token got {before}, and {after} after it was revoked")
         return 0
     return 1
 
@@ -211,7 +211,7 @@ def probe(port, times):
 
 
 def flood(port, token, counts):
-    # No two are alike: what is alike is counted.
+    # Every request is different, because the server only counts repeated failures instead of recording them.
     long = NUMBER + "x" * 8000
     bearer = f"authorization: Bearer {token}\r\n"
     kinds = [
@@ -237,7 +237,7 @@ async def lanes(port, requests, counts):
 
 
 async def lane(port, request, counts, kind):
-    """One connection after the other, each asking as fast as it is answered."""
+    """Sends requests over one connection after the other, each as soon as the last response has arrived."""
     while True:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)

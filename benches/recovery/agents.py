@@ -1,6 +1,6 @@
-"""Three agents, which see of a call only whether it is an error and its first text block, and of a
-tool its name, description and input schema. They share what any model can do and differ in what
-they believe. Written from how clients and models behave, not from what any gateway prints.
+"""Three agents. Of a call they see only whether it is an error and its first text block; of a tool, its
+name, description and input schema. They share the abilities of any model and differ in what they
+believe. Written from how clients and models behave, not from what any gateway prints.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from tools import (
 CALLS_PER_TASK = 6
 LOOKS_PER_TASK = 3
 SECONDS_PER_TASK = 12
-# statuses that HTTP itself says not to repeat unchanged
+# statuses that HTTP defines as not worth repeating unchanged
 FINAL = {400, 404, 405, 406, 410, 411, 412, 413, 414, 415, 416, 417, 421, 422, 426, 428, 431, 451,
          501, 505, 506, 508, 510, *range(300, 400)} | NEEDS_A_PERSON  # fmt: skip
 
@@ -57,20 +57,20 @@ class Look:
 
 @dataclass
 class Situation:
-    """What an agent knows of its task besides the last text."""
+    """What an agent knows about its task besides the last text."""
 
     tool: Tool
     tools: list
     is_write: bool
     has_key: bool
     repeats: int = 0
-    # whether it has looked since the last call, and found nothing
+    # whether it has checked since the last call, and found nothing
     found_nothing: bool = False
     has_new_key: bool = False
 
 
 class Agent:
-    """The abilities every model has; `decide` is where the three differ."""
+    """The abilities of every model; the three agents differ in `decide`."""
 
     name = ""
     backoffs = (0.5, 1.0, 2.0)
@@ -139,12 +139,12 @@ class Agent:
         return fixing.correct(facts, arguments, flat_properties(tool.schema), knows)
 
     def may_renew(self, facts, situation):
-        """Whether the text asks for another key, once, and nothing can have happened."""
+        """Whether to take a new key: the text asks for one, this is the first time, and nothing can have happened."""
         is_asked = situation.has_key and facts.wants_new_key and not situation.has_new_key
         return is_asked and not is_open(facts, situation)
 
     async def look(self, tool, arguments):
-        """What a look says of the write: its text if it is there, "" if not, None if unknown."""
+        """The result of a check: its text if it shows the write, "" if not, None if unknown."""
         self.explain(f"looks with {tool.name}")
         seen = await self.call(tool, {})
         if seen.is_error:
@@ -158,7 +158,7 @@ class Agent:
         return Ending("later", wait=facts.delay if wait is None else wait)
 
     def repeat_or_give_up(self, facts, situation):
-        """Repeats after the stated delay, or after a short one that grows."""
+        """Repeats after the stated delay, or after a short delay that grows."""
         if situation.repeats >= len(self.backoffs):
             return self.given_up(facts, situation)
         if facts.delay is None:
@@ -167,7 +167,7 @@ class Agent:
 
 
 class Careful(Agent):
-    """Reads everything, and looks before it repeats a write that may have happened."""
+    """Reads everything, and checks before it repeats a write that may have happened."""
 
     name = "careful"
 
@@ -193,7 +193,7 @@ class Careful(Agent):
 
 
 class Eager(Agent):
-    """Repeats whatever does not say otherwise."""
+    """Repeats a call unless the text says otherwise."""
 
     name = "eager"
     backoffs = (0.3, 0.6, 1.2, 2.4)
@@ -217,7 +217,7 @@ class Eager(Agent):
 
 
 class Naive(Agent):
-    """Believes the first boolean whose name contains "retr"; without one, an ordinary client."""
+    """Believes the first boolean whose name contains "retr"; without one, acts like an ordinary client."""
 
     name = "naive"
 
@@ -243,7 +243,7 @@ AGENTS = {agent.name: agent for agent in (Careful, Eager, Naive)}
 
 
 def is_open(facts, situation):
-    """Whether a write may have happened, as far as the text and HTTP say."""
+    """Whether a write may have happened, according to the text and HTTP."""
     if not situation.is_write or facts.nothing_happened:
         return False
     if facts.may_have_happened:
@@ -254,7 +254,7 @@ def is_open(facts, situation):
 
 
 def ending_of(facts, situation):
-    """How somebody who stops here would report it."""
+    """The ending that an agent reports if it stops here."""
     if facts.delay is not None and facts.delay > SECONDS_PER_TASK:
         return Ending("later", wait=facts.delay)
     if facts.status in NEEDS_A_PERSON:
@@ -267,7 +267,7 @@ def ending_of(facts, situation):
 
 
 def tool_to_check(facts, situation):
-    """A reading tool the text names as the way to find out what happened."""
+    """A reading tool that the text names for checking what happened."""
     if not CHECKING.search(facts.text):
         return None
     for tool in situation.tools:
@@ -280,7 +280,7 @@ def tool_to_check(facts, situation):
 
 
 def likely_check(situation):
-    """The tool that lists what this one makes, by its name."""
+    """The tool that, by its name, lists what this tool creates."""
     nouns = words_of(situation.tool.name)[1:]
     wanted = [noun.rstrip("s") for noun in nouns]
     for tool in situation.tools:

@@ -1,5 +1,5 @@
-"""The OpenAPI 3.1 document of the service, made from the scenarios.
-Each operation has its own path; each write has a read of the same path that lists what it made.
+"""Generates the OpenAPI 3.1 document of the service from the scenarios.
+Each operation has its own path; each write has a read at the same path that lists what it created.
 """
 
 KEY_HEADER = "Idempotency-Key"

@@ -1,5 +1,4 @@
-"""Stated delays: how long a text asks its reader to wait, in JSON members, header lines and prose.
-Everything comes out in seconds from now.
+"""Reads stated delays from JSON members, header lines and prose. All results are in seconds from now.
 """
 
 import re
@@ -7,11 +6,11 @@ import time
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
-# what a member or header is called, without case and punctuation, and the seconds of its unit
+# suffix of a member or header name in lower case without punctuation, and the seconds of its unit
 UNITS = [("milliseconds", 0.001), ("millis", 0.001), ("ms", 0.001), ("seconds", 1), ("secs", 1),
          ("sec", 1), ("minutes", 60), ("hours", 3600), ("s", 1)]  # fmt: skip
 SECONDS_NAMES = {"retryafter", "retryin", "tryagainin"}
-# These name no unit: a reader takes a large number for milliseconds.
+# These name no unit: a large number is read as milliseconds.
 PLAIN_NAMES = {"retrydelay", "waitfor", "wait", "delay", "backoff", "retrybackoff", "suggesteddelay",
                "suggestedwait"}  # fmt: skip
 DELAY_NAMES = SECONDS_NAMES | PLAIN_NAMES
@@ -32,7 +31,7 @@ SCALES = {"ms": 0.001, "mil": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 
 
 
 def stated_delay(text, members):
-    """The first delay that is stated: in members, then in header lines, then in prose."""
+    """The first stated delay: in members, then in header lines, then in prose."""
     for name, value in members:
         delay = delay_of_member(name, value)
         if delay is not None:
@@ -67,7 +66,7 @@ def delay_of_member(name, value):
 
 
 def delay_of_reset(value):
-    """Some state the time of the reset, some how far it is away."""
+    """Some services state the time of the reset, others the seconds until then."""
     number = as_number(value)
     if number is None:
         return until(value)
@@ -92,7 +91,7 @@ def as_number(value):
 
 
 def until(value):
-    """How far away a moment is: an HTTP date, an ISO time or seconds since 1970."""
+    """Seconds until a time: an HTTP date, an ISO time or seconds since 1970."""
     number = as_number(value)
     if number is not None:
         return max(number - time.time(), 0) if number > 1e9 else None

@@ -1,5 +1,5 @@
-"""The client without a gateway: calls the HTTP API itself and shows the status line, the headers and
-the body of every answer as text. It follows redirects, as HTTP clients do.
+"""The client without a gateway: calls the HTTP API directly and shows the status line, the headers and
+the body of every response as text. It follows redirects, as HTTP clients do.
 """
 
 import httpx2
@@ -36,7 +36,7 @@ class DirectClient:
 
 
 def tool_of(operation):
-    """The operation as whoever has the document before them knows it."""
+    """The tool that a reader of the document would describe for this operation."""
     lines = [operation.get("summary", ""), operation.get("description", "")]
     lines += [f"{status}: {answer['description']}" for status, answer in operation["responses"].items()]
     properties, required = {}, []
@@ -54,7 +54,7 @@ def tool_of(operation):
 
 
 def sorted_out(operation, method, arguments):
-    """Arguments as headers, query and body."""
+    """Splits the arguments into headers, query and body."""
     places = {parameter["name"]: parameter["in"] for parameter in operation.get("parameters", [])}
     headers = {name: str(value) for name, value in arguments.items() if places.get(name) == "header"}
     rest = {name: value for name, value in arguments.items() if name not in headers}

@@ -1,4 +1,4 @@
-"""FastMCP's own server of an OpenAPI document, with its defaults: a peer of the benchmark.
+"""FastMCP's own server for an OpenAPI document, with its defaults: one of the compared gateways.
 
 Usage: fastmcp_server.py DOCUMENT BASE_URL
 """

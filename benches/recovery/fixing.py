@@ -1,5 +1,5 @@
-"""Correcting arguments from what a failure says is wrong with them, as any model can.
-Violations come as members of JSON documents or in sentences; values from what they allow.
+"""Corrects arguments according to the text of a failure, as any model can.
+Violations are read from members of JSON documents or from sentences; new values from what these allow.
 """
 
 import re
@@ -14,7 +14,7 @@ MAXIMA = ("maximum", "max", "le", "lte", "at_most", "maximum_allowed", "limit_va
 MINIMA = ("minimum", "min", "ge", "gte", "at_least")
 CHOICES = ("allowed", "allowed_values", "enum", "one_of", "choices", "options", "expected", "values", "permitted")
 TYPES = {"integer": int, "int": int, "number": float, "string": str, "boolean": bool}
-# a form, and what it says of a value; between the two may stand the argument's name
+# a form, and what it says about a value
 SAYINGS = [
     (r"(?:may not|must not|cannot|can not|should not) (?:exceed|be (?:greater|more|larger|higher) than|be above) " + NUMBER, "maximum"),
     (r"(?:must|should|has to|may) be (?:at most|no more than|less than or equal to|<=|up to|not more than) ?" + NUMBER, "maximum"),
@@ -41,7 +41,7 @@ NAMED_FIRST = [
 
 
 def correct(facts, arguments, properties, knows):
-    """Arguments with everything the text complains about put right, or None if it says nothing."""
+    """The arguments with all violations corrected, or None if the text names none."""
     names = set(arguments) | set(properties) | set(knows)
     corrected = dict(arguments)
     for name, kind, found in violations(facts, names):
@@ -57,7 +57,7 @@ def violations(facts, names):
 
 
 def texts_of(facts):
-    """The strings of a document and what stands around it, or the text if it holds none."""
+    """The strings of the document and the text around it, or the whole text if there is no document."""
     if facts.document is None:
         return [facts.text]
     strings = strings_in(facts.document)
@@ -66,7 +66,7 @@ def texts_of(facts):
 
 
 def strings_in(document):
-    """Every string of a document, those in lists too."""
+    """Every string of a document, including those in lists."""
     if isinstance(document, str):
         return [document]
     inner = document.values() if isinstance(document, dict) else document if isinstance(document, list) else []
@@ -74,7 +74,7 @@ def strings_in(document):
 
 
 def in_documents(document, names):
-    """Objects that point at an argument and say something about it."""
+    """Violations in objects that point at an argument."""
     if isinstance(document, list):
         for value in document:
             yield from in_documents(value, names)
@@ -109,7 +109,7 @@ def in_object(document, name):
 
 
 def pointed_at(value, names):
-    """The argument a pointer, a path or a list of steps leads to."""
+    """The argument that a pointer, a path or a list of steps leads to."""
     steps = value if isinstance(value, list) else re.split(r"[^\w]+", str(value or ""))
     return next((str(step) for step in reversed(steps) if str(step) in names), None)
 
@@ -127,7 +127,7 @@ def in_sentence(sentence, names):
         for found in re.finditer("(?i)" + form, sentence):
             if found["name"] in names:
                 yield found["name"], kind, found.groupdict()
-    # between a name and what is said of it may stand what was sent: 'limit': 500 is greater than …
+    # the sent value may be between a name and its violation: 'limit': 500 is greater than …
     between = r"['\"`]?(?: parameter| field| value)?[:,]?(?: \S+)? "
     for name in names:
         for form, kind in SAYINGS:

@@ -1,6 +1,6 @@
-"""What agents talk to: starts and stops each gateway in front of the service, and makes its tools and
-results look alike. `nothing` is a plain client of the API; all others are driven over MCP by the
-official Python SDK.
+"""Starts and stops each gateway in front of the service, and gives their tools and results one
+interface. `nothing` is a plain client of the API; all others are called over MCP with the official
+Python SDK.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from tools import Tool
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRATCH = ROOT / "target" / "recovery"
-# One widely used SDK gives up after this long; here everybody does.
+# The default timeout of a widely used SDK; every client here uses it.
 CLIENT_SECONDS = 5
 START_SECONDS = 30
 FLIPPED = {"true": "false", "false": "true", "yes": "no", "no": "yes"}
@@ -49,14 +49,14 @@ class McpGateway:
                 return self
 
     async def call(self, tool, arguments):
-        """What the agent sees; what an SDK raises is shown as frameworks show it."""
+        """The text that the agent sees; an exception of the SDK is shown as frameworks show it."""
         try:
             result = await self.client.call_tool(
                 tool.name, arguments, read_timeout_seconds=CLIENT_SECONDS
             )
         except MCPError as error:
             return Seen(True, f"MCP error {error.error.code}: {error.error.message}")
-        except Exception as error:  # whatever an SDK raises, a framework shows
+        except Exception as error:  # frameworks show any exception of an SDK
             return Seen(True, f"{type(error).__name__}: {error}")
         first = result.content[0] if result.content else None
         text = first.text if first is not None and first.type == "text" else ""
@@ -64,7 +64,7 @@ class McpGateway:
 
 
 class WithWrongBooleans:
-    """Flips what a reader acts on, to prove that the benchmark notices."""
+    """Flips the booleans that a reader acts on, to prove that the benchmark detects it."""
 
     def __init__(self, gateway):
         self.gateway = gateway
@@ -82,7 +82,7 @@ def flipped(found):
 
 @contextlib.asynccontextmanager
 async def gateway(name, document, base, options):
-    """The named gateway in front of the service at `base`, ready to be called."""
+    """Starts the named gateway in front of the service at `base`."""
     with tempfile.TemporaryDirectory(prefix="recovery-") as folder:
         path = Path(folder) / "openapi.json"
         path.write_text(json.dumps(document))
@@ -106,7 +106,7 @@ async def panpan(path, base, folder, options):
 
 @contextlib.asynccontextmanager
 async def panpan_strict(path, base, folder, options):
-    """The same with none of the service's own words."""
+    """The same with strict redaction, which passes on none of the service's texts."""
     source = f'[[openapi]]\nfile = "{path}"\nnamespace = "svc"\nurl = "{base}"\nredaction = "strict"\n'
     configuration = folder / "panpan.toml"
     configuration.write_text(source)
@@ -215,7 +215,7 @@ def free_port():
 
 
 def is_installed(name, options):
-    """Whether what a gateway needs is there."""
+    """Whether the program of a gateway is installed."""
     needed = {
         "panpan": options.panpan,
         "panpan-strict": options.panpan,

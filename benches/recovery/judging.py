@@ -1,5 +1,5 @@
-"""Whether a task ended right, and what it cost: the ending an agent reports is held against what
-the scenario wants and what the service saw.
+"""Judges whether a task ended right, and what it cost: compares the ending that an agent reports with the
+scenario and with what the service saw.
 """
 
 import statistics
@@ -12,7 +12,7 @@ WAIT_TOLERANCE = 0.2
 
 @dataclass
 class Verdict:
-    """One task of one agent behind one gateway."""
+    """The result of one task of one agent behind one gateway."""
 
     scenario: str
     topic: str
@@ -28,7 +28,7 @@ class Verdict:
 
 @dataclass
 class Score:
-    """All tasks of one agent behind one gateway."""
+    """The results of all tasks of one agent behind one gateway."""
 
     verdicts: list
 
@@ -62,7 +62,7 @@ class Score:
 
 
 def judge(scenario, ending, record, seen):
-    """`seen` is every call's result the agent read, in order."""
+    """The verdict on a task; `seen` has the result of every call that the agent read, in order."""
     reason = reason_it_is_wrong(scenario, ending, record)
     texts = [result.text for result in seen]
     secrets = set().union(*(planted.seen_in(text, scenario.secrets) for text in texts), set())
@@ -84,8 +84,8 @@ def reason_it_is_wrong(scenario, ending, record):
     if record.effects > 1:
         return f"the effect happened {record.effects} times"
     if record.blind_repeats:
-        return "a write that may have happened was repeated without looking"
-    # Having looked, an agent knows that nothing was done, and need not call it uncertain.
+        return "a write that may have happened was repeated without a check"
+    # After a check, an agent knows that nothing was done, and need not report it as uncertain.
     is_known_undone = ending.kind == "later" and record.checks and not record.effects
     if "uncertain" in scenario.endings and is_known_undone:
         return None
@@ -97,7 +97,7 @@ def reason_it_is_wrong(scenario, ending, record):
         stated = "no wait" if ending.wait is None else f"a wait of {ending.wait:.0f} s"
         return f"ended with {stated}, right is about {scenario.wait:.0f} s"
     if "uncertain" not in scenario.endings and record.calls < scenario.needed:
-        return f"gave up after {record.calls} calls, though a further one could have passed"
+        return f"gave up after {record.calls} calls, although another call could have succeeded"
     return None
 
 

@@ -1,5 +1,5 @@
-"""What the service puts into answers that cannot be written down beforehand: times that are near
-when an answer is sent, and secrets, which are made up here so that the data holds none.
+"""Values that the service fills in when it sends a response: times relative to now, and secrets, which
+are generated here so that the scenario files contain none.
 """
 
 import math
@@ -21,7 +21,7 @@ def characters(count, alphabet=LETTERS, seed=0):
 
 
 UPPER = string.ascii_uppercase + string.digits
-# name to value: shaped like the real thing, valid nowhere
+# name to value: shaped like real secrets, valid nowhere
 SECRETS = {
     "payment_key": "sk_live_" + characters(24),
     "cloud_key_id": "AKIA" + characters(16, UPPER),

@@ -1,5 +1,5 @@
-"""What any reader takes from a text about a failure: HTTP, JSON and plain English.
-Written from how services, clients and gateways in general phrase things; no product's format.
+"""Reads the text of a failure as any reader would: HTTP, JSON and plain English.
+Written from common phrasings of services, clients and gateways, not for the format of one product.
 """
 
 import ast
@@ -39,7 +39,7 @@ LOST = (
     r"|connection error|network error|error sending request|fetch failed|no answer|stream [^.\n]{0,10}aborted"
     r"|(?:read|decod)(?:ing)? (?:the )?(?:response|answer|body)|broke before"
 )
-# statuses that services also give to what failed inside of them, and the words that say so
+# statuses that services also use for failures inside them, and the phrases that reveal this
 VAGUE = {400, 409, 422}
 BROKEN_OFF = r"(?:could not|unable to|failed to) connect to|connection refused|\btimed out (?:after|while|waiting)"
 REFUSED = (
@@ -79,15 +79,15 @@ EFFECT_WORDS = {
 
 @dataclass
 class Facts:
-    """What one text says."""
+    """The facts in one text."""
 
     text: str
     document: object = None
     status: int | None = None
-    # whether the answer was lost on the way, so that nobody knows what happened
+    # whether the response was lost, so that the outcome is unknown
     is_lost: bool = False
     delay: float | None = None
-    # (name, value) of booleans whose name contains "retr", first of the text first
+    # (name, value) of booleans whose name contains "retr", in the order of the text
     booleans: list = field(default_factory=list)
     refuses: bool = False
     invites: bool = False
@@ -103,7 +103,7 @@ class Facts:
 
 
 def read(text, described=""):
-    """The facts of `text`, with what the tool's description says about this status."""
+    """The facts in `text`, and in what the tool's description says about this status."""
     text = text[:READING_LIMIT]
     document = json_in(text)
     members = list(members_of(document))
@@ -142,7 +142,7 @@ def refuses_by_name(name, value):
 
 
 def status_in(text):
-    """The HTTP status a text is about: by number if there is one, else by its words."""
+    """The HTTP status that a text is about: by number if there is one, else by phrase."""
     places = [found for form in STATUS_FORMS if (found := re.search(form, text))]
     for found in sorted(places, key=lambda found: found.start()):
         if 300 <= int(found[1]) < 600:
@@ -161,7 +161,7 @@ def described_for(status, described):
 
 
 def json_in(text):
-    """The first JSON object in a text; Python's way of writing one is read too."""
+    """The first JSON document in a text; Python literals are read too."""
     decoder = json.JSONDecoder()
     for found in list(re.finditer(r"[{\[]", text))[:20]:
         try:
@@ -195,7 +195,7 @@ def members_of(document):
 
 
 def is_lie(text):
-    """Whether a success says of itself that it is none, as far as a careful reader can tell."""
+    """Whether a success reports a failure in its body, as far as a careful reader can tell."""
     document = json_in(text)
     if not isinstance(document, dict):
         return False

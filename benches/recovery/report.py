@@ -1,4 +1,4 @@
-"""What a run prints: the table, what is not right behind panpan, and the goals it missed."""
+"""The output of a run: the table, the problems behind panpan, and the missed goals."""
 
 MEDIAN_BYTES = 700
 LARGEST_BYTES = 4096
@@ -33,7 +33,7 @@ def table(scores, mode, count, seconds):
 
 
 def panpan_details(scores):
-    """Each scenario that is not right or wasted calls, with the agents it concerns."""
+    """Each scenario behind panpan with a wrong ending, wasted calls or other problems, with the agents it concerns."""
     found = {}
     for (name, agent), score in scores.items():
         if name != "panpan":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Measures what agents make of failures behind each gateway: `python benches/recovery/run.py --help`.
-Prints a table, and for panpan what is not right; exits 1 if panpan misses its goals.
+"""Measures how agents recover from failures behind each gateway: `python benches/recovery/run.py --help`.
+Prints a table, and the problems behind panpan; exits 1 if panpan misses its goals.
 Set-up: benches/recovery/install
 """
 
@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-sys.dont_write_bytecode = True  # leaves no folders among the sources
+sys.dont_write_bytecode = True  # creates no folders among the sources
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PYTHON = ROOT / "target" / "recovery" / "python" / "bin" / "python"
@@ -39,12 +39,12 @@ def options_of(arguments):
     several = lambda text: text.split(",")  # noqa: E731
     parser.add_argument("--gateways", type=several, help="default: all that are installed")
     parser.add_argument("--agents", type=several, default=list(AGENTS))
-    parser.add_argument("--scenario", action="append", default=[], help="only this one; may be given several times")
+    parser.add_argument("--scenario", action="append", default=[], help="run only this scenario; repeatable")
     parser.add_argument("--mode", choices=["continuous", "fresh", "both"], default="continuous",
                         help="one gateway for all scenarios, a new one for each, or both in turn")  # fmt: skip
     parser.add_argument("--panpan", type=Path, default=ROOT / "target" / "release" / "panpan")
     parser.add_argument("--plant-wrong-boolean", action="store_true",
-                        help="flip what panpan says about retrying, which has to be noticed")  # fmt: skip
+                        help="flip what panpan says about retrying, which has to be detected")  # fmt: skip
     parser.add_argument("--json", type=Path, help="write every verdict to this file")
     parser.add_argument("--explain", action="store_true", help="print what each agent reads and decides")
     options = parser.parse_args(arguments)
@@ -53,16 +53,16 @@ def options_of(arguments):
         options.gateways = [name for name in STARTERS if is_installed(name, options)]
     for name in options.gateways:
         if name not in STARTERS:
-            parser.error(f"there is no gateway {name}; there are {', '.join(STARTERS)}")
+            parser.error(f"unknown gateway {name}; known gateways: {', '.join(STARTERS)}")
         if not is_installed(name, options):
-            parser.error(f"{name} is not there; run benches/recovery/install, or build panpan")
+            parser.error(f"{name} is not installed; run benches/recovery/install, or build panpan")
     if unknown := set(options.agents) - set(AGENTS):
-        parser.error(f"there is no agent {', '.join(unknown)}; there are {', '.join(AGENTS)}")
+        parser.error(f"unknown agent {', '.join(unknown)}; known agents: {', '.join(AGENTS)}")
     return options
 
 
 async def work_through(name, agent, scenarios, mode, options):
-    """One lane: an agent behind a gateway of its own, in front of a service of its own."""
+    """Runs one lane: an agent with its own gateway and its own service."""
     async with Service(scenarios) as service:
         described = document(scenarios, service.base)
         if mode == "fresh":
@@ -78,7 +78,7 @@ async def work_through(name, agent, scenarios, mode, options):
 
 
 async def one(scenario, started, agent, service, name, options):
-    """One task, from the calls that come before it to the verdict."""
+    """Runs one task, from the calls before it to the verdict."""
     service.reset(scenario)
     lines, seen = [], []
 
@@ -106,7 +106,7 @@ async def one(scenario, started, agent, service, name, options):
 
 
 async def call_broken(scenario, started):
-    """The run of calls to the neighbour that always fails."""
+    """Calls the neighbouring operation that always fails."""
     tool = tool_of(scenario.broken.operation, started.tools)
     if tool is None:
         return
@@ -116,7 +116,7 @@ async def call_broken(scenario, started):
 
 
 def tool_of(operation, tools):
-    """The tool a gateway has made of an operation: the shortest name that ends with its own."""
+    """The tool of a gateway for an operation: the shortest name that ends with that of the operation."""
     plain = lambda text: "".join(filter(str.isalnum, text)).lower()  # noqa: E731
     fitting = [tool for tool in tools if plain(tool.name).endswith(plain(operation.id))]
     return min(fitting, key=lambda tool: len(tool.name), default=None)
@@ -130,7 +130,7 @@ def explain(scenario, name, agent, lines, verdict: Verdict):
 
 
 async def measure(scenarios, mode, options):
-    """Every gateway with every agent, all lanes at once; fresh ones in turn, for their start."""
+    """Runs every gateway with every agent, all lanes concurrently, the scenarios of a lane in turn."""
     lanes = [(name, agent) for name in options.gateways for agent in options.agents]
     works = [work_through(name, agent, scenarios, mode, options) for name, agent in lanes]
     return dict(zip(lanes, await asyncio.gather(*works)))

@@ -1,5 +1,5 @@
-"""What a scenario is: read from `scenarios/*.json`, checked, and filled in with defaults.
-What the members mean is in README.md; how the service plays them is in service.py.
+"""Loads scenarios from `scenarios/*.json`, checks them and fills in defaults.
+README.md describes their members; service.py plays them.
 """
 
 import json
@@ -25,7 +25,7 @@ OPERATION_MEMBERS = {
 
 
 class BadScenario(Exception):
-    """The data does not say what the service can play."""
+    """The data is not a scenario that the service can play."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Operation:
     description: str
     # name to JSON Schema, with "required" as a boolean of the parameter
     parameters: dict
-    # status to what the document says about it
+    # status to its description in the document
     answers: dict
     # whether an Idempotency-Key header is declared, and honoured
     has_key: bool
@@ -56,13 +56,13 @@ class Operation:
 
     @property
     def check_id(self):
-        """The operation that lists what this one has made."""
+        """The operation that lists what this one has created."""
         return f"list{self.noun}s"
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An operation and the script of its answers; what no rule covers succeeds."""
+    """An operation and the rules for its responses; a call that no rule covers succeeds."""
 
     operation: Operation
     rules: list
@@ -75,13 +75,13 @@ class Scenario:
     topic: str
     endpoint: Endpoint
     arguments: dict
-    # what the person who gave the task has told besides the arguments
+    # further values that the agent can supply if asked
     knows: dict
     endings: set
-    # how many calls a perfect agent needs, and how many do no harm
+    # how many calls a perfect agent needs, and how many are tolerated
     needed: int
     tolerated: int
-    # the stated wait in seconds an ending "later" has to carry
+    # the stated delay in seconds that an ending "later" has to report
     wait: float | None
     # names of planted secrets
     secrets: list
@@ -100,7 +100,7 @@ class Scenario:
 
 
 def load(names=()):
-    """All scenarios, or those named, in the order of the files."""
+    """All scenarios, or the named ones, in the order of the files."""
     scenarios = []
     for path in sorted(FOLDER.glob("*.json")):
         document = json.loads(path.read_text())
@@ -109,7 +109,7 @@ def load(names=()):
     known = {scenario.name for scenario in scenarios}
     unknown = set(names) - known
     if unknown:
-        raise BadScenario(f"there is no scenario {', '.join(sorted(unknown))}")
+        raise BadScenario(f"unknown scenario {', '.join(sorted(unknown))}")
     return [scenario for scenario in scenarios if not names or scenario.name in names]
 
 
@@ -122,7 +122,7 @@ def scenario_of(raw, topic):
     endpoint = Endpoint(operation, rules_of(name, raw.get("service", [])), value)
     endings = set(raw["endings"])
     if not endings or endings - ENDINGS:
-        raise BadScenario(f"{name}: endings are some of {', '.join(sorted(ENDINGS))}")
+        raise BadScenario(f"{name}: endings must be from {', '.join(sorted(ENDINGS))}")
     calls = raw.get("calls", 1)
     needed, tolerated = (calls, calls) if isinstance(calls, int) else calls
     broken, broken_calls = broken_of(name, raw.get("broken"))
@@ -181,7 +181,7 @@ def default_arguments(operation):
 
 
 def default_value(operation, arguments):
-    """What has to be in the text of a success."""
+    """The value that the text of a success has to contain."""
     if operation.is_read:
         return f"the {operation.noun.lower()} is here"
     return str(arguments["reference"])
@@ -191,9 +191,9 @@ def rules_of(name, raw):
     for rule in raw:
         reject_unknown(name, rule, RULE_MEMBERS)
         if not {"status", "cut", "hang", "delay_seconds"} & set(rule):
-            raise BadScenario(f"{name}: a rule has a status, a cut, a hang or a delay_seconds")
+            raise BadScenario(f"{name}: a rule needs a status, cut, hang or delay_seconds")
         if rule.get("cut", "answer") not in ("answer", "body"):
-            raise BadScenario(f"{name}: a cut is before the answer or in the body")
+            raise BadScenario(f"{name}: cut must be answer or body")
     return raw
 
 
@@ -211,7 +211,7 @@ def reject_unknown(name, raw, members):
 
 
 def check_unique(scenarios):
-    """Names, paths and operations are each used once, so that calls can be told apart."""
+    """Checks that names, paths and operations are unique, so that calls can be told apart."""
     operations = [point.operation for scenario in scenarios for point in scenario.endpoints]
     for what, values in [
         ("name", [scenario.name for scenario in scenarios]),
@@ -220,4 +220,4 @@ def check_unique(scenarios):
     ]:
         twice = {value for value in values if values.count(value) > 1}
         if twice:
-            raise BadScenario(f"used twice as a {what}: {', '.join(sorted(twice))}")
+            raise BadScenario(f"duplicate {what}: {', '.join(sorted(twice))}")

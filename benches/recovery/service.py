@@ -1,5 +1,5 @@
 """The service: a raw HTTP/1.1 server on loopback that plays the scenarios and counts what it sees.
-It speaks HTTP itself, so that it can cut connections, hang and send bytes no library would send.
+It implements HTTP itself, so that it can cut connections, hang and send bytes that no library would send.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class Record:
 
     calls: int = 0
     checks: int = 0
-    # calls that repeated a write whose outcome was open, without a look or a key between
+    # calls that repeated a write whose outcome was unknown, without a check and without its key
     blind_repeats: int = 0
     items: list = field(default_factory=list)
     answers_by_key: dict = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Request:
 
 
 class Service:
-    """Plays the scenarios at `base`; `reset` begins a task anew."""
+    """Plays the scenarios at `base`; `reset` starts a new task."""
 
     def __init__(self, scenarios):
         self.endpoints = {
@@ -126,7 +126,7 @@ class Service:
         await self.perform(rule, seconds_left, status, done, reader, writer)
 
     async def perform(self, rule, seconds_left, status, done, reader, writer):
-        """Sends what the rule says, or does not."""
+        """Sends the response of the rule, cuts it off, or hangs."""
         if rule.get("hang"):
             await wait_for_end(reader)
             return
@@ -140,7 +140,7 @@ class Service:
 
 
 def matching(rules, record, arguments):
-    """The first rule that applies now, and how many seconds it still will."""
+    """The first rule that applies now, and for how many more seconds it applies."""
     for index, rule in enumerate(rules):
         if "when" in rule and not holds(rule["when"], arguments):
             continue
@@ -231,7 +231,7 @@ def reason_of(status):
 
 
 async def wait_for_end(reader):
-    """Until the client gives up, or nearly for ever."""
+    """Waits until the client gives up, or for HANG_SECONDS."""
     try:
         await asyncio.wait_for(reader.read(1), HANG_SECONDS)
     except asyncio.TimeoutError:

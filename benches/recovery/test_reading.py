@@ -1,4 +1,4 @@
-"""What the agents take from texts, as tables: what has to be read, and innocents that must not be.
+"""What the agents read from texts, as tables: texts with a meaning, and innocents without one.
 Run: target/recovery/python/bin/python -m unittest discover benches/recovery
 """
 
@@ -54,7 +54,7 @@ CLAIMS = [
     ("try again later", False, False, False),
 ]
 
-# text, arguments, what is known besides, corrected arguments
+# text, arguments, other known values, corrected arguments
 CORRECTIONS = [
     ("limit may not exceed 100", {"limit": 500}, {}, {"limit": 100}),
     ("`limit` may not exceed 100.", {"limit": 50}, {}, None),
@@ -74,7 +74,7 @@ CORRECTIONS = [
     ("you may not read the payroll", {"payroll": "May"}, {}, None),
 ]  # fmt: skip
 
-# text, whether it is a failure that says it is a success
+# text, whether it is a failure that is reported as a success
 LIES = [
     ('{"success": false, "error": "closed"}', True),
     ('{"ok": false, "error": {"code": "x"}}', True),
@@ -103,12 +103,12 @@ class Reading(unittest.TestCase):
                 found = (facts.refuses, facts.may_have_happened, facts.nothing_happened)
                 self.assertEqual(found, (refuses, maybe, nothing))
 
-    def test_arguments_are_corrected_from_what_is_said(self):
+    def test_arguments_are_corrected_from_the_text(self):
         for text, arguments, knows, expected in CORRECTIONS:
             with self.subTest(text):
                 self.assertEqual(correct(read(text), arguments, {}, knows), expected)
 
-    def test_lies_are_noticed(self):
+    def test_failures_in_successes_are_detected(self):
         for text, expected in LIES:
             with self.subTest(text):
                 self.assertEqual(is_lie(text), expected)

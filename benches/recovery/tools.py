@@ -1,5 +1,5 @@
-"""Tools as an agent knows them: a name, a description and an input schema, and what a model makes of
-these: whether a tool writes, what it is about, where its arguments go.
+"""Tools as an agent knows them: a name, a description and an input schema. From these it derives whether a
+tool writes, what it is about, and where its arguments go.
 """
 
 import re
@@ -17,7 +17,7 @@ class Tool:
 
 
 def words_of(name):
-    """The words of a tool's name without what stands before its verb."""
+    """The words of a tool's name, without its namespace."""
     last = re.split(r"__|/|\.", name)[-1]
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", last)] or [""]
 
@@ -27,7 +27,7 @@ def is_write(tool):
 
 
 def flat_properties(schema):
-    """The properties of a schema, those of objects within it included."""
+    """The properties of a schema, including those of nested objects."""
     found = {}
     for name, property_schema in (schema.get("properties") or {}).items():
         found[name] = property_schema
@@ -37,12 +37,12 @@ def flat_properties(schema):
 
 
 def key_property(schema):
-    """The property a key goes into, if there is one."""
+    """The property for an idempotency key, if there is one."""
     return next((name for name in flat_properties(schema) if KEY_NAME.search(name)), None)
 
 
 def arranged(arguments, schema, key):
-    """The arguments where the tool's schema has a place for them."""
+    """Places the arguments where the tool's schema expects them."""
     result = {}
     properties = schema.get("properties") or {}
     left = dict(arguments)

@@ -1,4 +1,4 @@
-//! A service that gives the answers of the corpus, and what comes out of a gateway in front of it.
+//! A service that returns the responses of the corpus, and the text that readers see through a gateway.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::corpus::Case;
 
-/// What a reader of each answer gets to see behind the gateway.
+/// The text that a reader sees of each response through the gateway.
 pub(crate) async fn seen(cases: &Arc<Vec<Case>>, redaction: Option<Redaction>) -> Vec<String> {
     let gateway = gateway(serve(Arc::clone(cases)).await, redaction);
     let mut seen = Vec::with_capacity(cases.len());
@@ -30,8 +30,8 @@ pub(crate) async fn seen(cases: &Arc<Vec<Case>>, redaction: Option<Redaction>) -
     seen
 }
 
-/// All that any reader of the failure sees: what an agent reads, and the canonical form that holds what every
-/// dialect shows, with its strings also as they are beside how JSON writes them.
+/// Everything that any reader of the failure sees: the agent view, and the canonical form with what every dialect
+/// shows. Its strings are added once more without JSON escapes.
 fn written(failure: &Redacted) -> String {
     let canonical = serde_json::to_value(failure).expect("a failure is JSON");
     let mut all = format!("{}\n{canonical}", agent_view(failure, &|_| None));
@@ -81,7 +81,7 @@ fn gateway(url: Url, redaction: Option<Redaction>) -> Dispatcher {
     Dispatcher::new(registry.build().expect("one operation"), memory_ports())
 }
 
-/// An operation that asks for an answer of the corpus, once.
+/// An operation that requests one response of the corpus, without retries.
 fn spec(redaction: Option<Redaction>) -> OperationSpec {
     let name = OperationName::new("corpus/ask").expect("a name");
     let mut spec = OperationSpec::new(name, OperationType::Mutation);
@@ -118,7 +118,7 @@ async fn answer(stream: TcpStream, cases: &[Case]) -> Option<()> {
     }
     let head = format!(
         "HTTP/1.1 {} Failed\r\nconnection: close\r\ncontent-type: {}\r\ncontent-length: {}\r\n\r\n",
-        // Some services fail with a success; what they say is the same.
+        // Some services report failures with a success status; the body is the same.
         case.status.max(400),
         case.content_type,
         case.bytes.len()

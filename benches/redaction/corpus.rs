@@ -1,7 +1,7 @@
-//! The corpus: answers of services with secrets planted in them, and answers without one.
+//! The corpus: responses of services with planted secrets, and innocent responses.
 //!
-//! A line holds patterns instead of secrets, so that no scanner takes the files for a leak; they are filled in
-//! here, always with the same characters. `corpus/README.md` says how a line is written.
+//! A line has patterns instead of secrets, so that no scanner reports the files as a leak; they are filled in here,
+//! always with the same characters. `corpus/README.md` describes the format.
 
 use std::path::Path;
 
@@ -11,17 +11,17 @@ use encoding_rs::Encoding;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One answer of a service.
+/// One response of a service.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) id: String,
     pub(crate) kind: String,
     pub(crate) status: u16,
-    /// What the agent must not read; none for an innocent.
+    /// The secrets that an agent must not read; none for an innocent.
     pub(crate) secrets: Vec<String>,
-    /// The answer as text.
+    /// The response as text.
     pub(crate) text: String,
-    /// The answer as it is sent.
+    /// The response as it is sent.
     pub(crate) bytes: Vec<u8>,
     pub(crate) content_type: String,
 }
@@ -40,7 +40,7 @@ struct Line {
     status: u16,
 }
 
-/// How a secret is written in the body, where that is not as it is.
+/// How a secret is encoded in the body.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Written {
@@ -160,13 +160,13 @@ fn encoded(text: &str, charset: &str) -> Vec<u8> {
         "utf-16be" => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
         _ => {
             let encoding = Encoding::for_label(charset.as_bytes());
-            let encoding = encoding.unwrap_or_else(|| panic!("{charset} is no charset"));
+            let encoding = encoding.unwrap_or_else(|| panic!("{charset} is not a charset"));
             encoding.encode(text).0.into_owned()
         }
     }
 }
 
-/// Characters that are the same in every run.
+/// A deterministic source of characters.
 struct Random(u64);
 
 impl Random {
@@ -182,7 +182,7 @@ impl Random {
         (self.0 >> 16) as usize % limit
     }
 
-    /// A value of the pattern: characters as they are, and classes with a count.
+    /// A value for the pattern, which consists of literal characters and of classes with a count.
     fn fill(&mut self, pattern: &str) -> String {
         let mut value = String::new();
         let mut rest = pattern;

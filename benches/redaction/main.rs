@@ -1,11 +1,10 @@
-//! How many of the secrets that services say stay hidden, and how many innocent answers stay whole.
+//! Counts the secrets in responses of services that stay hidden, and the innocent responses that stay unchanged.
 //!
-//! Both parts of the corpus are measured: the one that rules are written against, and the one that is held out.
-//! With `redaction = "strict"` nothing of either may be seen. `--list` names the cases of the first part that
-//! are wrong; of the held-out part only figures are printed. `--plant-blindness` leaves the answers as they
-//! are, to show that this would be noticed.
+//! Measures both parts of the corpus: the one that rules are written against, and the held-out one. With
+//! `redaction = "strict"` no secret of either may be visible. `--list` lists the mistakes in the first part; for the
+//! held-out part only figures are printed. `--plant-blindness` skips redaction, to show that this is detected.
 
-#![allow(clippy::print_stdout, reason = "the figures are what it is run for")]
+#![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 mod behind;
 mod corpus;
@@ -15,12 +14,12 @@ use std::process::ExitCode;
 
 use score::{Part, Score};
 
-/// The part of the held-out secrets that has to stay hidden.
+/// The fraction of the held-out secrets that has to stay hidden.
 const HIDDEN_GOAL: f64 = 0.85;
 
 fn main() -> ExitCode {
     let asked = |flag: &str| std::env::args().any(|argument| argument == flag);
-    // `cargo test --all-targets` runs benchmarks too, to see that they build.
+    // `cargo test --all-targets` also runs benchmarks, to check that they build.
     if !asked("--bench") {
         return ExitCode::SUCCESS;
     }
@@ -30,7 +29,7 @@ fn main() -> ExitCode {
     let (learned, held_out) = (measure(Part::Learned), measure(Part::HeldOut));
     println!(
         "{:<32} {:>20} {:>20}",
-        "hidden, of the secrets of", "written against", "held out"
+        "hidden secrets, by kind", "written against", "held out"
     );
     for kind in learned.kinds() {
         println!(
@@ -47,7 +46,7 @@ fn main() -> ExitCode {
     );
     println!(
         "{:<32} {:>20} {:>20}",
-        "innocents that were changed",
+        "changed innocents",
         learned.changed(),
         held_out.changed()
     );
@@ -59,7 +58,7 @@ fn main() -> ExitCode {
     );
     println!(
         "{:<32} {:>20} {:>20}",
-        "seen with redaction = \"strict\"",
+        "visible with redaction = \"strict\"",
         learned.strict(),
         held_out.strict()
     );

@@ -1,4 +1,4 @@
-//! What stayed hidden and what stayed whole, of one part of the corpus.
+//! The score of one part of the corpus: hidden secrets and unchanged innocents.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::corpus::{self, Case};
 /// A part of the corpus.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What rules are written against.
+    /// The part that rules are written against.
     Learned,
-    /// What no rule was written against.
+    /// The part that no rule was written against.
     HeldOut,
 }
 
@@ -28,19 +28,19 @@ impl Part {
     }
 }
 
-/// What became of the answers of one part.
+/// The result for one part.
 pub(crate) struct Score {
-    /// By kind: how many of how many secrets stayed hidden.
+    /// By kind: the number of hidden secrets, and of all secrets.
     hidden: BTreeMap<String, (usize, usize)>,
     changed: usize,
     innocents: usize,
     seen_although_strict: usize,
-    /// What went wrong, for who writes the rules.
+    /// The mistakes, for authors of rules.
     wrong: Vec<String>,
 }
 
 impl Score {
-    /// Sends the answers of a part through the gateway; blind, they are read as they were sent.
+    /// Sends the responses of a part through the gateway; if blind, scores them without redaction.
     pub(crate) async fn of(part: Part, is_blind: bool) -> Self {
         let (secrets, innocents) = part.files();
         let mut score = Self {
@@ -68,7 +68,8 @@ impl Score {
         score
     }
 
-    /// A secret is hidden when neither the gateway nor the rules alone, without its limits of length, let it pass.
+    /// A secret is hidden if neither the gateway nor the rules alone, without the length limits of the gateway, let it
+    /// through.
     fn count_secrets(&mut self, case: &Case, seen: &str) {
         let redacted = redacted(&case.text);
         for secret in &case.secrets {
@@ -78,7 +79,7 @@ impl Score {
             *all += 1;
             if !is_hidden {
                 self.wrong
-                    .push(format!("seen     {:<28} {secret:?} in {redacted}", case.id));
+                    .push(format!("visible  {:<28} {secret:?} in {redacted}", case.id));
             }
         }
     }
@@ -109,7 +110,7 @@ impl Score {
         share(hidden, all)
     }
 
-    /// The part of the secrets that stayed hidden.
+    /// The fraction of the secrets that stayed hidden.
     pub(crate) fn recall(&self) -> f64 {
         let (hidden, all) = self.sum();
         hidden as f64 / all as f64
@@ -119,7 +120,7 @@ impl Score {
         format!("{} of {}", self.changed, self.innocents)
     }
 
-    /// The part of what was taken for a secret that was one.
+    /// The fraction of the redacted values that were secrets.
     pub(crate) fn precision(&self) -> String {
         let hidden = self.sum().0;
         format!("{:.3}", hidden as f64 / (hidden + self.changed) as f64)
@@ -154,7 +155,7 @@ fn share(hidden: usize, all: usize) -> String {
     )
 }
 
-/// The answer without its secrets: as JSON if it is that, else as text.
+/// The response after redaction: as JSON if it is JSON, else as text.
 fn redacted(text: &str) -> String {
     let mut redactor = Redactor::new();
     match serde_json::from_str::<Value>(text) {

@@ -1,5 +1,5 @@
-//! Numbers by themselves: how soon a server is ready, how much memory it holds, and how much longer an
-//! answer takes through it.
+//! Goals that are single numbers: the start-up time of a server, its memory, and the latency it adds to a
+//! response.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use crate::request::Kind;
 use crate::serve::Role;
 use crate::{NAME_WIDTH, idle, load, ratio};
 
-/// How many operations a server has that is to be ready soon.
+/// The number of operations for the start-up time.
 const OPERATIONS: usize = 1000;
 
-/// How often it is started.
+/// The number of starts.
 const STARTS: usize = 9;
 
-/// How many calls have been made by each protocol when memory is looked at.
+/// The number of calls over each protocol before memory is measured.
 const CALLS: usize = 4000;
 
-/// How many answers are waited for, one by one.
+/// The number of sequential requests for the added latency.
 const ANSWERS: usize = 3000;
 
-/// A number that has to stay within a limit.
+/// A number with a limit.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
     unit: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Figure {
     find: fn() -> anyhow::Result<f64>,
 }
 
-/// Those there are.
+/// All figures.
 pub(crate) fn all() -> [Figure; 5] {
     [
         Figure {
@@ -42,7 +42,7 @@ pub(crate) fn all() -> [Figure; 5] {
             find: ready,
         },
         Figure {
-            name: "memory of an idle server, started",
+            name: "memory of an idle server after start",
             unit: "MB",
             limit: 40.0,
             find: || after_calls(&[]),
@@ -60,7 +60,7 @@ pub(crate) fn all() -> [Figure; 5] {
             find: with_websockets,
         },
         Figure {
-            name: "what an imported operation takes longer",
+            name: "added latency of an imported operation",
             unit: "ms",
             limit: 0.5,
             find: added_by_the_gateway,
@@ -69,7 +69,7 @@ pub(crate) fn all() -> [Figure; 5] {
 }
 
 impl Figure {
-    /// Whether it is within its limit.
+    /// Measures the number; returns whether it is within its limit.
     pub(crate) fn measure(&self) -> anyhow::Result<bool> {
         let found = (self.find)().with_context(|| self.name)?;
         let (shown, limit) = (format!("{found:.1} {}", self.unit), self.limit);
@@ -78,7 +78,7 @@ impl Figure {
     }
 }
 
-/// The time from the start of a process until it answers that it is ready.
+/// The time from the start of a process until `/readyz` answers.
 fn ready() -> anyhow::Result<f64> {
     let runtime = load::runtime()?;
     let mut times = Vec::new();
@@ -105,10 +105,10 @@ async fn until_ready(process: &Process) -> anyhow::Result<()> {
     let patience = Duration::from_secs(20);
     tokio::time::timeout(patience, ready)
         .await
-        .context("it is never ready")?
+        .context("the server did not become ready")?
 }
 
-/// The memory of a server that has answered calls of these kinds and has nobody connected any more.
+/// The memory of a server that has answered calls of these kinds and has no connection left.
 fn after_calls(kinds: &[Kind]) -> anyhow::Result<f64> {
     let folder = Folder::new()?;
     let process = Process::start(&folder.role(1))?;
@@ -128,8 +128,8 @@ fn with_websockets() -> anyhow::Result<f64> {
     process.resident_mb()
 }
 
-/// By how much the median of answers through panpan is later than that of those asked for directly. One
-/// is asked for at a time, in turn.
+/// The difference between the median latency through panpan and that of direct requests. The requests are
+/// sequential and alternate.
 fn added_by_the_gateway() -> anyhow::Result<f64> {
     let echo = Process::start(&Role::Echo)?;
     let gateway = Process::start(&Role::Gateway {
@@ -146,7 +146,7 @@ fn added_by_the_gateway() -> anyhow::Result<f64> {
     })
 }
 
-/// One who asks for one thing after the other.
+/// A client that sends sequential requests and measures their latency.
 struct Asking {
     connection: Connection,
     request: Vec<u8>,
@@ -184,7 +184,7 @@ struct Folder(PathBuf);
 impl Folder {
     fn new() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("panpan-bench-{}", uuid::Uuid::new_v4()));
-        std::fs::create_dir(&path).context("no folder can be made for a store")?;
+        std::fs::create_dir(&path).context("cannot create a folder for the store")?;
         Ok(Self(path))
     }
 
@@ -198,7 +198,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is in a place for things nobody needs.
+        // If this fails, the folder stays in the temporary directory.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -1,4 +1,4 @@
-//! Many WebSockets on which nothing is said.
+//! Many idle WebSockets.
 
 use std::net::SocketAddr;
 
@@ -9,17 +9,17 @@ use tokio::net::TcpStream;
 
 const WEBSOCKETS: usize = 10_000;
 
-/// How many are opened at a time: as many as wait to be accepted without any being turned away.
+/// How many are opened concurrently: few enough for the accept queue of the listener.
 const AT_A_TIME: usize = 100;
 
-/// Allows this process as many open files as the system lets it have.
+/// Raises the limit of open files to the maximum that the system allows.
 pub(crate) fn allow_many_files() -> anyhow::Result<()> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
     Ok(())
 }
 
-/// Opens them all.
+/// Opens all WebSockets.
 pub(crate) async fn websockets(address: SocketAddr) -> anyhow::Result<Vec<TcpStream>> {
     allow_many_files()?;
     let mut open = Vec::with_capacity(WEBSOCKETS);

@@ -1,6 +1,6 @@
-//! The one who asks: a few connections that each send the same request again and again.
+//! The load generator: a few connections that each send the same request repeatedly.
 //!
-//! It knows as much of HTTP as the servers here answer with, and is as cheap as that allows.
+//! It supports only the parts of HTTP that these servers use, so that it costs as little as possible.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use crate::request::Kind;
 
 const CONNECTIONS: usize = 16;
 
-/// How long one round may take before something is wrong.
+/// The timeout of one round.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the body of an answer ends that is sent in chunks; nothing within JSON looks like it.
+/// The end of a chunked response body; it cannot occur within JSON.
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
-/// Connections to a server, and what each sends.
+/// Connections to a server, each with its request.
 pub(crate) struct Load {
     runtime: Runtime,
     kind: Kind,
@@ -29,7 +29,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Opens the connections and does what has to go before the first request.
+    /// Opens the connections and prepares them for the first request.
     pub(crate) fn connect(address: SocketAddr, kind: Kind) -> anyhow::Result<Self> {
         let runtime = runtime()?;
         let clients = runtime.block_on(async {
@@ -48,8 +48,8 @@ impl Load {
         })
     }
 
-    /// Sends so many requests over all connections, looks at every status and at one whole answer of each
-    /// connection, and says how long it took.
+    /// Sends this many requests over all connections, checks every status and one complete response per
+    /// connection, and returns how long it took.
     pub(crate) fn ask(&mut self, requests: usize) -> anyhow::Result<Duration> {
         let share = requests.div_ceil(CONNECTIONS);
         let (kind, clients) = (self.kind, std::mem::take(&mut self.clients));
@@ -69,22 +69,22 @@ impl Load {
             (asked, begun.elapsed())
         });
         let (clients, took) = asked;
-        let clients = clients.context("the server does not answer any more")?;
+        let clients = clients.context("the server stopped answering")?;
         self.clients = clients.into_iter().collect::<anyhow::Result<_>>()?;
         Ok(took)
     }
 }
 
-/// What drives those who ask.
+/// The runtime of the load generator.
 pub(crate) fn runtime() -> anyhow::Result<Runtime> {
     let builder = &mut tokio::runtime::Builder::new_current_thread();
     Ok(builder.enable_all().build()?)
 }
 
-/// A connection on which one request is sent at a time.
+/// A connection for sequential requests.
 pub(crate) struct Connection {
     stream: TcpStream,
-    /// The newest answer.
+    /// The last response.
     answer: Vec<u8>,
     body_start: usize,
 }
@@ -100,7 +100,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request and reads its answer, which has to be a success.
+    /// Sends a request and reads its response, which has to be a success.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<()> {
         self.stream.write_all(request).await?;
         self.answer.clear();
@@ -112,7 +112,7 @@ impl Connection {
         };
         ensure!(
             self.answer.starts_with(b"HTTP/1.1 2"),
-            "the server refuses: {}",
+            "the server refused the request: {}",
             String::from_utf8_lossy(&self.answer)
         );
         match self.header("content-length") {
@@ -121,7 +121,10 @@ impl Connection {
                 while self.answer.len() < end {
                     self.read().await?;
                 }
-                ensure!(self.answer.len() == end, "more came than was announced");
+                ensure!(
+                    self.answer.len() == end,
+                    "the response is longer than its content-length"
+                );
             }
             None if self.header("transfer-encoding").is_some() => {
                 while !self.answer.ends_with(LAST_CHUNK) {
@@ -133,12 +136,12 @@ impl Connection {
         Ok(())
     }
 
-    /// The body of the newest answer, as it was sent.
+    /// The raw body of the last response.
     pub(crate) fn body(&self) -> &[u8] {
         &self.answer[self.body_start..]
     }
 
-    /// A header of the newest answer. All servers here write their names in small letters.
+    /// A header of the last response. All servers here write header names in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let head = std::str::from_utf8(&self.answer[..self.body_start]).ok()?;
         head.lines().find_map(|line| {

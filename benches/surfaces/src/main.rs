@@ -1,9 +1,8 @@
-//! The speed goals of the surfaces: what a request costs a server of panpan, against what it costs a bare
-//! server that does the same work; how soon a server is ready, how much memory it takes, and how much longer
-//! an answer takes through it.
+//! The speed goals of the surfaces: the cost of a request at a panpan server, against a bare server that does the
+//! same work; the start-up time of a server, its memory, and the latency it adds to a response.
 //!
-//! Every server is this same program, started again by role, so that all are built alike. What they cost
-//! is the processor time the system counted for their process; the one who asks is another process.
+//! Every server is this same program in another role, so that all are built alike. The cost is the processor time
+//! that the system counts for the server process; the load generator is another process.
 
 mod figure;
 mod idle;
@@ -21,7 +20,7 @@ use ratio::Ratio;
 use request::Kind;
 use serve::Role;
 
-/// How wide the column of names is.
+/// The width of the column of names.
 const NAME_WIDTH: usize = 45;
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -44,7 +43,8 @@ fn main() -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Whether all goals were met whose name has this part. A slowdown is planted only in what is a ratio.
+/// Measures the goals whose name contains this text; returns whether all were met. A slowdown is planted only in
+/// ratios.
 fn measure(planted: bool, part: &str) -> anyhow::Result<bool> {
     println!(
         "{:<NAME_WIDTH$} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
@@ -84,7 +84,7 @@ fn ratios(echo: SocketAddr, server: SocketAddr) -> [Ratio; 7] {
     };
     [
         Ratio {
-            name: "/call, against a handler of axum",
+            name: "/call, against an axum handler",
             limit: 1.25,
             kind: Kind::Call,
             work: Role::panpan(),
@@ -119,12 +119,12 @@ fn ratios(echo: SocketAddr, server: SocketAddr) -> [Ratio; 7] {
             baseline: Role::PassThrough { upstream: echo },
         },
         before_mcp(
-            "before an MCP server, against a proxy of rmcp",
+            "before an MCP server, against an rmcp proxy",
             Kind::Mcp,
             false,
         ),
         before_mcp(
-            "the same in sessions, against the same",
+            "the same in sessions, against an rmcp proxy",
             Kind::McpSession,
             true,
         ),

@@ -1,8 +1,8 @@
-//! What a request costs a server of panpan, as a multiple of what it costs a bare one.
+//! The cost of a request at a panpan server, as a multiple of its cost at a bare server.
 //!
-//! Both are started many times, since one start costs up to a tenth more or less than the next, and
-//! asked in turn; the ratio is that of the medians. `--plant-slowdown` asks panpan
-//! three times for every request that is counted, to show that a slowdown would be noticed.
+//! Both are started many times, because the cost differs by up to a tenth from one start to the next, and get
+//! requests in turn; the ratio is that of the medians. `--plant-slowdown` sends panpan three requests for every one
+//! that is counted, to show that a slowdown is detected.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const STARTS: usize = 27;
 const ROUNDS_PER_START: usize = 3;
 const REQUESTS_PER_ROUND: usize = 3000;
 
-/// Two servers that are asked for the same.
+/// Two servers that get the same requests.
 pub(crate) struct Ratio {
     pub(crate) name: &'static str,
     pub(crate) limit: f64,
@@ -28,7 +28,7 @@ pub(crate) struct Ratio {
 }
 
 impl Ratio {
-    /// Whether it is within its limit.
+    /// Measures the ratio; returns whether it is within its limit.
     pub(crate) fn measure(&self, planted: bool) -> anyhow::Result<bool> {
         let repeats = if planted { 3 } else { 1 };
         let (mut work, mut baseline) = (Cost::default(), Cost::default());
@@ -53,7 +53,7 @@ impl Ratio {
     }
 }
 
-/// What a request cost in each round.
+/// The cost of a request in each round.
 #[derive(Default)]
 struct Cost {
     cpu: Vec<Duration>,
@@ -70,18 +70,18 @@ impl Cost {
     }
 }
 
-/// A server and those who ask it.
+/// A server and its load generator.
 struct Asked {
     process: Process,
     load: Load,
 }
 
 impl Asked {
-    /// Starts a server and asks it for a round that is not counted.
+    /// Starts a server and runs a warm-up round that is not counted.
     fn begin(role: &Role, kind: Kind) -> anyhow::Result<Self> {
         let process = Process::start(role)?;
         let load = Load::connect(process.address, kind)
-            .with_context(|| format!("{role:?} cannot be asked"))?;
+            .with_context(|| format!("cannot connect to {role:?}"))?;
         let mut asked = Self { process, load };
         asked.load.ask(REQUESTS_PER_ROUND)?;
         Ok(asked)
@@ -97,7 +97,7 @@ impl Asked {
     }
 }
 
-/// The one in the middle.
+/// The median.
 pub(crate) fn median(times: &[Duration]) -> Duration {
     let mut sorted = times.to_vec();
     sorted.sort();

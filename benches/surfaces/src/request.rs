@@ -1,4 +1,4 @@
-//! What is asked for, in each protocol: to give back the same input.
+//! The requests in each protocol: all ask for their input to be returned.
 
 use std::net::SocketAddr;
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 
 use crate::load::Connection;
 
-/// The operation that gives back its input, as every protocol but MCP calls it.
+/// The operation that returns its input; MCP uses another name.
 pub(crate) const ECHO: &str = "bench/echo";
 
-/// The same as a tool.
+/// The same operation as an MCP tool.
 pub(crate) const ECHO_TOOL: &str = "bench__echo";
 
-/// The path of a server that gives back the body.
+/// The path of the server that returns the request body.
 pub(crate) const ECHO_PATH: &str = "/echo";
 
-/// The operation that such a server carries out.
+/// The operation that is imported from that server.
 pub(crate) const IMPORTED: &str = "imported/echo";
 
-/// A protocol, and the paths it is served at by everybody.
+/// A protocol, with the path that all servers use for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// `/call`.
@@ -30,9 +30,9 @@ pub(crate) enum Kind {
     Mcp,
     /// MCP in a session at `/mcp`.
     McpSession,
-    /// `/call` of an operation that another server carries out.
+    /// `/call` of an imported operation, which another server carries out.
     Imported,
-    /// The same asked of that server itself.
+    /// A direct request to that server.
     Upstream,
 }
 
@@ -42,11 +42,11 @@ const MCP: &str =
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 
-/// About two hundred bytes of the usual kind.
+/// A typical input of about two hundred bytes.
 pub(crate) fn input() -> Value {
     json!({
         "owner": "octo-org",
-        "repository": "hello-ports",
+        "repository": "hello-world",
         "title": "it stops when the list is empty",
         "page": 3,
         "per_page": 100,
@@ -58,7 +58,7 @@ pub(crate) fn input() -> Value {
 }
 
 impl Kind {
-    /// Does what has to go before the first request on a connection; gives the request.
+    /// Prepares a connection for its first request; returns the request.
     pub(crate) async fn prepare(
         self,
         connection: &mut Connection,
@@ -94,7 +94,7 @@ impl Kind {
         })
     }
 
-    /// Whether an answer gives back the input.
+    /// Checks that a response contains the input.
     pub(crate) fn check(self, body: &[u8]) -> anyhow::Result<()> {
         let body = std::str::from_utf8(body)?;
         let pointer = match self {
@@ -110,21 +110,25 @@ impl Kind {
             }),
             _ => Some(body),
         };
-        let answer: Value = serde_json::from_str(text.context("there is no message in it")?)?;
+        let answer: Value =
+            serde_json::from_str(text.context("the response contains no message")?)?;
         let given_back = answer.pointer(pointer) == Some(&input());
-        ensure!(given_back, "not what was asked for: {answer}");
+        ensure!(
+            given_back,
+            "the response does not contain the input: {answer}"
+        );
         Ok(())
     }
 }
 
-/// Opens a session, and gives the headers of requests in it.
+/// Opens a session; returns the headers of its requests.
 async fn open_session(connection: &mut Connection, address: SocketAddr) -> anyhow::Result<String> {
     let this = json!({"name": "bench", "version": "1"});
     let params = json!({"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": this});
     let request = post(address, "/mcp", MCP, &rpc("initialize", params));
     connection.exchange(&request).await?;
     let session = connection.header("mcp-session-id");
-    let session = session.context("the server opens no session")?;
+    let session = session.context("the server did not open a session")?;
     let headers = format!("{MCP}mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let request = post(address, "/mcp", &headers, &initialized);

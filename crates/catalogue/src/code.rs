@@ -31,7 +31,7 @@ impl fmt::Display for CodeError {
             CodeError::End => formatter.write_str("a code does not end with an underscore"),
             CodeError::Character(offset) => write!(
                 formatter,
-                "a code holds only A to Z, 0 to 9 and underscores; the character at byte {offset} is another"
+                "a code consists of A to Z, 0 to 9 and underscores; invalid character at byte {offset}"
             ),
         }
     }
@@ -62,8 +62,8 @@ pub const fn check_code(text: &str) -> Result<(), CodeError> {
     Ok(())
 }
 
-/// The code a name of another style most likely means: `FileNotFound`, `file-not-found` and
-/// `file not found` all give `FILE_NOT_FOUND`. What comes out need not be a code; check it.
+/// Converts a name in another style to the most likely code: `FileNotFound`, `file-not-found` and
+/// `file not found` all give `FILE_NOT_FOUND`. The result may not be a valid code; check it.
 pub fn code_from_name(name: &str) -> String {
     let characters: Vec<char> = name.trim().chars().take(4 * CODE_LENGTH_LIMIT).collect();
     let mut code = String::new();

@@ -1,25 +1,25 @@
-//! What a declaration may say about a code, and what is implied where it is silent.
+//! What a declaration may state about a code, and what is implied where it states nothing.
 //!
-//! One judgement for the derive macro (which points at the attribute) and the contract (which
-//! reports at registration): neither writes these rules again, so neither accepts what the other
-//! refuses. The wording is theirs.
+//! The derive macro (which points at the attribute) and the contract (which reports at
+//! registration) share these rules, so neither accepts what the other refuses. Each words its own
+//! messages.
 
 use crate::facts::{Category, Remedies, Remedy};
 use crate::known::{Known, lookup};
 use crate::{for_jsonrpc, is_protocol_code, row_for_status};
 
-/// The JSON-RPC number of declared codes that name none; all below it are reserved.
+/// The JSON-RPC number of declared codes that state none; all numbers below it are reserved.
 pub const DECLARED_JSONRPC_CODE: i64 = 1000;
 
-/// What a declaration says about a code; everything left out is taken from the catalogue,
-/// the status or the category.
+/// What a declaration states about a code; the rest is taken from the catalogue, the status or
+/// the category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The category.
     pub category: Option<Category>,
     /// Whether the identical call may succeed later.
     pub retryable: Option<bool>,
-    /// What can turn the failure into a success; an empty set counts as left out.
+    /// What can turn the failure into a success; an empty set counts as not stated.
     pub remedies: Option<Remedies>,
     /// The HTTP status.
     pub http_status: Option<u16>,
@@ -27,8 +27,8 @@ pub struct Facts {
     pub jsonrpc_code: Option<i64>,
 }
 
-/// Names of codes that say what HTTP has a status for, by how they end: a declaration that is silent about
-/// category and status means that status. None of them is one that may pass: a name is no promise.
+/// Endings of code names that imply an HTTP status, where a declaration states neither category nor status.
+/// None of these statuses is retryable: a name does not promise that a failure passes.
 const STATUS_BY_ENDING: &[(&str, u16)] = &[
     ("NOT_FOUND", 404),
     ("NO_LONGER_EXISTS", 410),
@@ -44,11 +44,11 @@ const STATUS_BY_ENDING: &[(&str, u16)] = &[
     ("INVALID", 422),
 ];
 
-/// The same by how they begin.
+/// The same for beginnings of names.
 const STATUS_BY_BEGINNING: &[(&str, u16)] =
     &[("INVALID", 422), ("UNSUPPORTED", 422), ("UNKNOWN", 404)];
 
-/// The status that the name of a code says, if it says one.
+/// The status that the name of a code implies, if any.
 fn status_in_name(code: &str) -> Option<u16> {
     // Whole words only.
     let ends = |(words, status): &(&str, u16)| {
@@ -63,8 +63,8 @@ fn status_in_name(code: &str) -> Option<u16> {
     by_ending.or_else(|| STATUS_BY_BEGINNING.iter().find_map(begins))
 }
 
-/// A fact the catalogue fixes for each of its codes. The status is not among them: a declared one
-/// wins.
+/// A fact that the catalogue fixes for each of its codes. The status is not one of them: a declared
+/// status wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixedFact {
     /// The category.
@@ -78,7 +78,7 @@ pub enum FixedFact {
 }
 
 impl FixedFact {
-    /// Every fact, in the order they are written.
+    /// Every fact, in the order in which declarations write them.
     pub const ALL: &'static [FixedFact] = &[
         FixedFact::Category,
         FixedFact::Retryable,
@@ -86,7 +86,7 @@ impl FixedFact {
         FixedFact::JsonRpc,
     ];
 
-    /// The member of a declared error the fact is written in.
+    /// The member of a declared error that states the fact.
     pub const fn member(self) -> &'static str {
         match self {
             FixedFact::Category => "category",
@@ -96,7 +96,7 @@ impl FixedFact {
         }
     }
 
-    /// What the fact is called in a sentence.
+    /// The name of the fact in a message.
     pub const fn word(self) -> &'static str {
         match self {
             FixedFact::Category => "category",
@@ -110,26 +110,26 @@ impl FixedFact {
 /// Why a declaration is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Objection {
-    /// Only the protocol itself gives this code.
+    /// The code is reserved for the protocol.
     Protocol,
-    /// The catalogue fixes another fact for this code.
+    /// The catalogue fixes a different fact for this code.
     Contradiction {
         /// Which fact.
         fact: FixedFact,
-        /// What the catalogue says.
+        /// The value in the catalogue.
         fixed: String,
         /// What the declaration says.
         declared: String,
     },
-    /// Said to be retryable in a category that never is.
+    /// Declared as retryable in a category that never is.
     NotRetryable(Category),
-    /// The identical call never succeeds, and waiting is among the remedies.
+    /// The identical call never succeeds, but waiting is among the remedies.
     VainWait,
-    /// The identical call may succeed later, and waiting is not among the stated remedies.
+    /// The identical call may succeed later, but waiting is not among the stated remedies.
     MissingWait,
-    /// The HTTP status is not one of a failure.
+    /// The HTTP status is not that of a failure (400 to 599).
     Status(u16),
-    /// The code names one HTTP status, and another is declared.
+    /// The code names one HTTP status, but the declaration states another.
     FamilyStatus {
         /// The status in the name.
         named: u16,
@@ -138,7 +138,7 @@ pub enum Objection {
     },
     /// The JSON-RPC number is reserved.
     JsonRpc(i64),
-    /// The JSON-RPC number is that of a code of the catalogue.
+    /// The JSON-RPC number belongs to a code of the catalogue.
     TakenNumber {
         /// The number.
         number: i64,
@@ -148,8 +148,8 @@ pub enum Objection {
 }
 
 impl Facts {
-    /// What is said about a code of this name: where neither a category nor a status is stated, the name may
-    /// say the status.
+    /// The facts of a code with this name: where neither a category nor a status is stated, the name may imply
+    /// the status.
     pub fn named(self, code: &str) -> Self {
         let is_silent = self.category.is_none() && self.http_status.is_none();
         Self {
@@ -160,7 +160,7 @@ impl Facts {
         }
     }
 
-    /// The category a declaration means: the stated one, that of the status, else the cautious one.
+    /// The category of a declaration: as stated, else that of the status, else `Permanent`.
     pub fn implied_category(self) -> Category {
         self.category.unwrap_or_else(|| match self.http_status {
             Some(status) => row_for_status(status).category,
@@ -173,7 +173,7 @@ impl Facts {
         self.retryable.unwrap_or(true) && self.implied_category().retryable()
     }
 
-    /// What is said about a fact, in words; `None` where nothing is.
+    /// The stated value of a fact as text; `None` where it is not stated.
     pub fn text_of(self, fact: FixedFact) -> Option<String> {
         match fact {
             FixedFact::Category => self.category.map(|it| it.to_string()),
@@ -183,9 +183,9 @@ impl Facts {
         }
     }
 
-    /// Every reason why this may not be said about the code; none if it may.
+    /// Every reason why these facts may not be declared for the code; empty if they may.
     ///
-    /// What is said of no code in particular is judged under the empty one.
+    /// Facts that belong to no particular code are checked with an empty code.
     pub fn objections(self, code: &str) -> Vec<Objection> {
         let known = lookup(code).filter(|_| !is_protocol_code(code));
         let mut objections = Vec::new();
@@ -195,7 +195,11 @@ impl Facts {
             objections.extend(self.contradictions(known));
         } else {
             let named = self.named(code);
-            objections.extend(named.vain_claim().or_else(|| named.remedy_objection()));
+            objections.extend(
+                named
+                    .retryable_objection()
+                    .or_else(|| named.remedy_objection()),
+            );
         }
         objections.extend(self.status_objection(known));
         if known.is_none() {
@@ -208,7 +212,7 @@ impl Facts {
         self.remedies.filter(|remedies| !remedies.is_empty())
     }
 
-    /// What the catalogue says otherwise.
+    /// The facts in which the declaration contradicts the catalogue.
     fn contradictions(self, known: Known) -> impl Iterator<Item = Objection> {
         FixedFact::ALL.iter().filter_map(move |&fact| {
             let fixed = Facts::from(known).text_of(fact)?;
@@ -221,11 +225,11 @@ impl Facts {
         })
     }
 
-    /// A claim to be retryable in a category that never is.
-    fn vain_claim(self) -> Option<Objection> {
+    /// The objection to a code that is declared as retryable in a category that never is.
+    fn retryable_objection(self) -> Option<Objection> {
         let category = self.implied_category();
-        let vain = self.retryable == Some(true) && !category.retryable();
-        vain.then_some(Objection::NotRetryable(category))
+        let is_wrong = self.retryable == Some(true) && !category.retryable();
+        is_wrong.then_some(Objection::NotRetryable(category))
     }
 
     /// Waiting is a remedy exactly where the identical call may succeed later.
@@ -261,7 +265,7 @@ impl From<Known> for Facts {
     }
 }
 
-/// Why a code the catalogue does not know may not have this number.
+/// Why a code that is not in the catalogue may not have this number.
 fn number_objection(number: i64) -> Option<Objection> {
     if number < DECLARED_JSONRPC_CODE {
         return Some(Objection::JsonRpc(number));
@@ -294,7 +298,7 @@ mod tests {
     };
 
     #[test]
-    fn a_name_says_its_status_where_nothing_else_does() {
+    fn a_name_implies_its_status_where_none_is_stated() {
         for (code, status, category) in [
             ("FILE_NOT_FOUND", Some(404), Category::ClientError),
             ("UNKNOWN_ARTICLE", Some(404), Category::ClientError),
@@ -360,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_one_of_a_failure_and_that_of_the_family_member() {
+    fn a_status_is_a_failure_and_matches_the_family_member() {
         let family = |named, declared| Objection::FamilyStatus { named, declared };
         for (code, status, expected) in [
             ("FILE_GONE", 399, Some(Objection::Status(399))),
@@ -411,12 +415,12 @@ mod tests {
     #[test]
     fn waiting_is_a_remedy_exactly_where_the_code_is_retryable() {
         use Category::{ClientError, Permanent, Transient};
-        let vain = |category| Some(Objection::NotRetryable(category));
+        let not_retryable = |category| Some(Objection::NotRetryable(category));
         let wait: &[Remedy] = &[Remedy::Wait];
         let other: &[Remedy] = &[Remedy::ChangeInput];
         let both: &[Remedy] = &[Remedy::Wait, Remedy::ChangeInput];
         for (category, retryable, remedies, expected) in [
-            (None, Some(true), &[][..], vain(Permanent)),
+            (None, Some(true), &[][..], not_retryable(Permanent)),
             (Some(Transient), Some(true), &[], None),
             (Some(Transient), None, wait, None),
             (Some(Transient), None, both, None),
@@ -431,8 +435,13 @@ mod tests {
             (Some(ClientError), None, other, None),
             (Some(ClientError), None, both, Some(Objection::VainWait)),
             (None, None, wait, Some(Objection::VainWait)),
-            // The claim is what is wrong; the remedy agrees with it.
-            (Some(ClientError), Some(true), wait, vain(ClientError)),
+            // Only `retryable` is wrong; the remedy agrees with it.
+            (
+                Some(ClientError),
+                Some(true),
+                wait,
+                not_retryable(ClientError),
+            ),
         ] {
             let facts = Facts {
                 category,

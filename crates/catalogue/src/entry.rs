@@ -1,59 +1,59 @@
-//! One row of the catalogue: a code and every fact fixed by it.
+//! One row of the catalogue: a code and the facts it fixes.
 //!
-//! Rows are built by const functions, so that a table reads as a list of sentences and a forgotten
-//! column keeps a stated default. The rows themselves are in `table`.
+//! Const functions build the rows, so that a table is easy to read and an omitted column keeps a
+//! stated default. The rows are in `table`.
 
 use crate::facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies, Remedy};
 
-/// A code with all its fixed facts.
+/// A code with all the facts it fixes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The code itself.
     pub code: &'static str,
     /// A number unique in the catalogue; its first digit is the domain.
     pub number: u16,
-    /// A few words that never change, for headings.
+    /// A short heading, the same for every occurrence.
     pub title: &'static str,
     /// The class the code belongs to.
     pub category: Category,
     /// Whether the identical call may ever succeed later.
     pub retryable: bool,
-    /// What is assumed about side effects when an occurrence says nothing.
+    /// The effect that is assumed when an occurrence states none.
     pub effect: Effect,
     /// What can turn the failure into a success.
     pub remedies: Remedies,
     /// The code in a JSON-RPC error object.
     pub jsonrpc: i32,
-    /// The HTTP status the failure is answered with.
+    /// The HTTP status of a response with this failure.
     pub http: u16,
     /// The code in a google.rpc.Status.
     pub grpc: Grpc,
-    /// The code of the flat dialect, where it is not the code in lower case.
+    /// The code in the flat dialect, if it is not the code in lower case.
     pub flat_name: Option<&'static str>,
-    /// The category of the flat dialect.
+    /// The category in the flat dialect.
     pub flat_category: FlatCategory,
-    /// The way forward given when an occurrence names no better one.
+    /// The recovery of an occurrence that states none of its own.
     pub recovery: DefaultRecovery,
-    /// The page of prose.
+    /// The text of its page, in Markdown.
     pub page: &'static str,
-    /// The mappings in which this code stands for all codes that share its value.
+    /// The mappings in which this code represents all codes that share its value.
     pub(crate) canonical: &'static [Mapping],
 }
 
-/// What to do about a code, whatever the occurrence.
+/// What to do about a code, independent of the occurrence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefaultRecovery {
-    /// How long to wait before the identical call is worth repeating.
+    /// How long to wait before repeating the identical call.
     pub retry_after_ms: Option<u64>,
-    /// How often repeating it is reasonable.
+    /// How often to repeat it at most.
     pub max_retries: Option<u32>,
-    /// Other ways to the goal.
+    /// Other ways to reach the goal.
     pub alternatives: &'static [&'static str],
     /// What has to be done first.
     pub actions: &'static [&'static str],
 }
 
-/// A mapping that sends several codes to one value, and needs one of them as the way back.
+/// A mapping from several codes to one value; a canonical code is the way back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
     /// Codes to JSON-RPC numbers.
@@ -65,7 +65,7 @@ pub enum Mapping {
 }
 
 impl Entry {
-    /// A row with the facts its category implies; the other functions refine it.
+    /// A row with the facts that its category implies; the other functions refine it.
     pub(crate) const fn new(
         code: &'static str,
         page: &'static str,
@@ -102,7 +102,7 @@ impl Entry {
         Domain::of_number(self.number)
     }
 
-    /// Whether this code stands for all codes that share its value in the mapping.
+    /// Whether this code represents all codes that share its value in the mapping.
     pub fn is_canonical(&self, mapping: Mapping) -> bool {
         self.canonical.contains(&mapping)
     }

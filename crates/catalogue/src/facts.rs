@@ -1,9 +1,9 @@
-//! The small vocabularies a code is described with: category, effect, remedy, domain, flat category.
+//! The vocabularies that describe a code: category, effect, remedy, domain, flat category, gRPC code.
 //!
-//! One table per vocabulary gives the word and the way back. No code and no number of any protocol
-//! stands here: see `entry` for the columns and `table` for the rows.
+//! One table per vocabulary maps each value to its word and back. Codes and their numbers are not
+//! here: see `entry` for the columns and `table` for the rows.
 
-/// Declares an enum whose words are written once and read in both directions.
+/// Declares an enum with one table of words for both directions.
 macro_rules! words {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -14,12 +14,12 @@ macro_rules! words {
             /// Every value, in the order of the declaration.
             pub const ALL: &'static [$name] = &[$($name::$variant,)+];
 
-            /// The word this value is written as.
+            /// The word for this value.
             pub const fn word(self) -> &'static str {
                 match self { $($name::$variant => $word,)+ }
             }
 
-            /// The value a word stands for, if it is one of this vocabulary.
+            /// The value of a word; `None` if the word is not in this vocabulary.
             pub fn from_word(word: &str) -> Option<Self> {
                 match word { $($word => Some($name::$variant),)+ _ => None }
             }
@@ -34,11 +34,11 @@ macro_rules! words {
 }
 
 words! {
-    /// What class of failure a code belongs to; it decides the default retry policy.
+    /// The group that a code belongs to; it decides the default retry policy.
     Category {
-        /// A temporary failure that may resolve by itself.
+        /// A temporary failure that may pass.
         Transient = "TRANSIENT",
-        /// Someone asked the caller to slow down.
+        /// The caller has to slow down.
         RateLimit = "RATE_LIMIT",
         /// The request itself was wrong.
         ClientError = "CLIENT_ERROR",
@@ -46,15 +46,15 @@ words! {
         ServerError = "SERVER_ERROR",
         /// Authentication or authorization failed.
         AuthFail = "AUTH_FAIL",
-        /// The network did not carry the request or the answer.
+        /// The network did not deliver the request or the response.
         Network = "NETWORK",
-        /// The input does not fit its schema.
+        /// The input does not match its schema.
         Validation = "VALIDATION",
         /// A budget, quota or capacity is used up.
         Resource = "RESOURCE",
         /// Time ran out.
         Timeout = "TIMEOUT",
-        /// Nothing the caller repeats will help.
+        /// Repeating the call does not help.
         Permanent = "PERMANENT",
     }
 }
@@ -76,7 +76,7 @@ impl Category {
         }
     }
 
-    /// The category a letter stands for.
+    /// The category with this letter.
     pub fn from_letter(letter: char) -> Option<Self> {
         Self::ALL
             .iter()
@@ -86,7 +86,7 @@ impl Category {
 
     /// Whether codes of this category may succeed when the identical call is repeated.
     ///
-    /// A code decides for itself; one code in the catalogue differs from its category.
+    /// A code may differ from its category; one code in the catalogue does.
     pub const fn retryable(self) -> bool {
         matches!(
             self,
@@ -104,9 +104,9 @@ words! {
     Effect {
         /// Nothing happened.
         None = "none",
-        /// Nobody can tell.
+        /// It is not known whether something happened.
         Unknown = "unknown",
-        /// The effect took place, and the failure came after it.
+        /// The effect took place before the call failed.
         Applied = "applied",
     }
 }
@@ -116,13 +116,13 @@ words! {
     Remedy {
         /// Let time pass, then repeat the identical call.
         Wait = "wait",
-        /// Send other input.
+        /// Send different input.
         ChangeInput = "change_input",
         /// Change something outside the call: a budget, a setting, the state of a resource.
         ChangeState = "change_state",
         /// Get new or better credentials.
         Reauthenticate = "reauthenticate",
-        /// Reach the goal by another operation.
+        /// Reach the goal with another operation.
         UseAlternative = "use_alternative",
         /// Ask a person.
         AskHuman = "ask_human",
@@ -155,7 +155,7 @@ impl Remedies {
         self.0 & other.0 != 0
     }
 
-    /// Whether the set holds nothing.
+    /// Whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -186,13 +186,13 @@ words! {
         System = "system",
         /// 2xx: connections, names, certificates, HTTP.
         Network = "network",
-        /// 3xx: who may do what.
+        /// 3xx: authentication and authorization.
         Auth = "auth",
         /// 4xx: a tool's input, run and output.
         Tool = "tool",
         /// 5xx: the form of data.
         Data = "data",
-        /// 6xx: things that are missing, taken or used up.
+        /// 6xx: resources that are missing, in use or used up.
         Resource = "resource",
         /// 7xx: the store.
         Database = "database",
@@ -225,7 +225,7 @@ impl Domain {
 }
 
 words! {
-    /// The five categories of the flat dialect: whose fault it is.
+    /// The five categories of the flat dialect.
     FlatCategory {
         /// Invalid input, bad arguments.
         Validation = "validation",
@@ -284,7 +284,7 @@ impl Grpc {
         self as u8 + 1
     }
 
-    /// The code with that number; `None` for 0, which is success, and for numbers nobody defined.
+    /// The code with this number; `None` for 0, which is success, and for undefined numbers.
     pub fn from_number(number: u64) -> Option<Self> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         Self::ALL.get(index).copied()

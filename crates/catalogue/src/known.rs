@@ -1,4 +1,4 @@
-//! Looking a code up: a row of the table, or a member of one of the two families of HTTP statuses.
+//! Lookup of codes: rows of the table, and members of the two families of HTTP statuses.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use crate::facts::{Category, Domain, Effect, FlatCategory, Grpc, Remedies};
 use crate::reverse::row_for_status;
 use crate::{entries, table};
 
-/// A code the catalogue knows, with the facts fixed by it.
+/// A code in the catalogue, with the facts it fixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// A row of the table.
@@ -26,9 +26,9 @@ pub enum Known {
 /// Codes made of a prefix and an HTTP status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// `ERR_HTTP_<status>`: statuses without a row, met by the built-in HTTP operation.
+    /// `ERR_HTTP_<status>`: statuses without a row, from the built-in operation `http/call`.
     ErrHttp,
-    /// `HTTP_<status>`: what imported operations answer.
+    /// `HTTP_<status>`: statuses from imported operations.
     Http,
 }
 
@@ -37,7 +37,7 @@ const HTTP_PAGE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/pages
 static ROWS_BY_CODE: LazyLock<HashMap<&'static str, &'static Entry>> =
     LazyLock::new(|| entries().map(|entry| (entry.code, entry)).collect());
 
-/// Finds what the catalogue fixes about a code; `None` for codes it does not know.
+/// Looks a code up; `None` for codes that are not in the catalogue.
 pub fn lookup(code: &str) -> Option<Known> {
     if let Some(row) = ROWS_BY_CODE.get(code) {
         return Some(Known::Row(row));
@@ -54,7 +54,7 @@ impl Family {
     /// Both families.
     pub const ALL: &'static [Family] = &[Family::ErrHttp, Family::Http];
 
-    /// What stands before the status.
+    /// The part of the code before the status.
     pub const fn prefix(self) -> &'static str {
         match self {
             Family::ErrHttp => "ERR_HTTP_",
@@ -62,7 +62,7 @@ impl Family {
         }
     }
 
-    /// What is added to a status to get a member's number; the first digit is the domain.
+    /// The offset from a status to the number of a member; its first digit is the domain.
     pub(crate) const fn number_base(self) -> u16 {
         match self {
             Family::ErrHttp => 2000,
@@ -70,7 +70,7 @@ impl Family {
         }
     }
 
-    /// The page that speaks for all members.
+    /// The page of all members.
     pub const fn page(self) -> &'static str {
         match self {
             Family::ErrHttp => table::UNLISTED_CLIENT_STATUS.page,
@@ -89,7 +89,7 @@ impl Known {
     }
 
     /// The row whose facts apply: its own, or that of the same HTTP status. Category, retryability and effect
-    /// of a status are the same in both families; what can be done about it may depend on who made the request.
+    /// of a status are the same in both families; the recovery may depend on who made the request.
     pub fn row(&self) -> &'static Entry {
         let own = match *self {
             Known::Row(row) => Some(row),
@@ -102,7 +102,7 @@ impl Known {
         own.unwrap_or_else(|| row_for_status(self.http()))
     }
 
-    /// A few words that never change, for headings.
+    /// A short heading, the same for every occurrence.
     pub fn title(&self) -> Cow<'static, str> {
         match *self {
             Known::Row(row) => Cow::Borrowed(row.title),
@@ -110,7 +110,7 @@ impl Known {
         }
     }
 
-    /// The number unique in the catalogue.
+    /// The number, which is unique in the catalogue.
     pub fn number(&self) -> u16 {
         match *self {
             Known::Row(row) => row.number,
@@ -131,7 +131,7 @@ impl Known {
         }
     }
 
-    /// The HTTP status the failure is answered with.
+    /// The HTTP status of a response with this failure.
     pub fn http(&self) -> u16 {
         match *self {
             Known::Row(row) => row.http,
@@ -139,7 +139,7 @@ impl Known {
         }
     }
 
-    /// The code of the flat dialect.
+    /// The code in the flat dialect.
     pub fn flat_name(&self) -> Cow<'static, str> {
         let named = match *self {
             Known::Row(row) => row.flat_name,
@@ -151,11 +151,11 @@ impl Known {
         )
     }
 
-    /// The page of prose.
+    /// The text of its page, in Markdown.
     pub fn page(&self) -> &'static str {
         match *self {
             Known::Row(row) => row.page,
-            // A status that has a code of its own is better told by the page of that code.
+            // If the status has a code of its own, the page of that code says more.
             Known::Member {
                 family: Family::ErrHttp,
                 status,
@@ -174,7 +174,7 @@ impl Known {
         self.row().retryable
     }
 
-    /// What is assumed about side effects when an occurrence says nothing.
+    /// The effect that is assumed when an occurrence states none.
     pub fn effect(&self) -> Effect {
         self.row().effect
     }
@@ -189,12 +189,12 @@ impl Known {
         self.row().grpc
     }
 
-    /// The category of the flat dialect.
+    /// The category in the flat dialect.
     pub fn flat_category(&self) -> FlatCategory {
         self.row().flat_category
     }
 
-    /// The way forward given when an occurrence names no better one.
+    /// The recovery of an occurrence that states none of its own.
     pub fn recovery(&self) -> &'static DefaultRecovery {
         &self.row().recovery
     }

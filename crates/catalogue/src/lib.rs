@@ -1,7 +1,7 @@
-//! The catalogue: one const table that is the source of every fact fixed by a failure code.
+//! The catalogue: one const table with every fact that a failure code fixes.
 //!
-//! A leaf: it depends on nothing. What a failure *occurrence* looks like lives in the contract crate;
-//! here is only what is the same for all occurrences of a code.
+//! This crate has no dependencies. It has only the facts that are the same for all occurrences of a
+//! code; a single occurrence is a `Failure` of another crate.
 //!
 //! ```
 //! let known = panpan_catalogue::lookup("ERR_HTTP_429_RATE_LIMITED").unwrap();
@@ -44,7 +44,7 @@ pub fn entries() -> impl Iterator<Item = &'static Entry> {
     table::GROUPS.iter().copied().flatten().copied()
 }
 
-/// The row that speaks for declared codes of a category when they leave a fact unstated.
+/// The row that supplies the facts that a declared code of a category does not state.
 pub const fn representative(category: Category) -> &'static Entry {
     match category {
         Category::Transient => codes::ERR_HTTP_503_UNAVAILABLE,
@@ -60,7 +60,7 @@ pub const fn representative(category: Category) -> &'static Entry {
     }
 }
 
-/// Whether only the protocol itself may give this code. A handler that returns one has a defect.
+/// Whether this code is reserved for the protocol. A handler that returns one has a bug.
 pub fn is_protocol_code(code: &str) -> bool {
     table::protocol::ROWS.iter().any(|row| row.code == code)
 }

@@ -1,17 +1,17 @@
-//! Guessing what a name was meant to be: one measure for codes, operations, members and attributes.
+//! Suggestions for misspelt names of codes, operations, members and attributes.
 
-/// The most suggestions that are made.
+/// The maximum number of suggestions.
 pub const NEAREST_LIMIT: usize = 3;
-/// The longest name that is compared, in characters; comparing takes time quadratic in it.
+/// The longest name that is compared, in characters; a comparison takes quadratic time.
 const COMPARED_CHARACTERS_LIMIT: usize = 256;
 
-/// The shortest beginning that tells anything.
+/// The shortest common beginning that counts as a match.
 const BEGINNING_CHARACTERS_MIN: usize = 4;
 
-/// The candidates a name most likely means, the best first, at most [`NEAREST_LIMIT`] of them.
+/// The candidates that a name most likely means, best first, at most [`NEAREST_LIMIT`] of them.
 ///
-/// Case and separators do not count, they are the commonest slips; beyond that a few letters may
-/// differ, more in a longer name.
+/// Case and separators are ignored, as they are the most common mistakes. A few letters may differ,
+/// more in a longer name.
 ///
 /// ```
 /// let names = ["fs/read", "fs/write", "http/call"];
@@ -30,8 +30,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// How far a name is from a candidate, where they are near enough: a few letters apart, or one the
-/// beginning of the other.
+/// The distance of a name from a candidate, if they are near enough: a few letters apart, or one is
+/// the beginning of the other.
 fn likeness(name: &[char], candidate: &[char]) -> Option<usize> {
     let limit = 1 + candidate.len() / 5;
     let distance = distance(name, candidate);
@@ -40,7 +40,7 @@ fn likeness(name: &[char], candidate: &[char]) -> Option<usize> {
     (distance <= limit || begins).then_some(distance.min(limit + 1))
 }
 
-/// The letters and digits of a name; `None` when there are none or too many.
+/// The letters and digits of a name; `None` if there are none or too many.
 fn folded(name: &str) -> Option<Vec<char>> {
     let letters = name.chars().filter(|character| character.is_alphanumeric());
     let folded: Vec<char> = letters
@@ -50,7 +50,7 @@ fn folded(name: &str) -> Option<Vec<char>> {
     (!folded.is_empty() && folded.len() <= COMPARED_CHARACTERS_LIMIT).then_some(folded)
 }
 
-/// How many letters have to be added, dropped, replaced or swapped with their neighbour.
+/// The number of letters to add, drop, replace or swap with their neighbour.
 fn distance(left: &[char], right: &[char]) -> usize {
     let mut rows = vec![vec![0; right.len() + 1]; left.len() + 1];
     for i in 0..=left.len() {
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_are_understood_and_other_names_are_not_suggested() {
+    fn misspelt_names_get_suggestions_and_unrelated_names_get_none() {
         let names = [
             "wait",
             "change_input",

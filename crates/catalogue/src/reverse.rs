@@ -1,7 +1,7 @@
-//! From the value of another protocol back to a code.
+//! Maps values of other protocols back to codes.
 //!
-//! Several codes may share a value; one of them is marked canonical in the table, and the law
-//! `reverse(forward(code)) == canonical(code)` is tested over every row.
+//! Several codes may share a value; the table marks one of them as canonical. A test checks
+//! `reverse(forward(code)) == canonical(code)` for every row.
 
 use crate::entry::{Entry, Mapping};
 use crate::facts::Grpc;
@@ -34,7 +34,7 @@ pub fn for_jsonrpc(number: i64) -> Option<Known> {
     })
 }
 
-/// The name a JSON-RPC number goes by: the one in the specification it comes from, else the title.
+/// The name of a JSON-RPC number: as in the specification, else the title of its code.
 pub fn jsonrpc_name(number: i64) -> Option<std::borrow::Cow<'static, str>> {
     let standard = match number {
         -32700 => "Parse error",
@@ -69,7 +69,7 @@ pub fn for_flat_name(name: &str) -> Option<Known> {
     row.or_else(member)
 }
 
-/// The row whose facts apply to an HTTP status: its own, one it shares, or the one for all others.
+/// The row whose facts apply to an HTTP status: its own, a shared row, or the row for all others.
 pub fn row_for_status(status: u16) -> &'static Entry {
     const CLIENT: &Entry = &table::UNLISTED_CLIENT_STATUS;
     const SERVER: &Entry = &table::UNLISTED_SERVER_STATUS;
@@ -85,7 +85,7 @@ fn listed_row(status: u16) -> Option<&'static Entry> {
     entries().find(is_http)
 }
 
-/// The one row among those that fit which is marked, or which stands alone.
+/// The only matching row, or the matching row that is marked as canonical.
 fn canonical(mapping: Mapping, fits: impl Fn(&Entry) -> bool) -> Option<&'static Entry> {
     let mut matching = entries().filter(|row| fits(row));
     let first = matching.next()?;

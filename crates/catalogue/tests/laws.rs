@@ -1,4 +1,4 @@
-//! The laws every row of the catalogue obeys.
+//! Rules that every row of the catalogue has to obey.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -17,7 +17,7 @@ fn codes_are_well_formed_and_numbers_are_unique() {
         assert_eq!(
             lookup(row.code),
             Some(Known::Row(row)),
-            "{} stands twice",
+            "{} is duplicated",
             row.code
         );
         assert!((100..1000).contains(&row.number), "{}", row.code);
@@ -37,7 +37,7 @@ fn retryability_follows_the_category_with_one_exception() {
 }
 
 #[test]
-fn every_code_has_a_way_forward() {
+fn every_code_has_a_recovery() {
     for row in entries() {
         let recovery = &row.recovery;
         let has_action = !recovery.actions.is_empty();
@@ -49,7 +49,7 @@ fn every_code_has_a_way_forward() {
             );
             assert!(
                 row.remedies.contains(Remedy::Wait),
-                "{} is retried by waiting",
+                "{} is retryable, so waiting is a remedy",
                 row.code
             );
         } else {
@@ -66,7 +66,7 @@ fn every_code_has_a_way_forward() {
             assert_eq!(recovery.max_retries, None, "{} is never retried", row.code);
             assert!(
                 !row.remedies.contains(Remedy::Wait),
-                "{} gains nothing by waiting",
+                "{} is not retryable, so waiting is not a remedy",
                 row.code
             );
         }
@@ -84,7 +84,7 @@ fn members() -> impl Iterator<Item = (u16, Known)> {
 }
 
 #[test]
-fn every_status_has_a_way_forward_that_fits_it() {
+fn every_status_has_a_recovery_that_fits_it() {
     use Remedy::{AskHuman, ChangeInput, ChangeState, Wait};
     for (_, known) in members() {
         let (recovery, remedies) = (known.recovery(), known.remedies());
@@ -118,7 +118,7 @@ fn every_status_has_a_way_forward_that_fits_it() {
 }
 
 #[test]
-fn a_status_has_the_same_facts_whoever_made_the_request() {
+fn a_status_has_the_same_facts_in_both_families() {
     for (status, known) in members() {
         let other = for_status(status).unwrap();
         let facts = |it: Known| (it.category(), it.retryable(), it.effect(), it.grpc());
@@ -129,7 +129,7 @@ fn a_status_has_the_same_facts_whoever_made_the_request() {
 }
 
 #[test]
-fn rate_limits_and_timeouts_say_when_to_come_back() {
+fn retryable_codes_state_a_delay_and_a_number_of_retries() {
     for row in entries().filter(|row| row.retryable) {
         assert!(row.recovery.retry_after_ms.is_some(), "{}", row.code);
         assert!(row.recovery.max_retries.is_some(), "{}", row.code);
@@ -166,7 +166,8 @@ fn every_mapping_leads_back_to_its_canonical_code() {
     }
 
     fn check(row: &Entry, mapping: &str, found: Option<Known>, same: impl Fn(&Known) -> bool) {
-        let found = found.unwrap_or_else(|| panic!("{} has no way back in {mapping}", row.code));
+        let found =
+            found.unwrap_or_else(|| panic!("{} cannot be mapped back in {mapping}", row.code));
         assert!(
             same(&found),
             "{} leads to {} in {mapping}",
@@ -177,7 +178,7 @@ fn every_mapping_leads_back_to_its_canonical_code() {
 }
 
 #[test]
-fn the_canonical_codes_are_these() {
+fn these_codes_are_canonical() {
     for (number, code) in [
         (-32700, "PARSE_ERROR"),
         (-32600, "INVALID_REQUEST"),
@@ -207,12 +208,12 @@ fn the_canonical_codes_are_these() {
 }
 
 #[test]
-fn at_most_one_code_is_marked_for_a_value() {
+fn at_most_one_code_is_canonical_for_a_value() {
     let marks = |mapping: Mapping, value: fn(&Entry) -> String| {
         let mut seen = BTreeMap::new();
         for row in entries().filter(|row| row.is_canonical(mapping)) {
             let other = seen.insert(value(row), row.code);
-            assert_eq!(other, None, "{} is marked too", row.code);
+            assert_eq!(other, None, "{} is canonical too", row.code);
         }
     };
     marks(Mapping::JsonRpc, |row| row.jsonrpc.to_string());
@@ -246,7 +247,7 @@ fn json_rpc_numbers_stay_out_of_reserved_ranges() {
 }
 
 #[test]
-fn eight_codes_belong_to_the_protocol() {
+fn eight_codes_are_reserved_for_the_protocol() {
     let protocol: Vec<_> = entries()
         .map(|row| row.code)
         .filter(|code| is_protocol_code(code))

@@ -1,4 +1,4 @@
-//! Every code has a page of its own: four parts, no sentence shared with another page.
+//! Every code has its own page, with four sections and no sentence from another page.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -22,7 +22,7 @@ fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 #[test]
-fn every_page_has_the_four_parts_in_order() {
+fn every_page_has_the_four_sections_in_order() {
     for (code, page) in pages() {
         let headings: Vec<_> = page.lines().filter(|line| line.starts_with('#')).collect();
         assert_eq!(headings, HEADINGS, "{code}");
@@ -32,7 +32,7 @@ fn every_page_has_the_four_parts_in_order() {
 }
 
 #[test]
-fn no_sentence_stands_on_two_pages() {
+fn no_sentence_is_on_two_pages() {
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (code, page) in pages() {
         for line in page.lines().filter(|line| !line.starts_with('#')) {

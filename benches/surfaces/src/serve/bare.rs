@@ -1,4 +1,4 @@
-//! What panpan is measured against: the same work, with nothing around it, served the usual way.
+//! The bare servers that panpan is compared with: the same work and nothing else.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use crate::request::{ECHO, ECHO_TOOL};
 
-/// `/call` as one would write it by hand.
+/// A hand-written `/call`.
 pub(super) async fn axum() -> anyhow::Result<()> {
     let router = Router::new().route("/call", post(call));
     serve(router).await
@@ -31,14 +31,14 @@ pub(super) async fn axum() -> anyhow::Result<()> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
-    #[allow(dead_code, reason = "read like everything else, and looked up nowhere")]
+    #[allow(dead_code, reason = "parsed like the other members, but not used")]
     operation: String,
     pub(super) input: Value,
-    #[allow(dead_code, reason = "read where it is sent")]
+    #[allow(dead_code, reason = "parsed if it is sent")]
     idempotency_key: Option<String>,
-    #[allow(dead_code, reason = "read where it is sent")]
+    #[allow(dead_code, reason = "parsed if it is sent")]
     retry_seed: Option<i64>,
-    #[allow(dead_code, reason = "read where it is sent")]
+    #[allow(dead_code, reason = "parsed if it is sent")]
     timeout_ms: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ async fn call(Json(asked): Json<Asked>) -> Json<Answered> {
     Json(Answered::with(asked.input))
 }
 
-/// A server of jsonrpsee with one method.
+/// A jsonrpsee server with one method.
 pub(super) async fn jsonrpsee() -> anyhow::Result<()> {
     let mut module = RpcModule::new(());
     module.register_async_method(ECHO, |params, _, _| async move { params.parse::<Value>() })?;
@@ -74,7 +74,7 @@ pub(super) async fn jsonrpsee() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server of rmcp with one tool, set up like panpan's.
+/// An rmcp server with one tool, configured like panpan's.
 pub(super) async fn rmcp() -> anyhow::Result<()> {
     let sessions = Arc::new(LocalSessionManager::default());
     let service = StreamableHttpService::new(|| Ok(Tool), sessions, config());
@@ -82,7 +82,7 @@ pub(super) async fn rmcp() -> anyhow::Result<()> {
     serve(router).await
 }
 
-/// As panpan sets it up.
+/// The same configuration as in panpan.
 pub(super) fn config() -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
@@ -91,7 +91,7 @@ pub(super) fn config() -> StreamableHttpServerConfig {
 }
 
 pub(super) async fn serve(router: Router) -> anyhow::Result<()> {
-    // Without it every answer in more than one piece waits for the other side to acknowledge the first.
+    // Without it, a response in several writes waits for the acknowledgement of the first.
     let listener = super::listen().await?.tap_io(|stream| {
         let _ = stream.set_nodelay(true);
     });
@@ -122,7 +122,7 @@ impl ServerHandler for Tool {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if request.name != ECHO_TOOL {
-            return Err(ErrorData::invalid_params("there is no such tool", None));
+            return Err(ErrorData::invalid_params("unknown tool", None));
         }
         let input = Value::Object(request.arguments.unwrap_or_default());
         Ok(CallToolResult::structured(input).into())

@@ -1,4 +1,4 @@
-//! Servers in front of another: panpan with an imported operation, and what one would write by hand.
+//! Servers in front of another: panpan with an imported operation, and a hand-written proxy.
 
 use std::net::SocketAddr;
 
@@ -25,7 +25,7 @@ use crate::request::ECHO_PATH;
 
 const JSON: (HeaderName, &str) = (CONTENT_TYPE, "application/json");
 
-/// The server that is asked.
+/// The upstream server.
 pub(super) async fn echo() -> anyhow::Result<()> {
     let give_back = |body: Bytes| async move { ([JSON], body) };
     bare::serve(Router::new().route(ECHO_PATH, post(give_back))).await
@@ -74,14 +74,14 @@ fn document() -> Value {
     })
 }
 
-/// A client and where it asks.
+/// A client and the URI of the upstream.
 #[derive(Clone)]
 struct Upstream {
     client: Client<HttpConnector, Full<Bytes>>,
     uri: Uri,
 }
 
-/// The same work with nothing around it.
+/// The same work in a bare server.
 pub(super) async fn pass_through(upstream: SocketAddr) -> anyhow::Result<()> {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);

@@ -1,4 +1,4 @@
-//! Servers in front of an MCP server: all of panpan, and a bare proxy of rmcp that only forwards.
+//! Servers in front of an MCP server: all of panpan, and a bare rmcp proxy that only forwards.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use tokio::sync::OnceCell;
 
 use super::bare;
 
-/// All of panpan, with the tools of a server as operations.
+/// All of panpan, with the tools of the upstream server as operations.
 pub(super) async fn panpan(upstream: SocketAddr, sessions: bool) -> anyhow::Result<()> {
     let place = McpPlace::Http(McpAddress::new(url(upstream)));
     let settings = McpSettings {
@@ -34,7 +34,7 @@ pub(super) async fn panpan(upstream: SocketAddr, sessions: bool) -> anyhow::Resu
     super::panpan::serve_imported(operations.registrations).await
 }
 
-/// A server of rmcp that passes every request on with a client of rmcp: in the session that belongs to the client's, or
+/// An rmcp server that forwards every request with an rmcp client: with one upstream session per client session, or
 /// without sessions over one connection.
 pub(super) async fn proxy(upstream: SocketAddr, sessions: bool) -> anyhow::Result<()> {
     let manager = Arc::new(LocalSessionManager::default());
@@ -104,7 +104,7 @@ impl ServerHandler for Proxy {
         mut request: CallToolRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // What a client says of itself is said anew on the way on.
+        // The rmcp client adds its own client information to the forwarded request.
         request.meta = None;
         let called = self.client().await?.call_tool(request).await;
         called.map(Into::into).map_err(passed_on)

@@ -1,4 +1,4 @@
-//! The servers that are asked, one in each process.
+//! The servers under test, one in each process.
 
 mod bare;
 mod gateway;
@@ -12,55 +12,55 @@ use std::path::PathBuf;
 use anyhow::bail;
 use tokio::net::TcpListener;
 
-/// The first argument of a process that is a server.
+/// The first argument of a server process.
 pub(crate) const FLAG: &str = "--serve";
 
-/// Which server a process is.
+/// The server that a process runs.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
     /// All of panpan, as its own command serves it.
     Panpan {
-        /// How many operations there are beside its own.
+        /// The number of operations besides the built-in ones.
         operations: usize,
-        /// The file of its store; in memory without one.
+        /// The file of its store; without it, the store is in memory.
         store: Option<PathBuf>,
     },
-    /// A handler of axum that reads and writes the same as `/call`.
+    /// An axum handler that reads and writes the same as `/call`.
     Axum,
-    /// A method of jsonrpsee.
+    /// A jsonrpsee method.
     Jsonrpsee,
-    /// A tool of rmcp.
+    /// An rmcp tool.
     Rmcp,
-    /// Gives back what it is sent.
+    /// Returns the request body.
     Echo,
-    /// All of panpan in front of an operation that another server carries out.
+    /// All of panpan, with an operation that another server carries out.
     Gateway {
-        /// Where that server is.
+        /// The address of that server.
         upstream: SocketAddr,
     },
     /// All of panpan in front of an MCP server.
     McpGateway {
-        /// Where that server is.
+        /// The address of that server.
         upstream: SocketAddr,
-        /// Whether it is spoken to in sessions.
+        /// Whether to use sessions.
         sessions: bool,
     },
-    /// A proxy of rmcp in front of an MCP server.
+    /// An rmcp proxy in front of an MCP server.
     McpProxy {
-        /// Where that server is.
+        /// The address of that server.
         upstream: SocketAddr,
-        /// Whether it is spoken to in sessions.
+        /// Whether to use sessions.
         sessions: bool,
     },
-    /// A handler of axum that reads and writes the same, and asks with the client of hyper.
+    /// An axum handler that reads and writes the same, and calls the upstream with a hyper client.
     PassThrough {
-        /// Where the server is that is asked.
+        /// The address of the upstream.
         upstream: SocketAddr,
     },
 }
 
 impl Role {
-    /// As ratios are measured: nothing on the disk.
+    /// The role for measuring ratios, without a disk.
     pub(crate) fn panpan() -> Self {
         Self::Panpan {
             operations: 1,
@@ -68,7 +68,7 @@ impl Role {
         }
     }
 
-    /// The arguments a process is told its role by.
+    /// The command-line arguments for this role.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
         let plain = |name: &str| vec![name.to_owned()];
         let before_mcp = |name: &str, upstream: &SocketAddr, sessions: &bool| {
@@ -118,12 +118,12 @@ impl Role {
             ["pass", upstream] => Self::PassThrough {
                 upstream: upstream.parse()?,
             },
-            _ => bail!("there is no such role: {arguments:?}"),
+            _ => bail!("unknown role: {arguments:?}"),
         })
     }
 }
 
-/// Serves until the process that started this one closes its end of the input.
+/// Serves until the parent process closes stdin.
 pub(crate) fn run(role: &Role) -> anyhow::Result<()> {
     crate::idle::allow_many_files()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -151,7 +151,7 @@ pub(crate) fn run(role: &Role) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Listens at a port nobody else has, and says where.
+/// Listens at a free port and prints the address.
 async fn listen() -> anyhow::Result<TcpListener> {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     tell(listener.local_addr()?)?;

@@ -1,4 +1,4 @@
-//! All of panpan, with everything its own command sets up.
+//! All of panpan, configured as its own command does it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::Failure;
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_runtime::system::SystemClock;
-use panpan_runtime::{Builder, Context, Dispatcher, Registration, Registry, Ports};
+use panpan_runtime::{Builder, Context, Dispatcher, Ports, Registration, Registry};
 use panpan_store::{MemoryStore, SqliteStore};
 use panpan_surfaces::http::{HttpSettings, router};
 use panpan_surfaces::identity::Tokens;
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 
 use crate::request::ECHO;
 
-/// How often counts are handed to the store.
+/// How often counts are written to the store.
 const TEND: Duration = Duration::from_secs(2);
 
-/// Serves so many operations beside its own, the first of which gives back its input.
+/// Serves this many operations besides the built-in ones; the first returns its input.
 pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::Result<()> {
     let gateway = match store {
         None => gateway(
@@ -36,7 +36,7 @@ pub(super) async fn serve(operations: usize, store: Option<PathBuf>) -> anyhow::
     serve_desk(gateway).await
 }
 
-/// Serves operations besides its own that others carry out.
+/// Serves imported operations besides the built-in ones.
 pub(super) async fn serve_imported(imported: Vec<Registration>) -> anyhow::Result<()> {
     let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
     let outcomes: Arc<dyn Outcomes> = store.clone();
@@ -64,7 +64,7 @@ fn gateway<S: Outcomes + Documents + 'static>(
     behind_desk(registry, outcomes, store)
 }
 
-/// The operations with those every server has.
+/// Adds the built-in operations.
 fn behind_desk<S: Documents + 'static>(
     builder: Builder,
     outcomes: Arc<dyn Outcomes>,
@@ -74,10 +74,15 @@ fn behind_desk<S: Documents + 'static>(
     let builder = panpan_operations::calls(builder, &outcomes);
     let dispatcher = Dispatcher::new(builder.build()?, Ports::system(outcomes));
     let tokens = Tokens::new(store, Arc::new(SystemClock));
-    Ok(Gateway::new(dispatcher, tokens, Anonymous::Served, limits()))
+    Ok(Gateway::new(
+        dispatcher,
+        tokens,
+        Anonymous::Served,
+        limits(),
+    ))
 }
 
-/// The usual limits, except that all connections may come from one address: here they do.
+/// The default limits, except that all connections may come from one address.
 fn limits() -> Limits {
     let limits = Limits::default();
     Limits {
@@ -89,7 +94,7 @@ fn limits() -> Limits {
 async fn tend(dispatcher: Dispatcher) {
     loop {
         tokio::time::sleep(TEND).await;
-        // A store that is away now is asked again the next time.
+        // If the store is unavailable, the next round tries again.
         let _ = dispatcher.tend().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Codes tools give about their own arguments, owners, artifacts and runs.
+//! Codes that tools return about their own arguments, owners, artifacts and runs.
 
 use crate::entry::{Entry, Mapping};
 use crate::facts::{Effect, FlatCategory, Grpc, Remedy};
@@ -9,20 +9,20 @@ rows! {
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Add the arguments named as required"]);
+        .actions(&["Add the required arguments that the failure names"]);
     INVALID_ARGUMENT: 406, "Argument has an unusable value", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .canonical(&[Mapping::Flat])
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Send a value inside the range or set the message names"]);
+        .actions(&["Send a value within the range or set that the message names"]);
     INVALID_TYPE: 407, "Argument has the wrong type", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Send the value in the type the operation declares"]);
+        .actions(&["Send the value with the type that the operation declares"]);
     NOT_OWNER: 306, "Caller does not own this", AuthFail =>
         .http(403)
         .grpc(Grpc::PermissionDenied)
@@ -43,7 +43,7 @@ rows! {
         .flat(FlatCategory::Permission)
         .remedies(&[Remedy::ChangeState, Remedy::ChangeInput])
         .actions(&["Add funds, or lower the amount below the available balance"]);
-    ARTIFACT_NOT_FOUND: 601, "The thing asked for does not exist", ClientError =>
+    ARTIFACT_NOT_FOUND: 601, "Requested object does not exist", ClientError =>
         .http(404)
         .grpc(Grpc::NotFound)
         .canonical(&[Mapping::Grpc, Mapping::Flat])
@@ -58,13 +58,13 @@ rows! {
         .remedies(&[Remedy::ChangeInput, Remedy::UseAlternative])
         .actions(&["Choose another name"])
         .alternatives(&["Read or update the one that exists"]);
-    ALREADY_LISTED: 603, "It is listed already", ClientError =>
+    ALREADY_LISTED: 603, "Item is already listed", ClientError =>
         .http(409)
         .grpc(Grpc::AlreadyExists)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::UseAlternative, Remedy::ChangeState])
-        .actions(&["Withdraw the present listing before listing it again"])
-        .alternatives(&["Leave the listing as it is"]);
+        .actions(&["Withdraw the current listing before you list the item again"])
+        .alternatives(&["Keep the current listing"]);
     EXECUTION_TIMEOUT: 410, "Code ran out of time", Timeout =>
         .http(504)
         .grpc(Grpc::DeadlineExceeded)
@@ -80,14 +80,14 @@ rows! {
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::ChangeInput, Remedy::AskHuman])
-        .actions(&["Read the message for the failing line, correct the code or its input"]);
+        .actions(&["Find the failing line in the message, then correct the code or its input"]);
     SYNTAX_ERROR: 409, "Code does not parse", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Execution)
         .remedies(&[Remedy::ChangeInput])
         .actions(&["Correct the code at the named line and column"]);
-    INTERNAL_ERROR: 105, "The tool's own defect", Permanent =>
+    INTERNAL_ERROR: 105, "Tool failed with an internal error", Permanent =>
         .http(500)
         .grpc(Grpc::Internal)
         .flat(FlatCategory::System)
@@ -95,25 +95,25 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::AskHuman])
         .actions(&["Report the error id to the maintainers of the tool"]);
-    NOT_CONFIGURED: 106, "A needed setting is missing", Permanent =>
+    NOT_CONFIGURED: 106, "Required setting is missing", Permanent =>
         .http(501)
         .grpc(Grpc::FailedPrecondition)
         .canonical(&[Mapping::Grpc])
         .flat(FlatCategory::System)
         .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
-        .actions(&["Have the operator set what the message names"]);
+        .actions(&["Have the operator configure the setting that the message names"]);
     INVALID_INPUT_ERROR: 401, "A tool rejected its input", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
         .actions(&["Correct the input parameters"]);
-    TOOL_EXECUTION_ERROR: 402, "A tool failed without saying how", Permanent =>
+    TOOL_EXECUTION_ERROR: 402, "Tool failed without giving a reason", Permanent =>
         .http(500)
         .grpc(Grpc::Unknown)
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
-        .actions(&["Read the message; report it to the author of the tool if it does not tell enough"])
+        .actions(&["Read the message; if it gives no reason, report it to the author of the tool"])
         .alternatives(&["Use another tool that serves the same goal"]);
 }

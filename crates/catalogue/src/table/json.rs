@@ -1,4 +1,4 @@
-//! Data that is not what it should be: validation and JSON transformation.
+//! Invalid data: validation and JSON transformation.
 
 use crate::entry::Entry;
 use crate::facts::{FlatCategory, Grpc, Remedy};
@@ -22,7 +22,7 @@ rows! {
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
         .actions(&["Write the path as $.name, $['name'] or $.list[0]"]);
-    ERR_JSON_SCHEMA_MISMATCH: 504, "Document has another shape than required", Validation =>
+    ERR_JSON_SCHEMA_MISMATCH: 504, "JSON document does not match its schema", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
@@ -40,7 +40,7 @@ rows! {
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Send a flatter document, or the inner part alone"]);
+        .actions(&["Send a flatter document, or only the inner part"]);
     ERR_JSON_SIZE_EXCEEDED: 507, "JSON is too large", Validation =>
         .http(413)
         .grpc(Grpc::InvalidArgument)

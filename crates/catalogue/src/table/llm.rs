@@ -32,7 +32,7 @@ rows! {
         .flat(FlatCategory::Execution)
         .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
         .actions(&["Do not send the same content again; let a person review it"])
-        .alternatives(&["Ask for the goal in other words, without the rejected part"]);
+        .alternatives(&["Rephrase the request without the rejected part"]);
     ERR_LLM_API_ERROR: 905, "Model provider failed", Transient =>
         .http(502)
         .grpc(Grpc::Unavailable)
@@ -40,7 +40,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait, Remedy::UseAlternative])
         .retries(3, 100)
-        .actions(&["If it goes on, report it to the person responsible for this tool"])
+        .actions(&["If it persists, report it to the person responsible for this tool"])
         .alternatives(&["Use another model or provider"]);
     ERR_LLM_AUTH_FAILURE: 307, "Model provider refused the credential", AuthFail =>
         .http(502)
@@ -53,5 +53,5 @@ rows! {
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Correct the parameter the provider names in its answer"]);
+        .actions(&["Correct the parameter that the provider names in its response"]);
 }

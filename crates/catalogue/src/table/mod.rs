@@ -1,7 +1,7 @@
 //! The rows of the catalogue, one file per group of codes.
 
 /// Declares the rows of a group. A line gives the code (its page is the file of that name), number,
-/// title and category; what follows the arrow refines it. Each code becomes a constant of its name.
+/// title and category; the columns after the arrow refine it. Each code becomes a constant of that name.
 macro_rules! rows {
     ($($code:ident: $number:literal, $title:literal, $category:ident => $(.$column:ident($($value:tt)*))*;)+) => {
         $(
@@ -31,7 +31,7 @@ use crate::entry::Entry;
 
 pub(crate) use http::{SHARED, UNLISTED_CLIENT_STATUS, UNLISTED_SERVER_STATUS, own_request};
 
-/// Every group of rows, in the order they are listed to people.
+/// Every group of rows, in the order in which `panpan explain` lists them.
 pub(crate) const GROUPS: &[&[&Entry]] = &[
     protocol::ROWS,
     runtime::ROWS,

@@ -1,4 +1,4 @@
-//! Failures before any HTTP status was seen: the network, names, certificates.
+//! Failures without an HTTP status: connections, host names, certificates.
 
 use crate::entry::Entry;
 use crate::facts::{Effect, FlatCategory, Grpc, Remedy};
@@ -10,7 +10,7 @@ rows! {
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait])
         .retries(3, 100)
-        .actions(&["If it goes on, ask the person responsible for this tool whether the service is running"]);
+        .actions(&["If it persists, ask the person responsible for this tool whether the service is running"]);
     ERR_TIMEOUT: 202, "No answer in time", Timeout =>
         .http(504)
         .grpc(Grpc::DeadlineExceeded)
@@ -18,14 +18,14 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
-        .actions(&["If it goes on, ask for less in one call"]);
+        .actions(&["If it persists, ask for less in one call"]);
     ERR_DNS_FAILURE: 203, "Host name did not resolve", Network =>
         .http(502)
         .grpc(Grpc::Unavailable)
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait, Remedy::ChangeInput])
         .retries(3, 100)
-        .actions(&["If it goes on, ask the person responsible for this tool to check the host name"]);
+        .actions(&["If it persists, ask the person responsible for this tool to check the host name"]);
     ERR_SSL_ERROR: 204, "TLS handshake failed", Network =>
         .never_retried()
         .http(502)
@@ -40,7 +40,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(3, 100)
-        .actions(&["If it goes on, report it to the person responsible for this tool"]);
+        .actions(&["If it persists, report it to the person responsible for this tool"]);
     NETWORK_ERROR: 206, "Network failure", Network =>
         .http(502)
         .grpc(Grpc::Unavailable)
@@ -63,7 +63,7 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(2, 5000)
         .actions(&["Wait before retrying"]);
-    ERR_REDIRECT_FAILED: 220, "Redirect leads nowhere", Permanent =>
+    ERR_REDIRECT_FAILED: 220, "Redirect could not be followed", Permanent =>
         .http(502)
         .grpc(Grpc::FailedPrecondition)
         .flat(FlatCategory::System)

@@ -1,4 +1,4 @@
-//! Codes given by the protocol itself, before or around an operation, never by a handler.
+//! Codes of the protocol itself, raised before or around an operation and never by a handler.
 
 use crate::entry::{Entry, Mapping};
 use crate::facts::{Effect, FlatCategory, Grpc, Remedy};
@@ -45,7 +45,7 @@ rows! {
         .flat_as("internal_error", FlatCategory::System)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::AskHuman])
-        .actions(&["Report the error id to the person responsible for this tool: its log holds the cause"]);
+        .actions(&["Report the error id to the person responsible for this tool: the cause is in its log"]);
     TIMEOUT: 101, "Operation timed out", Timeout =>
         .jsonrpc(-32603)
         .http(504)
@@ -55,7 +55,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::Wait])
         .retries(2, 200)
-        .actions(&["If it goes on, ask for less in one call"]);
+        .actions(&["If it persists, ask for less in one call"]);
     PARSE_ERROR: 102, "Request is not valid JSON", Validation =>
         .jsonrpc(-32700)
         .http(400)

@@ -1,4 +1,4 @@
-//! Codes the gateway gives while it carries a call: keys, budgets, circuits, limits, the store.
+//! Codes that the gateway raises around a call: keys, budgets, circuits, limits, the store.
 
 use crate::entry::{Entry, Mapping};
 use crate::facts::{Effect, FlatCategory, Grpc, Remedy};
@@ -11,7 +11,7 @@ rows! {
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::ChangeInput, Remedy::UseAlternative])
-        .actions(&["Read the message; change the input if it names a reason there"])
+        .actions(&["Read the message; change the input if that is the reason it gives"])
         .alternatives(&["Reach the goal with another operation"]);
     ERR_CANCELLED: 111, "The call was cancelled", Permanent =>
         .http(499)
@@ -26,8 +26,8 @@ rows! {
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
         .remedies(&[Remedy::ChangeInput])
-        .actions(&["Call again with an idempotency_key that is unique to this piece of work, and keep it over all repeats"]);
-    ERR_IDEMPOTENCY_KEY_REUSED: 412, "Idempotency key was used for other input", Validation =>
+        .actions(&["Call again with an idempotency_key that is unique to this piece of work, and keep it for every repeat"]);
+    ERR_IDEMPOTENCY_KEY_REUSED: 412, "Idempotency key was used with different input", Validation =>
         .http(422)
         .grpc(Grpc::InvalidArgument)
         .flat(FlatCategory::Validation)
@@ -47,7 +47,7 @@ rows! {
         .effect(Effect::Unknown)
         .remedies(&[Remedy::AskHuman])
         .actions(&["Find out whether this call took effect before doing anything else"]);
-    ERR_OUTCOME_TOO_LARGE: 415, "It succeeded; its output was too large to be kept", Permanent =>
+    ERR_OUTCOME_TOO_LARGE: 415, "The call succeeded; its output was too large to store", Permanent =>
         .http(410)
         .grpc(Grpc::OutOfRange)
         .flat(FlatCategory::Execution)
@@ -55,13 +55,13 @@ rows! {
         .remedies(&[Remedy::UseAlternative])
         .actions(&["Do not run it again: it took effect the first time"])
         .alternatives(&["Read the result with another operation", "Ask for a smaller part of it under a new key"]);
-    ERR_OUTPUT_INVALID: 416, "The answer does not fit its declared schema", Permanent =>
+    ERR_OUTPUT_INVALID: 416, "The response does not match its declared schema", Permanent =>
         .http(502)
         .grpc(Grpc::DataLoss)
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::UseAlternative, Remedy::AskHuman])
-        .actions(&["Report the place the message names to the people who run the service"])
+        .actions(&["Report the location that the message names to the operator of the service"])
         .alternatives(&["Reach the goal with another operation"]);
     ERR_CIRCUIT_OPEN: 107, "Calls to this upstream are paused", Transient =>
         .http(503)
@@ -70,7 +70,7 @@ rows! {
         .remedies(&[Remedy::Wait, Remedy::UseAlternative])
         .retries(3, 5000)
         .actions(&["Wait for the stated delay: calls are paused after repeated failures"]);
-    ERR_RATE_LIMITED: 108, "The gateway's own rate limit reached", RateLimit =>
+    ERR_RATE_LIMITED: 108, "Gateway rate limit reached", RateLimit =>
         .http(429)
         .grpc(Grpc::ResourceExhausted)
         .canonical(&[Mapping::Grpc])
@@ -78,32 +78,32 @@ rows! {
         .remedies(&[Remedy::Wait])
         .retries(3, 1000)
         .actions(&["Wait for the stated delay, then call more slowly"]);
-    ERR_OVERLOADED: 109, "The gateway is at its limit", Transient =>
+    ERR_OVERLOADED: 109, "Gateway is at capacity", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)
         .flat(FlatCategory::System)
         .remedies(&[Remedy::Wait])
         .retries(3, 1000)
-        .actions(&["Wait, then call with fewer requests at once"]);
+        .actions(&["Wait, then send fewer concurrent requests"]);
     ERR_BUDGET_EXCEEDED: 605, "Budget is used up", Resource =>
         .http(402)
         .grpc(Grpc::ResourceExhausted)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::ChangeState, Remedy::AskHuman])
-        .actions(&["Stop calls that cost; have the owner of the budget raise it"]);
+        .actions(&["Stop calls that cost money; have the owner of the budget raise it"]);
     ERR_RESOURCE_EXHAUSTED: 606, "A resource is used up", Resource =>
         .http(507)
         .grpc(Grpc::ResourceExhausted)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::ChangeState])
         .actions(&["Free or enlarge the resource the message names, then call again"]);
-    ERR_RESOURCE_BUSY: 607, "Something else holds the resource", Transient =>
+    ERR_RESOURCE_BUSY: 607, "Resource is in use", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::Wait])
         .retries(3, 100)
-        .actions(&["Wait until the holder lets go, then repeat"]);
+        .actions(&["Wait until the resource is released, then repeat the call"]);
     ERR_STORE_UNAVAILABLE: 701, "The store cannot be reached", Transient =>
         .http(503)
         .grpc(Grpc::Unavailable)
@@ -118,5 +118,5 @@ rows! {
         .flat(FlatCategory::Execution)
         .effect(Effect::Unknown)
         .remedies(&[Remedy::ChangeInput, Remedy::AskHuman])
-        .actions(&["Ask a person to find out why this work ends its worker before it is started again"]);
+        .actions(&["Ask a person to find out why this work crashes its worker before it is started again"]);
 }

@@ -25,7 +25,7 @@ rows! {
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::ChangeInput, Remedy::ChangeState])
         .actions(&[
-            "Set schemas.method to a registered operation, or have the missing one registered",
+            "Set schemas.method to a registered operation, or have the missing operation registered",
         ]);
     UNAUTHORIZED: 304, "Unauthorized", AuthFail =>
         .jsonrpc(-32004)
@@ -48,7 +48,7 @@ rows! {
         .grpc(Grpc::FailedPrecondition)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::ChangeState])
-        .actions(&["Read the task's present status and ask only for a transition it allows"]);
+        .actions(&["Read the current status of the task and request only a transition that it allows"]);
     DEPENDENCY_NOT_SATISFIED: 806, "Dependency not satisfied", ClientError =>
         .jsonrpc(-32007)
         .http(409)
@@ -63,8 +63,8 @@ rows! {
         .grpc(Grpc::Aborted)
         .flat(FlatCategory::Resource)
         .remedies(&[Remedy::UseAlternative, Remedy::ChangeState])
-        .actions(&["Follow the run that is under way instead of starting another"])
-        .alternatives(&["Cancel it first, if it has to start anew"]);
+        .actions(&["Follow the current run instead of starting another"])
+        .alternatives(&["Cancel it first if it has to start again"]);
     CANNOT_DELETE_TASK: 808, "Cannot delete task", ClientError =>
         .jsonrpc(-32009)
         .http(409)

@@ -197,7 +197,7 @@ mod tests {
             (
                 200,
                 (kind, "application/json"),
-                r#"{"hello": "ports"}"#,
+                r#"{"hello": "world"}"#,
                 "ERR_JSON_SCHEMA_MISMATCH",
                 "HTTP 200 (application/json)",
             ),

@@ -102,7 +102,7 @@ pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench)
     let mut same = written(r#"{"b": 2.0, "a": {"y": [1, 2], "x": 1e0}}"#);
     same.retry_seed = Some(7);
     same.timeout_ms = Some(9000);
-    same.origin = Origin::Fixture;
+    same.origin = Origin::Internal;
     same.operation = "/orders/place".to_owned();
     let answer = fixture.ask(same).await;
     assert_eq!(
