@@ -254,7 +254,7 @@ fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
         (
             &["--to", "bot"],
             b"{\"x\": 1}",
-            "the document has the shape of no dialect",
+            "the document matches no dialect",
         ),
         (
             &["--to", "bot"],
@@ -288,7 +288,7 @@ fn translate_says_what_is_wrong_with_its_input_where_and_what_to_do() {
     let output = panpan(&["translate", "--to", "bot"], &large_text);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("at most 4194304 are read"),
+        stderr(&output).contains("the limit is 4194304"),
         "{}",
         stderr(&output)
     );

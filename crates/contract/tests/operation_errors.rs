@@ -178,7 +178,7 @@ fn refused_declarations_say_everything_that_is_wrong_and_what_to_write() {
     assert_eq!(problems.len(), 3);
     assert_eq!(
         problems[0].to_string(),
-        "TIMEOUT is given by the protocol itself; declare a code of your own, such as MY_TIMEOUT"
+        "TIMEOUT is reserved for the protocol; declare your own code, such as MY_TIMEOUT"
     );
     assert_eq!(
         problems[1].to_string(),
@@ -231,8 +231,8 @@ fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
         (
             "FILE_GONE",
             remedy(Category::ClientError, Remedy::Wait),
-            "FILE_GONE is not retryable, so waiting cannot help; write another remedy in place of \
-             wait, or declare it retryable in a category such as TRANSIENT",
+            "FILE_GONE is not retryable, so waiting cannot help; replace wait by another remedy, \
+             or declare it retryable in a category such as TRANSIENT",
         ),
         (
             "DISK_BUSY",
@@ -246,7 +246,7 @@ fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
                 http_status: Some(500),
                 ..Facts::default()
             },
-            "HTTP_404 speaks of HTTP status 404, not 500; leave the status out, or choose another \
+            "HTTP_404 means HTTP status 404, not 500; leave the status out, or choose another \
              code",
         ),
         (
@@ -255,8 +255,8 @@ fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
                 jsonrpc_code: Some(9404),
                 ..Facts::default()
             },
-            "FILE_GONE declares JSON-RPC code 9404, which is that of HTTP_404; use 1000, or a \
-             number above that no code of the catalogue has",
+            "FILE_GONE declares JSON-RPC code 9404, which belongs to HTTP_404; use 1000, or a \
+             higher number that no code of the catalogue has",
         ),
     ] {
         assert_eq!(declare(code, facts), [expected], "{code}");

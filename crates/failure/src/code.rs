@@ -12,14 +12,14 @@ use panpan_catalogue::{Entry, check_code, code_from_name};
 pub struct Code(Cow<'static, str>);
 
 impl Code {
-    /// Checks the text and keeps it.
+    /// Checks the text.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Result<Self, CodeError> {
         let text = text.into();
         check_code(&text)?;
         Ok(Self(text))
     }
 
-    /// The code, or the text back if it is none.
+    /// The code, or the text if it is not one.
     pub(crate) fn new_or_text(text: String) -> Result<Self, String> {
         match check_code(&text) {
             Ok(()) => Ok(Self(text.into())),
@@ -27,8 +27,8 @@ impl Code {
         }
     }
 
-    /// The code a foreign text most likely means: `rateLimited`, `rate-limited` and `rate limited`
-    /// all become `RATE_LIMITED`. `None` when no well-formed code can be made of it.
+    /// Converts a third-party name: `rateLimited`, `rate-limited` and `rate limited` all become
+    /// `RATE_LIMITED`. `None` if the result is not well formed.
     pub fn normalised(text: &str) -> Option<Self> {
         Self::new(code_from_name(text)).ok()
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn foreign_spellings_become_codes() {
+    fn third_party_names_become_codes() {
         for (text, code) in [
             ("rate_limit_exceeded", Some("RATE_LIMIT_EXCEEDED")),
             ("rateLimited", Some("RATE_LIMITED")),

@@ -1,5 +1,5 @@
-//! Failures on their way out of a tool: adding what was tried, wrapping foreign errors, and the last
-//! step that shows a result to an agent or to a person.
+//! For tool authors: adds context to failures, wraps other errors, and turns the final result into text
+//! for an agent or a person.
 
 use std::any::Any;
 use std::error::Error;
@@ -13,19 +13,19 @@ use crate::classify::{JsonFailure, io_failure};
 use crate::dialect::{Dialect, Envelope};
 use crate::failure::{Failure, Redacted};
 
-/// What a tool was doing when something failed.
+/// The operation that a tool attempted, for the context of a failure.
 #[derive(Clone, Debug, Default)]
 pub struct Attempted {
     /// The tool.
     pub source: String,
-    /// What it was asked for.
+    /// The operation.
     pub operation: String,
-    /// With which parameters; secrets among them are removed before anyone sees them.
+    /// The parameters; redaction removes the secrets among them.
     pub parameters: Map<String, Value>,
 }
 
 impl Attempted {
-    /// A tool and what it was asked for.
+    /// A tool and its operation.
     pub fn new(source: impl Into<String>, operation: impl Into<String>) -> Self {
         Self {
             source: source.into(),
@@ -41,12 +41,12 @@ impl Attempted {
     }
 }
 
-/// Turns whatever went wrong into a failure that says what was tried.
+/// Turns an error into a failure with context.
 pub trait ResultExt<T> {
-    /// A failure passing through gets the context; any other error is wrapped in one.
+    /// Adds the context to a failure; wraps any other error in a failure with the context.
     ///
     /// ```
-    /// use panpan_contract::{Attempted, ResultExt};
+    /// use panpan_failure::{Attempted, ResultExt};
     ///
     /// let read = std::fs::read("/no/such/file");
     /// let failure = read.attempted(|| Attempted::new("notes", "open")).unwrap_err();
@@ -60,7 +60,7 @@ impl<T, E: Error + 'static> ResultExt<T> for Result<T, E> {
     fn attempted(self, attempted: impl FnOnce() -> Attempted) -> Result<T, Failure> {
         self.map_err(|error| {
             let attempted = attempted();
-            let failure = own(error).unwrap_or_else(|error| wrapped(&error, &attempted));
+            let failure = as_failure(error).unwrap_or_else(|error| wrapped(&error, &attempted));
             let failure = failure
                 .with_source(attempted.source)
                 .with_operation(attempted.operation);
@@ -73,8 +73,8 @@ impl<T, E: Error + 'static> ResultExt<T> for Result<T, E> {
     }
 }
 
-/// The error itself, if it is a failure already.
-fn own<E: 'static>(error: E) -> Result<Failure, E> {
+/// The error itself, if it is a failure.
+fn as_failure<E: 'static>(error: E) -> Result<Failure, E> {
     let mut error = Some(error);
     let failure = (&mut error as &mut dyn Any)
         .downcast_mut::<Option<Failure>>()
@@ -93,7 +93,7 @@ fn wrapped(error: &(dyn Error + 'static), attempted: &Attempted) -> Failure {
         .caused_by(error)
 }
 
-/// The code of the first error in the chain that has one.
+/// The code of the first error in the chain with a known code.
 fn code_of(error: &(dyn Error + 'static)) -> &'static Entry {
     let chain = std::iter::successors(Some(error), |&error| error.source());
     let known = chain.take(CHAIN_LIMIT).find_map(|error| {
@@ -107,21 +107,21 @@ fn code_of(error: &(dyn Error + 'static)) -> &'static Entry {
     known.unwrap_or(codes::TOOL_EXECUTION_ERROR)
 }
 
-/// How many sources of an error are looked at; a chain may be endless.
+/// Longest chain of sources that is examined; a chain can be endless.
 const CHAIN_LIMIT: usize = 32;
 
-/// Who reads a result.
+/// The reader of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// An agent: a failure is JSON in the bot dialect.
     Bot,
-    /// A person: a failure is a few plain lines.
+    /// A person: a failure is a few lines of plain text.
     Person,
 }
 
-/// The last step of a tool: a normal result passes through, a failure becomes text for its reader.
+/// The final step of a tool: returns an output unchanged and turns an error into text for the audience.
 ///
-/// An error that is not a failure yet is wrapped as TOOL_EXECUTION_ERROR.
+/// An error that is not a failure is wrapped as TOOL_EXECUTION_ERROR.
 pub fn process_tool_result<E: Error + 'static>(
     result: Result<Value, E>,
     audience: Audience,
@@ -132,7 +132,7 @@ pub fn process_tool_result<E: Error + 'static>(
         Ok(output) => return output,
         Err(error) => error,
     };
-    let failure = own(error).unwrap_or_else(|error| {
+    let failure = as_failure(error).unwrap_or_else(|error| {
         Failure::new(codes::TOOL_EXECUTION_ERROR)
             .with_message(format!("Tool execution failed: {error}"))
             .with_detail("original_error", error.to_string())
@@ -144,20 +144,20 @@ pub fn process_tool_result<E: Error + 'static>(
             .render_failure(&failure, Envelope::default())
             .to_string()
             .into(),
-        Audience::Person => for_people(&failure).into(),
+        Audience::Person => plain_text(&failure).into(),
     }
 }
 
-/// A failure in a few plain lines: what happened, what to do, where to ask.
-pub fn for_people(failure: &Redacted) -> String {
+/// A failure as a few lines of plain text: the message, the next steps and the error id.
+pub fn plain_text(failure: &Redacted) -> String {
     let mut lines = vec![failure.message().to_owned()];
     for violation in failure.violations() {
-        let place = if violation.pointer.is_empty() {
+        let location = if violation.pointer.is_empty() {
             "the input"
         } else {
             &violation.pointer
         };
-        lines.push(format!("  {place}: {}", violation.reason));
+        lines.push(format!("  {location}: {}", violation.reason));
     }
     let recovery = failure.recovery();
     lines.extend(
@@ -173,7 +173,7 @@ pub fn for_people(failure: &Redacted) -> String {
             .map(|other| format!("or: {}", other.description)),
     );
     if let Some(delay_ms) = recovery.retry_after_ms.filter(|_| failure.retryable()) {
-        lines.push(format!("worth repeating after {delay_ms} ms"));
+        lines.push(format!("retry after {delay_ms} ms"));
     }
     if let Some(id) = failure.id() {
         lines.push(format!("error id: {id}"));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_passing_through_keeps_its_code_and_gains_the_context() {
+    fn a_failure_keeps_its_code_and_gets_the_context() {
         let failure: Result<(), _> = Err(Failure::new(codes::ERR_TIMEOUT).with_message("too slow"));
         let failure = failure.attempted(attempted).unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_TIMEOUT");
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_error_takes_its_code_from_the_chain() {
+    fn another_error_gets_the_code_of_an_error_in_its_chain() {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         let failure = Err::<(), _>(Wrapper(refused))
             .attempted(attempted)
@@ -223,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_says_nothing_is_a_failed_tool() {
+    fn an_unknown_error_is_a_tool_execution_error() {
         let failure = Err::<(), _>(Opaque).attempted(attempted).unwrap_err();
         assert_eq!(failure.code().as_str(), "TOOL_EXECUTION_ERROR");
     }
 
     #[test]
-    fn results_pass_through_and_failures_become_text_for_their_reader() {
+    fn outputs_are_unchanged_and_errors_become_text_for_the_audience() {
         let (id, at) = (Uuid::nil(), Timestamp::UNIX_EPOCH);
         let output = process_tool_result(Ok::<_, Opaque>(json!({"a": 1})), Audience::Bot, id, at);
         assert_eq!(output, json!({"a": 1}));

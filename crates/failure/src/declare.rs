@@ -1,6 +1,5 @@
-//! Types that say which failures they can become, so that an operation declares exactly what its
-//! handler returns. The derive macro writes the implementations; what that code calls is in
-//! `support` and `details`.
+//! Types that declare their failures, so that an operation declares exactly what its handler returns.
+//! The derive macro writes the implementations; the helpers they call are in `support` and `details`.
 
 pub(crate) mod details;
 pub(crate) mod support;
@@ -15,7 +14,7 @@ use crate::kind::Kind;
 /// checks the declaration against the catalogue while the program is compiled.
 ///
 /// ```
-/// use panpan_contract::{DeclareFailures, Failure};
+/// use panpan_failure::{DeclareFailures, Failure};
 ///
 /// #[derive(Debug, Failure)]
 /// enum ReadFileError {
@@ -29,15 +28,15 @@ use crate::kind::Kind;
 /// assert_eq!(failure.message(), "no file at /etc/none");
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not declare which failures it can become",
+    message = "`{Self}` does not declare its failures",
     label = "declares no failures",
-    note = "add `#[derive(crate::Failure)]` to the enum `{Self}`",
-    note = "or give the variant a code of its own, and mark the field `#[failure(source)]`"
+    note = "add `#[derive(panpan_failure::Failure)]` to the enum `{Self}`",
+    note = "or give the variant its own code, and mark the field `#[failure(source)]`"
 )]
 pub trait DeclareFailures: Into<Failure> {
-    /// Every failure a value of this type can become, in the order of the declaration.
+    /// All failures that values of this type can become, in declaration order.
     fn definitions() -> Vec<ErrorDefinition>;
 
-    /// The code of this value, with the facts fixed by it.
+    /// The code of this value with its facts.
     fn kind(&self) -> Kind;
 }

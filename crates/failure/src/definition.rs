@@ -1,4 +1,4 @@
-//! A declared failure: its code, when it occurs, the shape of its details, its facts.
+//! The declaration of a failure: its code, description, details schema and facts.
 
 use std::fmt;
 
@@ -11,37 +11,37 @@ use crate::code::Code;
 use crate::failure::Failure;
 use crate::kind::{Facts, Kind, KindError};
 
-/// A failure an operation declares.
+/// A failure that an operation declares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorDefinition {
     /// The code.
     pub code: Code,
     /// When it occurs.
     pub description: String,
-    /// JSON Schema of the details.
-    #[serde(default = "anything")]
+    /// The JSON Schema of the details.
+    #[serde(default = "any_schema")]
     pub schema: Value,
-    /// The HTTP status it is shown with, or was imported from.
+    /// The HTTP status of the response, or the status it was imported from.
     #[serde(default)]
     pub http_status: Option<StatusPattern>,
-    /// The category, where the status or the catalogue does not say it.
+    /// The category, where neither the status nor the catalogue implies it.
     #[serde(
         default,
         with = "crate::word::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub category: Option<Category>,
-    /// Whether the identical call may succeed later.
+    /// Whether the identical call can succeed later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
-    /// What can turn it into a success.
+    /// The kinds of next step that can help.
     #[serde(
         default,
         with = "crate::word::optional_remedies",
         skip_serializing_if = "Option::is_none"
     )]
     pub remedy: Option<Remedies>,
-    /// What is assumed about side effects.
+    /// The assumed effect.
     #[serde(
         default,
         with = "crate::word::optional",
@@ -51,18 +51,18 @@ pub struct ErrorDefinition {
     /// The number in a JSON-RPC error object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jsonrpc_code: Option<i64>,
-    /// Members of its author's own, kept and not read.
+    /// Members of the author, kept but not interpreted.
     #[serde(flatten)]
     pub extensions: Extensions,
 }
 
 impl ErrorDefinition {
-    /// A declared code with details of any shape.
+    /// A declaration with details of any shape.
     pub fn new(code: Code, description: impl Into<String>) -> Self {
         Self {
             code,
             description: description.into(),
-            schema: anything(),
+            schema: any_schema(),
             http_status: None,
             category: None,
             retryable: None,
@@ -73,12 +73,12 @@ impl ErrorDefinition {
         }
     }
 
-    /// The code with its facts, or every reason why the declaration is refused.
+    /// The code with its facts, or all objections to the declaration.
     pub fn kind(&self) -> Result<Kind, Vec<KindError>> {
         Kind::declared(self.code.clone(), self.facts())
     }
 
-    /// A failure of this kind, with the effect the declaration assumes.
+    /// A failure of this kind, with the declared effect.
     pub fn failure(&self) -> Result<Failure, Vec<KindError>> {
         let failure = Failure::new(self.kind()?);
         Ok(self.effect.into_iter().fold(failure, Failure::with_effect))
@@ -95,23 +95,23 @@ impl ErrorDefinition {
     }
 }
 
-fn anything() -> Value {
+fn any_schema() -> Value {
     json!({})
 }
 
-/// Which HTTP statuses a definition speaks of: `404`, `"4XX"` or `"default"`.
+/// The HTTP statuses that a definition covers: `404`, `"4XX"` or `"default"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatusPattern {
     /// One status.
     Exact(u16),
-    /// A hundred: 4 for `4XX`, 5 for `5XX`.
+    /// A range of a hundred: 4 for `4XX`, 5 for `5XX`.
     Range(u8),
-    /// Every status nothing else speaks of.
+    /// Every status that no other definition covers.
     Default,
 }
 
 impl StatusPattern {
-    /// Whether the definition speaks of this status.
+    /// Whether the pattern covers this status.
     pub fn covers(self, status: u16) -> bool {
         match self {
             StatusPattern::Exact(exact) => exact == status,
@@ -120,7 +120,7 @@ impl StatusPattern {
         }
     }
 
-    /// The status, where the pattern names only one.
+    /// The status, if the pattern is a single one.
     pub fn exact(self) -> Option<u16> {
         match self {
             StatusPattern::Exact(status) => Some(status),
@@ -128,7 +128,7 @@ impl StatusPattern {
         }
     }
 
-    /// The pattern a JSON value stands for.
+    /// Parses a pattern from a JSON value.
     pub fn from_value(value: &Value) -> Option<Self> {
         if let Some(status) = value.as_u64() {
             return u16::try_from(status).ok().map(StatusPattern::Exact);

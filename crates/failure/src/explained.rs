@@ -1,4 +1,4 @@
-//! A code of the catalogue as a document: its facts, its page, how each dialect shows it.
+//! The JSON that explains a code of the catalogue: its facts, its page and the failure in each dialect.
 
 use panpan_catalogue::{Known, Remedy};
 use serde_json::{Value, json};
@@ -31,14 +31,14 @@ pub fn facts(known: &Known) -> Value {
     })
 }
 
-/// The facts, the page and every dialect.
+/// The facts, the page and the failure in every dialect.
 pub fn explained(known: &Known) -> Value {
     let failure = Failure::new(Kind::from(*known)).redacted();
-    let shown = |dialect: Dialect| dialect.render_failure(&failure, Envelope::default());
+    let rendered = |dialect: Dialect| dialect.render_failure(&failure, Envelope::default());
     let mut document = facts(known);
     document["page"] = known.page().into();
     document["dialects"] = Dialect::ALL
-        .map(|dialect| (dialect.name().to_owned(), shown(dialect)))
+        .map(|dialect| (dialect.name().to_owned(), rendered(dialect)))
         .into_iter()
         .collect();
     document

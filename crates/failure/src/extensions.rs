@@ -1,4 +1,4 @@
-//! Members that belong to whoever wrote the file: kept and written back, never read.
+//! Extension members of a contract file (`x-…`): kept and written back, never interpreted.
 
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -8,16 +8,16 @@ use serde_json::{Map, Value};
 #[serde(try_from = "Map<String, Value>")]
 pub struct Extensions(Map<String, Value>);
 
-/// A member is neither known nor an extension.
+/// The error for a member that is neither known nor an extension.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a known member; members of your own start with {EXTENSION_PREFIX}")]
+#[error("{0:?} is not a known member; extension members start with {EXTENSION_PREFIX}")]
 pub struct UnknownMember(String);
 
-/// How the name of an extension starts.
+/// The prefix of extension names.
 pub const EXTENSION_PREFIX: &str = "x-";
 
 impl Extensions {
-    /// Adds a member, or refuses a name that is no extension's.
+    /// Adds a member; refuses a name without the prefix.
     pub fn insert(&mut self, name: &str, value: Value) -> Result<(), UnknownMember> {
         if !name.starts_with(EXTENSION_PREFIX) {
             return Err(UnknownMember(name.to_owned()));
@@ -26,12 +26,12 @@ impl Extensions {
         Ok(())
     }
 
-    /// The member of this name.
+    /// The value of a member.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// All members, in the order of their names.
+    /// All members, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
@@ -41,8 +41,8 @@ impl TryFrom<Map<String, Value>> for Extensions {
     type Error = UnknownMember;
 
     fn try_from(members: Map<String, Value>) -> Result<Self, UnknownMember> {
-        let is_foreign = |name: &&String| !name.starts_with(EXTENSION_PREFIX);
-        match members.keys().find(is_foreign) {
+        let is_unknown = |name: &&String| !name.starts_with(EXTENSION_PREFIX);
+        match members.keys().find(is_unknown) {
             Some(name) => Err(UnknownMember(name.clone())),
             None => Ok(Self(members)),
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_extension_added_by_hand_has_the_prefix_too() {
+    fn insert_refuses_a_name_without_the_prefix() {
         let mut extensions = Extensions::default();
         assert!(extensions.insert("team", json!(1)).is_err());
         assert!(extensions.insert("x-team", json!(1)).is_ok());

@@ -1,12 +1,12 @@
-//! Short ways to the failures tools give most: one function per flat category.
+//! Constructors for the most common failures of tools: one function per flat category.
 //!
-//! Each takes the codes of its category only, and the code alone decides about retrying.
+//! Each accepts only the codes of its category; the code decides whether the failure is retryable.
 
 use panpan_catalogue::{Entry, codes};
 
 use crate::failure::Failure;
 
-/// Declares the codes of one flat category and the function that makes failures of them.
+/// Declares the codes of one flat category and the constructor of their failures.
 macro_rules! factory {
     ($(#[$enum_doc:meta])* $codes:ident { $($(#[$doc:meta])* $variant:ident => $entry:ident,)+ } $(#[$doc_function:meta])* $function:ident) => {
         $(#[$enum_doc])*
@@ -14,7 +14,7 @@ macro_rules! factory {
         pub enum $codes { $($(#[$doc])* $variant,)+ }
 
         impl $codes {
-            /// The row of the catalogue.
+            /// The catalogue row of the code.
             pub const fn entry(self) -> &'static Entry {
                 match self { $($codes::$variant => codes::$entry,)+ }
             }
@@ -28,20 +28,20 @@ macro_rules! factory {
 }
 
 factory! {
-    /// What can be wrong with arguments.
+    /// Codes for invalid arguments.
     ValidationCode {
-        /// One is missing.
+        /// An argument is missing.
         MissingArgument => MISSING_ARGUMENT,
-        /// One has an unusable value.
+        /// An argument has an invalid value.
         #[default]
         InvalidArgument => INVALID_ARGUMENT,
-        /// One has the wrong type.
+        /// An argument has the wrong type.
         InvalidType => INVALID_TYPE,
     }
-    /// The caller's arguments are wrong.
+    /// A failure because the caller's arguments are invalid.
     ///
     /// ```
-    /// use crate::factories::{ValidationCode, validation_error};
+    /// use panpan_failure::factories::{ValidationCode, validation_error};
     ///
     /// let failure = validation_error(ValidationCode::MissingArgument, "transfer requires [from_id, to_id, amount]")
     ///     .with_detail("required", vec!["from_id", "to_id", "amount"]);
@@ -51,59 +51,59 @@ factory! {
 }
 
 factory! {
-    /// What a caller may not do.
+    /// Codes for forbidden actions.
     PermissionCode {
-        /// It belongs to someone else.
+        /// The resource belongs to another owner.
         NotOwner => NOT_OWNER,
-        /// It is not allowed.
+        /// The caller is not authorized.
         #[default]
         NotAuthorized => NOT_AUTHORIZED,
-        /// It cannot be paid.
+        /// The balance is too low.
         InsufficientFunds => INSUFFICIENT_FUNDS,
     }
-    /// The caller may not do this.
+    /// A failure because the caller may not do this.
     permission_error
 }
 
 factory! {
-    /// What can be wrong with a thing.
+    /// Codes for missing and existing resources.
     ResourceCode {
-        /// It does not exist.
+        /// The resource does not exist.
         #[default]
         NotFound => ARTIFACT_NOT_FOUND,
-        /// It exists already.
+        /// The resource exists already.
         AlreadyExists => ALREADY_EXISTS,
-        /// It is listed already.
+        /// The resource is listed already.
         AlreadyListed => ALREADY_LISTED,
     }
-    /// The thing is not there, or there already.
+    /// A failure because a resource is missing, or exists already.
     resource_error
 }
 
 factory! {
-    /// How running code can fail.
+    /// Codes for failed execution.
     ExecutionCode {
-        /// It took too long.
+        /// Execution timed out.
         Timeout => EXECUTION_TIMEOUT,
-        /// It failed.
+        /// Execution failed.
         #[default]
         RuntimeError => RUNTIME_ERROR,
-        /// It does not parse.
+        /// The code does not parse.
         SyntaxError => SYNTAX_ERROR,
     }
-    /// Running the code failed.
+    /// A failure because execution failed.
     execution_error
 }
 
 factory! {
-    /// How the system around a tool can fail.
+    /// Codes for failures of the system that runs a tool.
     SystemCode {
-        /// A defect.
+        /// An internal error.
         #[default]
         InternalError => INTERNAL_ERROR,
-        /// A missing setting.
+        /// A setting is missing.
         NotConfigured => NOT_CONFIGURED,
     }
-    /// The system around the tool failed.
+    /// A failure of the system that runs the tool.
     system_error
 }

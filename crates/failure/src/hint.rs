@@ -1,5 +1,5 @@
-//! What a server says about when to come back, read from headers or a body.
-//! Only reads and measures; whether to wait that long is decided elsewhere.
+//! Retry hints of servers, read from headers or a body.
+//! Only reads them; whether to wait that long is decided elsewhere.
 
 mod body;
 mod forbidden;
@@ -15,31 +15,30 @@ pub use forbidden::forbids_retry;
 pub use headers::from_headers;
 pub use text::parse_retry_after;
 
-/// The longest delay a hint can hold, 30 days; what a server asks beyond is cut to it.
+/// Longest delay of a hint, 30 days; longer delays are cut.
 pub const MAX_HINT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 
-/// The longest value that is read as a hint; a longer one is ignored.
+/// Longest value that is read as a hint; a longer value is ignored.
 const MAX_VALUE_BYTES: usize = 256;
 
-/// A server's wish, as it was written and as it was understood.
+/// A retry hint of a server: the raw value and the delay read from it.
 ///
-/// Both are kept, so that a recording shows what a decision was based on.
+/// Both are kept, so that a recording shows the basis of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
-    /// The header, in lower case, or the path of the body field it came from.
+    /// The header in lower case, or the path of the body field.
     pub name: String,
-    /// The value as the server wrote it.
+    /// The raw value.
     pub raw: String,
-    /// The wait it asks for, counted from the moment it was read.
+    /// The delay, from the moment the hint was read.
     pub delay_ms: u64,
 }
 
 impl Hint {
-    /// Tells whether this is only the end of a quota's window, not a wish to be left alone.
+    /// Whether this is only the end of a quota window and not a request to wait.
     ///
-    /// Many services send such headers with every answer. They explain a rate
-    /// limit; on any other failure (a 502 while 4,999 calls remain for the hour)
-    /// they say nothing about when to come back and should be dropped.
+    /// Many services send such headers with every response. They explain a rate limit; for any other
+    /// failure (a 502 while 4,999 calls remain for the hour) they are meaningless and should be dropped.
     #[must_use]
     pub fn is_quota_reset(&self) -> bool {
         let name = self

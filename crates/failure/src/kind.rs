@@ -1,4 +1,4 @@
-//! A code together with the facts fixed by it, so that the two can never disagree.
+//! A code together with the facts that it fixes, so that the two cannot disagree.
 //!
 //! Facts come from the catalogue, or from a declaration that was checked against it.
 
@@ -28,37 +28,37 @@ pub struct Kind {
     jsonrpc_code: i64,
 }
 
-/// Why a declaration of a code is refused.
+/// An objection to the declaration of a code.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", objection_message(code, objection))]
 pub struct KindError {
     /// The declared code.
     pub code: Code,
-    /// What is wrong with the declaration.
+    /// The objection.
     pub objection: Objection,
 }
 
 impl Kind {
-    /// The facts of a code the catalogue knows.
+    /// The kind of a code in the catalogue.
     pub fn of(code: &str) -> Option<Self> {
         lookup(code).map(Self::from)
     }
 
-    /// The facts of a declared code, or every reason why the declaration is refused.
+    /// The kind of a declared code, or all objections to the declaration.
     pub fn declared(code: Code, facts: Facts) -> Result<Self, Vec<KindError>> {
         let objections = facts.objections(code.as_str());
         if objections.is_empty() {
             return Ok(Self::resolve(code, facts));
         }
-        let refused = objections.into_iter().map(|objection| KindError {
+        let errors = objections.into_iter().map(|objection| KindError {
             code: code.clone(),
             objection,
         });
-        Err(refused.collect())
+        Err(errors.collect())
     }
 
-    /// The facts of a code met on the wire. The catalogue wins over what was said; a claim to be
-    /// retryable in a category that never is counts for nothing.
+    /// The kind of a received code. The catalogue overrides the received facts, and `retryable` is ignored
+    /// in a category that is never retryable.
     pub fn resolve(code: Code, facts: Facts) -> Self {
         if let Some(known) = lookup(code.as_str()) {
             let kind = Self::from(known);
@@ -71,7 +71,7 @@ impl Kind {
         let facts = facts.named(code.as_str());
         let category = facts.implied_category();
         let retryable = facts.implied_retryable();
-        let like = like(category, facts.http_status);
+        let row = fallback_row(category, facts.http_status);
         Self {
             code,
             known: None,
@@ -80,8 +80,8 @@ impl Kind {
             remedies: facts
                 .remedies
                 .filter(|remedies| !remedies.is_empty())
-                .unwrap_or_else(|| default_remedies(like, retryable)),
-            http_status: facts.http_status.unwrap_or(like.http),
+                .unwrap_or_else(|| default_remedies(row, retryable)),
+            http_status: facts.http_status.unwrap_or(row.http),
             jsonrpc_code: facts.jsonrpc_code.unwrap_or(DECLARED_JSONRPC_CODE),
         }
     }
@@ -96,17 +96,17 @@ impl Kind {
         self.category
     }
 
-    /// Whether the identical call may ever succeed later.
+    /// Whether the identical call can succeed later.
     pub fn retryable(&self) -> bool {
         self.retryable
     }
 
-    /// What can turn the failure into a success.
+    /// The kinds of next step that can help.
     pub fn remedies(&self) -> Remedies {
         self.remedies
     }
 
-    /// The HTTP status the failure is answered with.
+    /// The HTTP status of the response.
     pub fn http_status(&self) -> u16 {
         self.http_status
     }
@@ -116,8 +116,8 @@ impl Kind {
         self.jsonrpc_code
     }
 
-    /// The facts that are the same wherever the code is declared, where two declarations of it
-    /// differ: which fact, what this one says, what the other says.
+    /// Fixed facts that differ between two declarations of a code: the fact, the value here and the other
+    /// value.
     pub fn disagreements(&self, other: &Kind) -> impl Iterator<Item = (FixedFact, String, String)> {
         let (ours, theirs) = (self.facts(), other.facts());
         FixedFact::ALL.iter().filter_map(move |&fact| {
@@ -126,31 +126,31 @@ impl Kind {
         })
     }
 
-    /// Whether the catalogue knows the code.
+    /// Whether the code is in the catalogue.
     pub fn is_catalogued(&self) -> bool {
         self.known.is_some()
     }
 
-    /// Whether all facts are those of the catalogue.
+    /// Whether the code is in the catalogue and all facts are unchanged.
     pub fn is_as_catalogued(&self) -> bool {
         self.known
             .is_some_and(|it| it.row().http == self.http_status)
     }
 
-    /// A few words that never change: the catalogue's, or the code read aloud.
+    /// A short title: from the catalogue, or the code as words.
     pub fn title(&self) -> Cow<'static, str> {
         match self.known {
             Some(known) => known.title(),
-            None => Cow::Owned(read_aloud(self.code.as_str())),
+            None => Cow::Owned(as_words(self.code.as_str())),
         }
     }
 
-    /// What is assumed about side effects when an occurrence says nothing.
+    /// The assumed effect, unless an occurrence states one.
     pub fn default_effect(&self) -> Effect {
-        self.like().effect
+        self.row().effect
     }
 
-    /// The functional area. A declared code speaks of its tool, unless its category says otherwise.
+    /// The functional area; for a declared code the tool, unless its category implies another area.
     pub fn domain(&self) -> Domain {
         match (self.known, self.category) {
             (Some(known), _) => known.domain(),
@@ -163,7 +163,7 @@ impl Kind {
 
     /// The google.rpc code.
     pub fn grpc(&self) -> Grpc {
-        self.like().grpc
+        self.row().grpc
     }
 
     /// The code of the flat dialect.
@@ -176,12 +176,12 @@ impl Kind {
 
     /// The category of the flat dialect.
     pub fn flat_category(&self) -> FlatCategory {
-        self.like().flat_category
+        self.row().flat_category
     }
 
-    /// The way forward given when an occurrence names no better one.
+    /// The recovery, unless an occurrence states one.
     pub fn default_recovery(&self) -> Recovery {
-        let row = &self.like().recovery;
+        let row = &self.row().recovery;
         if self.known.is_some() {
             return Recovery::from(row);
         }
@@ -199,7 +199,7 @@ impl Kind {
 
     /// The delay of the default recovery.
     pub fn default_retry_after_ms(&self) -> Option<u64> {
-        let delay_ms = self.like().recovery.retry_after_ms;
+        let delay_ms = self.row().recovery.retry_after_ms;
         delay_ms.filter(|_| self.retryable || self.known.is_some())
     }
 
@@ -211,23 +211,23 @@ impl Kind {
         }
     }
 
-    /// Whether a sentence is what codes of no catalogue say in general.
+    /// Whether a sentence is the general advice of a remedy, as declared codes give it.
     pub fn is_general_action(action: &str) -> bool {
         Remedy::ALL.iter().any(|remedy| advice(*remedy) == action)
     }
 
     /// Whether these are the alternatives of the default recovery.
     pub fn has_default_alternatives(&self, alternatives: &[Alternative]) -> bool {
-        let usual = match self.known {
+        let defaults = match self.known {
             Some(known) => known.row().recovery.alternatives,
             None => &[],
         };
-        let is_plain = |it: &Alternative| it.example.is_none();
+        let has_no_example = |it: &Alternative| it.example.is_none();
         let described = alternatives.iter().map(|it| it.description.as_str());
-        described.eq(usual.iter().copied()) && alternatives.iter().all(is_plain)
+        described.eq(defaults.iter().copied()) && alternatives.iter().all(has_no_example)
     }
 
-    /// The HTTP status when it is not the one the code or category implies.
+    /// The HTTP status, if it differs from the status that the code or category implies.
     pub(crate) fn stated_http_status(&self) -> Option<u16> {
         let implied = match self.known {
             Some(known) => known.http(),
@@ -236,7 +236,7 @@ impl Kind {
         (self.http_status != implied).then_some(self.http_status)
     }
 
-    /// The JSON-RPC number of a declared code that named one.
+    /// The JSON-RPC number that a declaration states.
     pub(crate) fn stated_jsonrpc_code(&self) -> Option<i64> {
         let stated = self.known.is_none() && self.jsonrpc_code != DECLARED_JSONRPC_CODE;
         stated.then_some(self.jsonrpc_code)
@@ -252,22 +252,22 @@ impl Kind {
         }
     }
 
-    /// The row whose facts apply where this code has none of its own.
-    fn like(&self) -> &'static Entry {
+    /// The catalogue row that supplies the facts which a declaration leaves out.
+    fn row(&self) -> &'static Entry {
         match self.known {
             Some(known) => known.row(),
-            None => like(self.category, Some(self.http_status)),
+            None => fallback_row(self.category, Some(self.http_status)),
         }
     }
 }
 
-/// Which declared code a JSON-RPC number stands for, among declarations that are used together.
+/// The declared code that owns each JSON-RPC number, among declarations that are used together.
 #[derive(Clone, Debug, Default)]
 pub struct NumberOwners(BTreeMap<i64, Code>);
 
 impl NumberOwners {
-    /// Notes the number of a declared code; gives the code that has it already, if another one does.
-    /// The number of codes that name none may be shared, since it says nothing.
+    /// Registers the number of a declared code; returns the code that already owns the number, if any.
+    /// The default number may be shared.
     pub fn other_owner(&mut self, kind: &Kind) -> Option<&Code> {
         let number = kind.jsonrpc_code();
         if kind.is_catalogued() || number == DECLARED_JSONRPC_CODE {
@@ -301,13 +301,12 @@ impl From<&'static Entry> for Kind {
     }
 }
 
-/// Describes what is wrong with a declaration and what to write instead. `subject` is the code, or a
-/// phrase in place of a malformed one.
+/// The message for an objection, with advice. `subject` is the code, or a phrase in place of a malformed
+/// code.
 pub fn objection_message(subject: impl fmt::Display, objection: &Objection) -> String {
     match objection {
         Objection::Protocol => format!(
-            "{subject} is given by the protocol itself; declare a code of your own, such as \
-             MY_{subject}"
+            "{subject} is reserved for the protocol; declare your own code, such as MY_{subject}"
         ),
         Objection::Contradiction {
             fact,
@@ -323,8 +322,8 @@ pub fn objection_message(subject: impl fmt::Display, objection: &Objection) -> S
              as TRANSIENT, or drop retryable"
         ),
         Objection::VainWait => format!(
-            "{subject} is not retryable, so waiting cannot help; write another remedy in place of \
-             wait, or declare it retryable in a category such as TRANSIENT"
+            "{subject} is not retryable, so waiting cannot help; replace wait by another remedy, or \
+             declare it retryable in a category such as TRANSIENT"
         ),
         Objection::MissingWait => format!(
             "{subject} is retryable, but wait is not among its remedies; add wait, leave remedy \
@@ -334,7 +333,7 @@ pub fn objection_message(subject: impl fmt::Display, objection: &Objection) -> S
             "{subject} declares HTTP status {status}; a failure has a status from 400 to 599"
         ),
         Objection::FamilyStatus { named, declared } => format!(
-            "{subject} speaks of HTTP status {named}, not {declared}; leave the status out, or \
+            "{subject} means HTTP status {named}, not {declared}; leave the status out, or \
              choose another code"
         ),
         Objection::JsonRpc(number) => format!(
@@ -342,23 +341,23 @@ pub fn objection_message(subject: impl fmt::Display, objection: &Objection) -> S
              {DECLARED_JSONRPC_CODE} or above"
         ),
         Objection::TakenNumber { number, owner } => format!(
-            "{subject} declares JSON-RPC code {number}, which is that of {owner}; use \
-             {DECLARED_JSONRPC_CODE}, or a number above that no code of the catalogue has"
+            "{subject} declares JSON-RPC code {number}, which belongs to {owner}; use \
+             {DECLARED_JSONRPC_CODE}, or a higher number that no code of the catalogue has"
         ),
     }
 }
 
-/// The row for the status, unless the category says that the status means something else here.
-fn like(category: Category, status: Option<u16>) -> &'static Entry {
+/// The row of the status, if its category matches; otherwise the representative row of the category.
+fn fallback_row(category: Category, status: Option<u16>) -> &'static Entry {
     let by_status = status
         .map(row_for_status)
         .filter(|row| row.category == category);
     by_status.unwrap_or_else(|| representative(category))
 }
 
-fn default_remedies(like: &Entry, retryable: bool) -> Remedies {
-    if retryable || !like.retryable {
-        like.remedies
+fn default_remedies(row: &Entry, retryable: bool) -> Remedies {
+    if retryable || !row.retryable {
+        row.remedies
     } else {
         Remedies::of(&[Remedy::AskHuman])
     }
@@ -368,15 +367,15 @@ fn advice(remedy: Remedy) -> &'static str {
     match remedy {
         Remedy::Wait => "Wait, then repeat the identical call",
         Remedy::ChangeInput => "Change the input as the message says, then call again",
-        Remedy::ChangeState => "Change what stands in the way outside this call, then call again",
+        Remedy::ChangeState => "Change the state that blocks this call, then call again",
         Remedy::Reauthenticate => "Get a credential that allows this, then call again",
-        Remedy::UseAlternative => "Reach the goal by another operation",
+        Remedy::UseAlternative => "Use another operation to reach the goal",
         Remedy::AskHuman => "Ask the person responsible for this tool",
     }
 }
 
 /// `FILE_NOT_FOUND` as `File not found`.
-fn read_aloud(code: &str) -> String {
+fn as_words(code: &str) -> String {
     let mut text = code.replace('_', " ").to_ascii_lowercase();
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();

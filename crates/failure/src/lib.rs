@@ -1,5 +1,5 @@
-//! What a failure is: its code and facts, its eight dialects, the view an agent reads, and how the
-//! errors of other programs are read as failures. Tool authors depend on this crate.
+//! Failures: their codes and facts, the eight dialects, the agent view, and the reading of third-party
+//! errors. Tool authors depend on this crate.
 //!
 //! No async, no I/O, no clock and no randomness: times and ids are arguments. Operations, retry
 //! policies and contract files are in `panpan-contract`.
@@ -20,9 +20,10 @@ pub mod pointer;
 pub mod read;
 pub mod size;
 pub mod word;
+mod write;
 
 pub use code::{Code, CodeError};
-pub use context::{Attempted, Audience, ResultExt, for_people, process_tool_result};
+pub use context::{Attempted, Audience, ResultExt, plain_text, process_tool_result};
 pub use declare::DeclareFailures;
 pub use definition::{ErrorDefinition, StatusPattern};
 pub use extensions::{EXTENSION_PREFIX, Extensions, UnknownMember};
@@ -36,7 +37,7 @@ pub use panpan_catalogue as catalogue;
 pub use panpan_catalogue::{Category, Effect, Remedies, Remedy, codes};
 pub use panpan_failure_derive::Failure;
 
-/// What code written by the derive macro refers to.
+/// The items that derived code refers to.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::declare::DeclareFailures;

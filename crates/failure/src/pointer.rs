@@ -1,8 +1,8 @@
-//! JSON pointers, RFC 6901: making them and taking them apart.
+//! JSON pointers (RFC 6901): building and splitting them.
 
 use std::borrow::Cow;
 
-/// One step, escaped.
+/// Escapes one step.
 pub fn escaped(step: &str) -> Cow<'_, str> {
     if step.contains(['~', '/']) {
         step.replace('~', "~0").replace('/', "~1").into()
@@ -11,7 +11,7 @@ pub fn escaped(step: &str) -> Cow<'_, str> {
     }
 }
 
-/// One step, as the name it stands for.
+/// Unescapes one step.
 pub fn unescaped(step: &str) -> Cow<'_, str> {
     if step.contains('~') {
         step.replace("~1", "/").replace("~0", "~").into()
@@ -20,9 +20,9 @@ pub fn unescaped(step: &str) -> Cow<'_, str> {
     }
 }
 
-/// A pointer one step further.
+/// Appends a step to a pointer.
 pub fn joined(pointer: &str, name: &str) -> String {
-    // Readers call it for every object they open, and formatting costs more than joining.
+    // Called for every object that is read, and `format!` costs more.
     let step = escaped(name);
     let mut joined = String::with_capacity(pointer.len() + 1 + step.len());
     joined.push_str(pointer);
@@ -31,13 +31,12 @@ pub fn joined(pointer: &str, name: &str) -> String {
     joined
 }
 
-/// The names on the way, from the top.
+/// The unescaped steps, from the top.
 pub fn steps(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').skip(1).map(unescaped)
 }
 
-/// Whether a text is a pointer: empty, or steps that each follow a slash, with `~` only as `~0` and
-/// `~1`.
+/// Whether a text is a pointer: empty, or steps that each follow a slash, with `~` only in `~0` and `~1`.
 pub fn is_pointer(text: &str) -> bool {
     let mut after_tildes = text.split('~').skip(1);
     let escapes_are_known = after_tildes.all(|rest| rest.starts_with(['0', '1']));
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_come_back_from_the_pointers_made_of_them() {
+    fn steps_return_the_names_that_were_joined() {
         for name in ["", "a", "a/b", "a~b", "~1", "~01", "/~", "é"] {
             let pointer = joined("/top", name);
             assert!(is_pointer(&pointer), "{pointer}");

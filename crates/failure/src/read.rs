@@ -1,6 +1,6 @@
-//! Reading JSON from anywhere: bounded, and with a pointer to whatever is wrong.
+//! Reads JSON from any source within limits; errors carry a JSON pointer.
 //!
-//! Knows limits and types of JSON. Does not know what any member means.
+//! Knows JSON types and limits, but not the meaning of any member.
 
 use std::marker::PhantomData;
 use std::num::NonZeroU32;
@@ -10,20 +10,20 @@ use serde_json::{Map, Value};
 
 use crate::pointer::joined;
 
-/// The largest document that is read, in bytes.
+/// Largest document that is parsed, in bytes.
 pub const DOCUMENT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
-/// The deepest nesting that is read; one more is refused.
+/// Deepest nesting that is parsed; one more level is refused.
 pub const DOCUMENT_DEPTH_LIMIT: usize = 127;
 
-/// Why a document could not be read as what it should be.
+/// An error while reading a JSON document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// More bytes than are read.
-    #[error("the document has {bytes} bytes; at most {limit} are read")]
+    /// The document is larger than the limit.
+    #[error("the document has {bytes} bytes; the limit is {limit}")]
     TooLarge {
-        /// How many there were.
+        /// Size of the document.
         bytes: usize,
-        /// How many are read at most.
+        /// The limit.
         limit: usize,
     },
     /// Nested deeper than [`DOCUMENT_DEPTH_LIMIT`].
@@ -31,52 +31,52 @@ pub enum ReadError {
         "the document is nested more than {DOCUMENT_DEPTH_LIMIT} levels deep (line {line}, column {column})"
     )]
     TooDeep {
-        /// Where, counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// Where, counted from 1.
+        /// Column, counted from 1.
         column: usize,
     },
     /// Not JSON.
     #[error("not valid JSON: {problem} (line {line}, column {column})")]
     Syntax {
-        /// What the parser met.
+        /// The error of the parser.
         problem: String,
-        /// Where, counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// Where, counted from 1.
+        /// Column, counted from 1.
         column: usize,
     },
-    /// A whole number that would not be passed on as it is.
+    /// An integer that does not fit in 64 bits and would be rounded.
     #[error(
-        "the whole number at line {line}, column {column} does not fit into 64 bits and would not be passed on \
-         exactly; send it as a string if the operation takes one, or a smaller number"
+        "the integer at line {line}, column {column} does not fit in 64 bits and would be rounded; send it as a \
+         string if the operation accepts one, or send a smaller number"
     )]
     WideNumber {
-        /// Where, counted from 1.
+        /// Line, counted from 1.
         line: usize,
-        /// Where, counted from 1.
+        /// Column, counted from 1.
         column: usize,
     },
     /// A member is missing or has the wrong type.
-    #[error("at {}: expected {expected}, found {found}", shown(pointer))]
+    #[error("at {}: expected {expected}, found {found}", display_pointer(pointer))]
     Shape {
-        /// Where, as an RFC 6901 pointer.
+        /// RFC 6901 pointer to the member.
         pointer: String,
-        /// What should stand there.
+        /// The expected type.
         expected: String,
-        /// What stands there.
+        /// The type that was found.
         found: String,
     },
-    /// No dialect has this shape.
-    #[error("the document has the shape of no dialect: {hint}")]
+    /// The document matches no dialect.
+    #[error("the document matches no dialect: {hint}")]
     Unrecognised {
-        /// What to do about it.
+        /// Advice for the caller.
         hint: String,
     },
 }
 
 impl ReadError {
-    /// Where in the document, as an RFC 6901 pointer; the whole document when it is no JSON at all.
+    /// RFC 6901 pointer to the error; the whole document where it is not JSON.
     pub fn pointer(&self) -> &str {
         match self {
             ReadError::Shape { pointer, .. } => pointer,
@@ -85,8 +85,8 @@ impl ReadError {
     }
 }
 
-/// A JSON pointer as a message shows it: the empty one is the top of the document.
-pub fn shown(pointer: &str) -> &str {
+/// A JSON pointer as messages show it; the empty pointer is the top of the document.
+pub fn display_pointer(pointer: &str) -> &str {
     if pointer.is_empty() {
         "the top of the document"
     } else {
@@ -99,34 +99,34 @@ pub fn document(bytes: &[u8]) -> Result<Value, ReadError> {
     document_within(bytes, DOCUMENT_BYTES_LIMIT)
 }
 
-/// Parses a document of at most so many bytes.
+/// Parses a document of at most `limit` bytes.
 pub fn document_within(bytes: &[u8], limit: usize) -> Result<Value, ReadError> {
     document_as(bytes, limit, PhantomData::<Value>)
 }
 
-/// Parses what a caller asks for, of at most so many bytes, into what the seed makes of it, which may borrow
-/// from it. A whole number that would be rounded is refused, because the caller would not notice it.
+/// Parses a caller's request of at most `limit` bytes with `seed`; the result may borrow from the bytes.
+/// An integer that would be rounded is refused, because the caller would not notice the change.
 pub fn request_as<'a, S: DeserializeSeed<'a>>(
     bytes: &'a [u8],
     limit: usize,
     seed: S,
 ) -> Result<S::Value, ReadError> {
-    let made = document_as(bytes, limit, seed)?;
+    let request = document_as(bytes, limit, seed)?;
     match wide_numbers(bytes).next() {
         Some(offset) => Err(wide_number_at(bytes, offset)),
-        None => Ok(made),
+        None => Ok(request),
     }
 }
 
-/// The error for a whole number that begins there and would be rounded.
+/// The error for an integer at this offset that would be rounded.
 pub fn wide_number_at(bytes: &[u8], offset: usize) -> ReadError {
     let (line, column) = position(bytes, offset);
     ReadError::WideNumber { line, column }
 }
 
-/// Where the whole numbers of a JSON text begin that do not fit into 64 bits.
+/// Offsets of the integers in a JSON text that do not fit in 64 bits.
 pub fn wide_numbers(text: &[u8]) -> impl Iterator<Item = usize> {
-    // A number that is too wide covers one of these places with all its digits, and few texts have such a run.
+    // Every run of 19 digits covers one of the sampled offsets, and few texts have such a run.
     const SHORTEST: usize = 19;
     let digits = |bytes: &mut dyn Iterator<Item = &u8>| {
         bytes
@@ -138,16 +138,16 @@ pub fn wide_numbers(text: &[u8]) -> impl Iterator<Item = usize> {
         text[at].is_ascii_digit()
             && digits(&mut text[at..].iter()) + digits(&mut text[..at].iter().rev()) >= SHORTEST
     };
-    let may_hold = (SHORTEST - 1..text.len()).step_by(SHORTEST).any(is_run);
-    let mut from = if may_hold { 0 } else { text.len() };
+    let has_run = (SHORTEST - 1..text.len()).step_by(SHORTEST).any(is_run);
+    let mut from = if has_run { 0 } else { text.len() };
     std::iter::from_fn(move || {
-        let (found, behind) = next_wide_number(text, from)?;
-        from = behind;
-        Some(found)
+        let (start, end) = next_wide_number(text, from)?;
+        from = end;
+        Some(start)
     })
 }
 
-/// Where the next of them begins and ends, from a place outside of every string.
+/// Start and end of the next such integer; `from` lies outside of every string.
 fn next_wide_number(text: &[u8], from: usize) -> Option<(usize, usize)> {
     let (mut at, mut in_string) = (from, false);
     while let Some(byte) = text.get(at) {
@@ -171,7 +171,7 @@ fn next_wide_number(text: &[u8], from: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// Whether a number is whole and becomes another one when it is read.
+/// Whether parsing changes the value of an integer.
 fn is_rounded(number: &str) -> bool {
     let is_whole = !number.contains(['.', 'e', 'E']);
     let fits = || number.parse::<u64>().is_ok() || number.parse::<i64>().is_ok();
@@ -179,7 +179,7 @@ fn is_rounded(number: &str) -> bool {
     is_whole && !fits() && as_float().is_ok_and(|it| it != number)
 }
 
-/// Parses a document of at most so many bytes into what the seed makes of it, which may borrow from it.
+/// Parses a document of at most `limit` bytes with `seed`; the result may borrow from the bytes.
 pub fn document_as<'a, S: DeserializeSeed<'a>>(
     bytes: &'a [u8],
     limit: usize,
@@ -189,11 +189,12 @@ pub fn document_as<'a, S: DeserializeSeed<'a>>(
         let bytes = bytes.len();
         return Err(ReadError::TooLarge { bytes, limit });
     }
-    // Checked once for the whole text, which is quicker than string by string.
+    // One check of the whole text is faster than one per string.
     let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
     let mut reader = serde_json::Deserializer::from_str(text);
-    let made = seed.deserialize(&mut reader);
-    made.and_then(|made| reader.end().map(|()| made))
+    let value = seed.deserialize(&mut reader);
+    value
+        .and_then(|value| reader.end().map(|()| value))
         .map_err(|error| syntax(&error))
 }
 
@@ -206,7 +207,7 @@ fn not_utf8(bytes: &[u8], offset: usize) -> ReadError {
     }
 }
 
-/// The line and the column of a byte, counted from 1.
+/// Line and column of a byte, counted from 1.
 fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     let before = &bytes[..offset];
     let line_start = before
@@ -235,20 +236,20 @@ fn syntax(error: &serde_json::Error) -> ReadError {
     }
 }
 
-/// An object being taken apart, knowing where in the document it stands.
+/// The members of an object that are not read yet, with the pointer of the object.
 #[derive(Debug)]
 pub(crate) struct Members {
     map: Map<String, Value>,
-    path: String,
+    pointer: String,
 }
 
 impl Members {
-    /// The object at a place, or an error that names the place.
-    pub(crate) fn of(value: Value, path: impl Into<String>) -> Result<Self, ReadError> {
-        let path = path.into();
+    /// The members of the object at `pointer`, or an error with that pointer.
+    pub(crate) fn of(value: Value, pointer: impl Into<String>) -> Result<Self, ReadError> {
+        let pointer = pointer.into();
         match value {
-            Value::Object(map) => Ok(Self { map, path }),
-            other => Err(unexpected(path, "an object", &other)),
+            Value::Object(map) => Ok(Self { map, pointer }),
+            other => Err(unexpected(pointer, "an object", &other)),
         }
     }
 
@@ -262,7 +263,7 @@ impl Members {
     }
 
     /// Takes a member that may be null.
-    pub(crate) fn take_even_null(&mut self, name: &str) -> Option<Value> {
+    pub(crate) fn take_nullable(&mut self, name: &str) -> Option<Value> {
         self.map.remove(name)
     }
 
@@ -286,8 +287,8 @@ impl Members {
         self.read(name, |member| member.members())
     }
 
-    /// Takes a member if it can be read so; a foreign member of another type stays where it is.
-    pub(crate) fn told<T>(
+    /// Takes a member if `read` accepts its value; otherwise the member stays.
+    pub(crate) fn lenient_as<T>(
         &mut self,
         name: &str,
         read: impl FnOnce(&Value) -> Option<T>,
@@ -299,7 +300,7 @@ impl Members {
         found
     }
 
-    pub(crate) fn told_text(&mut self, name: &str) -> Option<String> {
+    pub(crate) fn lenient_text(&mut self, name: &str) -> Option<String> {
         if !self.map.get(name).is_some_and(Value::is_string) {
             return None;
         }
@@ -309,15 +310,15 @@ impl Members {
         }
     }
 
-    pub(crate) fn told_flag(&mut self, name: &str) -> Option<bool> {
-        self.told(name, Value::as_bool)
+    pub(crate) fn lenient_flag(&mut self, name: &str) -> Option<bool> {
+        self.lenient_as(name, Value::as_bool)
     }
 
-    pub(crate) fn told_unsigned<T: TryFrom<u64>>(&mut self, name: &str) -> Option<T> {
-        self.told(name, |value| T::try_from(value.as_u64()?).ok())
+    pub(crate) fn lenient_unsigned<T: TryFrom<u64>>(&mut self, name: &str) -> Option<T> {
+        self.lenient_as(name, |value| T::try_from(value.as_u64()?).ok())
     }
 
-    pub(crate) fn told_map(&mut self, name: &str) -> Option<Map<String, Value>> {
+    pub(crate) fn lenient_map(&mut self, name: &str) -> Option<Map<String, Value>> {
         if !self.map.get(name).is_some_and(Value::is_object) {
             return None;
         }
@@ -327,53 +328,53 @@ impl Members {
         }
     }
 
-    pub(crate) fn told_members(&mut self, name: &str) -> Option<Members> {
-        let map = self.told_map(name)?;
+    pub(crate) fn lenient_members(&mut self, name: &str) -> Option<Members> {
+        let map = self.lenient_map(name)?;
         Some(Members {
             map,
-            path: self.at(name),
+            pointer: self.pointer_to(name),
         })
     }
 
-    /// Takes a list if every item of it can be read.
-    pub(crate) fn told_list<T>(
+    /// Takes a list if `read` accepts every item.
+    pub(crate) fn lenient_list<T>(
         &mut self,
         name: &str,
         read: impl Fn(&Value) -> Option<T>,
     ) -> Option<Vec<T>> {
-        self.told(name, |value| value.as_array()?.iter().map(read).collect())
+        self.lenient_as(name, |value| value.as_array()?.iter().map(read).collect())
     }
 
-    /// Takes all members at once, each with its place; null counts as absent.
+    /// Reads all members; null counts as absent.
     pub(crate) fn each(
         self,
         mut read: impl FnMut(Member<'_>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        let Self { map, path } = self;
+        let Self { map, pointer } = self;
         let mut present = map.into_iter().filter(|(_, value)| !value.is_null());
         present.try_for_each(|(name, value)| {
             read(Member {
                 value,
-                parent: &path,
+                parent: &pointer,
                 name: &name,
             })
         })
     }
 
-    /// What nobody took.
+    /// The members that were not taken.
     pub(crate) fn rest(self) -> Map<String, Value> {
         self.map
     }
 
-    /// The place of a member.
-    pub(crate) fn at(&self, name: &str) -> String {
-        joined(&self.path, name)
+    /// JSON pointer of a member.
+    pub(crate) fn pointer_to(&self, name: &str) -> String {
+        joined(&self.pointer, name)
     }
 
-    /// The error for a member that has to be there.
+    /// The error for a required member that is missing.
     pub(crate) fn missing(&self, name: &str, expected: &str) -> ReadError {
         ReadError::Shape {
-            pointer: self.at(name),
+            pointer: self.pointer_to(name),
             expected: expected.to_owned(),
             found: "nothing".to_owned(),
         }
@@ -390,14 +391,14 @@ impl Members {
         };
         read(Member {
             value,
-            parent: &self.path,
+            parent: &self.pointer,
             name,
         })
         .map(Some)
     }
 }
 
-/// One member of an object, with its place. The place is only spelt out when it is needed.
+/// One member of an object. Its pointer is only built when it is needed.
 #[derive(Debug)]
 pub(crate) struct Member<'a> {
     value: Value,
@@ -424,7 +425,7 @@ impl Member<'_> {
         })
     }
 
-    /// A number of things that were there: never 0.
+    /// A count of at least 1.
     pub(crate) fn count(self) -> Result<NonZeroU32, ReadError> {
         let fits = |value: &Value| NonZeroU32::new(u32::try_from(value.as_u64()?).ok()?);
         self.typed("a whole number of 1 or more, within range", |value| {
@@ -444,10 +445,10 @@ impl Member<'_> {
     }
 
     pub(crate) fn members(self) -> Result<Members, ReadError> {
-        let path = self.place();
+        let pointer = self.pointer();
         Ok(Members {
             map: self.map()?,
-            path,
+            pointer,
         })
     }
 
@@ -455,12 +456,13 @@ impl Member<'_> {
         self,
         read: impl Fn(Value, String) -> Result<T, ReadError>,
     ) -> Result<Vec<T>, ReadError> {
-        let path = self.place();
+        let pointer = self.pointer();
         let items = self.typed("a list", |value| match value {
             Value::Array(items) => Ok(items),
             other => Err(other),
         })?;
-        let read_at = |(index, item): (usize, Value)| read(item, joined(&path, &index.to_string()));
+        let read_at =
+            |(index, item): (usize, Value)| read(item, joined(&pointer, &index.to_string()));
         items.into_iter().enumerate().map(read_at).collect()
     }
 
@@ -474,7 +476,7 @@ impl Member<'_> {
         })
     }
 
-    /// A word of a vocabulary; `None` for one that a later version may have added.
+    /// A word of a vocabulary; `None` for an unknown word, which a later version may have added.
     pub(crate) fn known_word<T>(
         self,
         from_word: impl Fn(&str) -> Option<T>,
@@ -482,7 +484,7 @@ impl Member<'_> {
         self.text().map(|word| from_word(&word))
     }
 
-    fn place(&self) -> String {
+    fn pointer(&self) -> String {
         joined(self.parent, self.name)
     }
 
@@ -509,7 +511,7 @@ pub(crate) fn unexpected(pointer: String, expected: &str, found: &Value) -> Read
     }
 }
 
-/// The name of a JSON type, for messages. Values are not shown: they may be secret.
+/// Name of a JSON type, for messages. Values are not shown, because they may be secret.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -526,7 +528,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
+    fn nesting_is_parsed_up_to_the_limit_and_no_deeper() {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
         assert!(document(&nested(DOCUMENT_DEPTH_LIMIT)).is_ok());
         let error = document(&nested(DOCUMENT_DEPTH_LIMIT + 1)).unwrap_err();
@@ -537,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn size_is_limited_and_both_sides_of_the_limit_are_known() {
+    fn documents_are_parsed_up_to_the_size_limit_and_no_larger() {
         let text = |bytes: usize| [b"\"".to_vec(), vec![b'a'; bytes - 2], b"\"".to_vec()].concat();
         assert!(document(&text(DOCUMENT_BYTES_LIMIT)).is_ok());
         let error = document(&text(DOCUMENT_BYTES_LIMIT + 1)).unwrap_err();
@@ -551,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_errors_say_where() {
+    fn syntax_errors_carry_line_and_column() {
         let error = document(b"{\n  \"a\": }").unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -565,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_is_named_with_its_pointer_and_without_its_value() {
+    fn a_type_error_shows_the_pointer_but_not_the_value() {
         let value = serde_json::json!({"a/b": "hunter2"});
         let mut members = Members::of(value, "/error").unwrap();
         let error = members.flag("a/b").unwrap_err();

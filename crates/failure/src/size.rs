@@ -1,23 +1,23 @@
-//! How many bytes a value takes as JSON, found without writing it.
+//! Sizes of JSON values in bytes, computed without writing them.
 
 use serde_json::{Map, Value};
 
-/// Whether a value takes at most so many bytes.
+/// Whether a value takes at most `limit` bytes.
 pub fn fits(value: &Value, limit: usize) -> bool {
     of(value, limit) <= limit
 }
 
-/// How many of these bytes a value leaves; `None` where it takes more.
-pub fn left_of(value: &Value, bytes: usize) -> Option<usize> {
+/// Bytes that remain after a value; `None` if the value takes more.
+pub fn remaining_bytes(value: &Value, bytes: usize) -> Option<usize> {
     bytes.checked_sub(of(value, bytes))
 }
 
-/// The same of an object.
+/// Whether an object takes at most `limit` bytes.
 pub fn object_fits(members: &Map<String, Value>, limit: usize) -> bool {
     of_object(members, limit) <= limit
 }
 
-/// The size of a value, or some number beyond the limit: no more is looked at.
+/// The size of a value; counting stops beyond the limit, at some number above it.
 pub(crate) fn of(value: &Value, limit: usize) -> usize {
     match value {
         Value::Null | Value::Bool(true) => 4,
@@ -42,7 +42,7 @@ pub(crate) fn of(value: &Value, limit: usize) -> usize {
     }
 }
 
-/// The same of an object.
+/// The size of an object; counting stops beyond the limit.
 pub(crate) fn of_object(members: &Map<String, Value>, limit: usize) -> usize {
     // The braces, a comma between two members, and a colon in each.
     let mut size = 2 + members.len().saturating_sub(1) + members.len();
@@ -59,7 +59,7 @@ pub(crate) fn of_object(members: &Map<String, Value>, limit: usize) -> usize {
 }
 
 fn of_string(text: &str, limit: usize) -> usize {
-    // A text is never written shorter than it is.
+    // Escaping never makes a text shorter.
     match text.len() > limit {
         true => text.len(),
         false => 2 + of_text(text),
@@ -68,7 +68,7 @@ fn of_string(text: &str, limit: usize) -> usize {
 
 /// The size of a text, without its quotes.
 pub(crate) fn of_text(text: &str) -> usize {
-    // How many bytes longer each byte becomes.
+    // Bytes that escaping adds to each byte.
     const LONGER: [u8; 256] = {
         let mut longer = [0; 256];
         let mut byte = 0;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_as_large_as_it_is_written() {
+    fn the_computed_size_is_the_written_size() {
         for value in [
             json!(null),
             json!("a\"\\\n\u{1}é\u{7f}"),

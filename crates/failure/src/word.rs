@@ -1,4 +1,4 @@
-//! Serde for the vocabularies of the catalogue, which itself depends on nothing.
+//! Serde support for the vocabularies of the catalogue; the catalogue itself has no dependencies.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,7 +7,7 @@ use panpan_catalogue::{Category, Effect, Remedies, Remedy};
 use serde::de::{Deserializer, Error, Visitor};
 use serde::ser::Serializer;
 
-/// A vocabulary: values written as words.
+/// A vocabulary whose values are written as words.
 pub trait Word: Copy + 'static {
     /// Every value.
     const ALL: &'static [Self];
@@ -52,17 +52,17 @@ impl<T: Word> Visitor<'_> for WordVisitor<T> {
     }
 }
 
-/// For `#[serde(with = "crate::word")]`.
+/// Writes the word, for `#[serde(with = "crate::word")]`.
 pub fn serialize<T: Word, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.word())
 }
 
-/// For `#[serde(with = "crate::word")]`.
+/// Reads a word, for `#[serde(with = "crate::word")]`.
 pub fn deserialize<'de, T: Word, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_str(WordVisitor(PhantomData))
 }
 
-/// For `#[serde(with = "…")]` on an optional word.
+/// Serde support for an optional word.
 pub mod optional {
     use super::*;
     use serde::Deserialize;
@@ -96,7 +96,7 @@ impl<'de, T: Word> serde::Deserialize<'de> for Wrapped<T> {
     }
 }
 
-/// For `#[serde(with = "…")]` on an optional set of remedies.
+/// Serde support for an optional set of remedies.
 pub mod optional_remedies {
     use super::*;
     use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! The agent view: one boolean, moves in order, within its bounds, and nothing that contradicts it.
+//! Tests for the agent view: one boolean, moves in order, size limits, no contradictions.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -36,7 +36,7 @@ fn a_missing_article_reads_as_in_the_design() {
 }
 
 #[test]
-fn it_is_the_first_text_block_of_a_failing_tool() {
+fn the_view_is_the_first_text_block_of_a_failing_tool() {
     let failure = Failure::new(codes::ERR_TIMEOUT).redacted();
     let document = Dialect::Mcp.render_failure(&failure, Envelope::default());
     assert_eq!(document["isError"], true);
@@ -99,9 +99,8 @@ fn moves_come_in_the_order_they_should_be_tried() {
     }
 }
 
-/// Only an alternative that is named can be used.
 #[test]
-fn an_alternative_is_a_move_where_one_is_named() {
+fn use_alternative_is_a_move_only_if_there_is_an_alternative() {
     let failure = Failure::new(codes::ERR_OUTCOME_TOO_LARGE);
     let named = failure
         .clone()
@@ -114,7 +113,7 @@ fn an_alternative_is_a_move_where_one_is_named() {
 }
 
 #[test]
-fn operations_have_the_names_the_agent_calls_them_by() {
+fn operations_in_actions_have_their_tool_names() {
     let failure = Failure::new(codes::ERR_TIMEOUT)
         .with_actions(["Call svc/list, then svc/get. Not a/b or GET/HEAD"])
         .redacted();
@@ -124,9 +123,9 @@ fn operations_have_the_names_the_agent_calls_them_by() {
     assert_eq!(text["error"]["actions"], expected);
 }
 
-/// What a service says about retrying is in the failure itself; its own words must not speak against it.
+/// The details of a service must not contradict the members of the view.
 #[test]
-fn details_do_not_say_what_another_member_says() {
+fn details_do_not_repeat_members_of_the_view() {
     let failure = Failure::new(Kind::of("HTTP_400").unwrap())
         .with_message("limit may not exceed 100")
         .with_details(object(json!({
@@ -138,7 +137,7 @@ fn details_do_not_say_what_another_member_says() {
     assert_eq!(of(failure)["details"], expected);
 }
 
-/// A model that gets one field wrong in every item of a list needs to see it a few times, not a hundred.
+/// A model that gets one field wrong in every item of a list needs to see a few of the violations.
 #[test]
 fn the_first_violations_are_shown_and_numbers_stay_numbers() {
     let shown = |count: usize, length: usize| {
@@ -160,9 +159,9 @@ fn the_first_violations_are_shown_and_numbers_stay_numbers() {
     assert_eq!(shown(100, 250), (8, 121, true));
 }
 
-/// An agent that reads "tried 4 times" does not start its own round of the same.
+/// An agent that reads `attempts: 4` does not start its own retries.
 #[test]
-fn it_says_how_often_it_was_tried_when_that_was_more_than_once() {
+fn attempts_are_shown_if_there_was_more_than_one() {
     for (attempts, shown) in [
         (0, Value::Null),
         (1, Value::Null),
@@ -175,7 +174,7 @@ fn it_says_how_often_it_was_tried_when_that_was_more_than_once() {
 }
 
 #[test]
-fn a_usual_failure_takes_few_bytes() {
+fn the_view_of_a_usual_failure_is_small() {
     let failure = Failure::new(Kind::of("HTTP_429").unwrap())
         .with_message("api.example.com allows 60 requests a minute")
         .with_source("github")
@@ -207,7 +206,7 @@ fn booleans_about_retrying(value: &Value, found: &mut Vec<Value>) {
 }
 
 #[test]
-fn a_message_does_not_invite_to_repeat_what_must_not_be_repeated() {
+fn a_message_does_not_invite_to_repeat_a_call_that_must_not_be_repeated() {
     for (message, shown) in [
         (
             "The mail failed. Please retry the request.",
@@ -241,7 +240,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_view_has_one_boolean_about_retrying_and_keeps_its_bounds(failure in common::redacted()) {
+    fn every_view_has_one_boolean_about_retrying_and_keeps_its_limits(failure in common::redacted()) {
         let text = agent_view(&failure, &|_| None);
         prop_assert!(text.len() <= AGENT_VIEW_BYTES_LIMIT, "{} bytes", text.len());
         let view = view(&failure);
@@ -253,6 +252,6 @@ proptest! {
         prop_assert_eq!(next.contains(&json!("wait")), failure.may_repeat());
         let has_delay = view["error"].get("retry_after_ms").is_some();
         prop_assert!(!has_delay || failure.may_repeat());
-        prop_assert_eq!(next.contains(&json!("check_outcome")), failure.must_be_checked());
+        prop_assert_eq!(next.contains(&json!("check_outcome")), failure.must_check_outcome());
     }
 }

@@ -1,4 +1,4 @@
-//! The bot dialect: the registry of recoveries, the rule for every field, the examples.
+//! Tests for the bot dialect: default recoveries, required fields, examples of the guide.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -76,7 +76,7 @@ fn past_date() -> Value {
 }
 
 /// The guide's schema puts `parameter_adjustments` under `retry_strategy`, its example directly under
-/// `recovery`. It is written in the first place and read from both.
+/// `recovery`. It is written under `retry_strategy` and read from both.
 #[test]
 fn an_invalid_input_reads_as_in_the_guide_with_adjustments_under_the_strategy() {
     let failure = Failure::new(codes::INVALID_INPUT_ERROR)
@@ -101,20 +101,20 @@ fn an_invalid_input_reads_as_in_the_guide_with_adjustments_under_the_strategy() 
 }
 
 #[test]
-fn adjustments_are_read_from_both_places() {
-    let mut elsewhere = past_date();
-    let recovery = elsewhere["error"]["recovery"].as_object_mut().unwrap();
+fn adjustments_are_read_from_both_members() {
+    let mut direct = past_date();
+    let recovery = direct["error"]["recovery"].as_object_mut().unwrap();
     recovery.remove("retry_strategy");
     recovery.insert(
         "parameter_adjustments".to_owned(),
         json!({"date": "future date required"}),
     );
     let read = |document| Dialect::Bot.read(document).unwrap().outcome.unwrap_err();
-    assert_eq!(read(elsewhere), read(past_date()));
+    assert_eq!(read(direct), read(past_date()));
 }
 
 #[test]
-fn the_registry_holds_the_recoveries_of_the_guide() {
+fn default_recoveries_are_those_of_the_guide() {
     for (code, delay_ms, retries, action, is_retryable) in [
         (
             "NETWORK_ERROR",
@@ -148,12 +148,12 @@ fn the_registry_holds_the_recoveries_of_the_guide() {
         assert_eq!(recovery.required_actions, [action], "{code}");
         assert_eq!(failure.is_recoverable(), is_retryable, "{code}");
     }
-    // Recoverable, yet never by repeating the identical call.
+    // Recoverable, but not by repeating the identical call.
     assert!(!Failure::new(codes::INVALID_INPUT_ERROR).may_repeat());
 }
 
 #[test]
-fn every_code_of_the_catalogue_obeys_the_rule_of_every_field() {
+fn every_code_of_the_catalogue_has_all_required_fields() {
     let areas = [
         "system",
         "network",
@@ -196,7 +196,7 @@ fn every_code_of_the_catalogue_obeys_the_rule_of_every_field() {
         let ways = ["retry_strategy", "alternatives", "required_actions"];
         assert!(
             ways.iter().any(|way| error["recovery"].get(way).is_some()),
-            "{} has no way forward",
+            "{} has no next step",
             row.code
         );
     }
@@ -213,7 +213,7 @@ fn source_and_operation_have_the_defaults_of_the_guide() {
 }
 
 #[test]
-fn ids_and_times_of_other_makers_are_kept() {
+fn third_party_ids_and_times_are_kept() {
     let document = json!({"error": {"code": "X_FAILED", "message": "m", "debug": {"error_id": "abc", "timestamp": "yesterday"}}});
     let failure = Dialect::Bot.read(document).unwrap().outcome.unwrap_err();
     assert_eq!(
@@ -223,7 +223,7 @@ fn ids_and_times_of_other_makers_are_kept() {
 }
 
 #[test]
-fn errors_of_model_providers_are_read_from_this_shape() {
+fn errors_of_model_providers_are_read() {
     for (document, code, message) in [
         (
             json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
@@ -245,7 +245,7 @@ fn errors_of_model_providers_are_read_from_this_shape() {
     }
 }
 
-/// What only a change outside the input can help against is not retryable, as the guide's field text says.
+/// A failure that only a change outside the input can fix is not retryable, as the guide defines the field.
 #[test]
 fn missing_resources_credentials_conflicts_and_quotas_are_not_retryable() {
     for code in [

@@ -1,4 +1,4 @@
-//! The flat dialect: its codes, categories, factories and examples.
+//! Tests for the flat dialect: codes, categories, factories and examples.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -14,7 +14,7 @@ use panpan_failure::{Failure, Kind, Violation, codes};
 use serde_json::json;
 
 #[test]
-fn every_code_has_its_name_its_category_and_its_retriability() {
+fn every_code_has_its_name_category_and_retriability() {
     for (code, name, category, retriable) in [
         ("MISSING_ARGUMENT", "missing_argument", "validation", false),
         ("INVALID_ARGUMENT", "invalid_argument", "validation", false),
@@ -62,7 +62,7 @@ fn the_five_categories_are_these() {
 }
 
 #[test]
-fn factories_default_to_the_commonest_code_of_their_category() {
+fn factories_default_to_the_most_common_code_of_their_category() {
     for (failure, name, category) in [
         (
             validation_error(ValidationCode::default(), "m"),
@@ -123,7 +123,7 @@ fn details_are_left_out_when_empty() {
 }
 
 #[test]
-fn an_invalid_input_is_named_by_what_is_wrong_with_it() {
+fn the_code_of_an_invalid_input_depends_on_its_violations() {
     let missing = Violation::missing("/to_id");
     let wrong_type = Violation::wrong_type("/amount", "integer", json!("ten"));
     let out_of_range = Violation::value("/amount", "must be positive").actual(-10);
@@ -147,7 +147,7 @@ fn an_invalid_input_is_named_by_what_is_wrong_with_it() {
 }
 
 #[test]
-fn the_form_without_a_code_is_read_and_marked_as_inferred() {
+fn a_failure_without_a_code_is_read_and_marked_as_inferred() {
     let reply = Dialect::Flat
         .read(json!({"success": false, "error": "Some error message"}))
         .unwrap();
@@ -159,8 +159,8 @@ fn the_form_without_a_code_is_read_and_marked_as_inferred() {
 }
 
 #[test]
-fn unknown_codes_keep_their_name_and_take_the_nearest_class() {
-    for (name, category, retriable, code, class) in [
+fn unknown_codes_keep_their_name_and_get_the_nearest_category() {
+    for (name, flat_category, retriable, code, category) in [
         (
             "quota_exceeded",
             "resource",
@@ -178,10 +178,10 @@ fn unknown_codes_keep_their_name_and_take_the_nearest_class() {
         ),
         ("odd_thing", "system", false, "ODD_THING", "PERMANENT"),
     ] {
-        let document = json!({"success": false, "error": "m", "code": name, "category": category, "retriable": retriable});
+        let document = json!({"success": false, "error": "m", "code": name, "category": flat_category, "retriable": retriable});
         let failure = Dialect::Flat.read(document).unwrap().outcome.unwrap_err();
         assert_eq!(failure.code().as_str(), code);
-        assert_eq!(failure.category().word(), class, "{name}");
+        assert_eq!(failure.category().word(), category, "{name}");
         assert_eq!(failure.retryable(), retriable, "{name}");
     }
 }

@@ -1,4 +1,4 @@
-//! Errors of other makers: what they become, and that what had to be guessed is marked.
+//! Tests for third-party errors: the failures they become, and the facts that are marked as inferred.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -13,7 +13,7 @@ fn read(document: Value) -> Failure {
     }
 }
 
-fn guessed(failure: &Failure, fact: &str) -> bool {
+fn is_inferred(failure: &Failure, fact: &str) -> bool {
     failure
         .inferred()
         .iter()
@@ -21,7 +21,7 @@ fn guessed(failure: &Failure, fact: &str) -> bool {
 }
 
 #[test]
-fn numbers_of_other_servers_are_not_taken_for_ours() {
+fn third_party_numbers_are_not_mistaken_for_ours() {
     for (number, message, code, retryable) in [
         (-32001, "Request timed out", "TOOL_FAILED", false),
         (-32002, "Resource not found", "TOOL_FAILED", false),
@@ -38,18 +38,18 @@ fn numbers_of_other_servers_are_not_taken_for_ours() {
             (code, retryable),
             "{number}"
         );
-        assert!(guessed(&failure, "code"), "{number}");
+        assert!(is_inferred(&failure, "code"), "{number}");
         assert_eq!(failure.upstream().unwrap().code, Some(number.to_string()));
     }
     let ours = read(
         json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32001, "message": "Task not found"}}),
     );
     assert_eq!(ours.code().as_str(), "TASK_NOT_FOUND");
-    assert!(!guessed(&ours, "code"));
+    assert!(!is_inferred(&ours, "code"));
 }
 
 #[test]
-fn lists_of_errors_of_another_shape_are_kept_as_they_are() {
+fn error_lists_of_another_shape_are_kept_unchanged() {
     for errors in [
         json!(["name is required"]),
         json!([{"field": "name", "message": "is required"}]),
@@ -64,13 +64,13 @@ fn lists_of_errors_of_another_shape_are_kept_as_they_are() {
 }
 
 #[test]
-fn is_retryable_without_a_delay_is_not_taken_to_mean_the_identical_call() {
+fn is_retryable_without_a_delay_does_not_mean_the_identical_call() {
     let document = |recovery: Value| json!({"error": {"code": "FILE_GONE", "message": "m", "source": "fs", "recovery": recovery}});
     let changed = read(document(
         json!({"is_retryable": true, "required_actions": ["Use another path"]}),
     ));
     assert!(!changed.retryable());
-    assert!(guessed(&changed, "retryable"));
+    assert!(is_inferred(&changed, "retryable"));
     let repeated = read(document(
         json!({"is_retryable": true, "retry_strategy": {"suggested_delay": 1.5}, "alternatives": ["use x"]}),
     ));
@@ -108,7 +108,7 @@ fn a_secret_never_becomes_a_code() {
 }
 
 #[test]
-fn native_members_win_over_a_residual_that_says_otherwise() {
+fn native_members_win_over_a_contradicting_residual() {
     let document = json!({
         "code": "X_Y", "message": "native", "retryable": false, "details": {"a": 1},
         "panpan": {"code": "OTHER_CODE", "message": "tampered", "retryable": true, "details": {"a": 2}},
@@ -126,7 +126,7 @@ fn native_members_win_over_a_residual_that_says_otherwise() {
 }
 
 #[test]
-fn words_of_later_versions_are_passed_over() {
+fn unknown_words_of_later_versions_are_ignored() {
     let document = json!({
         "code": "X_Y", "message": "m", "retryable": false,
         "panpan": {"effect": "partial", "category": "WEATHER", "remedy": ["restart_transaction", "wait"], "inferred": ["fault"],
@@ -134,11 +134,11 @@ fn words_of_later_versions_are_passed_over() {
     });
     let failure = read(document);
     assert_eq!(failure.violations().len(), 1);
-    assert!(guessed(&failure, "effect"));
+    assert!(is_inferred(&failure, "effect"));
 }
 
 #[test]
-fn a_reason_does_not_hide_what_the_number_of_a_status_says() {
+fn a_grpc_reason_does_not_hide_the_category_of_the_number() {
     let status = |code: u64, reason: &str| {
         read(json!({"code": code, "message": "m", "details": [
             {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": reason},
@@ -157,12 +157,12 @@ fn a_reason_does_not_hide_what_the_number_of_a_status_says() {
 }
 
 #[test]
-fn every_failure_that_was_read_has_a_way_forward() {
-    let final_one = read(
+fn every_failure_that_was_read_has_a_next_step() {
+    let not_retryable = read(
         json!({"ok": false, "error": {"code": "X_Y", "category": "CLIENT_ERROR", "retryable": false, "retry_after_ms": 5}}),
     );
-    assert!(!final_one.recovery().required_actions.is_empty());
-    assert_eq!(final_one.recovery().retry_after_ms, None);
+    assert!(!not_retryable.recovery().required_actions.is_empty());
+    assert_eq!(not_retryable.recovery().retry_after_ms, None);
     let lenient = read(
         json!({"ok": false, "error": {"code": "X_Y", "category": "transient", "retry_after_ms": 1500.5}}),
     );
@@ -171,20 +171,20 @@ fn every_failure_that_was_read_has_a_way_forward() {
 }
 
 #[test]
-fn a_service_that_forbids_to_retry_is_believed_and_one_that_allows_it_in_vain_is_marked() {
+fn a_forbidden_retry_is_respected_and_a_contradicted_retry_is_marked() {
     let claims = |code: &str, retryable: bool| {
         let error = json!({"code": code, "message": "m", "retryable": retryable});
         read(json!({"ok": false, "error": error}))
     };
     let forbidden = claims("ERR_TIMEOUT", false);
     assert!(forbidden.retryable() && !forbidden.may_repeat());
-    let in_vain = claims("ERR_HTTP_404_NOT_FOUND", true);
-    assert!(!in_vain.may_repeat());
-    assert!(guessed(&in_vain, "retryable"));
+    let contradicted = claims("ERR_HTTP_404_NOT_FOUND", true);
+    assert!(!contradicted.may_repeat());
+    assert!(is_inferred(&contradicted, "retryable"));
 }
 
 #[test]
-fn errors_of_well_known_services_are_understood() {
+fn errors_of_well_known_services_are_read() {
     for (service, document, code, category) in [
         (
             "github",
@@ -269,16 +269,16 @@ fn errors_of_well_known_services_are_understood() {
 }
 
 #[test]
-fn violations_of_other_frameworks_are_understood() {
+fn violations_of_other_frameworks_are_read() {
     let by_name = read(
         json!({"title": "One or more validation errors occurred.", "status": 400, "errors": {"Name": ["is required"], "Age": ["is too low", "is odd"]}}),
     );
-    let places: Vec<_> = by_name
+    let pointers: Vec<_> = by_name
         .violations()
         .iter()
         .map(|violation| violation.pointer.as_str())
         .collect();
-    assert_eq!(places, ["/Age", "/Age", "/Name"]);
+    assert_eq!(pointers, ["/Age", "/Age", "/Name"]);
     let fragment = read(
         json!({"title": "t", "status": 422, "errors": [{"pointer": "#/age", "detail": "must be positive"}]}),
     );
@@ -286,7 +286,7 @@ fn violations_of_other_frameworks_are_understood() {
 }
 
 #[test]
-fn a_status_from_outside_tells_what_a_body_does_not() {
+fn the_http_status_supplies_facts_that_the_body_lacks() {
     let failure = read_foreign(json!({"oops": true}), Some(503)).unwrap();
     assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
     assert_eq!(failure.effect(), Effect::Unknown);
@@ -306,7 +306,7 @@ fn a_status_from_outside_tells_what_a_body_does_not() {
 }
 
 #[test]
-fn what_a_foreign_error_states_in_our_words_is_kept() {
+fn facts_that_a_third_party_error_states_in_our_words_are_kept() {
     for document in [
         json!({"code": "QUEUE_BUSY", "message": "busy", "category": "RATE_LIMIT", "effect": "none", "retryable": true}),
         json!({"ok": false, "error": {"code": "QUEUE_BUSY", "message": "busy", "category": "RATE_LIMIT", "effect": "none", "retryable": true}}),
@@ -318,7 +318,7 @@ fn what_a_foreign_error_states_in_our_words_is_kept() {
         assert_eq!(failure.category(), Category::RateLimit, "{document}");
         assert!(failure.may_repeat(), "{document}");
         assert_eq!(failure.effect(), Effect::None, "{document}");
-        assert!(!guessed(&failure, "effect"), "{document}");
+        assert!(!is_inferred(&failure, "effect"), "{document}");
     }
     let failure = read(json!({"code": "QUEUE_BUSY", "message": "busy", "category": "furniture"}));
     assert_eq!(failure.details().unwrap()["category"], "furniture");

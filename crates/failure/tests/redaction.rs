@@ -1,5 +1,5 @@
-//! Redaction seen from outside: no planted secret survives anywhere, no innocent is touched,
-//! and redacting twice changes nothing. That hostile input costs linear time is a benchmark.
+//! Tests for redaction: no planted secret survives, no innocent is changed, and redaction is idempotent.
+//! A benchmark shows that hostile input takes linear time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -29,7 +29,7 @@ fn nested(inner: Value, depth: usize) -> Value {
     })
 }
 
-/// Every place a text is planted in.
+/// A text in every position.
 fn plantings(text: &str) -> Vec<Value> {
     let object = json!({ "note": text, "count": 1 });
     vec![
@@ -48,7 +48,7 @@ fn plantings(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn no_secret_survives_in_any_place() {
+fn no_secret_survives_in_any_position() {
     let redactor = Redactor::new();
     for secret in SECRETS {
         for mut planted in plantings(secret.text) {
@@ -71,7 +71,7 @@ fn no_secret_survives_in_any_place() {
 }
 
 #[test]
-fn no_innocent_is_touched_in_any_place() {
+fn no_innocent_is_changed_in_any_position() {
     let redactor = Redactor::new();
     for innocent in INNOCENTS {
         assert!(
@@ -88,7 +88,7 @@ fn no_innocent_is_touched_in_any_place() {
 }
 
 #[test]
-fn secrets_and_innocents_stand_side_by_side() {
+fn a_secret_is_removed_next_to_an_innocent() {
     let redactor = Redactor::new();
     for (secret, innocent) in SECRETS.iter().zip(INNOCENTS.iter().cycle()) {
         let redacted = redactor.text(innocent).into_owned() + "\n" + secret.text;
@@ -98,9 +98,9 @@ fn secrets_and_innocents_stand_side_by_side() {
     }
 }
 
-/// Forms that are not recognised once they are percent-encoded into a URL. Strict: an entry that is
-/// recognised after all has to leave the list.
-const UNSEEN_WHEN_ENCODED: &[&str] = &[
+/// Secrets that are not recognised when they are percent-encoded in a URL. The list is strict: an entry that is
+/// recognised must be removed.
+const MISSED_WHEN_ENCODED: &[&str] = &[
     "command user",
     "yaml folded",
     "yaml literal",
@@ -119,10 +119,10 @@ const UNSEEN_WHEN_ENCODED: &[&str] = &[
 ];
 
 #[test]
-fn percent_encoded_secrets_go_too_except_the_listed_ones() {
+fn percent_encoded_secrets_are_removed_except_the_listed_ones() {
     let redactor = Redactor::new();
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let mut seen_through = Vec::new();
+    let mut missed = Vec::new();
     for secret in SECRETS
         .iter()
         .filter(|secret| secret.hidden.bytes().all(safe))
@@ -137,14 +137,14 @@ fn percent_encoded_secrets_go_too_except_the_listed_ones() {
         }
         let text = format!("https://example.com/?next={encoded}");
         if redactor.text(&text).contains(secret.hidden) {
-            seen_through.push(secret.name);
+            missed.push(secret.name);
         }
     }
-    assert_eq!(seen_through, UNSEEN_WHEN_ENCODED);
+    assert_eq!(missed, MISSED_WHEN_ENCODED);
 }
 
 #[test]
-fn values_under_a_sensitive_name_go_except_booleans_null_and_what_describes_them() {
+fn values_under_a_sensitive_name_are_removed_except_booleans_null_and_descriptions() {
     let mut value = json!({
         "password": "x", "pin": 1234, "api_keys": ["a"],
         "credentials": {"user": "bob", "phrase": "swordfish", "given": 4821, "reset": {"word": "sesame"}},
@@ -170,12 +170,12 @@ fn values_under_a_sensitive_name_go_except_booleans_null_and_what_describes_them
 }
 
 #[test]
-fn a_known_secret_that_is_an_everyday_word_goes_where_it_is_called_one() {
+fn a_known_secret_that_is_a_common_word_is_removed_where_it_is_named() {
     for secret in ["tea", "letmein", "hi", "admin"] {
         let mut redactor = Redactor::new();
         redactor.learn_value(&json!({"user": "ann", "password": secret}), None);
-        let said = format!("Login failed for user ann with password {secret}");
-        assert!(!redactor.text(&said).contains(secret), "{said}");
+        let text = format!("Login failed for user ann with password {secret}");
+        assert!(!redactor.text(&text).contains(secret), "{text}");
         let innocent = format!("the order of {secret} is on its way");
         assert_eq!(redactor.text(&innocent), innocent);
     }
@@ -202,7 +202,7 @@ fn headers_and_flags_in_lists_lose_their_values() {
 }
 
 #[test]
-fn secret_keys_are_replaced_and_stay_apart() {
+fn secret_member_names_are_replaced_and_stay_distinct() {
     let first = SECRETS[0].hidden;
     let second = SECRETS[1].hidden;
     let mut value = json!({ first: 1, second: 2 });
@@ -212,14 +212,14 @@ fn secret_keys_are_replaced_and_stay_apart() {
 }
 
 #[test]
-fn card_numbers_go_as_numbers_too() {
+fn card_numbers_are_removed_as_json_numbers_too() {
     let mut value = json!([4_111_111_111_111_111_u64, 4_111_111_111_111_112_u64]);
     Redactor::new().value(&mut value);
     assert_eq!(value, json!([REPLACEMENT, 4_111_111_111_111_112_u64]));
 }
 
 #[test]
-fn nesting_is_read_to_its_limit_and_replaced_beyond() {
+fn values_nested_beyond_the_limit_are_replaced() {
     for (depth, kept) in [(DEPTH_LIMIT, true), (DEPTH_LIMIT + 1, false)] {
         let mut value = nested(json!("kept"), depth);
         Redactor::new().value(&mut value);
@@ -231,7 +231,7 @@ fn nesting_is_read_to_its_limit_and_replaced_beyond() {
 }
 
 #[test]
-fn learned_literals_go_everywhere_and_are_never_shown() {
+fn learned_literals_are_removed_everywhere_and_never_shown() {
     let markers = Markers::from_schema(&json!({"properties": {"room": {"x-sensitive": true}}}));
     let mut redactor = Redactor::new();
     redactor.learn(
@@ -263,7 +263,7 @@ fn learned_literals_go_everywhere_and_are_never_shown() {
 }
 
 #[test]
-fn everyday_values_under_a_secret_name_are_not_looked_for_elsewhere() {
+fn common_values_under_a_secret_name_are_not_removed_elsewhere() {
     let mut redactor = Redactor::new();
     redactor.learn(
         &members(
@@ -280,15 +280,15 @@ fn everyday_values_under_a_secret_name_are_not_looked_for_elsewhere() {
 }
 
 #[test]
-fn what_is_said_about_a_secret_stays() {
-    let said = [
+fn descriptions_of_a_secret_are_kept() {
+    let descriptions = [
         json!({"errors": {"password": ["is too short (minimum is 8 characters)"]}}),
         json!({"errors": {"password": "does too little against guessing"}}),
         json!({"password": ["can't be blank", "is too short"]}),
         json!({"properties": {"password": {"type": "string", "minLength": 8}}}),
         json!({"kind": "syntax", "token": "}"}),
     ];
-    for before in said {
+    for before in descriptions {
         let mut redactor = Redactor::new();
         redactor.learn(&members(before.clone()), None);
         let mut value = before.clone();
@@ -296,13 +296,13 @@ fn what_is_said_about_a_secret_stays() {
         assert_eq!(value, before);
         assert_eq!(format!("{redactor:?}"), "Redactor { literals: 0 literals }");
     }
-    let held = [
+    let secrets = [
         json!({"errors": {"password": "hunter2"}}),
         json!({"password": "correct horse battery staple"}),
         json!({"password": {"type": "string", "default": "hunter2"}}),
         json!({"password": ["can't be blank", "hunter2"]}),
     ];
-    for mut value in held {
+    for mut value in secrets {
         assert!(Redactor::new().value(&mut value));
         let after = value.to_string();
         assert!(
@@ -312,9 +312,9 @@ fn what_is_said_about_a_secret_stays() {
     }
 }
 
-/// What no anchor of a rule gives away before it was read.
+/// Secrets that the first pass cannot detect by a keyword.
 #[test]
-fn a_failure_is_not_called_clean_before_its_escapes_depths_and_numbers_were_read() {
+fn escapes_deep_nesting_and_numbers_are_not_taken_for_clean() {
     let deep = nested(json!("hunter2"), DEPTH_LIMIT + 1);
     let written = json!(r#"{"\u0070assword":"hunter2"}"#);
     for value in [deep, written, json!(4_111_111_111_111_111_u64)] {
@@ -324,9 +324,9 @@ fn a_failure_is_not_called_clean_before_its_escapes_depths_and_numbers_were_read
     }
 }
 
-/// A list is read as one command, and none of its words alone gives away that it is one.
+/// A list is read as one command; no word alone shows that it is one.
 #[test]
-fn a_command_in_a_list_is_not_called_clean() {
+fn a_command_in_a_list_is_not_taken_for_clean() {
     let command = json!([
         "mongorestore",
         "-h",
@@ -341,9 +341,9 @@ fn a_command_in_a_list_is_not_called_clean() {
     assert!(!shown.contains("Tr0ub4dor9x"), "{shown}");
 }
 
-/// What is removed makes the text shorter, so that its cut end comes to be shown.
+/// Removing a secret makes a text shorter, so that more of its end is shown.
 #[test]
-fn a_secret_at_a_cut_is_not_shown_by_half() {
+fn half_a_secret_at_a_cut_is_not_shown() {
     let reference = "ghp_".to_owned() + &"aB3dE5gH7jK9".repeat(3);
     for length in 1900..2060 {
         let before = format!(
@@ -517,7 +517,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn redacting_text_twice_changes_nothing_more(text in text(), learned in text()) {
+    fn redacting_a_text_twice_is_the_same_as_once(text in text(), learned in text()) {
         let mut redactor = Redactor::new();
         redactor.learn_literal(&learned);
         let once = redactor.text(&text).into_owned();
@@ -525,7 +525,7 @@ proptest! {
     }
 
     #[test]
-    fn redacting_a_value_twice_changes_nothing_more(value in value()) {
+    fn redacting_a_value_twice_is_the_same_as_once(value in value()) {
         let redactor = Redactor::new();
         let mut once = value;
         redactor.value(&mut once);
@@ -535,24 +535,24 @@ proptest! {
     }
 
     #[test]
-    fn a_failure_that_one_pass_calls_clean_holds_nothing_for_the_rules(
+    fn the_rules_find_nothing_in_a_failure_that_the_first_pass_calls_clean(
         message in fragment(),
         name in fragment(),
         value in fragment(),
     ) {
-        // Small, since of much something is always suspicious.
+        // Small, because a large failure always has something suspicious.
         let failure = Failure::new(codes::INTERNAL)
             .with_message(message)
             .with_detail(&name, json!([value, {&value: name}]));
-        // Knowing a secret, even one that is nowhere, a redactor walks through every rule.
+        // A redactor with a learned literal applies every rule.
         let mut thorough = Redactor::new();
         thorough.learn_literal("\u{1F512}\u{1F512}\u{1F512}\u{1F512}");
-        let walked = failure.clone().redacted_by(thorough, Marked::default());
-        prop_assert_eq!(failure.redacted(), walked);
+        let expected = failure.clone().redacted_by(thorough, Marked::default());
+        prop_assert_eq!(failure.redacted(), expected);
     }
 
     #[test]
-    fn a_secret_behind_any_text_goes(before in text(), index in 0..SECRETS.len()) {
+    fn a_secret_after_any_text_is_removed(before in text(), index in 0..SECRETS.len()) {
         let secret = &SECRETS[index];
         prop_assume!(!before.contains(secret.hidden));
         let redacted = Redactor::new().text(&format!("{before}\n{}\n", secret.text)).into_owned();
@@ -561,8 +561,8 @@ proptest! {
 }
 
 #[test]
-fn a_sentence_under_a_telling_name_stays_unless_it_gives_the_secret_away() {
-    for (said, kept) in [
+fn a_sentence_under_a_sensitive_name_is_kept_unless_it_contains_the_secret() {
+    for (text, kept) in [
         (json!("password is required"), json!("password is required")),
         (json!("password: correct h"), json!("[REDACTED]")),
         (
@@ -571,8 +571,8 @@ fn a_sentence_under_a_telling_name_stays_unless_it_gives_the_secret_away() {
         ),
         (json!(["password: correct h"]), json!("[REDACTED]")),
     ] {
-        let mut value = json!({"password": said});
+        let mut value = json!({"password": text});
         Redactor::new().value(&mut value);
-        assert_eq!(value, json!({"password": kept}), "{said}");
+        assert_eq!(value, json!({"password": kept}), "{text}");
     }
 }

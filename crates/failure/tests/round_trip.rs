@@ -1,10 +1,10 @@
-//! What is written in a dialect is read back as the same failure, alone and through chains.
+//! Tests that every dialect, and every chain of dialects, reads back the failure it wrote.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod common;
 
-use common::{delete_residual, residual_place};
+use common::{delete_residual, residual_parent};
 use panpan_failure::dialect::{Dialect, Envelope, RESIDUAL, detect};
 use panpan_failure::{Failure, Redacted};
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn values_and_bytes_say_the_same(failure in common::redacted()) {
+    fn values_and_bytes_are_equal(failure in common::redacted()) {
         for dialect in Dialect::ALL {
             let bytes = dialect.write_failure(&failure, Envelope::default());
             let parsed: Value = serde_json::from_slice(&bytes).unwrap();
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn the_shape_alone_tells_the_dialect(failure in common::redacted()) {
+    fn the_dialect_is_detected_by_the_shape(failure in common::redacted()) {
         for dialect in Dialect::ALL {
             let document = dialect.render_failure(&failure, Envelope::default());
             prop_assert_eq!(detect(&document), Ok(dialect), "{}", document);
@@ -59,17 +59,17 @@ proptest! {
     }
 
     #[test]
-    fn without_the_residual_the_native_members_still_tell_what_they_can(failure in common::redacted()) {
+    fn without_the_residual_the_native_members_are_still_read(failure in common::redacted()) {
         for dialect in Dialect::ALL {
             let mut document = dialect.render_failure(&failure, Envelope::default());
             delete_residual(dialect, &mut document);
             let read = dialect.read(document).unwrap().outcome.unwrap_err();
-            check_told(dialect, &failure, &read)?;
+            check_native(dialect, &failure, &read)?;
         }
     }
 
     #[test]
-    fn the_residual_repeats_nothing_the_native_members_tell(failure in common::redacted()) {
+    fn the_residual_does_not_repeat_native_members(failure in common::redacted()) {
         for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Mcp) {
             let document = dialect.render_failure(&failure, Envelope::default());
             let residual = residual(dialect, &document);
@@ -85,19 +85,19 @@ proptest! {
             let names = |value: Option<&Value>| -> Vec<String> {
                 value.and_then(Value::as_object).into_iter().flat_map(|map| map.keys().cloned()).collect()
             };
-            let left = names(residual.get("details"));
+            let rest = names(residual.get("details"));
             let native = names(native_details(dialect, &document));
-            let is_ours = |name: &String| OWN_NAMES.contains(&name.as_str());
-            let kept_apart = left.iter().all(|name| !native.contains(name) || is_ours(name));
-            prop_assert!(kept_apart, "{}: {:?} and {:?}", dialect, left, native);
+            let is_reserved = |name: &String| RESERVED_NAMES.contains(&name.as_str());
+            let are_disjoint = rest.iter().all(|name| !native.contains(name) || is_reserved(name));
+            prop_assert!(are_disjoint, "{}: {:?} and {:?}", dialect, rest, native);
         }
     }
 
     #[test]
-    fn successes_come_back_too(output in common::value(), id in prop_oneof![Just(json!("call-1")), Just(json!(7))]) {
+    fn every_dialect_gives_back_the_same_output(output in common::value(), id in prop_oneof![Just(json!("call-1")), Just(json!(7))]) {
         let envelope = Envelope { request_id: Some(&id), ..Envelope::default() };
         for dialect in Dialect::ALL {
-            // A bare output that looks like a failure is one, as far as anyone can tell.
+            // A bare output with the shape of a failure cannot be distinguished from one.
             let bare = matches!(dialect, Dialect::Bot | Dialect::Problem);
             if bare && detect(&output).is_ok() {
                 continue;
@@ -130,13 +130,13 @@ proptest! {
     #[test]
     fn a_damaged_document_never_panics(
         failure in common::redacted(),
-        place in any::<prop::sample::Index>(),
+        index in any::<prop::sample::Index>(),
         damage in common::value(),
     ) {
         for dialect in Dialect::ALL {
             let mut document = dialect.render_failure(&failure, Envelope::default());
-            let places = pointers(&document);
-            let pointer = &places[place.index(places.len())];
+            let pointers = pointers(&document);
+            let pointer = &pointers[index.index(pointers.len())];
             *document.pointer_mut(pointer).unwrap() = damage.clone();
             if let Ok(reply) = dialect.read(document)
                 && let Err(failure) = reply.outcome {
@@ -146,7 +146,7 @@ proptest! {
     }
 }
 
-/// Which dialects have a place of their own for what.
+/// The dialects with a native member for each field.
 const CARRY_THE_CODE: &[Dialect] = &[
     Dialect::Call,
     Dialect::Outcome,
@@ -169,8 +169,8 @@ const CARRY_THE_DELAY: &[Dialect] = &[
     Dialect::Grpc,
 ];
 
-/// Members the dialects write themselves beside the details; details of these names are in the residual.
-const OWN_NAMES: [&str; 9] = [
+/// Native members next to the details; details with these names are in the residual.
+const RESERVED_NAMES: [&str; 9] = [
     "code",
     "required",
     "field",
@@ -182,7 +182,7 @@ const OWN_NAMES: [&str; 9] = [
     "retryable",
 ];
 
-/// Every place in a document that holds a value.
+/// The pointers of all values in a document.
 fn pointers(document: &Value) -> Vec<String> {
     let mut found = vec![String::new()];
     let mut open = vec![(String::new(), document)];
@@ -211,8 +211,8 @@ fn pointers(document: &Value) -> Vec<String> {
 }
 
 fn residual(dialect: Dialect, document: &Value) -> Value {
-    let holder = document.pointer(residual_place(dialect)).unwrap();
-    match &holder[RESIDUAL] {
+    let parent = document.pointer(residual_parent(dialect)).unwrap();
+    match &parent[RESIDUAL] {
         Value::String(text) => serde_json::from_str(text).unwrap(),
         other => other.clone(),
     }
@@ -228,31 +228,31 @@ fn native_details(dialect: Dialect, document: &Value) -> Option<&Value> {
     }
 }
 
-fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(), TestCaseError> {
+fn check_native(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(), TestCaseError> {
     let catalogued = failure.kind().is_catalogued();
-    let code_place = match dialect {
-        // Flat names and JSON-RPC numbers stand for one canonical code each.
+    let native_code = match dialect {
+        // Flat names and JSON-RPC numbers map to one code each.
         Dialect::Flat => panpan_failure::catalogue::for_flat_name(&failure.kind().flat_name())
             .map(|known| known.code().into_owned()),
         Dialect::JsonRpc => panpan_failure::catalogue::for_jsonrpc(failure.kind().jsonrpc_code())
             .map(|known| known.code().into_owned()),
         _ => Some(failure.code().to_string()),
     };
-    let exact = code_place.as_deref() == Some(failure.code().as_str());
+    let exact = native_code.as_deref() == Some(failure.code().as_str());
     if exact || (dialect == Dialect::Flat && !catalogued) {
         prop_assert_eq!(read.code(), failure.code(), "{}", dialect);
     }
     prop_assert_eq!(read.message(), failure.message(), "{}", dialect);
-    // JSON-RPC has no place for it, and this shape tells it of declared codes by the delay.
-    let told_by_delay = dialect == Dialect::Bot && failure.recovery().retry_after_ms.is_none();
-    let untold = dialect == Dialect::JsonRpc || (told_by_delay && !catalogued);
-    if read.code() == failure.code() && !untold {
+    // JSON-RPC has no member for it, and the bot dialect states it by the delay for declared codes.
+    let lacks_delay = dialect == Dialect::Bot && failure.recovery().retry_after_ms.is_none();
+    let is_unstated = dialect == Dialect::JsonRpc || (lacks_delay && !catalogued);
+    if read.code() == failure.code() && !is_unstated {
         prop_assert_eq!(read.may_repeat(), failure.may_repeat(), "{}", dialect);
     }
     if !failure.retryable() && read.code() == failure.code() {
         prop_assert!(
             !read.retryable(),
-            "{} turns a final failure into a retryable one",
+            "{} makes a failure retryable that is not",
             dialect
         );
     }
@@ -273,7 +273,7 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
     }
     if matches!(dialect, Dialect::Flat | Dialect::JsonRpc | Dialect::Grpc) {
         for (name, value) in failure.details().into_iter().flatten() {
-            let has_place = match dialect {
+            let has_member = match dialect {
                 Dialect::Grpc => {
                     value.is_string()
                         && name.len() > 1
@@ -282,7 +282,7 @@ fn check_told(dialect: Dialect, failure: &Failure, read: &Failure) -> Result<(),
                 Dialect::JsonRpc => !name.to_ascii_lowercase().contains("retr"),
                 _ => true,
             };
-            if has_place && !OWN_NAMES.contains(&name.as_str()) {
+            if has_member && !RESERVED_NAMES.contains(&name.as_str()) {
                 prop_assert_eq!(
                     read.details().and_then(|details| details.get(name)),
                     Some(value),

@@ -1,4 +1,4 @@
-//! No secret in any field of a failure survives any dialect; no innocent is touched by any of them.
+//! Tests that no secret in any field of a failure survives in any dialect, and that no innocent is changed.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,7 +12,7 @@ use panpan_failure::{Alternative, Cause, Failure, Marked, Upstream, Violation, c
 use panpan_redact::{Markers, Redactor};
 use serde_json::{Map, Value, json};
 
-/// The same text in every field that holds text, in every form it may arrive in.
+/// The same text in every field, in several forms.
 fn planted(text: &str, also_as_a_name: bool) -> Failure {
     let forms = [
         json!(text),
@@ -71,7 +71,7 @@ fn nested(inner: Value, depth: usize) -> Value {
     })
 }
 
-/// Everything a failure is ever written as.
+/// Every form in which a failure is written.
 fn written(failure: Failure) -> Vec<(String, String)> {
     let debug = format!("{failure:?}");
     let display = failure.to_string();
@@ -81,12 +81,12 @@ fn written(failure: Failure) -> Vec<(String, String)> {
         (dialect.name().to_owned(), String::from_utf8(bytes).unwrap())
     };
     let canonical = serde_json::to_string(&redacted).unwrap();
-    let people = panpan_failure::for_people(&redacted);
+    let plain = panpan_failure::plain_text(&redacted);
     let mut written: Vec<_> = Dialect::ALL.into_iter().map(in_dialect).collect();
     written.extend(
         [
             ("canonical", canonical),
-            ("people", people),
+            ("plain text", plain),
             ("debug", debug),
             ("display", display),
         ]
@@ -96,18 +96,18 @@ fn written(failure: Failure) -> Vec<(String, String)> {
 }
 
 #[test]
-fn no_secret_in_any_field_survives_any_dialect() {
+fn no_secret_in_any_field_survives_in_any_dialect() {
     for secret in SECRETS {
         let escaped = json!(secret.hidden).to_string();
-        for (place, text) in written(planted(secret.text, true)) {
+        for (form, text) in written(planted(secret.text, true)) {
             assert!(
                 !text.contains(secret.hidden),
-                "{} in {place}: {text}",
+                "{} in {form}: {text}",
                 secret.name
             );
             assert!(
                 !text.contains(escaped.trim_matches('"')),
-                "{} in {place}: {text}",
+                "{} in {form}: {text}",
                 secret.name
             );
         }
@@ -115,7 +115,7 @@ fn no_secret_in_any_field_survives_any_dialect() {
 }
 
 #[test]
-fn no_innocent_in_any_field_is_touched() {
+fn no_innocent_in_any_field_is_changed() {
     for innocent in INNOCENTS {
         let failure = planted(innocent, false);
         assert_eq!(*failure.clone().redacted(), failure, "{innocent}");
@@ -123,7 +123,7 @@ fn no_innocent_in_any_field_is_touched() {
 }
 
 #[test]
-fn a_secret_known_by_its_name_is_removed_wherever_else_it_stands() {
+fn a_secret_known_by_its_name_is_removed_everywhere() {
     let failure = Failure::new(codes::ERR_HTTP_401_UNAUTHORIZED)
         .with_message("login of bob with correct horse battery staple was refused")
         .with_parameters(
@@ -139,15 +139,15 @@ fn a_secret_known_by_its_name_is_removed_wherever_else_it_stands() {
             code: None,
             message: "tried correct%20horse%20battery%20staple".to_owned(),
         });
-    for (place, text) in written(failure) {
-        if place != "display" {
-            assert!(!text.contains("battery"), "{place}: {text}");
+    for (form, text) in written(failure) {
+        if form != "display" {
+            assert!(!text.contains("battery"), "{form}: {text}");
         }
     }
 }
 
 #[test]
-fn what_was_found_at_a_sensitive_pointer_is_removed() {
+fn the_actual_value_at_a_sensitive_pointer_is_removed() {
     let violation = Violation::value("/login/password", "is too short: abc9Zk")
         .expected("8 characters")
         .actual("abc9Zk");
@@ -161,7 +161,7 @@ fn what_was_found_at_a_sensitive_pointer_is_removed() {
 }
 
 #[test]
-fn what_a_schema_marks_is_removed_and_so_is_its_text_elsewhere() {
+fn a_marked_value_is_removed_everywhere() {
     let schema = json!({"properties": {"note": {"x-sensitive": true}, "passcode": {"format": "password"}, "seed": {"writeOnly": true}}});
     let markers = Markers::from_schema(&schema);
     let parameters = json!({"note": "meet at the old mill", "passcode": "swordfish", "seed": 424242, "city": "Bern"});
@@ -179,7 +179,7 @@ fn what_a_schema_marks_is_removed_and_so_is_its_text_elsewhere() {
 }
 
 #[test]
-fn a_key_is_removed_before_an_excerpt_is_cut_through_it() {
+fn secrets_are_removed_before_an_excerpt_is_cut() {
     let secret = SECRETS
         .iter()
         .find(|secret| secret.name == "openai project key")
@@ -193,7 +193,7 @@ fn a_key_is_removed_before_an_excerpt_is_cut_through_it() {
 }
 
 #[test]
-fn a_secret_named_in_the_answer_of_an_upstream_is_removed_from_the_message() {
+fn a_secret_named_in_an_excerpt_is_removed_from_the_message() {
     let failure = Failure::new(codes::ERR_HTTP_401_UNAUTHORIZED)
         .with_message("login of bob with hunter2swordfish refused")
         .with_upstream(
@@ -204,7 +204,7 @@ fn a_secret_named_in_the_answer_of_an_upstream_is_removed_from_the_message() {
 }
 
 #[test]
-fn literals_the_runtime_knows_are_removed() {
+fn learned_literals_are_removed() {
     let mut redactor = Redactor::new();
     redactor.learn_literal("plain-looking-credential");
     let failure =
@@ -214,20 +214,20 @@ fn literals_the_runtime_knows_are_removed() {
 }
 
 #[test]
-fn a_secret_in_the_json_of_a_message_or_cause_is_removed_elsewhere() {
+fn a_secret_in_json_inside_a_message_or_cause_is_removed_everywhere() {
     let body = r#"{"password":"hunter2swordfish"}"#;
     let cause = Cause {
         code: None,
         message: format!("posted {body} twice"),
     };
-    let told = "login of bob with hunter2swordfish refused";
+    let text = "login of bob with hunter2swordfish refused";
     let failures = [
         Failure::new(codes::TOOL_FAILED)
-            .with_message(told)
+            .with_message(text)
             .with_cause(cause),
         Failure::new(codes::TOOL_FAILED)
             .with_message(body)
-            .with_source(told),
+            .with_source(text),
     ];
     for failure in failures {
         let written = serde_json::to_string(&failure.redacted()).unwrap();
@@ -237,7 +237,7 @@ fn a_secret_in_the_json_of_a_message_or_cause_is_removed_elsewhere() {
 }
 
 #[test]
-fn names_rules_and_catalogue_texts_keep_words_that_equal_a_secret() {
+fn pointers_expectations_and_catalogue_texts_keep_words_that_equal_a_secret() {
     let default = Failure::new(codes::ERR_HTTP_401_UNAUTHORIZED);
     let action = default.recovery().required_actions[0].clone();
     let violation = Violation::value("/swordfish/password", "swordfish is not allowed")
@@ -259,7 +259,7 @@ fn names_rules_and_catalogue_texts_keep_words_that_equal_a_secret() {
 }
 
 #[test]
-fn details_that_lost_a_secret_no_longer_count_as_checked() {
+fn details_that_lost_a_secret_do_not_count_as_checked() {
     for (name, kept) in [("city", true), ("password", false)] {
         let details = json!({name: "swordfish"}).as_object().cloned().unwrap();
         let checked = Failure::new(codes::TOOL_FAILED)
@@ -276,7 +276,7 @@ fn details_that_lost_a_secret_no_longer_count_as_checked() {
 }
 
 #[test]
-fn many_violations_are_learned_from_at_once() {
+fn secrets_are_learned_from_many_violations() {
     const MANY: usize = 6000;
     let failure = (0..MANY).fold(Failure::new(codes::INVALID_INPUT), |failure, number| {
         let violation = Violation::value("/password", "is wrong").actual(format!("hunter{number}"));

@@ -1,4 +1,4 @@
-//! The JSON-RPC dialect: the numbers of both tables and every example of the task protocol.
+//! Tests for the JSON-RPC dialect: the numbers of both tables and every example of the task protocol.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -63,7 +63,7 @@ fn every_code_of_both_tables_has_its_number_and_name() {
 }
 
 #[test]
-fn codes_that_share_a_number_are_told_apart_by_the_residual() {
+fn codes_that_share_a_number_are_read_back() {
     for (code, number) in [
         ("INVALID_OPERATION_TYPE", -32600),
         ("TIMEOUT", -32603),
@@ -83,8 +83,8 @@ fn codes_that_share_a_number_are_told_apart_by_the_residual() {
     }
 }
 
-/// One example of the protocol: the failure, and what it has to look like on the wire. The protocol allows
-/// further members in `data`, and the code by its name is always one.
+/// Checks one example of the protocol: the failure and its JSON. The protocol allows further members in `data`;
+/// the code is always one.
 fn check(id: &str, failure: Failure, error: Value) {
     let id = json!(id);
     let envelope = Envelope {
@@ -102,9 +102,8 @@ fn check(id: &str, failure: Failure, error: Value) {
     );
 }
 
-/// The protocol's own example writes what was expected as `details: "Expected UUID v4 format"`; the
-/// next example of the same code names it `expected`, and so does every violation here. All
-/// violations follow in `errors`.
+/// The example of the protocol writes the expected value as `details: "Expected UUID v4 format"`; the next
+/// example of the same code uses `expected`, like every violation here. All violations are in `errors`.
 #[test]
 fn a_malformed_identifier() {
     let violation = Violation::value("/task_id", "Invalid UUID format").expected("UUID v4 format");

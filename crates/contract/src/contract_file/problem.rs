@@ -8,14 +8,14 @@ use serde::Serialize;
 use super::layout::Layout;
 use super::path::Path;
 use super::rule;
-use panpan_failure::read::shown;
+use panpan_failure::read::display_pointer;
 
 /// The most problems that are listed; one more says how many there are beyond.
 pub const PROBLEMS_LIMIT: usize = 1_000;
 
 /// One thing that is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("at {}: {message}", shown(pointer))]
+#[error("at {}: {message}", display_pointer(pointer))]
 pub struct Problem {
     /// Where, as an RFC 6901 pointer. A missing member is pointed at where it should stand.
     pub pointer: String,

@@ -198,7 +198,7 @@ fn problems_are_in_the_order_of_the_file_and_all_told_at_once() {
             "at /operations/0/name: \"readFile\" has no namespace; write namespace/operation (for example fs/readFile)",
             "at /operations/0/timeout_ms: found a string; write a whole number from 1 to 9007199254740991 or null",
             "at /operations/1/timeout_ms: is 0; write a whole number from 1 to 9007199254740991 or null",
-            "at /operations/1/error_schemas/0/code: TIMEOUT is given by the protocol itself; declare a code of your own, such as MY_TIMEOUT",
+            "at /operations/1/error_schemas/0/code: TIMEOUT is reserved for the protocol; declare your own code, such as MY_TIMEOUT",
             "at /operations/1/error_schemas/0/http_status: is 200; write a whole number from 400 to 599, a string or null",
             "at /panpan: found a number; write \"1\"",
             "at /banana: \"banana\" is not a member of a panpan contract file; known are $defs, $schema, operations, panpan, service; members of your own start with x-",

@@ -340,7 +340,7 @@ mod tests {
         let error = serde_json::from_value::<OperationSpec>(written).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "\"opType\" is not a known member; members of your own start with x-"
+            "\"opType\" is not a known member; extension members start with x-"
         );
     }
 }

@@ -118,7 +118,7 @@ pub enum LineProblem {
     #[error("has version {0} of the format; this panpan reads version {RECORDING_VERSION}")]
     Version(u64),
     /// It is a recording with a member that does not fit.
-    #[error("at {}: {problem}", read::shown(pointer))]
+    #[error("at {}: {problem}", read::display_pointer(pointer))]
     Member {
         /// Where, as an RFC 6901 pointer into the line.
         pointer: String,

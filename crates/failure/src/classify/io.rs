@@ -1,12 +1,10 @@
-//! Failures of the operating system.
+//! Codes for errors of the operating system.
 
 use std::io::ErrorKind;
 
 use panpan_catalogue::{Entry, codes};
 
-/// The row of the catalogue for a kind of I/O error.
-///
-/// Kinds that say nothing about what to do count as a failure of the code that met them.
+/// The catalogue row for a kind of I/O error; RUNTIME_ERROR for kinds without a row.
 pub fn io_failure(kind: ErrorKind) -> &'static Entry {
     match kind {
         ErrorKind::NotFound | ErrorKind::NotADirectory => codes::ARTIFACT_NOT_FOUND,
@@ -49,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_a_code_that_says_what_to_do() {
+    fn io_error_kinds_map_to_codes() {
         for (kind, code) in [
             (ErrorKind::NotFound, "ARTIFACT_NOT_FOUND"),
             (ErrorKind::PermissionDenied, "NOT_AUTHORIZED"),

@@ -1,29 +1,29 @@
-//! Failures of reading and transforming JSON.
+//! Codes for errors of reading and transforming JSON.
 
 use panpan_catalogue::{Entry, codes};
 
 use crate::kind::Kind;
 use crate::read::ReadError;
 
-/// In which way JSON could not be read or transformed.
+/// An error of reading or transforming JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JsonFailure {
     /// The text is not JSON.
     Invalid,
-    /// The path expression makes no sense.
+    /// The path expression is invalid.
     PathInvalid,
-    /// The document does not fit the schema.
+    /// The document does not match the schema.
     SchemaMismatch,
     /// The transformation does not apply to this data.
     TransformFailed,
-    /// Nested too deeply.
+    /// The document is nested too deeply.
     DepthExceeded,
-    /// Too large.
+    /// The document is too large.
     SizeExceeded,
 }
 
 impl JsonFailure {
-    /// Every way.
+    /// All values.
     pub const ALL: [JsonFailure; 6] = [
         JsonFailure::Invalid,
         JsonFailure::PathInvalid,
@@ -33,7 +33,7 @@ impl JsonFailure {
         JsonFailure::SizeExceeded,
     ];
 
-    /// The row of the catalogue.
+    /// The catalogue row.
     pub const fn entry(self) -> &'static Entry {
         match self {
             JsonFailure::Invalid => codes::ERR_JSON_INVALID,

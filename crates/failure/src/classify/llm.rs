@@ -1,19 +1,19 @@
-//! Failures of language-model providers, by the words their APIs use.
+//! Codes for failures of model providers, by the codes of their APIs.
 
 use panpan_catalogue::{Entry, codes};
 
 use crate::kind::Kind;
 
-/// In which way a provider failed.
+/// A failure of a model provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LlmFailure {
-    /// Too many requests or tokens for now.
+    /// Too many requests or tokens.
     RateLimited,
-    /// The account has nothing left to spend.
+    /// The quota or budget of the account is exhausted.
     QuotaSpent,
-    /// The input is longer than the model takes.
+    /// The input is longer than the context of the model.
     ContextTooLong,
-    /// No such model, or not for this account.
+    /// The model does not exist, or is not available to this account.
     InvalidModel,
     /// A safety filter rejected the content.
     ContentFiltered,
@@ -25,18 +25,18 @@ pub enum LlmFailure {
     BadRequest,
 }
 
-/// What a provider said, as far as it said it.
+/// The error response of a provider.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProviderAnswer<'a> {
     /// The HTTP status.
     pub status: Option<u16>,
-    /// The provider's words for the failure, most specific first: its code, type or status name.
+    /// The provider's codes for the failure, most specific first: code, type or status name.
     pub words: &'a [&'a str],
-    /// The sentence it sent along.
+    /// The message.
     pub message: &'a str,
 }
 
-/// Words of providers' APIs. A word stands for the same failure wherever it is used.
+/// Codes of provider APIs. A code means the same failure for all providers.
 const WORDS: &[(&str, LlmFailure)] = &[
     ("rate_limit_error", LlmFailure::RateLimited),
     ("rate_limit_exceeded", LlmFailure::RateLimited),
@@ -69,7 +69,7 @@ const WORDS: &[(&str, LlmFailure)] = &[
     ("unavailable", LlmFailure::ApiError),
 ];
 
-/// Phrases with which providers say "too long" under a general code.
+/// Phrases in messages with a general code that mean "too long".
 const TOO_LONG: &[&str] = &[
     "context_length",
     "context length",
@@ -80,7 +80,7 @@ const TOO_LONG: &[&str] = &[
 ];
 
 impl LlmFailure {
-    /// Every way.
+    /// All values.
     pub const ALL: [LlmFailure; 8] = [
         LlmFailure::RateLimited,
         LlmFailure::QuotaSpent,
@@ -92,7 +92,7 @@ impl LlmFailure {
         LlmFailure::BadRequest,
     ];
 
-    /// The row of the catalogue.
+    /// The catalogue row.
     pub const fn entry(self) -> &'static Entry {
         match self {
             LlmFailure::RateLimited => codes::ERR_LLM_RATE_LIMITED,
@@ -106,8 +106,8 @@ impl LlmFailure {
         }
     }
 
-    /// The failure a provider means: by its own words, by phrases where its words are too general,
-    /// then by the status.
+    /// Classifies a response: by its codes, by phrases in the message if the codes are too general, and then by
+    /// the status.
     pub fn of(error: ProviderAnswer<'_>) -> Self {
         if let Some(failure) = Self::of_words(error.words) {
             return failure;
@@ -119,7 +119,7 @@ impl LlmFailure {
         Self::of_status(error.status, &message)
     }
 
-    /// The failure a provider means by its own words alone, if one of them is known.
+    /// Classifies by the codes alone, if one of them is known.
     pub fn of_words(words: &[&str]) -> Option<Self> {
         words.iter().find_map(|word| {
             let word = word.to_ascii_lowercase();
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn providers_are_understood_by_their_own_words_before_their_status() {
+    fn codes_of_providers_take_precedence_over_the_status() {
         for (status, words, message, code) in [
             (429, &["rate_limit_error"][..], "", "ERR_LLM_RATE_LIMITED"),
             (
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_stands_once() {
+    fn every_code_is_listed_once() {
         for (index, (word, _)) in WORDS.iter().enumerate() {
             assert!(
                 WORDS[index + 1..].iter().all(|(other, _)| other != word),

@@ -1,6 +1,6 @@
-//! From what went wrong underneath to a code: one table per source.
+//! Maps errors to codes: one table per source.
 //!
-//! Pure look-ups. Reading a response off a socket and choosing which table applies is done upstream.
+//! Pure lookups. `panpan-upstream` reads responses and selects the table.
 
 mod io;
 mod json;
@@ -21,10 +21,10 @@ pub use words::category_of_words;
 
 use crate::kind::Kind;
 
-/// The kind of failure an HTTP status means; `None` for statuses that are not failures.
+/// The kind for an HTTP status; `None` for statuses that are not failures.
 ///
-/// A status without a code of its own becomes `ERR_HTTP_<status>`: a client error below 500, a
-/// retryable server error from 500 on.
+/// A status without its own code becomes `ERR_HTTP_<status>`: a client error below 500, a retryable server
+/// error from 500.
 pub fn http_status(status: u16) -> Option<Kind> {
     panpan_catalogue::for_status(status).map(Kind::from)
 }

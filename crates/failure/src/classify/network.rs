@@ -1,26 +1,26 @@
-//! Failures of the network before any status was seen.
+//! Codes for transport failures, before any HTTP status.
 
 use panpan_catalogue::{Entry, codes};
 
 use crate::kind::Kind;
 
-/// In which way the network failed.
+/// A transport failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NetworkFailure {
-    /// Nobody listens there, or the connection was turned away.
+    /// The connection was refused.
     Connection,
-    /// No answer in time.
+    /// The request timed out.
     Timeout,
-    /// The name has no address.
+    /// The host name could not be resolved.
     Dns,
-    /// The handshake or the certificate failed.
+    /// The TLS handshake or the certificate check failed.
     Tls,
-    /// The connection broke.
+    /// The connection was lost.
     Socket,
 }
 
 impl NetworkFailure {
-    /// Every way.
+    /// All values.
     pub const ALL: [NetworkFailure; 5] = [
         NetworkFailure::Connection,
         NetworkFailure::Timeout,
@@ -29,7 +29,7 @@ impl NetworkFailure {
         NetworkFailure::Socket,
     ];
 
-    /// The row of the catalogue.
+    /// The catalogue row.
     pub const fn entry(self) -> &'static Entry {
         match self {
             NetworkFailure::Connection => codes::ERR_CONNECTION_REFUSED,

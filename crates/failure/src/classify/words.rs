@@ -1,10 +1,10 @@
-//! What the words in a foreign code say about its class.
+//! Infers the category of a third-party code from its words.
 //!
-//! A guess, marked as one wherever it is used; what a failure states itself always comes first.
+//! Only used where a failure states no category, and marked as inferred.
 
 use panpan_catalogue::Category;
 
-/// Parts of codes, in the order they are looked for.
+/// Parts of codes, in the order of the search.
 const WORDS: &[(&str, Category)] = &[
     ("RATE_LIMIT", Category::RateLimit),
     ("RATELIMIT", Category::RateLimit),
@@ -41,7 +41,7 @@ const WORDS: &[(&str, Category)] = &[
     ("MISSING", Category::Validation),
 ];
 
-/// The class the words of a code speak for, if one of them is known.
+/// The category that the words of a code imply, if one of them is known.
 pub fn category_of_words(code: &str) -> Option<Category> {
     WORDS
         .iter()
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_common_codes_speak_for_their_class() {
+    fn words_of_common_codes_imply_a_category() {
         for (code, category) in [
             ("RATE_LIMIT_EXCEEDED", Some(Category::RateLimit)),
             ("USER_RATE_LIMIT_EXCEEDED", Some(Category::RateLimit)),

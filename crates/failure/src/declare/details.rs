@@ -1,12 +1,12 @@
-//! The schema of a variant's details, put together from the types of its fields.
+//! Builds the schema of a variant's details from the types of its fields.
 
 use schemars::JsonSchema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
-/// The schema of a variant's details, field by field.
+/// Builder of the schema of a variant's details.
 ///
-/// It stays open: a field added later breaks nobody who validates.
+/// The schema is open: a field that is added later breaks no client that validates.
 #[derive(Debug)]
 pub struct Details {
     generator: SchemaGenerator,
@@ -27,23 +27,23 @@ impl Default for Details {
 }
 
 impl Details {
-    /// A field that is always there.
-    pub fn required<T: JsonSchema>(mut self, name: &'static str, about: &'static str) -> Self {
+    /// Adds a field that is always present.
+    pub fn required<T: JsonSchema>(mut self, name: &'static str, docs: &'static str) -> Self {
         self.required.push(name.into());
-        self.optional::<T>(name, about)
+        self.optional::<T>(name, docs)
     }
 
-    /// A field that may be absent.
-    pub fn optional<T: JsonSchema>(mut self, name: &'static str, about: &'static str) -> Self {
+    /// Adds a field that may be absent.
+    pub fn optional<T: JsonSchema>(mut self, name: &'static str, docs: &'static str) -> Self {
         let mut schema = self.generator.subschema_for::<T>();
-        if !about.is_empty() {
-            schema.insert("description".to_owned(), about.into());
+        if !docs.is_empty() {
+            schema.insert("description".to_owned(), docs.into());
         }
         self.properties.insert(name.to_owned(), schema.to_value());
         self
     }
 
-    /// The schema, as a document of its own.
+    /// The finished schema.
     pub(super) fn schema(mut self) -> Value {
         let mut schema = Map::from_iter([("type".to_owned(), json!("object"))]);
         for (name, part) in [

@@ -1,6 +1,6 @@
-//! What the code written by the derive macro calls. Not for people: it changes without notice.
+//! Helpers for derived code. Not a public interface: they change without notice.
 //!
-//! Facts arrive as constants the macro has checked; nothing here judges them again.
+//! Facts arrive as constants that the macro has checked; they are not checked again.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -16,22 +16,22 @@ use crate::failure::{Alternative, Failure};
 use crate::kind::Kind;
 use crate::{ErrorDefinition, StatusPattern};
 
-/// One variant's attributes.
+/// The attributes of one variant.
 #[derive(Clone, Copy, Debug)]
 pub struct Declaration {
     /// The code; the macro has checked its syntax.
     pub code: &'static str,
-    /// When it occurs.
+    /// The description.
     pub description: Option<&'static str>,
-    /// What is said about the code.
+    /// The declared facts.
     pub facts: Facts,
-    /// What is assumed about side effects.
+    /// The assumed effect.
     pub effect: Option<Effect>,
-    /// How long to wait, unless the occurrence knows better.
+    /// How long to wait, unless the occurrence states a delay.
     pub retry_after_ms: Option<u64>,
-    /// What has to be done first.
+    /// The required actions.
     pub actions: &'static [&'static str],
-    /// Other ways to the goal.
+    /// The alternatives.
     pub alternatives: &'static [&'static str],
 }
 
@@ -41,7 +41,7 @@ impl Declaration {
         Kind::resolve(self.code(), self.facts)
     }
 
-    /// What is said when the variant has no message of its own.
+    /// The default message, for a variant without one.
     pub fn message(&self) -> Cow<'static, str> {
         match self.description {
             Some(description) => description.into(),
@@ -49,7 +49,7 @@ impl Declaration {
         }
     }
 
-    /// A failure of this code, to be given what is particular about it.
+    /// Starts a failure of this code.
     pub fn occurs(&self, message: impl Into<String>) -> Occurrence {
         let mut failure = Failure::new(self.kind())
             .with_message(message)
@@ -84,13 +84,13 @@ impl Declaration {
     }
 }
 
-/// A failure that is given its details.
+/// Builder of a failure.
 #[derive(Debug)]
 pub struct Occurrence(Failure);
 
 impl Occurrence {
-    /// Adds a field to the details. One that cannot be written as JSON is left out; the check
-    /// against the declared schema then says so.
+    /// Adds a field to the details. A value that cannot be serialized is left out; the check against the
+    /// declared schema then reports it.
     pub fn detail<T: Serialize>(self, name: &'static str, value: &T) -> Self {
         match serde_json::to_value(value) {
             Ok(value) => Self(self.0.with_detail(name, value)),
@@ -98,7 +98,7 @@ impl Occurrence {
         }
     }
 
-    /// Adds a field to the details if it has a value.
+    /// Adds a field to the details, if it has a value.
     pub fn optional_detail<T: Serialize>(self, name: &'static str, value: &Option<T>) -> Self {
         match value {
             Some(value) => self.detail(name, value),
@@ -106,7 +106,7 @@ impl Occurrence {
         }
     }
 
-    /// Says how long to wait, if that is known.
+    /// Sets how long to wait, if known.
     pub fn retry_after<T: DelayMs>(self, delay: &T) -> Self {
         match delay.delay_ms() {
             Some(delay_ms) => Self(self.0.with_retry_after_ms(delay_ms)),
@@ -122,20 +122,20 @@ impl Occurrence {
         }
     }
 
-    /// The failure.
+    /// The finished failure.
     pub fn failure(self) -> Failure {
         self.0
     }
 }
 
-/// What can be a delay.
+/// Types that can be a delay.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a delay",
     label = "not a number of milliseconds",
-    note = "a field marked `#[failure(retry_after_ms)]` is a u64, u32, u16, Duration, or an Option of one of them"
+    note = "a field marked `#[failure(retry_after_ms)]` has type u64, u32, u16, Duration, or an Option of one of them"
 )]
 pub trait DelayMs {
-    /// The delay, if it is known.
+    /// The delay, if known.
     fn delay_ms(&self) -> Option<u64>;
 }
 
@@ -163,7 +163,7 @@ impl<T: DelayMs> DelayMs for Option<T> {
     }
 }
 
-/// An error behind any pointer, boxed trait objects included, as the standard library wants it.
+/// Conversion of an error behind any pointer, including boxed trait objects, to `&dyn Error`.
 pub trait AsSource {
     /// The error itself.
     fn as_source(&self) -> &(dyn Error + 'static);
@@ -191,7 +191,7 @@ trait_object_sources! {
     dyn Error + Send + Sync + 'static,
 }
 
-/// The kind of the inner failure of a transparent variant.
+/// The kind of a transparent variant.
 pub fn inner_kind<T: DeclareFailures>(inner: &T) -> Kind {
     inner.kind()
 }
@@ -201,18 +201,18 @@ pub fn inner_failure<T: DeclareFailures>(inner: T) -> Failure {
     inner.into()
 }
 
-/// The definitions of a type, one after the other.
+/// Builder of the definitions of a type.
 #[derive(Debug, Default)]
 pub struct Definitions(Vec<ErrorDefinition>);
 
 impl Definitions {
-    /// Adds a variant with a code of its own.
+    /// Adds a variant with its own code.
     pub fn declare(mut self, declaration: &Declaration, details: Details) -> Self {
         self.add(declaration.definition(details));
         self
     }
 
-    /// Adds what an inner type declares.
+    /// Adds the definitions of an inner type.
     pub fn include<T: DeclareFailures>(mut self) -> Self {
         for definition in T::definitions() {
             self.add(definition);
@@ -220,13 +220,13 @@ impl Definitions {
         self
     }
 
-    /// All of them.
+    /// The finished list.
     pub fn finish(self) -> Vec<ErrorDefinition> {
         self.0
     }
 
-    /// Two inner types may declare the same thing; two different things under one code stay
-    /// visible, for the registry to refuse.
+    /// Two inner types may declare the same failure. Different declarations of one code are kept, so that
+    /// the registry can refuse them.
     fn add(&mut self, definition: ErrorDefinition) {
         if !self.0.contains(&definition) {
             self.0.push(definition);

@@ -1,8 +1,7 @@
-//! The agent view: what a model reads of a failure, as the first text block of a failing MCP tool.
+//! The agent view: the short JSON that a model reads, as the first text block of a failing MCP tool.
 //!
-//! Compact JSON, most useful first: one boolean, one list of moves, nothing that has to be reconciled
-//! and nothing for another program's sake. The whole failure is in `_meta`; where that was lost on the
-//! way, what the view tells is read back.
+//! Most useful members first: one boolean, one list of moves, no contradictions, and nothing for programs.
+//! The whole failure is in `_meta`; if that is lost, the view is read instead.
 
 use std::borrow::Cow;
 use std::num::NonZeroU32;
@@ -14,24 +13,25 @@ use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::failure::{
-    Draft, Failure, NextMove, Redacted, Text, Violation, ViolationKind, invites_repeat, violation,
+    Draft, Failure, NextMove, Redacted, Text, Violation, invites_repeat, violation,
 };
 use crate::read::Members;
+use crate::write::OptionalMembers;
 
-/// The largest agent view, in bytes.
+/// Largest agent view, in bytes.
 pub const AGENT_VIEW_BYTES_LIMIT: usize = 4096;
-/// How many characters are shown of a message, a meaning and an action; fewer where even that is too long.
+/// Characters shown of a message, a meaning and an action; the smaller limits apply while the view is too long.
 const SENTENCE_CHARACTERS: [usize; 4] = [400, 200, 100, 50];
-/// How many actions are shown.
+/// Actions that are shown.
 const ACTIONS_LIMIT: usize = 4;
-/// How many violations are shown; the message says how many there are.
+/// Violations that are shown; the message states how many there are.
 const VIOLATIONS_LIMIT: usize = 8;
-/// How many characters are shown of a pointer and of what is said about it.
+/// Characters shown of each text of a violation.
 const VIOLATION_CHARACTERS_LIMIT: usize = 120;
-/// How many bytes of details are shown; members that do not fit are left out.
+/// Bytes of details that are shown; members that do not fit are left out.
 const DETAILS_BYTES_LIMIT: usize = 320;
 
-/// Writes the view of a failure. `rename` gives the name an operation has where the agent calls it.
+/// Writes the view of a failure. `rename` returns the tool name of an operation.
 pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -> String {
     let written = |left_out: &[Part], sentence: usize| {
         let view = View {
@@ -40,7 +40,7 @@ pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -
             left_out,
             sentence,
         };
-        serde_json::to_string(&Wrapped(&view)).expect("a failure is made of JSON")
+        serde_json::to_string(&ErrorObject(&view)).expect("a failure is made of JSON")
     };
     let longest = SENTENCE_CHARACTERS[0];
     let mut text = written(&[], longest);
@@ -57,12 +57,12 @@ pub fn agent_view(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -
     text
 }
 
-/// The view as a JSON value, for an answer that holds several.
+/// The view as a JSON value, for a response with several views.
 pub fn agent_value(failure: &Redacted, rename: &dyn Fn(&str) -> Option<String>) -> Value {
     serde_json::from_str(&agent_view(failure, rename)).expect("a view is JSON")
 }
 
-/// Whether the members of an error are those of a view.
+/// Whether an error object is a view.
 pub(super) fn is_view(error: &Members) -> bool {
     let has = |name: &str, is: fn(&Value) -> bool| error.peek(name).is_some_and(is);
     has("code", Value::is_string)
@@ -70,31 +70,32 @@ pub(super) fn is_view(error: &Members) -> bool {
         && has("next", Value::is_array)
 }
 
-/// Reads what a view tells.
+/// Reads a failure from a view.
 pub(super) fn read(mut error: Members) -> Failure {
     let mut draft = Draft {
-        code: error.told_text("code"),
-        message: error.told_text("message"),
-        meaning: error.told_text("meaning"),
-        effect: error.told("effect", |word| Effect::from_word(word.as_str()?)),
-        details: error.told_map("details"),
-        id: error.told("id", |id| Uuid::try_parse(id.as_str()?).ok()),
-        attempts: error.told("attempts", |count| {
+        code: error.lenient_text("code"),
+        message: error.lenient_text("message"),
+        meaning: error.lenient_text("meaning"),
+        effect: error.lenient_as("effect", |word| Effect::from_word(word.as_str()?)),
+        details: error.lenient_map("details"),
+        id: error.lenient_as("id", |id| Uuid::try_parse(id.as_str()?).ok()),
+        attempts: error.lenient_as("attempts", |count| {
             NonZeroU32::new(u32::try_from(count.as_u64()?).ok()?)
         }),
         ..Draft::default()
     };
-    draft.facts.retryable = error.told_flag("retryable");
-    draft.recovery.retry_after_ms = error.told_unsigned("retry_after_ms");
+    draft.facts.retryable = error.lenient_flag("retryable");
+    draft.recovery.retry_after_ms = error.lenient_unsigned("retry_after_ms");
     let sentence = |action: &Value| action.as_str().map(str::to_owned);
-    let actions = error.told_list("actions", sentence);
+    let actions = error.lenient_list("actions", sentence);
     draft.recovery.required_actions = actions.unwrap_or_default();
-    let violations = error.told_list("violations", |it| violation(it.clone(), String::new()).ok());
+    let violations =
+        error.lenient_list("violations", |it| violation(it.clone(), String::new()).ok());
     draft.violations = violations.unwrap_or_default();
     draft.finish()
 }
 
-/// What can be left out of a view that is too long, least useful first.
+/// The parts that are left out of a view that is too long, least useful first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Details,
@@ -106,9 +107,9 @@ impl Part {
     const ALL: [Part; 3] = [Part::Details, Part::Meaning, Part::Violations];
 }
 
-struct Wrapped<'a>(&'a View<'a>);
+struct ErrorObject<'a>(&'a View<'a>);
 
-impl Serialize for Wrapped<'_> {
+impl Serialize for ErrorObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(1))?;
         map.serialize_entry("error", self.0)?;
@@ -120,7 +121,7 @@ struct View<'a> {
     failure: &'a Failure,
     rename: &'a dyn Fn(&str) -> Option<String>,
     left_out: &'a [Part],
-    /// How many characters are shown of a sentence.
+    /// Characters shown of a sentence.
     sentence: usize,
 }
 
@@ -133,11 +134,9 @@ impl Serialize for View<'_> {
         let message = self.message();
         map.serialize_entry("message", &cut(&message, self.sentence))?;
         map.serialize_entry("retryable", &failure.may_repeat())?;
-        if let Some(delay_ms) = failure.recovery().retry_after_ms {
-            map.serialize_entry("retry_after_ms", &delay_ms)?;
-        }
+        map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
         let next = failure.next_moves();
-        map.serialize_entry("next", &Words(&next))?;
+        map.serialize_entry("next", &Moves(&next))?;
         let actions = self.actions();
         if !actions.is_empty() {
             map.serialize_entry("actions", &actions)?;
@@ -145,30 +144,24 @@ impl Serialize for View<'_> {
         map.serialize_entry("effect", failure.effect().word())?;
         let violations = failure.violations();
         if shows(Part::Violations) && !violations.is_empty() {
-            let first = violations.iter().take(VIOLATIONS_LIMIT).map(Violated);
+            let first = violations.iter().take(VIOLATIONS_LIMIT).map(ShortViolation);
             map.serialize_entry("violations", &first.collect::<Vec<_>>())?;
         }
-        if let Some(meaning) = failure.meaning().filter(|_| shows(Part::Meaning)) {
-            map.serialize_entry("meaning", &cut(meaning, self.sentence))?;
-        }
+        let meaning = failure.meaning().filter(|_| shows(Part::Meaning));
+        map.optional("meaning", meaning.map(|it| cut(it, self.sentence)))?;
         let details = failure.details().filter(|_| shows(Part::Details));
         let details = details.map(|details| self.details(details));
-        if let Some(details) = details.filter(|details| !details.is_empty()) {
-            map.serialize_entry("details", &details)?;
-        }
-        if let Some(attempts) = failure.attempts().filter(|attempts| *attempts > 1) {
-            map.serialize_entry("attempts", &attempts)?;
-        }
-        if let Some(id) = failure.id() {
-            map.serialize_entry("id", &Text(id.hyphenated()))?;
-        }
+        map.optional("details", details.filter(|details| !details.is_empty()))?;
+        let attempts = failure.attempts().filter(|attempts| *attempts > 1);
+        map.optional("attempts", attempts)?;
+        map.optional("id", failure.id().map(|id| Text(id.hyphenated())))?;
         map.end()
     }
 }
 
 impl View<'_> {
-    /// What went wrong, without sentences that would have a call repeated that must not be; a message that
-    /// says nothing else stays.
+    /// The message. If the call must not be repeated, sentences that invite to repeat it are dropped, unless
+    /// nothing else is left.
     fn message(&self) -> Cow<'_, str> {
         let message = self.failure.message();
         let sentences = || message.split_inclusive(['.', '!', '\n']);
@@ -182,7 +175,7 @@ impl View<'_> {
         }
     }
 
-    /// What to do, and other ways to the goal.
+    /// The required actions and the alternatives.
     fn actions(&self) -> Vec<String> {
         let recovery = self.failure.recovery();
         let others = recovery.alternatives.iter().map(|it| &it.description);
@@ -192,7 +185,7 @@ impl View<'_> {
             .collect()
     }
 
-    /// An action with the operations it names under the names the agent calls them by.
+    /// An action, with the names of operations replaced by tool names.
     fn renamed(&self, action: &str) -> String {
         let name = |word: &str| {
             let bare = word.trim_end_matches(['.', ',', ';', ':']);
@@ -204,13 +197,12 @@ impl View<'_> {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// The members of the details that fit, as long as they say nothing that another member of the view
-    /// says in its place.
+    /// The details that fit, without those that another member of the view covers.
     fn details(&self, details: &Map<String, Value>) -> Map<String, Value> {
         let mut room = DETAILS_BYTES_LIMIT;
         let mut shown = Map::new();
         for (name, value) in details {
-            let Some(value) = self.not_said_elsewhere(name, value) else {
+            let Some(value) = self.without_duplicates(name, value) else {
                 continue;
             };
             let bytes = name.len() + 4 + written_length(&value);
@@ -222,9 +214,9 @@ impl View<'_> {
         shown
     }
 
-    /// A detail without what is said in another member of the view, at any depth.
-    fn not_said_elsewhere(&self, name: &str, value: &Value) -> Option<Value> {
-        if is_said_elsewhere(name) {
+    /// A detail without the values that another member of the view covers, at any depth.
+    fn without_duplicates(&self, name: &str, value: &Value) -> Option<Value> {
+        if is_covered_by_the_view(name) {
             return None;
         }
         match value {
@@ -238,7 +230,7 @@ impl View<'_> {
             }
             Value::Object(members) => {
                 let left = members.iter().filter_map(|(name, value)| {
-                    Some((name.clone(), self.not_said_elsewhere(name, value)?))
+                    Some((name.clone(), self.without_duplicates(name, value)?))
                 });
                 let left: Map<String, Value> = left.collect();
                 (!left.is_empty()).then_some(Value::Object(left))
@@ -246,7 +238,7 @@ impl View<'_> {
             Value::Array(items) => {
                 let left = items
                     .iter()
-                    .filter_map(|it| self.not_said_elsewhere("", it));
+                    .filter_map(|it| self.without_duplicates("", it));
                 let left: Vec<Value> = left.collect();
                 (!left.is_empty()).then_some(Value::Array(left))
             }
@@ -255,10 +247,10 @@ impl View<'_> {
     }
 }
 
-/// Whether a member speaks of repeating, of waiting, of what to do, of the status or of the failure as a
-/// whole: an agent must find one answer to each of these, and finds it in the view itself.
-fn is_said_elsewhere(name: &str) -> bool {
-    const WHOLE: [&str; 18] = [
+/// Whether a member is about retrying, waiting, next steps, the status or the failure as a whole. The view
+/// has its own members for these, and an agent must not find a second answer.
+fn is_covered_by_the_view(name: &str) -> bool {
+    const NAMES: [&str; 18] = [
         "success",
         "ok",
         "status",
@@ -279,8 +271,8 @@ fn is_said_elsewhere(name: &str) -> bool {
         "parameter_adjustments",
     ];
     let name = name.to_ascii_lowercase();
-    let speaks_of_repeating = ["retr", "wait", "transient", "try_again", "backoff"];
-    WHOLE.contains(&name.as_str()) || speaks_of_repeating.iter().any(|part| name.contains(part))
+    let about_retrying = ["retr", "wait", "transient", "try_again", "backoff"];
+    NAMES.contains(&name.as_str()) || about_retrying.iter().any(|part| name.contains(part))
 }
 
 fn written_length(value: &Value) -> usize {
@@ -290,43 +282,37 @@ fn written_length(value: &Value) -> usize {
     }
 }
 
-/// One violation, in short; a number stays a number.
+/// One violation with cut texts; numbers stay numbers.
 #[derive(Clone, Copy)]
-struct Violated<'a>(&'a Violation);
+struct ShortViolation<'a>(&'a Violation);
 
-impl Serialize for Violated<'_> {
+impl Serialize for ShortViolation<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let violation = self.0;
         let cut = |text: &'_ str| cut(text, VIOLATION_CHARACTERS_LIMIT).into_owned();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("pointer", &cut(&violation.pointer))?;
-        if violation.kind != ViolationKind::Value {
-            map.serialize_entry("kind", violation.kind.word())?;
-        }
-        if let Some(expected) = &violation.expected {
-            map.serialize_entry("expected", &cut(expected))?;
-        }
+        map.optional("kind", violation.kind.stated_word())?;
+        map.optional("expected", violation.expected.as_deref().map(cut))?;
         let shows = |actual: &&Value| {
-            let is_plain = !actual.is_object() && !actual.is_array();
-            is_plain && written_length(actual) <= VIOLATION_CHARACTERS_LIMIT
+            let is_scalar = !actual.is_object() && !actual.is_array();
+            is_scalar && written_length(actual) <= VIOLATION_CHARACTERS_LIMIT
         };
-        if let Some(actual) = violation.actual.as_ref().filter(shows) {
-            map.serialize_entry("actual", actual)?;
-        }
+        map.optional("actual", violation.actual.as_ref().filter(shows))?;
         map.serialize_entry("reason", &cut(&violation.reason))?;
         map.end()
     }
 }
 
-struct Words<'a>(&'a [NextMove]);
+struct Moves<'a>(&'a [NextMove]);
 
-impl Serialize for Words<'_> {
+impl Serialize for Moves<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|next| next.word()))
     }
 }
 
-/// The beginning of a text, with a sign that there is more.
+/// Cuts a text and marks the cut.
 fn cut(text: &str, characters: usize) -> Cow<'_, str> {
     match text.char_indices().nth(characters) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),

@@ -1,6 +1,6 @@
 //! `bot`: `{error: {code, category, source, message, context, recovery, debug}}`, made for agents.
 //!
-//! `is_retryable` says that the call may be repeated, or that its input can be corrected.
+//! `is_retryable` means that the call may be repeated, or that its input can be corrected.
 
 use panpan_catalogue::Category;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -11,10 +11,11 @@ use super::{RESIDUAL, Reply, agent};
 use crate::classify::LlmFailure;
 use crate::failure::{Alternative, Canonical, Draft, Failure, Field, Fields, Inferred, Text};
 use crate::read::{Members, ReadError};
+use crate::write::OptionalMembers;
 
-/// What the shape says when nobody is named.
+/// The source, if none is known.
 const SOURCE_UNKNOWN: &str = "system";
-/// What the shape says when no operation is named.
+/// The operation, if none is known.
 const OPERATION_UNKNOWN: &str = "unknown";
 
 const CARRIED: Fields = Fields::of(&[
@@ -30,6 +31,7 @@ const CARRIED: Fields = Fields::of(&[
     Field::Id,
     Field::At,
 ]);
+
 pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(1))?;
     map.serialize_entry("error", &BotError(failure))?;
@@ -71,9 +73,7 @@ impl Serialize for Context<'_> {
         let operation = self.0.operation().unwrap_or(OPERATION_UNKNOWN);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("operation", operation)?;
-        if let Some(parameters) = self.0.parameters() {
-            map.serialize_entry("parameters", parameters)?;
-        }
+        map.optional("parameters", self.0.parameters())?;
         map.end()
     }
 }
@@ -112,12 +112,8 @@ impl Strategy<'_> {
 impl Serialize for Strategy<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(delay_ms) = self.0.retry_after_ms {
-            map.serialize_entry("suggested_delay", &delay_ms)?;
-        }
-        if let Some(max_retries) = self.0.max_retries {
-            map.serialize_entry("max_retries", &max_retries)?;
-        }
+        map.optional("suggested_delay", self.0.retry_after_ms)?;
+        map.optional("max_retries", self.0.max_retries)?;
         if !self.0.parameter_adjustments.is_empty() {
             map.serialize_entry("parameter_adjustments", &self.0.parameter_adjustments)?;
         }
@@ -130,17 +126,13 @@ struct Debug<'a>(&'a Failure);
 impl Serialize for Debug<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(id) = self.0.id() {
-            map.serialize_entry("error_id", &Text(id.hyphenated()))?;
-        }
-        if let Some(at) = self.0.at() {
-            map.serialize_entry("timestamp", &Text(at))?;
-        }
+        map.optional("error_id", self.0.id().map(|id| Text(id.hyphenated())))?;
+        map.optional("timestamp", self.0.at().map(Text))?;
         map.end()
     }
 }
 
-/// Whether a document has the shape of a failure; everything else is a bare output.
+/// Whether a document has the shape of a failure; any other document is an output.
 pub(super) fn is_failure(document: &Value) -> bool {
     let error = document.get("error").and_then(Value::as_object);
     error.is_some_and(|error| {
@@ -155,44 +147,44 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         return Ok(Reply::success(document));
     }
     let mut members = Members::of(document, "")?;
-    let of_a_model = members.peek("type").is_some_and(|kind| kind == "error");
+    let from_model_provider = members.peek("type").is_some_and(|kind| kind == "error");
     let error = members
         .members("error")?
         .ok_or_else(|| members.missing("error", "an object"))?;
     if agent::is_view(&error) {
         return Ok(Reply::failure(agent::read(error)));
     }
-    Ok(Reply::failure(read_error(error, of_a_model)?))
+    Ok(Reply::failure(read_error(error, from_model_provider)?))
 }
 
-fn read_error(mut error: Members, of_a_model: bool) -> Result<Failure, ReadError> {
+fn read_error(mut error: Members, from_model_provider: bool) -> Result<Failure, ReadError> {
     let mut draft = Draft {
-        message: error.told_text("message"),
+        message: error.lenient_text("message"),
         ..Draft::default()
     };
     let is_ours = ["recovery", "context", "source", RESIDUAL]
         .iter()
         .any(|name| error.peek(name).is_some());
     draft.code = error
-        .told_text("code")
-        .or_else(|| error.told("code", |code| code.as_i64().map(|code| code.to_string())));
+        .lenient_text("code")
+        .or_else(|| error.lenient_as("code", |code| code.as_i64().map(|code| code.to_string())));
     if !is_ours {
-        read_provider_words(&mut draft, &mut error, of_a_model);
+        read_provider_codes(&mut draft, &mut error, from_model_provider);
     }
     draft.source = error
-        .told_text("source")
+        .lenient_text("source")
         .filter(|source| source != SOURCE_UNKNOWN);
     if is_ours {
-        // The category of this shape is a functional area; the code or the residual knows the class.
+        // The category of this dialect is a functional area; the code or the residual has the category.
         error.take("category");
     }
-    if let Some(context) = error.told_members("context") {
+    if let Some(context) = error.lenient_members("context") {
         read_context(&mut draft, context);
     }
-    if let Some(recovery) = error.told_members("recovery") {
+    if let Some(recovery) = error.lenient_members("recovery") {
         read_recovery(&mut draft, recovery);
     }
-    if let Some(debug) = error.told_members("debug") {
+    if let Some(debug) = error.lenient_members("debug") {
         read_debug(&mut draft, debug);
     }
     let residual = error.peek(RESIDUAL).is_some_and(Value::is_object);
@@ -202,8 +194,8 @@ fn read_error(mut error: Members, of_a_model: bool) -> Result<Failure, ReadError
     draft.finish_with(error, CARRIED)
 }
 
-/// Words only model providers use for a failure.
-const OF_MODELS: [&str; 8] = [
+/// Codes that only model providers use.
+const MODEL_PROVIDER_CODES: [&str; 8] = [
     "overloaded_error",
     "context_length_exceeded",
     "string_above_max_length",
@@ -214,64 +206,64 @@ const OF_MODELS: [&str; 8] = [
     "billing_hard_limit_reached",
 ];
 
-/// Services write their words for a failure as `code` and `type`. Those of model providers have
-/// codes of their own.
-fn read_provider_words(draft: &mut Draft, error: &mut Members, of_a_model: bool) {
-    let said = error
+/// Services write their codes as `code` and `type`. Codes of model providers map to codes of the catalogue.
+fn read_provider_codes(draft: &mut Draft, error: &mut Members, from_model_provider: bool) {
+    let kind = error
         .peek("type")
         .and_then(Value::as_str)
         .map(str::to_owned);
-    let words: Vec<&str> = [&draft.code, &said]
+    let words: Vec<&str> = [&draft.code, &kind]
         .into_iter()
         .flatten()
         .map(String::as_str)
         .collect();
-    let of_a_model = of_a_model || words.iter().any(|word| OF_MODELS.contains(word));
-    if let Some(failure) = LlmFailure::of_words(&words).filter(|_| of_a_model) {
+    let from_model_provider =
+        from_model_provider || words.iter().any(|word| MODEL_PROVIDER_CODES.contains(word));
+    if let Some(failure) = LlmFailure::of_words(&words).filter(|_| from_model_provider) {
         draft.upstream.code = words.first().map(|word| (*word).to_owned());
         draft.code = Some(failure.entry().code.to_owned());
         draft.inferred.insert(Inferred::Code);
     } else if draft.code.is_none() {
-        draft.code = error.told_text("type");
+        draft.code = error.lenient_text("type");
     }
 }
 
 fn read_context(draft: &mut Draft, mut context: Members) {
     draft.operation = context
-        .told_text("operation")
+        .lenient_text("operation")
         .filter(|operation| operation != OPERATION_UNKNOWN);
-    draft.parameters = context.told_map("parameters");
+    draft.parameters = context.lenient_map("parameters");
     draft.keep_foreign(context.rest());
 }
 
 fn read_recovery(draft: &mut Draft, mut recovery: Members) {
-    draft.facts.retryable = recovery.told_flag("is_retryable");
-    draft.true_for_corrections = true;
-    let told = &mut draft.recovery;
-    if let Some(mut strategy) = recovery.told_members("retry_strategy") {
-        told.retry_after_ms = strategy.told("suggested_delay", milliseconds);
-        told.max_retries = strategy.told_unsigned("max_retries");
-        told.parameter_adjustments = strategy
-            .told_map("parameter_adjustments")
+    draft.facts.retryable = recovery.lenient_flag("is_retryable");
+    draft.retryable_includes_corrections = true;
+    let read = &mut draft.recovery;
+    if let Some(mut strategy) = recovery.lenient_members("retry_strategy") {
+        read.retry_after_ms = strategy.lenient_as("suggested_delay", milliseconds);
+        read.max_retries = strategy.lenient_unsigned("max_retries");
+        read.parameter_adjustments = strategy
+            .lenient_map("parameter_adjustments")
             .unwrap_or_default();
     }
-    // Written by some directly under `recovery`.
-    told.parameter_adjustments.extend(
+    // Some services write it directly under `recovery`.
+    read.parameter_adjustments.extend(
         recovery
-            .told_map("parameter_adjustments")
+            .lenient_map("parameter_adjustments")
             .unwrap_or_default(),
     );
-    told.alternatives = recovery
-        .told_list("alternatives", alternative)
+    read.alternatives = recovery
+        .lenient_list("alternatives", alternative)
         .unwrap_or_default();
     let sentence = |action: &Value| action.as_str().map(str::to_owned);
-    told.required_actions = recovery
-        .told_list("required_actions", sentence)
+    read.required_actions = recovery
+        .lenient_list("required_actions", sentence)
         .unwrap_or_default();
     draft.keep_foreign(recovery.rest());
 }
 
-/// Whole milliseconds; a fraction of one counts as one.
+/// Milliseconds, rounded up.
 fn milliseconds(value: &Value) -> Option<u64> {
     let rounded = || value.as_f64().filter(|number| (0.0..1e15).contains(number));
     value
@@ -290,12 +282,12 @@ fn alternative(value: &Value) -> Option<Alternative> {
     })
 }
 
-/// In this shape `is_retryable` also means "after a change". Without a delay or a count to go by, the
-/// identical call is not taken to be worth repeating.
+/// In this dialect `is_retryable` also means "after a change". Without a delay or a number of retries, the
+/// identical call counts as not retryable.
 fn read_cautiously(draft: &mut Draft) {
-    let by_repeating =
+    let states_retry =
         draft.recovery.retry_after_ms.is_some() || draft.recovery.max_retries.is_some();
-    if draft.facts.retryable == Some(true) && !by_repeating {
+    if draft.facts.retryable == Some(true) && !states_retry {
         draft.facts.retryable = Some(false);
         draft.facts.category = Some(Category::ClientError);
         draft
@@ -304,9 +296,9 @@ fn read_cautiously(draft: &mut Draft) {
     }
 }
 
-/// Ids and times of other makers need not have our form; then they are kept as details.
+/// Third-party ids and times in another format are kept as details.
 fn read_debug(draft: &mut Draft, mut debug: Members) {
-    draft.id = debug.told("error_id", |id| Uuid::try_parse(id.as_str()?).ok());
-    draft.at = debug.told("timestamp", |at| at.as_str()?.parse().ok());
+    draft.id = debug.lenient_as("error_id", |id| Uuid::try_parse(id.as_str()?).ok());
+    draft.at = debug.lenient_as("timestamp", |at| at.as_str()?.parse().ok());
     draft.keep_foreign(debug.rest());
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields};
 use crate::read::{Members, ReadError};
+use crate::write::OptionalMembers;
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -19,9 +20,7 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
     map.serialize_entry("code", failure.code().as_str())?;
     map.serialize_entry("message", failure.message())?;
     map.serialize_entry("retryable", &failure.may_repeat())?;
-    if let Some(details) = failure.details() {
-        map.serialize_entry("details", details)?;
-    }
+    map.optional("details", failure.details())?;
     map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
     map.end()
 }
@@ -43,13 +42,13 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let request_id = members.take("request_id");
     if members.peek("result").is_some_and(|result| result == "ok") {
         let output = members
-            .take_even_null("output")
+            .take_nullable("output")
             .ok_or_else(|| members.missing("output", "the output"))?;
         return Ok(Reply::success(output).answering(request_id));
     }
-    // A batch wraps the error; alone it stands bare, or beside the word that says so.
-    let is_stated = |result: &Value| result == "error";
-    if members.peek("result").is_some_and(is_stated) {
+    // A batch wraps the error; elsewhere it is bare, with or without `result: "error"`.
+    let is_error = |result: &Value| result == "error";
+    if members.peek("result").is_some_and(is_error) {
         members.take("result");
         if members.peek("code").is_none() {
             members = members
@@ -62,10 +61,10 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         .ok_or_else(|| members.missing("code", "a string"))?;
     let mut draft = Draft {
         code: Some(code),
-        message: members.told_text("message"),
+        message: members.lenient_text("message"),
         ..Draft::default()
     };
-    draft.facts.retryable = members.told_flag("retryable");
+    draft.facts.retryable = members.lenient_flag("retryable");
     draft.details_of_any_shape(members.take("details"));
     Ok(Reply::failure(draft.finish_with(members, CARRIED)?).answering(request_id))
 }

@@ -1,11 +1,11 @@
-//! Telling by its shape which dialect a document is written in.
+//! Detects the dialect of a document by its shape.
 
 use serde_json::Value;
 
 use super::{Dialect, bot, problem};
 use crate::read::{ReadError, unexpected};
 
-/// The dialect whose shape the document has.
+/// The dialect that the shape of the document matches.
 pub fn detect(document: &Value) -> Result<Dialect, ReadError> {
     if !document.is_object() {
         return Err(unexpected(String::new(), "an object", document));
@@ -53,5 +53,5 @@ pub fn detect(document: &Value) -> Result<Dialect, ReadError> {
 
 fn hint() -> String {
     let names = Dialect::ALL.map(Dialect::name).join(", ");
-    format!("name the dialect it is written in, one of {names}")
+    format!("name its dialect, one of {names}")
 }

@@ -1,17 +1,17 @@
-//! Failures that arrive as a success: a document that is a failure in one of our dialects and nothing
-//! else, though its transport says that all went well.
+//! Failures in successful responses: a document that is exactly a failure in one of our dialects, although
+//! its transport reports success.
 //!
-//! Exactly, or not at all: data about failures (a log, a list of runs, a report with a flag) is data.
+//! Data about failures (a log, a list of runs, a report with a flag) is not a failure.
 
 use serde_json::{Map, Value};
 
 use super::{Dialect, RESIDUAL};
 use crate::failure::Failure;
 
-/// The members a failure in these dialects may have besides its flag and its error, as they and the
-/// services that write alike have them. None is one by which things have a name, a state or a time: with
-/// those it is the record of a job, a probe or a delivery that failed.
-const BESIDE: [&str; 21] = [
+/// Members that a failure in the flat or outcome dialect may have besides its flag and its error. Names,
+/// states and times are not among them: a document with those is the record of a failed job, probe or
+/// delivery.
+const ALLOWED: [&str; 21] = [
     "category",
     "code",
     "correlation_id",
@@ -35,13 +35,13 @@ const BESIDE: [&str; 21] = [
     "trace_id",
 ];
 
-/// Members that are those of a failure only beside a code of it, or what we write into one.
-const BESIDE_CODES: [&str; 1] = ["details"];
+/// Members that such a failure may only have together with a code or our residual.
+const ALLOWED_WITH_CODE: [&str; 1] = ["details"];
 
-/// Where a success would have put its output; a failure may name it, with nothing in it.
+/// Members for the output of a success; in a failure they are null.
 const OUTPUTS: [&str; 4] = ["data", "output", "payload", "result"];
 
-/// The members of a failure in the other dialects, as we write them; nothing else may stand beside them.
+/// The members of a failure in the other dialects, as we write them; no other member is allowed.
 const BOT: [&str; 8] = [
     "category", "code", "context", "debug", "message", "panpan", "recovery", "source",
 ];
@@ -81,11 +81,11 @@ const STATUS: [&str; 3] = ["code", "details", "message"];
 /// Whether an object has a shape.
 type IsShape = fn(&Map<String, Value>) -> bool;
 
-/// The failure a successful answer is, if it is exactly one in one of our dialects, without any member
-/// that is not part of such a failure.
+/// The failure in a successful response, if the document is exactly a failure in one of our dialects, without
+/// other members.
 ///
 /// ```
-/// use crate::dialect::disguised_failure;
+/// use panpan_failure::dialect::disguised_failure;
 /// use serde_json::json;
 ///
 /// let failure = disguised_failure(&json!({"ok": false, "error": {"code": "OUT_OF_STOCK"}})).unwrap();
@@ -104,32 +104,32 @@ pub fn disguised_failure(document: &Value) -> Option<Failure> {
         (is_result, Dialect::Mcp),
         (is_status, Dialect::Grpc),
     ];
-    let (_, dialect) = shapes.into_iter().find(|(is_one, _)| is_one(members))?;
+    let (_, dialect) = shapes.into_iter().find(|(is_shape, _)| is_shape(members))?;
     dialect.read(document.clone()).ok()?.outcome.err()
 }
 
-/// Members by which a failure is told from an output, in whichever dialect.
+/// Members that distinguish a failure from an output, in any dialect.
 const FLAGS: [&str; 7] = [
     "success", "ok", "error", "isError", "result", "code", "status",
 ];
 
-/// How many schemas are looked at to learn whether an output is declared to have such a member.
+/// Schemas that are examined for such members.
 const SCHEMAS_LIMIT: usize = 200;
 
-/// Whether outputs of a schema may look like a failure: only then is there anything to ask of it.
+/// Whether a schema declares any member that distinguishes a failure, so that its outputs can look like one.
 pub fn declares_flags(schema: &Value) -> bool {
     declares_any(schema, &FLAGS)
 }
 
-/// Whether a schema knows the members that make a document look like a failure. One that fits such a schema
-/// is an output as it was declared.
+/// Whether a schema declares a member that makes this document look like a failure. A document that matches
+/// such a schema is a declared output.
 pub fn declares_flags_of(document: &Value, schema: &Value) -> bool {
     let has = |name: &str| document.get(name).is_some();
     let names: Vec<&str> = FLAGS.into_iter().filter(|name| has(name)).collect();
     declares_any(schema, &names)
 }
 
-/// Whether a schema, or one it is made of, has a property of one of these names.
+/// Whether a schema, or one of its subschemas, has a property with one of these names.
 fn declares_any(schema: &Value, names: &[&str]) -> bool {
     let mut open = vec![schema];
     for _ in 0..SCHEMAS_LIMIT {
@@ -148,38 +148,37 @@ fn declares_any(schema: &Value, names: &[&str]) -> bool {
     false
 }
 
-/// The failure of an answer whose media type says that it is a problem, unless it says itself that all
-/// went well.
+/// The failure in a response with the media type of a problem, unless its status is below 400.
 pub fn stated_problem(document: &Value) -> Option<Failure> {
-    let says_well = document["status"].as_u64().is_some_and(|it| it < 400);
-    let failure = (!says_well).then(|| Dialect::Problem.read(document.clone()))?;
+    let is_success = document["status"].as_u64().is_some_and(|it| it < 400);
+    let failure = (!is_success).then(|| Dialect::Problem.read(document.clone()))?;
     failure.ok()?.outcome.err()
 }
 
-/// Whether a flag says that it failed, an error says why, and nothing else is there.
+/// Whether the flag is false, an error explains it, and no other member is present.
 fn is_flagged(members: &Map<String, Value>, flag: &str) -> bool {
     if !(members.contains_key(flag) && members.contains_key("error")) {
         return false;
     }
     let is_ours = members.get(RESIDUAL).is_some_and(Value::is_object);
-    let is_coded = is_ours || says(members, "code") || says(members, "error_code");
+    let has_code = is_ours || has_text(members, "code") || has_text(members, "error_code");
     let fits = |(name, value): (&String, &Value)| match name.as_str() {
-        "error" => tells(value),
+        "error" => is_explained(value),
         name if name == flag => *value == Value::Bool(false),
         name if OUTPUTS.contains(&name) => value.is_null(),
-        name if BESIDE_CODES.contains(&name) => is_coded,
-        name => BESIDE.contains(&name),
+        name if ALLOWED_WITH_CODE.contains(&name) => has_code,
+        name => ALLOWED.contains(&name),
     };
     members.iter().all(fits)
 }
 
-/// Whether an error says something: a text, or an object with a message or a code.
-fn tells(error: &Value) -> bool {
+/// Whether an error is a text, or an object with a message, code or type.
+fn is_explained(error: &Value) -> bool {
     let names = ["message", "code", "type"];
-    is_said(error)
+    is_text(error)
         || names
             .iter()
-            .any(|name| error.get(name).is_some_and(is_said))
+            .any(|name| error.get(name).is_some_and(is_text))
 }
 
 fn is_rpc_error(members: &Map<String, Value>) -> bool {
@@ -189,29 +188,29 @@ fn is_rpc_error(members: &Map<String, Value>) -> bool {
         && has_only(members, &["jsonrpc", "id", "error"])
 }
 
-/// Whether it is an error for bots, or the view agents read of one, alone.
+/// Whether it is a failure in the bot dialect or an agent view, and nothing else.
 fn is_bot(members: &Map<String, Value>) -> bool {
     let Some(Value::Object(error)) = members.get("error").filter(|_| members.len() == 1) else {
         return false;
     };
-    let recovers = |it: &Value| it["is_retryable"].is_boolean();
-    let moves = |it: &Value| {
+    let is_recovery = |it: &Value| it["is_retryable"].is_boolean();
+    let are_moves = |it: &Value| {
         let moves = it.as_array();
-        moves.is_some_and(|it| !it.is_empty() && it.iter().all(is_said))
+        moves.is_some_and(|it| !it.is_empty() && it.iter().all(is_text))
     };
-    let is_for_bots = has_only(error, &BOT) && error.get("recovery").is_some_and(recovers);
+    let is_bot = has_only(error, &BOT) && error.get("recovery").is_some_and(is_recovery);
     let is_view = has_only(error, &VIEW)
-        && error.get("next").is_some_and(moves)
+        && error.get("next").is_some_and(are_moves)
         && error.get("retryable").is_some_and(Value::is_boolean);
-    says(error, "code") && says(error, "message") && (is_for_bots || is_view)
+    has_text(error, "code") && has_text(error, "message") && (is_bot || is_view)
 }
 
-/// Whether it is the error of a call: wrapped, as in a batch, or beside the word that says so. Bare it is
-/// only ours to recognise.
+/// Whether it is a failure in the call dialect: wrapped, as in a batch, or with `result: "error"`. A bare
+/// failure is only recognised with our residual.
 fn is_call(members: &Map<String, Value>) -> bool {
     let is_error = |error: &Map<String, Value>| {
         let is_flag = error.get("retryable").is_some_and(Value::is_boolean);
-        is_flag && says(error, "code") && says(error, "message")
+        is_flag && has_text(error, "code") && has_text(error, "message")
     };
     let is_stated = members.get("result").is_some_and(|it| it == "error");
     match members.get("error") {
@@ -223,21 +222,20 @@ fn is_call(members: &Map<String, Value>) -> bool {
         }
         Some(_) => false,
         None => {
-            let is_beside = |name: &String| CALL.contains(&name.as_str());
-            let is_around = |name: &String| ["request_id", "result"].contains(&name.as_str());
+            let is_in_error = |name: &String| CALL.contains(&name.as_str());
+            let is_envelope = |name: &String| ["request_id", "result"].contains(&name.as_str());
             let is_ours = members.get("panpan").is_some_and(Value::is_object);
             (is_stated || is_ours)
                 && members
                     .keys()
-                    .all(|it| is_beside(it) || (is_stated && is_around(it)))
+                    .all(|it| is_in_error(it) || (is_stated && is_envelope(it)))
                 && is_error(members)
         }
     }
 }
 
-/// Whether it is a problem that says all a problem can say of itself: what kind, in which words, and the
-/// status it should have come with. Its kind is none or one of ours: any other reference may be to what
-/// kind of thing the document is about.
+/// Whether it is a problem with type, title and failing status. The type must be `about:blank` or ours,
+/// because any other `type` may be the type of the data.
 fn is_problem(members: &Map<String, Value>) -> bool {
     let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (400..600).contains(&it));
     let is_known = |it: &Value| {
@@ -248,10 +246,10 @@ fn is_problem(members: &Map<String, Value>) -> bool {
     has_only(members, &PROBLEM)
         && members.get("status").is_some_and(is_failing)
         && (members.get("type").is_some_and(is_known) || is_ours())
-        && says(members, "title")
+        && has_text(members, "title")
 }
 
-/// Whether it is the result of a tool that says that the tool failed.
+/// Whether it is the result of a failed MCP tool.
 fn is_result(members: &Map<String, Value>) -> bool {
     let are_blocks = |it: &Value| {
         let blocks = it.as_array();
@@ -262,8 +260,7 @@ fn is_result(members: &Map<String, Value>) -> bool {
         && members.get("content").is_some_and(are_blocks)
 }
 
-/// Whether it is a status of gRPC that has details as only such a status has them: a number and a message
-/// are what any result may have.
+/// Whether it is a gRPC status with typed details; a number and a message alone can be any result.
 fn is_status(members: &Map<String, Value>) -> bool {
     let is_failing = |it: &Value| it.as_u64().is_some_and(|it| (1..=16).contains(&it));
     let are_details = |it: &Value| {
@@ -274,18 +271,18 @@ fn is_status(members: &Map<String, Value>) -> bool {
     has_only(members, &STATUS)
         && members.get("code").is_some_and(is_failing)
         && members.get("details").is_some_and(are_details)
-        && says(members, "message")
+        && has_text(members, "message")
 }
 
 fn has_only(members: &Map<String, Value>, names: &[&str]) -> bool {
     members.keys().all(|it| names.contains(&it.as_str()))
 }
 
-fn says(members: &Map<String, Value>, name: &str) -> bool {
-    members.get(name).is_some_and(is_said)
+fn has_text(members: &Map<String, Value>, name: &str) -> bool {
+    members.get(name).is_some_and(is_text)
 }
 
-fn is_said(value: &Value) -> bool {
+fn is_text(value: &Value) -> bool {
     value.as_str().is_some_and(|it| !it.trim().is_empty())
 }
 
@@ -297,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_exactly_a_failure_is_one() {
+    fn documents_that_are_exactly_a_failure_are_recognised() {
         for (document, code, message) in [
             (
                 json!({"success": false, "error": "this membership was closed"}),
@@ -377,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_speaks_of_failures_is_none() {
+    fn data_about_failures_is_not_a_failure() {
         for document in [
             json!({"success": false, "results": [1, 2]}),
             json!({"success": false}),
@@ -441,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_write_is_recognised_in_every_dialect() {
+    fn our_failures_are_recognised_in_every_dialect() {
         let failure = || Failure::new(crate::codes::ERR_RESOURCE_BUSY).with_message("held");
         for dialect in Dialect::ALL {
             let failure = failure().redacted();
@@ -455,8 +452,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_problem_is_one_unless_it_says_that_all_went_well() {
-        for (document, is_one) in [
+    fn a_stated_problem_is_a_failure_unless_its_status_is_a_success() {
+        for (document, is_failure) in [
             (json!({"title": "Gone"}), false),
             (json!({"type": "about:blank", "title": "Gone"}), true),
             (json!({"title": "Gone", "status": 410, "sku": 7}), true),
@@ -465,7 +462,11 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(stated_problem(&document).is_some(), is_one, "{document}");
+            assert_eq!(
+                stated_problem(&document).is_some(),
+                is_failure,
+                "{document}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `flat`: `{success: false, error, code, category, retriable, details?}`.
 //!
-//! The oldest shape, and the only one that names codes in lower case. An input that does not fit
-//! its schema is told by what is wrong with it: something missing, a wrong type, or another value.
+//! The oldest dialect, and the only one with codes in lower case. The code of an invalid input depends on its
+//! violations: a missing argument, a wrong type or another invalid value.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use panpan_catalogue::{Category, FlatCategory, codes, for_flat_name};
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use super::{RESIDUAL, Reply, leads_back};
+use super::{RESIDUAL, Reply, maps_back};
 use crate::failure::{
     Canonical, Draft, Failure, Field, Fields, Inferred, Violation, ViolationKind,
 };
@@ -36,12 +36,12 @@ pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S
     } else if let Some(details) = failure.details().filter(|details| !details.is_empty()) {
         map.serialize_entry("details", details)?;
     }
-    let found = for_flat_name(&name);
-    let code_is_told =
-        leads_back(found, failure) || (found.is_none() && !failure.kind().is_catalogued());
+    let known = for_flat_name(&name);
+    let name_gives_code =
+        maps_back(known, failure) || (known.is_none() && !failure.kind().is_catalogued());
     let replaced = |name: &str, _: &Value| missing.is_some() && name == REQUIRED;
-    let left = Canonical::without(failure, CARRIED.and(Field::Code, code_is_told));
-    map.serialize_entry(RESIDUAL, &left.keeping_details(&replaced))?;
+    let residual = Canonical::without(failure, CARRIED.and(Field::Code, name_gives_code));
+    map.serialize_entry(RESIDUAL, &residual.keeping_details(&replaced))?;
     map.end()
 }
 
@@ -78,7 +78,7 @@ fn missing_fields(failure: &Failure) -> Value {
     missing.map(Violation::field).collect()
 }
 
-/// An object is spread beside the flag, unless it has members that would be mistaken for ours.
+/// Merges an object with the flag, unless it has a member `success` or `result`.
 pub(super) fn success(output: Value) -> Value {
     let mut map = Map::from_iter([("success".to_owned(), true.into())]);
     match output {
@@ -100,7 +100,7 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         .flag("success")?
         .ok_or_else(|| members.missing("success", "true or false"))?;
     if success {
-        let output = members.take_even_null("result");
+        let output = members.take_nullable("result");
         return Ok(Reply::success(
             output.unwrap_or_else(|| members.rest().into()),
         ));
@@ -109,10 +109,10 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
 }
 
 fn read_failure(mut members: Members) -> Result<Failure, ReadError> {
-    let name = members.told_text("code");
+    let name = members.lenient_text("code");
     let known = name.as_deref().and_then(for_flat_name);
     let mut draft = Draft {
-        message: members.told_text("error"),
+        message: members.lenient_text("error"),
         ..Draft::default()
     };
     draft.code = match (known, &name) {
@@ -123,8 +123,8 @@ fn read_failure(mut members: Members) -> Result<Failure, ReadError> {
     if draft.message.is_none() {
         read_error_object(&mut draft, &mut members);
     }
-    draft.facts.retryable = members.told_flag("retriable");
-    let flat = members.told("category", |word| FlatCategory::from_word(word.as_str()?));
+    draft.facts.retryable = members.lenient_flag("retriable");
+    let flat = members.lenient_as("category", |word| FlatCategory::from_word(word.as_str()?));
     draft.details_of_any_shape(members.take("details"));
     let residual = members.peek(RESIDUAL);
     if residual.is_none() && known.is_none() {
@@ -132,35 +132,37 @@ fn read_failure(mut members: Members) -> Result<Failure, ReadError> {
         draft.inferred.insert(Inferred::Category);
     }
     let code = residual.and_then(|residual| residual.get("code"));
-    drop_listed(&mut draft, name.as_deref(), code);
+    drop_generated_list(&mut draft, name.as_deref(), code);
     draft.finish_with(members, CARRIED)
 }
 
-/// Whether a name is a code in lower case. A secret that looks like one stays as it is, to be
-/// recognised.
+/// Whether a name is a code in lower case. A secret that looks like a code is not changed, so that redaction
+/// recognises it.
 fn is_flat_name(name: &str) -> bool {
     let is_word = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     name.bytes().all(is_word) && matches!(Redactor::new().text(name), Cow::Borrowed(_))
 }
 
-/// Some write an object where this dialect has the message.
+/// Some services write an object in place of the message.
 fn read_error_object(draft: &mut Draft, members: &mut Members) {
-    let Some(mut error) = members.told_members("error") else {
+    let Some(mut error) = members.lenient_members("error") else {
         return;
     };
-    draft.message = error.told_text("message");
+    draft.message = error.lenient_text("message");
     if draft.code.is_none() {
-        draft.code = error.told_text("code").or_else(|| error.told_text("type"));
+        draft.code = error
+            .lenient_text("code")
+            .or_else(|| error.lenient_text("type"));
     }
     draft.keep_foreign(error.rest());
 }
 
-/// The list of missing arguments is made from the violations when an invalid input is written; what
-/// the details held under that name before stands in the residual.
-fn drop_listed(draft: &mut Draft, name: Option<&str>, code: Option<&Value>) {
-    let was_listed =
+/// Drops the list of missing arguments, which is generated from the violations; the original detail of that
+/// name is in the residual.
+fn drop_generated_list(draft: &mut Draft, name: Option<&str>, code: Option<&Value>) {
+    let is_generated =
         name == Some(MISSING) && code.is_some_and(|code| code == codes::INVALID_INPUT.code);
-    let Some(details) = draft.details.as_mut().filter(|_| was_listed) else {
+    let Some(details) = draft.details.as_mut().filter(|_| is_generated) else {
         return;
     };
     details.remove(REQUIRED);
@@ -169,7 +171,7 @@ fn drop_listed(draft: &mut Draft, name: Option<&str>, code: Option<&Value>) {
     }
 }
 
-/// The nearest category of a foreign failure.
+/// The nearest category of a third-party failure.
 fn category_of(flat: FlatCategory, retryable: Option<bool>) -> Category {
     match flat {
         _ if retryable == Some(true) => Category::Transient,

@@ -1,6 +1,6 @@
-//! Reading errors that are written in no dialect at all: whatever services happen to answer.
+//! Reads third-party errors that are in no dialect.
 //!
-//! Everything here is a guess by the names most services use, and marked as one.
+//! Uses the member names that most services use, and marks the facts as inferred.
 
 use panpan_catalogue::for_status;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::failure::{Draft, Failure, Inferred};
 use crate::read::Members;
 
-/// Where services write what happened, most telling first.
+/// Members for the message, most specific first.
 const MESSAGES: [&str; 10] = [
     "message",
     "error_description",
@@ -21,7 +21,7 @@ const MESSAGES: [&str; 10] = [
     "error",
     "title",
 ];
-/// Where services write their code.
+/// Members for the code.
 const CODES: [&str; 7] = [
     "code",
     "error_code",
@@ -31,24 +31,23 @@ const CODES: [&str; 7] = [
     "reason",
     "error",
 ];
-/// Where services repeat the HTTP status.
+/// Members that repeat the HTTP status.
 const STATUSES: [&str; 5] = ["status", "statusCode", "status_code", "code", "http_status"];
 
-/// The failure a document most likely tells of, with the HTTP status it came with if that is known.
+/// The most likely failure in a document, with the HTTP status of its response if known.
 ///
-/// `None` when nothing in it says that anything failed. Everything that is not understood is kept in
-/// the details.
+/// `None` if nothing indicates a failure. Unknown members are kept in the details.
 pub fn read_foreign(document: Value, status: Option<u16>) -> Option<Failure> {
     let status = status.filter(|status| for_status(*status).is_some());
     let mut draft = Draft::default();
     match document {
         Value::Object(_) => {
             let mut members = Members::of(document, "").ok()?;
-            let said = STATUSES
+            let stated = STATUSES
                 .iter()
-                .find_map(|name| members.told(name, failing_status));
-            draft.facts.http_status = status.or(said);
-            read_words(&mut draft, &mut members);
+                .find_map(|name| members.lenient_as(name, failing_status));
+            draft.facts.http_status = status.or(stated);
+            read_code_and_message(&mut draft, &mut members);
             draft.take_stated(&mut members);
             draft.keep_foreign(members.rest());
         }
@@ -57,24 +56,24 @@ pub fn read_foreign(document: Value, status: Option<u16>) -> Option<Failure> {
         _ => {}
     }
     draft.facts.http_status = draft.facts.http_status.or(status);
-    let tells =
+    let is_failure =
         draft.facts.http_status.is_some() || (draft.message.is_some() && draft.code.is_some());
     draft.inferred.insert(Inferred::Code);
     draft.upstream.status = draft.facts.http_status;
-    tells.then(|| draft.finish())
+    is_failure.then(|| draft.finish())
 }
 
-fn read_words(draft: &mut Draft, members: &mut Members) {
-    if let Some(mut inner) = members.told_members("error") {
-        read_words(draft, &mut inner);
+fn read_code_and_message(draft: &mut Draft, members: &mut Members) {
+    if let Some(mut inner) = members.lenient_members("error") {
+        read_code_and_message(draft, &mut inner);
         draft.take_stated(&mut inner);
         draft.keep_foreign(inner.rest());
     }
     if draft.code.is_none() {
-        draft.code = CODES.iter().find_map(|name| members.told(name, code));
+        draft.code = CODES.iter().find_map(|name| members.lenient_as(name, code));
     }
     if draft.message.is_none() {
-        draft.message = MESSAGES.iter().find_map(|name| members.told_text(name));
+        draft.message = MESSAGES.iter().find_map(|name| members.lenient_text(name));
     }
 }
 
@@ -85,7 +84,7 @@ fn failing_status(value: &Value) -> Option<u16> {
         .filter(|status| for_status(*status).is_some())
 }
 
-/// A word without blanks; the part after the last `#` or `.`, where namespaces stand before it.
+/// A text without whitespace, without a namespace that ends in `#` or `.`.
 fn code(value: &Value) -> Option<String> {
     let text = value
         .as_str()

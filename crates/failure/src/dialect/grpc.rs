@@ -1,7 +1,7 @@
 //! `grpc`: a google.rpc.Status as JSON, with ErrorInfo, RetryInfo, BadRequest and RequestInfo.
 //!
-//! ErrorInfo's metadata holds only strings: details that are strings stand there under their own
-//! names, everything else is in the residual, which is JSON inside a string.
+//! The metadata of ErrorInfo allows only strings: details that are strings are members of it, all others are in
+//! the residual, which is JSON in a string.
 
 use panpan_catalogue::{Category, Grpc, for_grpc};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -29,7 +29,7 @@ const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const BAD_REQUEST: &str = "type.googleapis.com/google.rpc.BadRequest";
 const REQUEST_INFO: &str = "type.googleapis.com/google.rpc.RequestInfo";
-/// A success has no place in a Status; its output travels as JSON inside a string, losing nothing.
+/// A Status has no member for an output, so a success carries it as JSON in a string.
 const OUTPUT: &str = "type.googleapis.com/google.protobuf.StringValue";
 
 pub(super) fn write<S: Serializer>(failure: &Failure, serializer: S) -> Result<S::Ok, S::Error> {
@@ -64,7 +64,7 @@ impl Serialize for Details<'_> {
     }
 }
 
-/// Field violations name fields by dotted paths.
+/// Field violations use dotted paths.
 fn field_violation(violation: &Violation) -> Value {
     let field = violation.pointer.trim_start_matches('/').replace('/', ".");
     json!({"field": field, "description": violation.reason})
@@ -96,14 +96,14 @@ impl Serialize for Metadata<'_> {
             }
         }
         let kept = |name: &str, value: &Value| !is_metadata(name, value);
-        let left = Canonical::without(failure, CARRIED).keeping_details(&kept);
-        let text = serde_json::to_string(&left).map_err(serde::ser::Error::custom)?;
+        let residual = Canonical::without(failure, CARRIED).keeping_details(&kept);
+        let text = serde_json::to_string(&residual).map_err(serde::ser::Error::custom)?;
         map.serialize_entry(RESIDUAL, &text)?;
         map.end()
     }
 }
 
-/// Whether a detail can stand in the metadata: a string under a name of the allowed form.
+/// Whether a detail can be metadata: a string with an allowed name.
 fn is_metadata(name: &str, value: &Value) -> bool {
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     value.is_string()
@@ -120,8 +120,8 @@ pub(super) fn success(output: &Value) -> Value {
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
-    // Google's own HTTP APIs wrap the status, put the HTTP status into `code` and the name beside it.
-    if let Some(wrapped) = members.told_members("error") {
+    // Google's HTTP APIs wrap the status, with the HTTP status in `code` and the gRPC name in `status`.
+    if let Some(wrapped) = members.lenient_members("error") {
         members = wrapped;
     }
     let number: u64 = members
@@ -135,16 +135,16 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         return read_output(&details, members).map(Reply::success);
     }
     let mut draft = Draft {
-        message: members.told_text("message"),
+        message: members.lenient_text("message"),
         ..Draft::default()
     };
-    let place = members.at("details");
+    let pointer = members.pointer_to("details");
     let mut unread = Vec::new();
     for (index, detail) in details.into_iter().enumerate() {
-        let place = || joined(&place, &index.to_string());
-        unread.extend(read_detail(&mut draft, detail, place)?);
+        let pointer = || joined(&pointer, &index.to_string());
+        unread.extend(read_detail(&mut draft, detail, pointer)?);
     }
-    let name = members.told_text("status");
+    let name = members.lenient_text("status");
     read_number(&mut draft, number, name.as_deref());
     if !unread.is_empty() {
         draft.keep_foreign(Map::from_iter([("details".to_owned(), unread.into())]));
@@ -153,7 +153,7 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     Ok(Reply::failure(draft.finish()))
 }
 
-/// What the number says: the code where no reason was given, else what class of failure it is.
+/// Reads the number: as the code if no reason is given, otherwise as the category.
 fn read_number(draft: &mut Draft, number: u64, name: Option<&str>) {
     if name.is_some() && draft.facts.http_status.is_none() {
         draft.facts.http_status = u16::try_from(number).ok();
@@ -168,16 +168,16 @@ fn read_number(draft: &mut Draft, number: u64, name: Option<&str>) {
         return;
     };
     let facts = &mut draft.facts;
-    let says_nothing = facts.category.is_none() && facts.http_status.is_none();
-    if says_nothing && Kind::of(code).is_none() {
-        // The number is coarser than a plain claim to be retryable.
+    let has_no_category = facts.category.is_none() && facts.http_status.is_none();
+    if has_no_category && Kind::of(code).is_none() {
+        // An explicit `retryable` is more precise than the number.
         let fits = |category: &Category| category.retryable() || facts.retryable != Some(true);
         facts.category = known.map(|known| known.category()).filter(fits);
         draft.inferred.insert(Inferred::Category);
     }
 }
 
-/// The output as we write it, else everything that stands beside the number.
+/// The output as we write it, otherwise the members besides the code.
 fn read_output(details: &[Value], members: Members) -> Result<Value, ReadError> {
     match details
         .first()
@@ -188,20 +188,20 @@ fn read_output(details: &[Value], members: Members) -> Result<Value, ReadError> 
     }
 }
 
-/// Reads one detail; gives back what nobody here understands.
+/// Reads one detail; returns it if its type is unknown.
 fn read_detail(
     draft: &mut Draft,
     detail: Value,
-    place: impl FnOnce() -> String,
+    pointer: impl FnOnce() -> String,
 ) -> Result<Option<Value>, ReadError> {
     let text = |name: &str| detail.get(name).and_then(Value::as_str);
     match text(TYPE) {
-        Some(ERROR_INFO) => read_error_info(draft, Members::of(detail, place())?)?,
+        Some(ERROR_INFO) => read_error_info(draft, Members::of(detail, pointer())?)?,
         Some(RETRY_INFO) => {
             let delay_ms = text("retryDelay").and_then(duration_ms);
             draft.recovery.retry_after_ms = delay_ms.or(draft.recovery.retry_after_ms);
         }
-        // Our own violations, which say more, stand in the residual.
+        // Our violations are in the residual, with more facts.
         Some(BAD_REQUEST) if !draft.violations.is_empty() => {}
         Some(BAD_REQUEST) => {
             let violations = detail.get("fieldViolations").and_then(Value::as_array);
@@ -218,16 +218,16 @@ fn read_detail(
 }
 
 fn read_error_info(draft: &mut Draft, mut info: Members) -> Result<(), ReadError> {
-    draft.code = info.told_text("reason");
-    let Some(mut metadata) = info.told_members("metadata") else {
+    draft.code = info.lenient_text("reason");
+    let Some(mut metadata) = info.lenient_members("metadata") else {
         return Ok(());
     };
-    let residual = metadata.told_text(RESIDUAL);
-    let place = metadata.at(RESIDUAL);
-    draft.facts.retryable = metadata.told(RETRYABLE, |word| word.as_str()?.parse().ok());
+    let residual = metadata.lenient_text(RESIDUAL);
+    let pointer = metadata.pointer_to(RESIDUAL);
+    draft.facts.retryable = metadata.lenient_as(RETRYABLE, |word| word.as_str()?.parse().ok());
     draft.keep_foreign(metadata.rest());
     if let Some(residual) = residual {
-        let residual = Members::of(read::document(residual.as_bytes())?, place)?;
+        let residual = Members::of(read::document(residual.as_bytes())?, pointer)?;
         draft.absorb(residual, CARRIED)?;
     }
     Ok(())
@@ -241,7 +241,7 @@ fn read_violation(value: &Value) -> Option<Violation> {
     Some(Violation::value(pointer, description.unwrap_or_default()))
 }
 
-/// Whole milliseconds of a protobuf duration; a fraction of one counts as one.
+/// Milliseconds of a protobuf duration, rounded up.
 fn duration_ms(text: &str) -> Option<u64> {
     let number = text.strip_suffix('s')?;
     let (seconds, fraction) = number.split_once('.').unwrap_or((number, ""));

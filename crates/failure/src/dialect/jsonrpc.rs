@@ -1,7 +1,7 @@
 //! `jsonrpc`: a JSON-RPC 2.0 response.
 //!
-//! The error's `data` holds the code by its name, the details, the first violation flat, all violations in `errors`, and
-//! the residual. The message starts with the name of the number, as the tables of the protocols do.
+//! `data` of the error contains the code, the details, the members of the first violation, all violations in
+//! `errors`, and the residual. The message starts with the name of the number, as in the tables of the protocols.
 
 use std::borrow::Cow;
 
@@ -13,6 +13,7 @@ use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Violation, ViolationKind};
 use crate::pointer::joined;
 use crate::read::{Members, ReadError};
+use crate::write::OptionalMembers;
 
 const CARRIED: Fields = Fields::of(&[Field::Code, Field::Message, Field::Violations]);
 const CODE: &str = "code";
@@ -39,7 +40,7 @@ impl Serialize for RpcError<'_> {
         let number = self.0.kind().jsonrpc_code();
         let mut map = serializer.serialize_map(Some(3))?;
         map.serialize_entry("code", &number)?;
-        map.serialize_entry("message", &named(number, self.0.message()))?;
+        map.serialize_entry("message", &with_name(number, self.0.message()))?;
         map.serialize_entry("data", &Data(self.0))?;
         map.end()
     }
@@ -49,15 +50,15 @@ struct Data<'a>(&'a Failure);
 
 impl Data<'_> {
     fn is_reserved(&self, name: &str) -> bool {
-        let flat = FIRST_VIOLATION.contains(&name);
-        let taken = flat && (name == FIRST_VIOLATION[0] || !self.0.violations().is_empty());
-        taken || speaks_of_repeating(name) || [CODE, ALL_VIOLATIONS, RESIDUAL].contains(&name)
+        let of_violation = FIRST_VIOLATION.contains(&name);
+        let taken = of_violation && (name == FIRST_VIOLATION[0] || !self.0.violations().is_empty());
+        taken || is_about_retrying(name) || [CODE, ALL_VIOLATIONS, RESIDUAL].contains(&name)
     }
 }
 
-/// Whether a program would take a member of `data` for the answer to whether the call may be repeated. Where
-/// details are spread out there, theirs would stand in its place.
-fn speaks_of_repeating(name: &str) -> bool {
+/// Whether a program could read a member of `data` as the answer to whether the call may be repeated. Details
+/// are members of `data` too and must not be mistaken for it.
+fn is_about_retrying(name: &str) -> bool {
     name.to_ascii_lowercase().contains("retr")
 }
 
@@ -77,9 +78,9 @@ impl Serialize for Data<'_> {
         if !failure.violations().is_empty() {
             map.serialize_entry(ALL_VIOLATIONS, failure.violations())?;
         }
-        let left = Canonical::without(failure, CARRIED);
+        let residual = Canonical::without(failure, CARRIED);
         let kept = |name: &str, _: &Value| self.is_reserved(name);
-        map.serialize_entry(RESIDUAL, &left.keeping_details(&kept))?;
+        map.serialize_entry(RESIDUAL, &residual.keeping_details(&kept))?;
         map.end()
     }
 }
@@ -87,16 +88,11 @@ impl Serialize for Data<'_> {
 fn write_first<M: SerializeMap>(violation: &Violation, map: &mut M) -> Result<(), M::Error> {
     map.serialize_entry("field", &field(&violation.pointer))?;
     map.serialize_entry("reason", &violation.reason)?;
-    if let Some(expected) = &violation.expected {
-        map.serialize_entry("expected", expected)?;
-    }
-    if let Some(actual) = &violation.actual {
-        map.serialize_entry("actual", actual)?;
-    }
-    Ok(())
+    map.optional("expected", violation.expected.as_ref())?;
+    map.optional("actual", violation.actual.as_ref())
 }
 
-/// A member of the input by its name; anything deeper by its pointer.
+/// The name of a top-level member; the pointer of a nested value.
 fn field(pointer: &str) -> Cow<'_, str> {
     match pointer.strip_prefix('/') {
         Some(name) if !name.contains(['/', '~']) => Cow::Borrowed(name),
@@ -104,9 +100,9 @@ fn field(pointer: &str) -> Cow<'_, str> {
     }
 }
 
-/// The message behind the name of its number. A message that starts with the name already, as in
-/// `Circular dependency detected`, stands alone.
-fn named(number: i64, message: &str) -> Cow<'_, str> {
+/// The message with the name of the number as prefix. A message that starts with the name already, such as
+/// `Circular dependency detected`, is unchanged.
+fn with_name(number: i64, message: &str) -> Cow<'_, str> {
     let Some(name) = jsonrpc_name(number) else {
         return message.into();
     };
@@ -116,7 +112,7 @@ fn named(number: i64, message: &str) -> Cow<'_, str> {
     }
 }
 
-fn unnamed(number: i64, message: String) -> String {
+fn without_name(number: i64, message: String) -> String {
     let name = jsonrpc_name(number);
     let rest = name.and_then(|name| {
         message
@@ -145,7 +141,7 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     if let Some(error) = members.members("error")? {
         return Ok(Reply::failure(read_error(error)?).answering(request_id));
     }
-    let result = members.take_even_null("result");
+    let result = members.take_nullable("result");
     let result = result.ok_or_else(|| members.missing("result", "a result or an error"))?;
     Ok(Reply::success(result).answering(request_id))
 }
@@ -154,19 +150,19 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     let number = error
         .integer("code")?
         .ok_or_else(|| error.missing("code", "a whole number"))?;
-    let message = error.told_text("message");
+    let message = error.lenient_text("message");
     let mut draft = Draft {
-        code: meant(number, message.as_deref()),
+        code: code_of(number, message.as_deref()),
         ..Draft::default()
     };
-    draft.message = message.map(|message| unnamed(number, message));
+    draft.message = message.map(|message| without_name(number, message));
     if draft.code.is_none() {
         draft.facts.http_status = u16::try_from(number).ok();
         draft.upstream.code = Some(number.to_string());
     }
-    let place = error.at("data");
+    let pointer = error.pointer_to("data");
     match error.take("data") {
-        Some(Value::Object(data)) => read_data(draft, Members::of(data.into(), place)?),
+        Some(Value::Object(data)) => read_data(draft, Members::of(data.into(), pointer)?),
         Some(other) => {
             draft.keep_foreign(Map::from_iter([("data".to_owned(), other)]));
             Ok(draft.finish())
@@ -175,9 +171,9 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
     }
 }
 
-/// The code a number stands for. The five of the specification mean the same everywhere; any other
-/// number is somebody's own, and it is ours only if the message starts with our name for it.
-fn meant(number: i64, message: Option<&str>) -> Option<String> {
+/// The code of a number. The five numbers of the specification mean the same everywhere; any other number is
+/// ours only if the message starts with our name for it.
+fn code_of(number: i64, message: Option<&str>) -> Option<String> {
     let is_standard = number == -32700 || (-32603..=-32600).contains(&number);
     let is_named = || message?.starts_with(&*jsonrpc_name(number)?).then_some(());
     let known = for_jsonrpc(number).filter(|_| is_standard || is_named().is_some());
@@ -185,37 +181,37 @@ fn meant(number: i64, message: Option<&str>) -> Option<String> {
 }
 
 fn read_data(mut draft: Draft, mut data: Members) -> Result<Failure, ReadError> {
-    let own_violations = data.told_list(ALL_VIOLATIONS, own_violation);
+    let own_violations = data.lenient_list(ALL_VIOLATIONS, own_violation);
     if let Some(violations) = own_violations {
         draft.violations = violations;
         FIRST_VIOLATION
             .iter()
-            .for_each(|name| drop(data.take_even_null(name)));
-    } else if let Some(field) = data.told_text("field") {
+            .for_each(|name| drop(data.take_nullable(name)));
+    } else if let Some(field) = data.lenient_text("field") {
         draft.violations = vec![read_first(&field, &mut data)];
     }
     let is_ours = data.peek(RESIDUAL).is_some_and(Value::is_object);
     let stated = data.peek(CODE).and_then(Value::as_str);
     let is_code = stated.is_some_and(|code| is_ours || is_known(code, draft.code.is_some()));
     if is_code {
-        draft.code = data.told_text(CODE);
+        draft.code = data.lenient_text(CODE);
     }
     if is_ours {
         draft.facts.http_status = None;
         draft.upstream.code = None;
     }
-    // Earlier versions wrote the code into the residual, where the number did not lead to it.
+    // Earlier versions wrote the code into the residual if the number did not determine it.
     let carried = Fields::of(&[Field::Message, Field::Violations]);
     draft.finish_with(data, carried.and(Field::Code, is_code))
 }
 
-/// Whether a name stated by another program is a code we know. The protocol's own are believed only where
-/// the number is one of the protocol's too.
+/// Whether a name in a third-party error is a code of the catalogue. A code of the protocol is only accepted
+/// with a number of the protocol.
 fn is_known(code: &str, number_is_known: bool) -> bool {
     lookup(code).is_some() && (number_is_known || !is_protocol_code(code))
 }
 
-/// A violation as we write it; lists of another shape are somebody else's.
+/// A violation as we write it; `None` for any other shape.
 fn own_violation(value: &Value) -> Option<Violation> {
     let text = |name: &str| value.get(name)?.as_str().map(str::to_owned);
     let kind = value
@@ -238,14 +234,14 @@ fn read_first(field: &str, data: &mut Members) -> Violation {
     } else {
         joined("", field)
     };
-    let in_words = |value: &Value| match value {
+    let as_text = |value: &Value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
         _ => None,
     };
     Violation {
-        expected: data.told("expected", in_words),
-        actual: data.take_even_null("actual"),
-        ..Violation::value(pointer, data.told_text("reason").unwrap_or_default())
+        expected: data.lenient_as("expected", as_text),
+        actual: data.take_nullable("actual"),
+        ..Violation::value(pointer, data.lenient_text("reason").unwrap_or_default())
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Many clients show a model only the first text block, so that block is the agent view. The whole
 //! failure is in `_meta`, for programs.
-//! `structuredContent` is left out of failures: deployed clients check it against the tool's output
-//! schema and throw the answer away.
+//! Failures have no `structuredContent`, because deployed clients check it against the output schema of the tool
+//! and discard the result.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value, json};
@@ -41,7 +41,7 @@ impl Serialize for Meta<'_> {
     }
 }
 
-/// Text for clients that read text, structured content for those that read that.
+/// Writes the output as text and as structured content, because clients read one or the other.
 pub(super) fn success(output: Value) -> Value {
     let text = match &output {
         Value::String(text) => text.clone(),
@@ -59,17 +59,17 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     if members.peek("content").is_none() && members.peek("structuredContent").is_none() {
         return Err(members.missing("content", "a list of content blocks"));
     }
-    let failed = members.told_flag("isError").unwrap_or_default();
+    let failed = members.lenient_flag("isError").unwrap_or_default();
     let text = first_text(&mut members);
     if !failed {
-        let structured = members.take_even_null("structuredContent");
+        let structured = members.take_nullable("structuredContent");
         return Ok(Reply::success(
             structured.or(text.map(Value::String)).unwrap_or_default(),
         ));
     }
     let whole = members
-        .told_members("_meta")
-        .and_then(|mut meta| meta.told_members(MCP_META_KEY));
+        .lenient_members("_meta")
+        .and_then(|mut meta| meta.lenient_members(MCP_META_KEY));
     if let Some(whole) = whole {
         let mut draft = Draft::default();
         draft.absorb(whole, Fields::default())?;
@@ -90,13 +90,13 @@ fn first_text(members: &mut Members) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// A tool of another maker: a failure in any dialect it speaks, else what it said as the message.
+/// A third-party failure: in any dialect, otherwise with the text as the message.
 fn read_foreign(text: Option<String>, structured: Option<Value>) -> Failure {
     let from_text = || {
         text.as_deref()
             .and_then(|text| read::document(text.as_bytes()).ok())
     };
-    if let Some(failure) = structured.clone().or_else(from_text).and_then(spoken) {
+    if let Some(failure) = structured.clone().or_else(from_text).and_then(in_a_dialect) {
         return failure;
     }
     let mut draft = Draft {
@@ -112,7 +112,7 @@ fn read_foreign(text: Option<String>, structured: Option<Value>) -> Failure {
     draft.finish()
 }
 
-fn spoken(document: Value) -> Option<Failure> {
+fn in_a_dialect(document: Value) -> Option<Failure> {
     let dialect = detect(&document)
         .ok()
         .filter(|dialect| *dialect != Dialect::Mcp)?;

@@ -1,8 +1,7 @@
-//! Eight ways to write the same outcome, and to read it back.
+//! The eight dialects: how an outcome is written and read.
 //!
-//! Each dialect writes its native members first and puts only what it has no place for into one
-//! residual object named `panpan`, so that reading what was written gives the same failure. With the
-//! residual deleted the native members still tell what they have room for.
+//! Each dialect writes its native members first and all other facts into one residual object named `panpan`,
+//! so that reading it gives the same failure. Without the residual, the native members are still read.
 //! Only a [`Redacted`] failure can be written.
 
 mod agent;
@@ -33,12 +32,12 @@ pub use detect::detect;
 pub use disguised::{declares_flags, declares_flags_of, disguised_failure, stated_problem};
 pub use foreign::read_foreign;
 
-/// The name of the residual member.
+/// Name of the residual member.
 pub const RESIDUAL: &str = "panpan";
-/// The key of the whole failure in MCP's `_meta`.
+/// Key of the whole failure in MCP's `_meta`.
 pub const MCP_META_KEY: &str = "dev.panpan/failure";
 
-/// A way to write successes and failures.
+/// A format of successes and failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `{success: false, error, code, category, retriable, details?}`
@@ -59,14 +58,14 @@ pub enum Dialect {
     Grpc,
 }
 
-/// What surrounds an outcome: nothing of it belongs to the failure.
+/// Values around an outcome that are not part of the failure.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'a> {
-    /// The id of the request that is answered, in the dialects that repeat it.
+    /// The id of the request, for the dialects that repeat it.
     pub request_id: Option<&'a Value>,
-    /// What stands before the code in a problem's `type`; relative to the server unless it names one.
+    /// The prefix of the code in the `type` of a problem; relative to the server, or an absolute URL.
     pub errors_base: &'a str,
-    /// The status a problem is sent with, where it is not the one of its code.
+    /// The status of a problem, if it differs from the status of its code.
     pub http_status: Option<u16>,
 }
 
@@ -80,17 +79,17 @@ impl Default for Envelope<'_> {
     }
 }
 
-/// What a document said.
+/// The content of a document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reply {
-    /// The id of the request it answers, where the dialect repeats it.
+    /// The id of the request, if the dialect repeats it.
     pub request_id: Option<Value>,
     /// The output, or the failure.
     pub outcome: Result<Value, Failure>,
 }
 
 impl Dialect {
-    /// All eight.
+    /// All dialects.
     pub const ALL: [Dialect; 8] = [
         Dialect::Flat,
         Dialect::Bot,
@@ -102,7 +101,7 @@ impl Dialect {
         Dialect::Grpc,
     ];
 
-    /// The name used on command lines and in `Accept` headers.
+    /// The name in command lines and `Accept` headers.
     pub const fn name(self) -> &'static str {
         match self {
             Dialect::Flat => "flat",
@@ -121,7 +120,7 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// A failure in this dialect, to be serialised; members come in the order of the dialect.
+    /// A failure in this dialect, to be serialised; members are in the order of the dialect.
     pub fn failure<'a>(self, failure: &'a Redacted, envelope: Envelope<'a>) -> FailureView<'a> {
         FailureView {
             dialect: self,
@@ -142,7 +141,7 @@ impl Dialect {
             .expect("names are strings, and building a value does not fail")
     }
 
-    /// A success in this dialect, to be serialised. The output is written from where it stands.
+    /// A success in this dialect, to be serialised without copying the output.
     pub fn success<'a, T: Serialize>(
         self,
         output: &'a T,
@@ -161,15 +160,15 @@ impl Dialect {
             .expect("names are strings, and building a value does not fail")
     }
 
-    /// Reads a document that was written in this dialect, by us or by anyone.
+    /// Reads a document in this dialect, from us or from a third party.
     ///
-    /// In the dialects whose success is the bare output (bot, problem), an output that has the shape
-    /// of a failure is taken for one.
+    /// In the dialects without an envelope for a success (bot, problem), an output with the shape of a failure
+    /// is read as a failure.
     pub fn parse(self, bytes: &[u8]) -> Result<Reply, ReadError> {
         self.read(read::document(bytes)?)
     }
 
-    /// Reads a JSON value that was written in this dialect.
+    /// Reads a JSON value in this dialect.
     pub fn read(self, document: Value) -> Result<Reply, ReadError> {
         match self {
             Dialect::Flat => flat::read(document),
@@ -250,7 +249,7 @@ impl<T: Serialize> Serialize for SuccessView<'_, T> {
         let Self {
             output, envelope, ..
         } = self;
-        // These three have to look into the output to know how to write it.
+        // These three depend on the type of the output.
         let value = || serde_json::to_value(output).map_err(S::Error::custom);
         match self.dialect {
             Dialect::Flat => flat::success(value()?).serialize(serializer),
@@ -264,7 +263,7 @@ impl<T: Serialize> Serialize for SuccessView<'_, T> {
     }
 }
 
-/// Whether a value of another protocol leads back to exactly this failure's code.
-fn leads_back(found: Option<Known>, failure: &Failure) -> bool {
+/// Whether a value of another protocol maps back to the code of this failure.
+fn maps_back(found: Option<Known>, failure: &Failure) -> bool {
     found.is_some_and(|known| known.code() == failure.code().as_str())
 }

@@ -1,13 +1,13 @@
 //! `outcome`: `{ok: false, error: {code, message, category, retryable, details?, retry_after_ms?, …}}`.
 
+use panpan_catalogue::Category;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::{Envelope, RESIDUAL, Reply};
-use panpan_catalogue::Category;
-
 use crate::failure::{Canonical, Draft, Failure, Field, Fields};
 use crate::read::{Members, ReadError};
+use crate::write::OptionalMembers;
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -26,9 +26,7 @@ pub(super) fn write<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
-    if let Some(id) = envelope.request_id {
-        map.serialize_entry("id", id)?;
-    }
+    map.optional("id", envelope.request_id)?;
     map.serialize_entry("ok", &false)?;
     map.serialize_entry("error", &ErrorInfo(failure))?;
     map.end()
@@ -44,21 +42,11 @@ impl Serialize for ErrorInfo<'_> {
         map.serialize_entry("message", failure.message())?;
         map.serialize_entry("category", failure.category().word())?;
         map.serialize_entry("retryable", &failure.may_repeat())?;
-        if let Some(details) = failure.details() {
-            map.serialize_entry("details", details)?;
-        }
-        if let Some(delay_ms) = failure.recovery().retry_after_ms {
-            map.serialize_entry("retry_after_ms", &delay_ms)?;
-        }
-        if let Some(status) = failure.upstream().and_then(|upstream| upstream.status) {
-            map.serialize_entry("upstream_status", &status)?;
-        }
-        if let Some(provider) = failure
-            .upstream()
-            .and_then(|upstream| upstream.provider.as_ref())
-        {
-            map.serialize_entry("provider", provider)?;
-        }
+        let upstream = failure.upstream();
+        map.optional("details", failure.details())?;
+        map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
+        map.optional("upstream_status", upstream.and_then(|it| it.status))?;
+        map.optional("provider", upstream.and_then(|it| it.provider.as_ref()))?;
         map.serialize_entry(RESIDUAL, &Canonical::without(failure, CARRIED))?;
         map.end()
     }
@@ -70,9 +58,7 @@ pub(super) fn success<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;
-    if let Some(id) = envelope.request_id {
-        map.serialize_entry("id", id)?;
-    }
+    map.optional("id", envelope.request_id)?;
     map.serialize_entry("ok", &true)?;
     map.serialize_entry("result", output)?;
     map.serialize_entry("meta", &Map::new())?;
@@ -86,10 +72,10 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
         .flag("ok")?
         .ok_or_else(|| members.missing("ok", "true or false"))?;
     if ok {
-        let result = members.take_even_null("result").unwrap_or_default();
+        let result = members.take_nullable("result").unwrap_or_default();
         return Ok(Reply::success(result).answering(request_id));
     }
-    let failure = match members.told_members("error") {
+    let failure = match members.lenient_members("error") {
         Some(error) => read_error(error)?,
         None => read_bare(members)?,
     };
@@ -102,29 +88,29 @@ fn read_error(mut error: Members) -> Result<Failure, ReadError> {
         .ok_or_else(|| error.missing("code", "a string"))?;
     let mut draft = Draft {
         code: Some(code),
-        message: error.told_text("message"),
+        message: error.lenient_text("message"),
         ..Draft::default()
     };
     let category = |word: &Value| Category::from_word(&word.as_str()?.to_ascii_uppercase());
-    draft.facts.category = error.told("category", category);
-    draft.facts.retryable = error.told_flag("retryable");
+    draft.facts.category = error.lenient_as("category", category);
+    draft.facts.retryable = error.lenient_flag("retryable");
     draft.details_of_any_shape(error.take("details"));
-    draft.recovery.retry_after_ms = error.told_unsigned("retry_after_ms");
-    draft.upstream.status = error.told_unsigned("upstream_status");
-    draft.upstream.provider = error.told_text("provider");
+    draft.recovery.retry_after_ms = error.lenient_unsigned("retry_after_ms");
+    draft.upstream.status = error.lenient_unsigned("upstream_status");
+    draft.upstream.provider = error.lenient_text("provider");
     draft.finish_with(error, CARRIED)
 }
 
-/// Some write `ok: false` with the code or the message beside it instead of an error object.
+/// Some services write `ok: false` with a code or message instead of an error object.
 fn read_bare(mut members: Members) -> Result<Failure, ReadError> {
     let mut draft = Draft {
-        code: members.told_text("error"),
+        code: members.lenient_text("error"),
         ..Draft::default()
     };
     draft.message = members
-        .told_text("description")
-        .or_else(|| members.told_text("message"));
-    draft.facts.http_status = members.told_unsigned("error_code");
+        .lenient_text("description")
+        .or_else(|| members.lenient_text("message"));
+    draft.facts.http_status = members.lenient_unsigned("error_code");
     if draft.code.is_none() && draft.message.is_none() {
         return Err(members.missing("error", "an object"));
     }

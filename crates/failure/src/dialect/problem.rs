@@ -1,7 +1,7 @@
 //! `problem`: problem details of RFC 9457.
 //!
-//! The code is the last step of `type`, which resolves to the code's page. Members of the wrong type
-//! are ignored, as the standard demands, and kept among the details like all unknown members.
+//! The code is the last step of `type`, which is the URL of the page of the code. Members of the wrong type are
+//! ignored, as the standard requires, and kept in the details like all unknown members.
 
 use panpan_catalogue::check_code;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
@@ -12,6 +12,7 @@ use super::{Envelope, RESIDUAL, Reply};
 use crate::failure::{Canonical, Draft, Failure, Field, Fields, Text, Violation, ViolationKind};
 use crate::pointer::joined;
 use crate::read::{Members, ReadError};
+use crate::write::OptionalMembers;
 
 const CARRIED: Fields = Fields::of(&[
     Field::Code,
@@ -38,16 +39,10 @@ pub(super) fn write<S: Serializer>(
     let status = envelope.http_status;
     map.serialize_entry("status", &status.unwrap_or(failure.kind().http_status()))?;
     map.serialize_entry("detail", failure.message())?;
-    if let Some(id) = failure.id() {
-        map.serialize_entry("instance", &Text(id.urn()))?;
-    }
+    map.optional("instance", failure.id().map(|id| Text(id.urn())))?;
     map.serialize_entry("retryable", &failure.may_repeat())?;
-    if let Some(delay_ms) = failure.recovery().retry_after_ms {
-        map.serialize_entry("retry_after_ms", &delay_ms)?;
-    }
-    if let Some(details) = failure.details() {
-        map.serialize_entry("details", details)?;
-    }
+    map.optional("retry_after_ms", failure.recovery().retry_after_ms)?;
+    map.optional("details", failure.details())?;
     if !failure.violations().is_empty() {
         map.serialize_entry("errors", &Errors(failure.violations()))?;
     }
@@ -75,25 +70,19 @@ impl Serialize for OneError<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("pointer", &violation.pointer)?;
         map.serialize_entry("detail", &violation.reason)?;
-        if violation.kind != ViolationKind::Value {
-            map.serialize_entry("kind", violation.kind.word())?;
-        }
-        if let Some(expected) = &violation.expected {
-            map.serialize_entry("expected", expected)?;
-        }
-        if let Some(actual) = &violation.actual {
-            map.serialize_entry("actual", actual)?;
-        }
+        map.optional("kind", violation.kind.stated_word())?;
+        map.optional("expected", violation.expected.as_ref())?;
+        map.optional("actual", violation.actual.as_ref())?;
         map.end()
     }
 }
 
-/// Whether a document has the shape of a problem; everything else is a bare output.
+/// Whether a document has the shape of a problem; any other document is an output.
 pub(super) fn is_failure(document: &Value) -> bool {
     let is_text = |name: &str| document.get(name).is_some_and(Value::is_string);
     let failed = document.get("status").and_then(status).is_some();
-    let told = is_text("title") || is_text("detail");
-    (is_text("type") && (told || failed)) || (failed && told)
+    let has_text = is_text("title") || is_text("detail");
+    (is_text("type") && (has_text || failed)) || (failed && has_text)
 }
 
 pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
@@ -103,17 +92,17 @@ pub(super) fn read(document: Value) -> Result<Reply, ReadError> {
     let mut members = Members::of(document, "")?;
     let mut draft = Draft::default();
     read_identity(&mut draft, &mut members);
-    draft.message = members.told_text("detail");
-    let title = members.told_text("title");
+    draft.message = members.lenient_text("detail");
+    let title = members.lenient_text("title");
     draft.message = draft.message.or(title);
-    draft.facts.retryable = members.told_flag("retryable");
-    draft.recovery.retry_after_ms = members.told_unsigned("retry_after_ms");
-    draft.violations = members.told("errors", violations).unwrap_or_default();
+    draft.facts.retryable = members.lenient_flag("retryable");
+    draft.recovery.retry_after_ms = members.lenient_unsigned("retry_after_ms");
+    draft.violations = members.lenient_as("errors", violations).unwrap_or_default();
     draft.details_of_any_shape(members.take("details"));
     Ok(Reply::failure(draft.finish_with(members, CARRIED)?))
 }
 
-/// A failing status, also where it is written as a string.
+/// A failing status, as a number or a string.
 fn status(value: &Value) -> Option<u16> {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
     u16::try_from(number)
@@ -121,15 +110,15 @@ fn status(value: &Value) -> Option<u16> {
         .filter(|status| (400..=599).contains(status))
 }
 
-/// The code from `type`, else from the status; a foreign `type` is kept as the upstream's own code.
+/// Reads the code from `type`, otherwise from the status; a third-party `type` is kept as the upstream's code.
 fn read_identity(draft: &mut Draft, members: &mut Members) {
-    draft.facts.http_status = members.told("status", status);
-    draft.id = members.told("instance", |value| {
+    draft.facts.http_status = members.lenient_as("status", status);
+    draft.id = members.lenient_as("instance", |value| {
         Uuid::try_parse(value.as_str()?.strip_prefix("urn:uuid:")?).ok()
     });
     let Some(uri) = members
-        .told_text("type")
-        .filter(|uri| !says_only_the_status(uri))
+        .lenient_text("type")
+        .filter(|uri| !is_about_the_status(uri))
     else {
         return;
     };
@@ -144,22 +133,22 @@ fn read_identity(draft: &mut Draft, members: &mut Members) {
     }
 }
 
-/// Frameworks point at the section of the HTTP standard that defines the status.
-fn says_only_the_status(uri: &str) -> bool {
+/// Whether a `type` only repeats the status; frameworks link to the HTTP standard.
+fn is_about_the_status(uri: &str) -> bool {
     uri == "about:blank"
         || uri.contains("/rfc9110")
         || uri.contains("/rfc7231")
         || uri.contains("httpstatuses")
 }
 
-/// All violations, or none if one of them has a shape nobody knows.
+/// All violations, or `None` if any has an unknown shape.
 fn violations(errors: &Value) -> Option<Vec<Violation>> {
     match errors {
         Value::Array(errors) => errors.iter().map(violation).collect(),
         Value::Object(by_name) => {
             let lists = by_name
                 .iter()
-                .map(|(name, reasons)| of_a_member(name, reasons));
+                .map(|(name, reasons)| violations_of(name, reasons));
             lists
                 .collect::<Option<Vec<_>>>()
                 .map(|lists| lists.concat())
@@ -168,24 +157,24 @@ fn violations(errors: &Value) -> Option<Vec<Violation>> {
     }
 }
 
-/// One of a list, as we write it and as RFC 9457 shows it, with a pointer in a fragment.
+/// A violation as we write it, or as in RFC 9457, with the pointer in a fragment.
 fn violation(error: &Value) -> Option<Violation> {
-    let word = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
-    let pointer = word("pointer")?;
-    let kind = word("kind").and_then(|kind| ViolationKind::from_word(&kind));
+    let text = |name: &str| error.get(name).and_then(Value::as_str).map(str::to_owned);
+    let pointer = text("pointer")?;
+    let kind = text("kind").and_then(|kind| ViolationKind::from_word(&kind));
     Some(Violation {
         kind: kind.unwrap_or_default(),
-        expected: word("expected"),
+        expected: text("expected"),
         actual: error.get("actual").cloned(),
         ..Violation::value(
             pointer.strip_prefix('#').unwrap_or(&pointer),
-            word("detail")?,
+            text("detail")?,
         )
     })
 }
 
-/// Sentences about one member, as some frameworks list them.
-fn of_a_member(name: &str, reasons: &Value) -> Option<Vec<Violation>> {
+/// Violations of one member, as a list of sentences that some frameworks write.
+fn violations_of(name: &str, reasons: &Value) -> Option<Vec<Violation>> {
     let reasons = reasons.as_array()?;
     reasons
         .iter()

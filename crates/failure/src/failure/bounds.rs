@@ -1,9 +1,8 @@
-//! How large a failure can be: what goes beyond is cut or left out, so that no failure is larger than
-//! [`FAILURE_BYTES_LIMIT`] in any dialect, whatever a caller sent or a service said.
+//! Size limits: longer values are cut or left out, so that no failure exceeds [`FAILURE_BYTES_LIMIT`] in any
+//! dialect.
 //!
-//! Sizes are those of JSON. Cutting to size comes after redaction: half a secret is no longer recognised as one.
-//! Before it, several times as much is kept, so that looking for secrets has a bound as well and what was cut
-//! then is not shown.
+//! Sizes are those of the JSON. The final cut comes after redaction, because half a secret is not recognised.
+//! Before redaction a multiple of each limit is kept, so that the search for secrets is bounded too.
 
 use serde_json::{Map, Value};
 
@@ -11,102 +10,102 @@ use super::{Alternative, EXCERPT_CHARACTERS_LIMIT, Parts, Recovery, Violation, V
 use crate::size;
 use panpan_redact::whole_words;
 
-/// The largest failure in any dialect, in bytes.
+/// Largest failure in any dialect, in bytes.
 pub const FAILURE_BYTES_LIMIT: usize = 64 * 1024;
 
-const MESSAGE: usize = 2048;
-const NAME: usize = 256;
-const SENTENCE: usize = 512;
-const POINTER: usize = 1024;
-const SENTENCES: usize = 16;
-const ACTUAL: usize = 4 * 1024;
-const ALTERNATIVES: usize = 4 * 1024;
-const ADJUSTMENTS: usize = 4 * 1024;
-const VIOLATIONS: usize = 12 * 1024;
-const DETAILS: usize = 16 * 1024;
-const PARAMETERS: usize = 16 * 1024;
-/// Details, violations and parameters together; beyond that the parameters, which the caller knows, are
-/// left out.
-const TOGETHER: usize = 32 * 1024;
+const MESSAGE_BYTES: usize = 2048;
+const NAME_BYTES: usize = 256;
+const SENTENCE_BYTES: usize = 512;
+const POINTER_BYTES: usize = 1024;
+const ACTIONS_LIMIT: usize = 16;
+const ACTUAL_BYTES: usize = 4 * 1024;
+const ALTERNATIVES_BYTES: usize = 4 * 1024;
+const ADJUSTMENTS_BYTES: usize = 4 * 1024;
+const VIOLATIONS_BYTES: usize = 12 * 1024;
+const DETAILS_BYTES: usize = 16 * 1024;
+const PARAMETERS_BYTES: usize = 16 * 1024;
+/// Details, violations and parameters together; beyond this the parameters are left out, because the caller
+/// knows them.
+const TOTAL_BYTES: usize = 32 * 1024;
 
-/// What stands around a text or a violation.
-const AROUND: usize = 32;
+/// JSON around a text or a violation: quotes, member names, braces.
+const OVERHEAD_BYTES: usize = 32;
 
-/// A text within details that are too large is cut to this.
-const DETAIL_TEXT: usize = 1024;
-/// A list within details that are too large is cut to so many items.
+/// Longest text within details that are too large.
+const DETAIL_TEXT_BYTES: usize = 1024;
+/// Longest list within details that are too large.
 const DETAIL_ITEMS: usize = 20;
-/// The member that says that details were cut.
+/// The member that marks details as cut.
 const CUT: &str = "details_cut";
 
-/// How much of a failure is kept, as a multiple of what can be shown.
+/// A multiple of the limits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Times(usize);
+struct Scale(usize);
 
-const SHOWN: Times = Times(1);
-const LOOKED_AT: Times = Times(4);
+const FINAL: Scale = Scale(1);
+const BEFORE_REDACTION: Scale = Scale(4);
 
 impl Parts {
-    /// Cuts what is too large to be looked through for secrets; long texts are cut where they are looked through.
+    /// Cuts values that are too large to search for secrets; the redactor itself cuts long texts.
     pub(super) fn bound_for_redaction(&mut self) {
-        let Times(times) = LOOKED_AT;
+        let scale = BEFORE_REDACTION;
         for cause in &mut self.causes {
-            cut_to(&mut cause.message, times * SENTENCE, LOOKED_AT);
+            cut_to(&mut cause.message, SENTENCE_BYTES, scale);
         }
-        self.recovery.bound_to(LOOKED_AT);
-        bound_violations(&mut self.violations, LOOKED_AT);
-        self.bound_details(LOOKED_AT);
-        let room = times * PARAMETERS;
+        self.recovery.bound_to(scale);
+        bound_violations(&mut self.violations, scale);
+        self.bound_details(scale);
+        let room = scale.0 * PARAMETERS_BYTES;
         self.parameters = self
             .parameters
             .take()
             .filter(|it| size::object_fits(it, room));
     }
 
-    /// Cuts what is too large.
+    /// Cuts values that are too large.
     pub(super) fn bound(&mut self) {
-        cut(&mut self.message, MESSAGE);
-        for text in [&mut self.meaning].into_iter().flatten() {
-            cut(text, MESSAGE);
+        cut(&mut self.message, MESSAGE_BYTES);
+        if let Some(meaning) = &mut self.meaning {
+            cut(meaning, MESSAGE_BYTES);
         }
         for name in [&mut self.source, &mut self.operation]
             .into_iter()
             .flatten()
         {
-            cut(name, NAME);
+            cut(name, NAME_BYTES);
         }
         if let Some(upstream) = &mut self.upstream {
             for name in [&mut upstream.provider, &mut upstream.code] {
-                name.iter_mut().for_each(|name| cut(name, NAME));
+                name.iter_mut().for_each(|name| cut(name, NAME_BYTES));
             }
             upstream.excerpt = upstream.excerpt.take().map(cut_excerpt);
         }
         for cause in &mut self.causes {
-            cut(&mut cause.message, SENTENCE);
+            cut(&mut cause.message, SENTENCE_BYTES);
         }
         self.recovery.bound();
-        let violations = bound_violations(&mut self.violations, SHOWN);
-        let details = self.bound_details(SHOWN);
-        let room = PARAMETERS.min(TOGETHER - violations - details);
+        let violations = bound_violations(&mut self.violations, FINAL);
+        let details = self.bound_details(FINAL);
+        let room = PARAMETERS_BYTES.min(TOTAL_BYTES - violations - details);
         self.parameters = self
             .parameters
             .take()
             .filter(|it| size::object_fits(it, room));
     }
 
-    /// How large the details are at most, once they were cut.
-    fn bound_details(&mut self, times: Times) -> usize {
+    /// Cuts the details; returns an upper bound of their size.
+    fn bound_details(&mut self, scale: Scale) -> usize {
         let Some(details) = &mut self.details else {
             return 0;
         };
-        let limit = times.0 * DETAILS;
+        let limit = scale.0 * DETAILS_BYTES;
         let size = size::of_object(details, limit);
         if size <= limit {
             return size;
         }
         self.defined = false;
         for value in details.values_mut() {
-            shorten(value, times);
+            shorten(value, scale);
         }
         let mut kept = Map::from_iter([(CUT.to_owned(), Value::Bool(true))]);
         for (name, value) in std::mem::take(details) {
@@ -120,7 +119,7 @@ impl Parts {
     }
 }
 
-/// The beginning of an excerpt, as much as is shown.
+/// Cuts an excerpt to its limit.
 pub(super) fn cut_excerpt(text: String) -> String {
     match text.char_indices().nth(EXCERPT_CHARACTERS_LIMIT) {
         Some((end, _)) => text[..end].to_owned(),
@@ -129,23 +128,22 @@ pub(super) fn cut_excerpt(text: String) -> String {
 }
 
 impl Recovery {
-    /// Cuts what is too large.
+    /// Cuts values that are too large.
     pub(super) fn bound(&mut self) {
-        self.bound_to(SHOWN);
+        self.bound_to(FINAL);
     }
 
-    fn bound_to(&mut self, many: Times) {
-        let Times(times) = many;
-        self.required_actions.truncate(SENTENCES);
+    fn bound_to(&mut self, scale: Scale) {
+        self.required_actions.truncate(ACTIONS_LIMIT);
         for action in &mut self.required_actions {
-            cut_to(action, times * SENTENCE, many);
+            cut_to(action, SENTENCE_BYTES, scale);
         }
-        if !size::object_fits(&self.parameter_adjustments, times * ADJUSTMENTS) {
+        if !size::object_fits(&self.parameter_adjustments, scale.0 * ADJUSTMENTS_BYTES) {
             self.parameter_adjustments.clear();
         }
-        let mut room = times * ALTERNATIVES;
+        let mut room = scale.0 * ALTERNATIVES_BYTES;
         self.alternatives.retain_mut(|it| {
-            let size = it.bounded(many);
+            let size = it.bound(scale);
             let stays = size <= room;
             room -= if stays { size } else { 0 };
             stays
@@ -154,23 +152,23 @@ impl Recovery {
 }
 
 impl Alternative {
-    /// How large it is, once it was cut.
-    fn bounded(&mut self, times: Times) -> usize {
+    /// Cuts long texts; returns the size.
+    fn bound(&mut self, scale: Scale) -> usize {
         let texts = [Some(&mut self.description), self.example.as_mut()];
         let texts = texts.into_iter().flatten().map(|text| {
-            cut_to(text, times.0 * SENTENCE, times);
-            AROUND + size::of_text(text)
+            cut_to(text, SENTENCE_BYTES, scale);
+            OVERHEAD_BYTES + size::of_text(text)
         });
         texts.sum()
     }
 }
 
-/// Cuts violations and leaves out those there is no room for; tells how large they are at most.
-fn bound_violations(violations: &mut Vec<Violation>, times: Times) -> usize {
+/// Cuts violations and drops those beyond the limit; returns the size of the rest.
+fn bound_violations(violations: &mut Vec<Violation>, scale: Scale) -> usize {
     let (mut taken, mut fitting) = (0, 0);
     for violation in violations.iter_mut() {
-        let size = violation.bounded(times);
-        if taken + size > times.0 * VIOLATIONS {
+        let size = violation.bound(scale);
+        if taken + size > scale.0 * VIOLATIONS_BYTES {
             break;
         }
         taken += size;
@@ -181,13 +179,13 @@ fn bound_violations(violations: &mut Vec<Violation>, times: Times) -> usize {
 }
 
 impl Violation {
-    /// How large it is, once it was cut.
-    fn bounded(&mut self, times: Times) -> usize {
+    /// Cuts long values; returns the size.
+    fn bound(&mut self, scale: Scale) -> usize {
         self.bound_pointer();
-        let (sentence, actual) = (times.0 * SENTENCE, times.0 * ACTUAL);
-        cut_to(&mut self.reason, sentence, times);
+        let actual = scale.0 * ACTUAL_BYTES;
+        cut_to(&mut self.reason, SENTENCE_BYTES, scale);
         let expected = self.expected.iter_mut();
-        expected.for_each(|it| cut_to(it, sentence, times));
+        expected.for_each(|it| cut_to(it, SENTENCE_BYTES, scale));
         self.actual = self.actual.take().filter(|it| size::fits(it, actual));
         let texts = [
             Some(&self.pointer),
@@ -196,28 +194,28 @@ impl Violation {
         ];
         let texts = texts.into_iter().flatten().map(|it| size::of_text(it));
         let actual = self.actual.as_ref().map_or(0, |it| size::of(it, actual));
-        AROUND + texts.sum::<usize>() + actual
+        OVERHEAD_BYTES + texts.sum::<usize>() + actual
     }
 
-    /// Replaces a pointer that is too long by that of the nearest value around it: half a name would point
-    /// nowhere. What was expected, and that something is missing, is not true of that value.
+    /// Replaces a pointer that is too long by the pointer of the nearest enclosing value, because a pointer
+    /// that is cut in a name points nowhere. `kind`, `expected` and `actual` do not apply to that value.
     fn bound_pointer(&mut self) {
-        if size::of_text(&self.pointer) <= POINTER {
+        if size::of_text(&self.pointer) <= POINTER_BYTES {
             return;
         }
-        let (mut size, mut above) = (0, 0);
+        let (mut size, mut end) = (0, 0);
         for (at, character) in self.pointer.char_indices() {
             if character == '/' {
-                above = at;
+                end = at;
             }
             size += size::of_character(character);
-            if size > POINTER {
+            if size > POINTER_BYTES {
                 break;
             }
         }
-        self.pointer.truncate(above);
+        self.pointer.truncate(end);
         self.reason = format!(
-            "deeper inside, at a pointer too long to show: {}",
+            "in a nested value whose pointer is too long to show: {}",
             self.reason
         );
         self.kind = ViolationKind::Value;
@@ -227,35 +225,35 @@ impl Violation {
 }
 
 /// Cuts texts and lists within a value.
-fn shorten(value: &mut Value, times: Times) {
+fn shorten(value: &mut Value, scale: Scale) {
     match value {
-        Value::String(text) => cut_to(text, times.0 * DETAIL_TEXT, times),
+        Value::String(text) => cut_to(text, DETAIL_TEXT_BYTES, scale),
         Value::Array(items) => {
-            items.truncate(times.0 * DETAIL_ITEMS);
-            items.iter_mut().for_each(|it| shorten(it, times));
+            items.truncate(scale.0 * DETAIL_ITEMS);
+            items.iter_mut().for_each(|it| shorten(it, scale));
         }
-        Value::Object(members) => members.values_mut().for_each(|it| shorten(it, times)),
+        Value::Object(members) => members.values_mut().for_each(|it| shorten(it, scale)),
         _ => {}
     }
 }
 
-/// Cuts a text to so many bytes; one that is yet to be redacted, before a word.
-fn cut_to(text: &mut String, limit: usize, times: Times) {
+/// Cuts a text to a scaled limit; before redaction between words, because half a secret is not recognised.
+fn cut_to(text: &mut String, limit: usize, scale: Scale) {
     let length = text.len();
-    cut(text, limit);
-    if times != SHOWN && text.len() < length {
+    cut(text, scale.0 * limit);
+    if scale != FINAL && text.len() < length {
         let whole = whole_words(text.trim_end_matches(ELLIPSIS)).len();
         text.truncate(whole);
         text.push(ELLIPSIS);
     }
 }
 
-/// What stands where a text was cut.
+/// Marks the end of a text that was cut.
 const ELLIPSIS: char = '…';
 
-/// Cuts a text to so many bytes as it is written in JSON.
+/// Cuts a text to `limit` bytes of JSON.
 fn cut(text: &mut String, limit: usize) {
-    // No character is written longer than six bytes for each of its own.
+    // Escaping makes a byte at most six bytes long.
     if text.len() * 6 <= limit || size::of_text(text) <= limit {
         return;
     }
@@ -280,7 +278,7 @@ mod tests {
     use crate::pointer::joined;
     use crate::{Redacted, codes};
 
-    /// A failure that says everything at length.
+    /// A failure with long values in every field.
     fn huge(text: &str) -> Failure {
         let many = |count: usize| (0..count).map(|number| format!("{number}{text}"));
         let members = |count: usize| many(count).map(|name| (name, json!([text, {text: text}])));
@@ -314,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn no_failure_is_larger_than_its_limit_in_any_dialect() {
+    fn no_failure_exceeds_the_limit_in_any_dialect() {
         for text in ["a/b", "\u{1}", "word "] {
             for length in [1, 100, 1500] {
                 let failure = huge(&text.repeat(length)).redacted();
@@ -331,24 +329,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_says_so_and_what_is_small_is_whole() {
+    fn cut_values_are_marked_and_small_values_are_unchanged() {
         let cut = huge(&"x".repeat(5000)).redacted();
         assert_eq!(cut.details().unwrap()[CUT], json!(true));
         assert!(cut.message().ends_with('…'));
         let violation = &cut.violations()[0];
         assert_eq!(violation.pointer, "/input");
-        assert!(violation.reason.starts_with("deeper inside"));
+        assert!(violation.reason.starts_with("in a nested value"));
         assert_eq!(violation.expected, None);
         assert!(cut.parameters().is_none());
 
-        let whole = |it: &Redacted| (it.details().cloned(), it.violations().to_vec());
-        let details = Map::from_iter([("text".to_owned(), json!("x".repeat(DETAILS - 100)))]);
+        let unbounded = |it: &Redacted| (it.details().cloned(), it.violations().to_vec());
+        let details = Map::from_iter([("text".to_owned(), json!("x".repeat(DETAILS_BYTES - 100)))]);
         let small = Failure::new(codes::NOT_FOUND).with_details(details.clone());
-        assert_eq!(whole(&small.redacted()), (Some(details), Vec::new()));
+        assert_eq!(unbounded(&small.redacted()), (Some(details), Vec::new()));
     }
 
     #[test]
-    fn a_hundred_violations_of_the_usual_size_all_stay() {
+    fn a_hundred_violations_of_usual_size_are_kept() {
         let failure = (0..100).fold(Failure::new(codes::INVALID_INPUT), |failure, number| {
             let reason = "no member of this name is known";
             let violation = Violation::value(format!("/body/member{number}"), reason);

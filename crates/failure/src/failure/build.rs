@@ -1,4 +1,4 @@
-//! Making a failure: start from a code, say what is particular about this occurrence.
+//! Builder methods: a failure starts from a code and gets the facts of this occurrence.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -8,7 +8,7 @@ use panpan_catalogue::Effect;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::parts::DelayFrom;
+use super::parts::DelaySource;
 use super::shared::Shared;
 use super::{
     Alternative, CAUSES_LIMIT, Cause, Failure, Inferred, Parts, Recovery, Upstream, Violation,
@@ -16,10 +16,10 @@ use super::{
 use crate::kind::Kind;
 
 impl Failure {
-    /// A failure of a kind, with the message, effect and recovery its code implies.
+    /// A failure of a kind, with the default message, effect and recovery of its code.
     ///
     /// ```
-    /// use panpan_contract::{Failure, codes};
+    /// use panpan_failure::{Failure, codes};
     ///
     /// let failure = Failure::new(codes::ERR_TIMEOUT)
     ///     .with_message("no answer from api.example.com within 30000 ms")
@@ -32,7 +32,7 @@ impl Failure {
             effect: kind.default_effect(),
             message: kind.title().into_owned(),
             recovery: kind.default_recovery(),
-            delay_from: DelayFrom::Code,
+            delay_source: DelaySource::Code,
             kind,
             repeat: None,
             meaning: None,
@@ -51,12 +51,12 @@ impl Failure {
         }))
     }
 
-    /// The same occurrence under the facts of another kind. What was only the old code's default
-    /// becomes the new one's, and its details count as unchecked.
+    /// The same occurrence with another kind. Defaults of the old code become defaults of the new code, and
+    /// the details count as unchecked.
     pub fn restated(mut self, kind: Kind) -> Self {
         self.0.defined = false;
         if self.0.kind == kind {
-            self.0.no_delay_unless_retryable();
+            self.0.drop_delay_unless_retryable();
             return self;
         }
         let stated_ms = self.stated_retry_after_ms();
@@ -67,47 +67,47 @@ impl Failure {
         }
         let recovery = &mut self.0.recovery;
         recovery.retry_after_ms = delay_ms.or(recovery.retry_after_ms);
-        self.0.delay_from = match stated_ms {
-            Some(_) => DelayFrom::Occurrence,
-            None => DelayFrom::Code,
+        self.0.delay_source = match stated_ms {
+            Some(_) => DelaySource::Occurrence,
+            None => DelaySource::Code,
         };
         self.0.kind = kind;
-        self.0.no_delay_unless_retryable();
+        self.0.drop_delay_unless_retryable();
         self
     }
 
-    /// Says what happened. Whatever is dynamic in it belongs into details or violations too.
+    /// Sets the message. Dynamic values in it belong in the details or violations too.
     pub fn with_message(mut self, message: impl Into<String>) -> Self {
         self.0.message = message.into();
         self
     }
 
-    /// Says what is known about side effects.
+    /// Sets the effect.
     pub fn with_effect(mut self, effect: Effect) -> Self {
         self.0.effect = effect;
         self
     }
 
-    /// Says what the contract declares about this failure.
+    /// Sets the description from the contract.
     pub fn with_meaning(mut self, meaning: impl Into<String>) -> Self {
         self.0.meaning = Some(meaning.into());
         self
     }
 
-    /// Says that a fact was read out of text or filled in, and was not stated as such.
+    /// Marks a fact as inferred: read from free text or filled in.
     pub fn mark_inferred(mut self, fact: Inferred) -> Self {
         self.0.inferred.insert(fact);
         self
     }
 
-    /// Sets the whole typed payload; it counts as unchecked until it is marked defined.
+    /// Sets the details; they count as unchecked until they are marked as checked.
     pub fn with_details(mut self, details: Map<String, Value>) -> Self {
         self.0.details = Some(details);
         self.0.defined = false;
         self
     }
 
-    /// Adds one member to the typed payload.
+    /// Adds one member to the details.
     pub fn with_detail(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.0
             .details
@@ -117,27 +117,26 @@ impl Failure {
         self
     }
 
-    /// Adds a place where the input does not fit.
+    /// Adds a violation.
     pub fn with_violation(mut self, violation: Violation) -> Self {
         self.0.violations.push(violation);
         self
     }
 
-    /// Adds all places where the input does not fit.
+    /// Adds violations.
     pub fn with_violations(mut self, violations: impl IntoIterator<Item = Violation>) -> Self {
         self.0.violations.extend(violations);
         self
     }
 
-    /// Says how long to wait before the identical call is worth repeating. Counts for nothing where
-    /// the code says that it never is.
+    /// Sets how long to wait before the identical call is repeated. Ignored if the code is not retryable.
     pub fn with_retry_after_ms(mut self, delay_ms: u64) -> Self {
         self.0.recovery.retry_after_ms = self.retryable().then_some(delay_ms);
-        self.0.delay_from = DelayFrom::Occurrence;
+        self.0.delay_source = DelaySource::Occurrence;
         self
     }
 
-    /// Says how often repeating is reasonable. Counts for nothing where the code says that it never is.
+    /// Sets how many repetitions are reasonable. Ignored if the code is not retryable.
     pub fn with_max_retries(mut self, max_retries: u32) -> Self {
         self.0.recovery.max_retries = self.retryable().then_some(max_retries);
         self
@@ -156,8 +155,8 @@ impl Failure {
         self
     }
 
-    /// Replaces what the code says has to be done first. An empty list changes nothing: every
-    /// failure keeps a way forward.
+    /// Replaces the required actions. An empty list changes nothing, so that every failure keeps a next
+    /// step.
     pub fn with_actions<S: Into<String>>(mut self, actions: impl IntoIterator<Item = S>) -> Self {
         let actions: Vec<String> = actions.into_iter().map(Into::into).collect();
         if !actions.is_empty() {
@@ -166,7 +165,7 @@ impl Failure {
         self
     }
 
-    /// Replaces the other ways to the goal.
+    /// Replaces the alternatives.
     pub fn with_alternatives(
         mut self,
         alternatives: impl IntoIterator<Item = Alternative>,
@@ -175,51 +174,51 @@ impl Failure {
         self
     }
 
-    /// Replaces the whole way forward. A delay counts for nothing where the code is never retryable.
+    /// Replaces the recovery. A delay is ignored if the code is not retryable.
     pub fn with_recovery(mut self, recovery: Recovery) -> Self {
         self.0.recovery = recovery;
-        self.0.no_delay_unless_retryable();
+        self.0.drop_delay_unless_retryable();
         self
     }
 
-    /// Says who speaks.
+    /// Sets the source: the gateway or an operation.
     pub fn with_source(mut self, source: impl Into<String>) -> Self {
         self.0.source = Some(source.into());
         self
     }
 
-    /// Says what was tried.
+    /// Sets the operation.
     pub fn with_operation(mut self, operation: impl Into<String>) -> Self {
         self.0.operation = Some(operation.into());
         self
     }
 
-    /// Says with which parameters.
+    /// Sets the parameters.
     pub fn with_parameters(mut self, parameters: Map<String, Value>) -> Self {
         self.0.parameters = Some(parameters);
         self
     }
 
-    /// Says how it arrived.
+    /// Sets the response of the upstream.
     pub fn with_upstream(mut self, upstream: Upstream) -> Self {
         self.0.upstream = (!upstream.is_empty()).then_some(upstream);
         self
     }
 
-    /// Gives this occurrence its id and time, unless it has them already.
+    /// Sets id and time, unless they are set.
     pub fn stamped(mut self, id: Uuid, at: Timestamp) -> Self {
         self.0.id.get_or_insert(id);
         self.0.at.get_or_insert(at);
         self
     }
 
-    /// Says how often it was tried before this was answered; 0 says nothing.
+    /// Sets the number of attempts; 0 clears it.
     pub fn with_attempts(mut self, attempts: u32) -> Self {
         self.0.attempts = NonZeroU32::new(attempts);
         self
     }
 
-    /// Adds what led to it; beyond [`CAUSES_LIMIT`] the chain is cut.
+    /// Adds a cause, up to [`CAUSES_LIMIT`].
     pub fn with_cause(mut self, cause: Cause) -> Self {
         if self.0.causes.len() < CAUSES_LIMIT {
             self.0.causes.push(cause);
@@ -242,8 +241,8 @@ impl Failure {
 }
 
 impl Parts {
-    /// There is nothing to wait for where the identical call can never succeed.
-    fn no_delay_unless_retryable(&mut self) {
+    /// Drops the delay if the identical call can never succeed.
+    fn drop_delay_unless_retryable(&mut self) {
         if !self.kind.retryable() {
             self.recovery.retry_after_ms = None;
             self.recovery.max_retries = None;

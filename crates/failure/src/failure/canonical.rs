@@ -1,19 +1,21 @@
-//! A failure as JSON under its own field names: whole, or without what a dialect carries natively.
+//! Writes the canonical JSON of a failure: the whole failure, or the residual of a dialect.
 //!
-//! This is the one place that names the members; `draft` reads the same names back.
+//! `draft` reads the same members.
 
 use panpan_catalogue::Remedy;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Alternative, Cause, Failure, Inferred, Recovery, Upstream, Violation, ViolationKind};
+use super::{Alternative, Cause, Failure, Inferred, Recovery, Repeat, Upstream, Violation};
+use crate::code::Code;
+use crate::write::OptionalMembers;
 
-/// Where the code's own fact is written when it is not what the caller may do, and its one word. It is
-/// no boolean: nothing that a program could take for leave to repeat the call.
+/// The member, and its only value, that states the fact of the code where the call must not be repeated
+/// although the condition can pass. It is not a boolean, so that no program takes it for permission to repeat.
 pub(super) const CONDITION: &str = "condition";
 pub(super) const MAY_PASS: &str = "may_pass";
 
-/// A part of a failure that some dialect has a place of its own for.
+/// A field that at least one dialect has a native member for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Code,
@@ -33,15 +35,12 @@ pub(crate) enum Field {
     Parameters,
     UpstreamStatus,
     UpstreamProvider,
-    Upstream,
-    Causes,
     HttpStatus,
     Id,
     At,
-    Attempts,
 }
 
-/// A set of such parts.
+/// A set of fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fields(u32);
 
@@ -63,16 +62,21 @@ impl Fields {
     pub(crate) const fn has(self, field: Field) -> bool {
         self.0 & (1 << field as u32) != 0
     }
+
+    /// The value of a field, unless the set has the field.
+    fn unless_has<T>(self, field: Field, value: Option<T>) -> Option<T> {
+        value.filter(|_| !self.has(field))
+    }
 }
 
-/// Chooses members of the details by name and value.
+/// Selects members of the details by name and value.
 pub(crate) type DetailFilter<'a> = &'a dyn Fn(&str, &Value) -> bool;
 
-/// Writes a failure without the parts that were carried elsewhere.
+/// Writes a failure without the fields that a dialect carries natively.
 pub(crate) struct Canonical<'a> {
     failure: &'a Failure,
     carried: Fields,
-    /// Which members of the details were *not* carried, where only some were.
+    /// The details that the dialect does *not* carry, where it carries only some.
     kept_details: Option<DetailFilter<'a>>,
 }
 
@@ -86,8 +90,8 @@ impl<'a> Canonical<'a> {
         }
     }
 
-    /// What is left when a dialect has carried some fields. Category and remedy of a catalogue code
-    /// are carried by the code; whether to repeat the call is written in every dialect.
+    /// The residual of a dialect that carries some fields natively. Category and remedy of a catalogue code
+    /// follow from the code; every dialect writes whether the call may be repeated.
     pub(crate) fn without(failure: &'a Failure, carried: Fields) -> Self {
         let fixed = failure.kind().is_catalogued();
         let carried = carried
@@ -100,7 +104,7 @@ impl<'a> Canonical<'a> {
         }
     }
 
-    /// Keeps only those members of the details that the dialect had no place for.
+    /// Writes only the details that the dialect does not carry.
     pub(crate) fn keeping_details(self, kept: DetailFilter<'a>) -> Self {
         Self {
             kept_details: Some(kept),
@@ -108,18 +112,14 @@ impl<'a> Canonical<'a> {
         }
     }
 
-    fn details<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        let Some(details) = &self.failure.0.details else {
-            return Ok(());
+    fn details(&self) -> Option<Details<'a>> {
+        let details = Details {
+            members: self.failure.0.details.as_ref()?,
+            kept: self.kept_details,
         };
-        let Some(kept) = self.kept_details else {
-            return map.serialize_entry("details", details);
-        };
-        // An empty object differs from an absent one, and no dialect that splits can show it.
-        if details.is_empty() || details.iter().any(|(name, value)| kept(name, value)) {
-            map.serialize_entry("details", &Filtered { details, kept })?;
-        }
-        Ok(())
+        // An empty object differs from an absent one, and no dialect that splits details can show it.
+        let is_written = details.members.is_empty() || details.iter().next().is_some();
+        is_written.then_some(details)
     }
 }
 
@@ -127,219 +127,148 @@ impl Serialize for Canonical<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let failure = &*self.failure.0;
         let kind = &failure.kind;
-        let mut map = serializer.serialize_map(None)?;
-        if !self.carried.has(Field::Code) {
-            map.serialize_entry("code", kind.code().as_str())?;
-        }
-        if !self.carried.has(Field::Category) {
-            map.serialize_entry("category", kind.category().word())?;
-        }
-        if !self.carried.has(Field::Retryable) {
-            map.serialize_entry("retryable", &failure.may_repeat())?;
-        }
-        if kind.retryable() && !failure.may_repeat() {
-            map.serialize_entry(CONDITION, MAY_PASS)?;
-        }
-        if let Some(repeat) = failure.repeat {
-            map.serialize_entry("repeat", repeat.word())?;
-        }
-        if !self.carried.has(Field::Remedy) {
-            map.serialize_entry(
-                "remedy",
-                &Sequence(|| kind.remedies().iter().map(Remedy::word)),
-            )?;
-        }
-        map.serialize_entry("effect", failure.effect.word())?;
-        if !self.carried.has(Field::Message) {
-            map.serialize_entry("message", &failure.message)?;
-        }
-        if let Some(meaning) = &failure.meaning {
-            map.serialize_entry("meaning", meaning)?;
-        }
-        if !self.carried.has(Field::Details) {
-            self.details(&mut map)?;
-        }
-        if failure.defined {
-            map.serialize_entry("defined", &true)?;
-        }
-        if !self.carried.has(Field::Violations) && !failure.violations.is_empty() {
-            map.serialize_entry("violations", &failure.violations)?;
-        }
-        let recovery = RecoveryLeft {
-            recovery: &failure.recovery,
+        let may_repeat = failure.may_repeat();
+        let may_pass = kind.retryable() && !may_repeat;
+        let remedies = Sequence(|| kind.remedies().iter().map(Remedy::word));
+        let recovery = ResidualRecovery::of(&failure.recovery, self.carried);
+        let upstream = failure.upstream.as_ref();
+        let upstream = upstream.and_then(|it| ResidualUpstream::of(it, self.carried));
+        let inferred = Sequence(|| failure.inferred.iter().copied().map(Inferred::word));
+        let has_inferred = !failure.inferred.is_empty();
+
+        let mut writer = Writer {
+            map: serializer.serialize_map(None)?,
             carried: self.carried,
         };
-        if !recovery.is_empty() {
-            map.serialize_entry("recovery", &recovery)?;
-        }
-        for (field, name, value) in [
-            (Field::Source, "source", &failure.source),
-            (Field::Operation, "operation", &failure.operation),
-        ] {
-            if let Some(value) = value.as_ref().filter(|_| !self.carried.has(field)) {
-                map.serialize_entry(name, value)?;
-            }
-        }
-        if let Some(parameters) = failure
-            .parameters
-            .as_ref()
-            .filter(|_| !self.carried.has(Field::Parameters))
-        {
-            map.serialize_entry("parameters", parameters)?;
-        }
-        if let Some(upstream) = failure
-            .upstream
-            .as_ref()
-            .filter(|_| !self.carried.has(Field::Upstream))
-        {
-            let left = UpstreamLeft {
-                upstream,
-                carried: self.carried,
-            };
-            if !left.is_empty() {
-                map.serialize_entry("upstream", &left)?;
-            }
-        }
-        if let Some(id) = failure.id.filter(|_| !self.carried.has(Field::Id)) {
-            map.serialize_entry("id", &Text(id.hyphenated()))?;
-        }
-        if let Some(at) = failure.at.filter(|_| !self.carried.has(Field::At)) {
-            map.serialize_entry("at", &Text(at))?;
-        }
-        if let Some(attempts) = failure
-            .attempts
-            .filter(|_| !self.carried.has(Field::Attempts))
-        {
-            map.serialize_entry("attempts", &attempts)?;
-        }
-        if !self.carried.has(Field::Causes) && !failure.causes.is_empty() {
-            map.serialize_entry("causes", &failure.causes)?;
-        }
-        if let Some(status) = kind
-            .stated_http_status()
-            .filter(|_| !self.carried.has(Field::HttpStatus))
-        {
-            map.serialize_entry("http_status", &status)?;
-        }
-        if let Some(number) = kind.stated_jsonrpc_code() {
-            map.serialize_entry("jsonrpc_code", &number)?;
-        }
-        if !failure.inferred.is_empty() {
-            map.serialize_entry(
-                "inferred",
-                &Sequence(|| failure.inferred.iter().copied().map(Inferred::word)),
-            )?;
-        }
+        writer.field(Field::Code, "code", Some(kind.code().as_str()))?;
+        writer.field(Field::Category, "category", Some(kind.category().word()))?;
+        writer.field(Field::Retryable, "retryable", Some(may_repeat))?;
+        writer
+            .map
+            .optional(CONDITION, may_pass.then_some(MAY_PASS))?;
+        writer
+            .map
+            .optional("repeat", failure.repeat.map(Repeat::word))?;
+        writer.field(Field::Remedy, "remedy", Some(remedies))?;
+        writer.map.optional("effect", Some(failure.effect.word()))?;
+        writer.field(Field::Message, "message", Some(&failure.message))?;
+        writer.map.optional("meaning", failure.meaning.as_ref())?;
+        writer.field(Field::Details, "details", self.details())?;
+        writer
+            .map
+            .optional("defined", failure.defined.then_some(true))?;
+        let violations = non_empty(&failure.violations);
+        writer.field(Field::Violations, "violations", violations)?;
+        writer.map.optional("recovery", recovery)?;
+        writer.field(Field::Source, "source", failure.source.as_ref())?;
+        writer.field(Field::Operation, "operation", failure.operation.as_ref())?;
+        let parameters = failure.parameters.as_ref();
+        writer.field(Field::Parameters, "parameters", parameters)?;
+        writer.map.optional("upstream", upstream)?;
+        let id = failure.id.map(|it| Text(it.hyphenated()));
+        writer.field(Field::Id, "id", id)?;
+        writer.field(Field::At, "at", failure.at.map(Text))?;
+        writer.map.optional("attempts", failure.attempts)?;
+        writer.map.optional("causes", non_empty(&failure.causes))?;
+        writer.field(Field::HttpStatus, "http_status", kind.stated_http_status())?;
+        writer
+            .map
+            .optional("jsonrpc_code", kind.stated_jsonrpc_code())?;
+        writer
+            .map
+            .optional("inferred", has_inferred.then_some(inferred))?;
+        writer.map.end()
+    }
+}
+
+struct Writer<M> {
+    map: M,
+    carried: Fields,
+}
+
+impl<M: SerializeMap> Writer<M> {
+    /// Writes a member if it has a value and the dialect does not carry its field.
+    fn field<T: Serialize>(
+        &mut self,
+        field: Field,
+        name: &'static str,
+        value: Option<T>,
+    ) -> Result<(), M::Error> {
+        self.map
+            .optional(name, self.carried.unless_has(field, value))
+    }
+}
+
+fn non_empty<T>(items: &Vec<T>) -> Option<&Vec<T>> {
+    Some(items).filter(|it| !it.is_empty())
+}
+
+/// The members of a recovery that a dialect does not carry.
+#[derive(Default, PartialEq)]
+struct ResidualRecovery<'a> {
+    retry_after_ms: Option<u64>,
+    max_retries: Option<u32>,
+    parameter_adjustments: Option<&'a Map<String, Value>>,
+    alternatives: Option<&'a Vec<Alternative>>,
+    required_actions: Option<&'a Vec<String>>,
+}
+
+impl<'a> ResidualRecovery<'a> {
+    fn of(recovery: &'a Recovery, carried: Fields) -> Option<Self> {
+        let adjustments = Some(&recovery.parameter_adjustments).filter(|it| !it.is_empty());
+        let alternatives = non_empty(&recovery.alternatives);
+        let actions = non_empty(&recovery.required_actions);
+        let left = Self {
+            retry_after_ms: carried.unless_has(Field::RetryAfter, recovery.retry_after_ms),
+            max_retries: carried.unless_has(Field::MaxRetries, recovery.max_retries),
+            parameter_adjustments: carried.unless_has(Field::Adjustments, adjustments),
+            alternatives: carried.unless_has(Field::Alternatives, alternatives),
+            required_actions: carried.unless_has(Field::Actions, actions),
+        };
+        (left != Self::default()).then_some(left)
+    }
+}
+
+impl Serialize for ResidualRecovery<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.optional("retry_after_ms", self.retry_after_ms)?;
+        map.optional("max_retries", self.max_retries)?;
+        map.optional("parameter_adjustments", self.parameter_adjustments)?;
+        map.optional("alternatives", self.alternatives)?;
+        map.optional("required_actions", self.required_actions)?;
         map.end()
     }
 }
 
-struct RecoveryLeft<'a> {
-    recovery: &'a Recovery,
-    carried: Fields,
+/// The members of an upstream that a dialect does not carry.
+#[derive(Default, PartialEq)]
+struct ResidualUpstream<'a> {
+    status: Option<u16>,
+    provider: Option<&'a String>,
+    code: Option<&'a String>,
+    excerpt: Option<&'a String>,
 }
 
-impl RecoveryLeft<'_> {
-    fn delay(&self) -> Option<u64> {
-        self.recovery
-            .retry_after_ms
-            .filter(|_| !self.carried.has(Field::RetryAfter))
-    }
-
-    fn max_retries(&self) -> Option<u32> {
-        self.recovery
-            .max_retries
-            .filter(|_| !self.carried.has(Field::MaxRetries))
-    }
-
-    fn has_adjustments(&self) -> bool {
-        !self.carried.has(Field::Adjustments) && !self.recovery.parameter_adjustments.is_empty()
-    }
-
-    fn has_alternatives(&self) -> bool {
-        !self.carried.has(Field::Alternatives) && !self.recovery.alternatives.is_empty()
-    }
-
-    fn has_actions(&self) -> bool {
-        !self.carried.has(Field::Actions) && !self.recovery.required_actions.is_empty()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.delay().is_none()
-            && self.max_retries().is_none()
-            && !self.has_adjustments()
-            && !self.has_alternatives()
-            && !self.has_actions()
+impl<'a> ResidualUpstream<'a> {
+    fn of(upstream: &'a Upstream, carried: Fields) -> Option<Self> {
+        let left = Self {
+            status: carried.unless_has(Field::UpstreamStatus, upstream.status),
+            provider: carried.unless_has(Field::UpstreamProvider, upstream.provider.as_ref()),
+            code: upstream.code.as_ref(),
+            excerpt: upstream.excerpt.as_ref(),
+        };
+        (left != Self::default()).then_some(left)
     }
 }
 
-impl Serialize for RecoveryLeft<'_> {
+impl Serialize for ResidualUpstream<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(delay_ms) = self.delay() {
-            map.serialize_entry("retry_after_ms", &delay_ms)?;
-        }
-        if let Some(max_retries) = self.max_retries() {
-            map.serialize_entry("max_retries", &max_retries)?;
-        }
-        if self.has_adjustments() {
-            map.serialize_entry(
-                "parameter_adjustments",
-                &self.recovery.parameter_adjustments,
-            )?;
-        }
-        if self.has_alternatives() {
-            map.serialize_entry("alternatives", &self.recovery.alternatives)?;
-        }
-        if self.has_actions() {
-            map.serialize_entry("required_actions", &self.recovery.required_actions)?;
-        }
-        map.end()
-    }
-}
-
-struct UpstreamLeft<'a> {
-    upstream: &'a Upstream,
-    carried: Fields,
-}
-
-impl UpstreamLeft<'_> {
-    fn status(&self) -> Option<u16> {
-        self.upstream
-            .status
-            .filter(|_| !self.carried.has(Field::UpstreamStatus))
-    }
-
-    fn provider(&self) -> Option<&String> {
-        self.upstream
-            .provider
-            .as_ref()
-            .filter(|_| !self.carried.has(Field::UpstreamProvider))
-    }
-
-    fn is_empty(&self) -> bool {
-        self.status().is_none()
-            && self.provider().is_none()
-            && self.upstream.code.is_none()
-            && self.upstream.excerpt.is_none()
-    }
-}
-
-impl Serialize for UpstreamLeft<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(status) = self.status() {
-            map.serialize_entry("status", &status)?;
-        }
-        for (name, text) in [
-            ("provider", self.provider()),
-            ("code", self.upstream.code.as_ref()),
-            ("excerpt", self.upstream.excerpt.as_ref()),
-        ] {
-            if let Some(text) = text {
-                map.serialize_entry(name, text)?;
-            }
-        }
+        map.optional("status", self.status)?;
+        map.optional("provider", self.provider)?;
+        map.optional("code", self.code)?;
+        map.optional("excerpt", self.excerpt)?;
         map.end()
     }
 }
@@ -348,15 +277,9 @@ impl Serialize for Violation {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("pointer", &self.pointer)?;
-        if self.kind != ViolationKind::Value {
-            map.serialize_entry("kind", self.kind.word())?;
-        }
-        if let Some(expected) = &self.expected {
-            map.serialize_entry("expected", expected)?;
-        }
-        if let Some(actual) = &self.actual {
-            map.serialize_entry("actual", actual)?;
-        }
+        map.optional("kind", self.kind.stated_word())?;
+        map.optional("expected", self.expected.as_ref())?;
+        map.optional("actual", self.actual.as_ref())?;
         map.serialize_entry("reason", &self.reason)?;
         map.end()
     }
@@ -366,9 +289,7 @@ impl Serialize for Alternative {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("description", &self.description)?;
-        if let Some(example) = &self.example {
-            map.serialize_entry("example", example)?;
-        }
+        map.optional("example", self.example.as_ref())?;
         map.end()
     }
 }
@@ -376,31 +297,33 @@ impl Serialize for Alternative {
 impl Serialize for Cause {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        if let Some(code) = &self.code {
-            map.serialize_entry("code", code.as_str())?;
-        }
+        map.optional("code", self.code.as_ref().map(Code::as_str))?;
         map.serialize_entry("message", &self.message)?;
         map.end()
     }
 }
 
-/// The members of the details that pass a filter.
-pub(crate) struct Filtered<'a> {
-    pub(crate) details: &'a Map<String, Value>,
-    pub(crate) kept: DetailFilter<'a>,
+/// The details, or the members of them that pass a filter.
+struct Details<'a> {
+    members: &'a Map<String, Value>,
+    kept: Option<DetailFilter<'a>>,
 }
 
-impl Serialize for Filtered<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(
-            self.details
-                .iter()
-                .filter(|(name, value)| (self.kept)(name, value)),
-        )
+impl<'a> Details<'a> {
+    fn iter(&self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        let kept = self.kept;
+        let members = self.members.iter();
+        members.filter(move |(name, value)| kept.is_none_or(|kept| kept(name, value)))
     }
 }
 
-/// A value written by its display form.
+impl Serialize for Details<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}
+
+/// A value that is written by its `Display`.
 pub(crate) struct Text<T>(pub(crate) T);
 
 impl<T: std::fmt::Display> Serialize for Text<T> {
@@ -409,7 +332,7 @@ impl<T: std::fmt::Display> Serialize for Text<T> {
     }
 }
 
-/// A sequence made anew each time it is written.
+/// A sequence that is produced when it is written.
 struct Sequence<F>(F);
 
 impl<F, I> Serialize for Sequence<F>

@@ -1,6 +1,6 @@
-//! A failure being read: what was said so far, and what has to be filled in at the end.
+//! A failure that is being read: the facts found so far, and the inference of the rest.
 //!
-//! Every dialect fills a draft from its native members, then lets it absorb the residual.
+//! Every dialect fills a draft from its native members and then absorbs the residual.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::bounds::cut_excerpt;
 use super::canonical::{CONDITION, MAY_PASS};
-use super::parts::DelayFrom;
+use super::parts::DelaySource;
 use super::shared::Shared;
 use super::{
     Alternative, CAUSES_LIMIT, Cause, Failure, Field, Fields, Inferred, Parts, Recovery, Repeat,
@@ -26,18 +26,17 @@ use crate::kind::{Facts, Kind};
 use crate::read::{Member, Members, ReadError, unexpected};
 use panpan_redact::Redactor;
 
-/// The fields of a failure as far as they are known.
+/// The fields of a failure that are known so far.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) code: Option<String>,
     pub(crate) facts: Facts,
     pub(crate) effect: Option<Effect>,
-    /// Whether the condition of the code may pass, where the boolean says that the call must not be
-    /// repeated.
+    /// Whether the condition can pass although the call must not be repeated.
     pub(crate) may_pass: bool,
     pub(crate) repeat: Option<Repeat>,
-    /// Whether the boolean of the dialect is also true where only the input has to be corrected.
-    pub(crate) true_for_corrections: bool,
+    /// Whether the boolean of the dialect is also true if only the input has to be corrected.
+    pub(crate) retryable_includes_corrections: bool,
     pub(crate) message: Option<String>,
     pub(crate) meaning: Option<String>,
     pub(crate) details: Option<Map<String, Value>>,
@@ -56,15 +55,14 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Joins what the native members told with the residual, keeps what is left over, and gives the
-    /// failure. What the dialect carried natively is not taken from the residual: the native members
-    /// are what everyone else reads.
+    /// Adds the residual, keeps unknown members as details, and returns the failure. Fields that the dialect
+    /// carries natively are not read from the residual, because other programs read the native members.
     pub(crate) fn finish_with(
         mut self,
         mut native: Members,
         carried: Fields,
     ) -> Result<Failure, ReadError> {
-        let residual = native.told_members(RESIDUAL);
+        let residual = native.lenient_members(RESIDUAL);
         if residual.is_none() {
             self.take_stated(&mut native);
         }
@@ -75,24 +73,23 @@ impl Draft {
         Ok(self.finish())
     }
 
-    /// Takes what a foreign error states in our words in a place its dialect has no member for: category,
-    /// effect, and whether to repeat it.
+    /// Takes category, effect and retryability, where a third-party error states them in our words.
     pub(crate) fn take_stated(&mut self, members: &mut Members) {
         if self.facts.category.is_none() {
             let category = |word: &Value| Category::from_word(&word.as_str()?.to_ascii_uppercase());
-            self.facts.category = members.told("category", category);
+            self.facts.category = members.lenient_as("category", category);
         }
         if self.effect.is_none() {
-            self.effect = members.told("effect", |word| Effect::from_word(word.as_str()?));
+            self.effect = members.lenient_as("effect", |word| Effect::from_word(word.as_str()?));
         }
         if self.facts.retryable.is_none() {
-            let stated = members.told_flag("retryable");
-            self.facts.retryable = stated.or_else(|| members.told_flag("retriable"));
+            let stated = members.lenient_flag("retryable");
+            self.facts.retryable = stated.or_else(|| members.lenient_flag("retriable"));
         }
     }
 
-    /// Takes in a failure under its own field names, without the fields that were carried elsewhere.
-    /// Members and words of later versions are passed over.
+    /// Reads canonical members, except for the fields that the dialect carries natively. Unknown members and
+    /// words, which later versions may write, are ignored.
     pub(crate) fn absorb(&mut self, members: Members, carried: Fields) -> Result<(), ReadError> {
         members.each(|member| self.absorb_member(member, carried))
     }
@@ -150,22 +147,22 @@ impl Draft {
         Ok(())
     }
 
-    /// Members the dialect had no place for; those it had stay as they are.
-    fn absorb_details(&mut self, left: Map<String, Value>) {
+    /// Adds the details that the dialect does not carry; native details win.
+    fn absorb_details(&mut self, residual: Map<String, Value>) {
         let details = self.details.get_or_insert_default();
-        for (name, value) in left {
+        for (name, value) in residual {
             details.entry(name).or_insert(value);
         }
     }
 
-    /// Puts foreign members nobody asked for where they are not lost: into the details.
+    /// Keeps unknown third-party members as details.
     pub(crate) fn keep_foreign(&mut self, rest: Map<String, Value>) {
         if !rest.is_empty() {
             self.details.get_or_insert_default().extend(rest);
         }
     }
 
-    /// Details of any shape: an object as it is, anything else under the name it had.
+    /// Sets details of any shape: an object directly, any other value as a member named `details`.
     pub(crate) fn details_of_any_shape(&mut self, value: Option<Value>) {
         match value {
             None => {}
@@ -174,14 +171,14 @@ impl Draft {
         }
     }
 
-    /// Fills in what was not said, marking it, and gives the failure.
+    /// Infers the missing facts, marks them, and returns the failure.
     pub(crate) fn finish(mut self) -> Failure {
         let is_failing = |status: &u16| (400..=599).contains(status);
         self.facts.http_status = self.facts.http_status.filter(is_failing);
         let code = self.resolve_code();
         let fixed = Kind::of(code.as_str());
         let category = fixed.as_ref().map(Kind::category).or(self.facts.category);
-        if self.true_for_corrections && category == Some(Category::Validation) {
+        if self.retryable_includes_corrections && category == Some(Category::Validation) {
             self.facts.retryable = Some(false);
         }
         let claimed = self.facts.retryable;
@@ -194,14 +191,12 @@ impl Draft {
         }
         let kind = Kind::resolve(code, self.facts);
         let effect = self.effect.unwrap_or_else(|| kind.default_effect());
-        let told = [
-            (self.effect.is_some(), Inferred::Effect),
-            (self.message.is_some(), Inferred::Message),
-        ];
-        self.inferred.extend(
-            told.into_iter()
-                .filter_map(|(told, fact)| (!told).then_some(fact)),
-        );
+        if self.effect.is_none() {
+            self.inferred.insert(Inferred::Effect);
+        }
+        if self.message.is_none() {
+            self.inferred.insert(Inferred::Message);
+        }
         let mut parts = Parts {
             effect,
             repeat: self.repeat,
@@ -212,7 +207,7 @@ impl Draft {
             defined: self.defined,
             violations: self.violations,
             recovery: self.recovery,
-            delay_from: DelayFrom::Unknown,
+            delay_source: DelaySource::Unknown,
             source: self.source,
             operation: self.operation,
             parameters: self.parameters,
@@ -223,14 +218,15 @@ impl Draft {
             causes: self.causes,
             inferred: self.inferred,
         };
-        parts.believe(claimed);
+        parts.accept_claim(claimed);
         parts.complete_recovery();
         Failure(Shared::new(parts))
     }
 
-    /// The code as said, as it was most likely meant, or the one for a tool that says nothing.
+    /// The stated code, the code that a stated name most likely means, or the code for the status or
+    /// category.
     fn resolve_code(&mut self) -> Code {
-        let said = match self.code.take().map(Code::new_or_text) {
+        let stated = match self.code.take().map(Code::new_or_text) {
             Some(Ok(code)) if Kind::of(code.as_str()).is_some() || !holds_secret(code.as_str()) => {
                 return code;
             }
@@ -239,25 +235,26 @@ impl Draft {
             None => None,
         };
         self.inferred.insert(Inferred::Code);
-        let meant = said
+        let normalised = stated
             .as_deref()
-            .filter(|said| !holds_secret(said))
+            .filter(|stated| !holds_secret(stated))
             .and_then(Code::normalised);
         if self.upstream.code.is_none() {
-            self.upstream.code = said;
+            self.upstream.code = stated;
         }
         let by_status = self
             .facts
             .http_status
             .and_then(panpan_catalogue::for_status);
-        let stated = self.facts.category;
-        let by_status = by_status.filter(|it| stated.is_none_or(|stated| it.category() == stated));
-        let by_category = || stated.map_or(codes::TOOL_FAILED, representative).into();
+        let category = self.facts.category;
+        let by_status =
+            by_status.filter(|it| category.is_none_or(|stated| it.category() == stated));
+        let by_category = || category.map_or(codes::TOOL_FAILED, representative).into();
         let fallback = by_status.map_or_else(by_category, Kind::from);
-        meant.unwrap_or_else(|| fallback.code().clone())
+        normalised.unwrap_or_else(|| fallback.code().clone())
     }
 
-    /// The catalogue decides, but that someone said otherwise is worth knowing.
+    /// The catalogue decides, but a contradiction is marked.
     fn note_contradiction(&mut self, fixed: &Kind) {
         if self.facts.retryable == Some(true) && !fixed.retryable() {
             self.inferred.insert(Inferred::Retryable);
@@ -270,9 +267,9 @@ impl Draft {
             self.inferred.insert(Inferred::Category);
             facts.category = probable_category(code, *facts);
         }
-        let claimed_in_vain = facts.retryable == Some(true)
+        let contradicts_category = facts.retryable == Some(true)
             && facts.category.is_some_and(|category| !category.retryable());
-        if facts.retryable.is_none() || claimed_in_vain {
+        if facts.retryable.is_none() || contradicts_category {
             self.inferred.insert(Inferred::Retryable);
         }
         if facts.remedies.is_none() {
@@ -282,9 +279,9 @@ impl Draft {
 }
 
 impl Parts {
-    /// What a document says about repeating is believed, as far as its code leaves room for it. Ours say
-    /// nothing else than what follows from the other members.
-    fn believe(&mut self, claimed: Option<bool>) {
+    /// Accepts the claim of a document about repeating, if its code is retryable. In our own documents the
+    /// claim follows from the other members.
+    fn accept_claim(&mut self, claimed: Option<bool>) {
         let Some(claimed) = claimed.filter(|_| self.kind.retryable()) else {
             return;
         };
@@ -296,16 +293,16 @@ impl Parts {
         }
     }
 
-    /// Every failure keeps a way forward, and one that must not be repeated names no delay.
+    /// Ensures a next step, and drops the delay of a call that must not be repeated.
     fn complete_recovery(&mut self) {
-        self.no_delay_unless_repeatable();
+        self.drop_delay_unless_repeatable();
         let recovery = &mut self.recovery;
         let has_action = !recovery.required_actions.is_empty();
-        let suffices = match self.kind.retryable() {
+        let is_complete = match self.kind.retryable() {
             true => has_action || recovery.retry_after_ms.is_some(),
             false => has_action || !recovery.alternatives.is_empty(),
         };
-        if suffices {
+        if is_complete {
             return;
         }
         self.inferred.insert(Inferred::Recovery);
@@ -316,17 +313,17 @@ impl Parts {
         if recovery.alternatives.is_empty() {
             recovery.alternatives = default.alternatives;
         }
-        self.no_delay_unless_repeatable();
+        self.drop_delay_unless_repeatable();
     }
 }
 
-/// Whether a text has to be kept out of the code, which everyone logs and counts.
+/// Whether a text contains a secret. It must not become a code, because codes are logged and counted.
 fn holds_secret(text: &str) -> bool {
     matches!(Redactor::new().text(text), Cow::Owned(_))
 }
 
-/// The class a foreign failure most likely belongs to: by its status, by a plain claim to be
-/// retryable, which outweighs what a status usually means, then by the words of its code.
+/// The most likely category of a third-party failure: by its status, by an explicit `retryable`, which
+/// overrides the status, and then by the words of its code.
 fn probable_category(code: &Code, facts: Facts) -> Option<Category> {
     let by_status = facts
         .http_status
@@ -342,9 +339,9 @@ fn probable_category(code: &Code, facts: Facts) -> Option<Category> {
     }
 }
 
-fn set<T>(place: &mut Option<T>, value: Option<T>) {
+fn set<T>(field: &mut Option<T>, value: Option<T>) {
     if value.is_some() {
-        *place = value;
+        *field = value;
     }
 }
 
@@ -392,21 +389,21 @@ fn moment(member: Member<'_>) -> Result<Timestamp, ReadError> {
 }
 
 /// Reads one violation.
-pub(crate) fn violation(value: Value, path: String) -> Result<Violation, ReadError> {
-    let mut members = Members::of(value, path)?;
-    let kind = members.told("kind", |kind| ViolationKind::from_word(kind.as_str()?));
+pub(crate) fn violation(value: Value, pointer: String) -> Result<Violation, ReadError> {
+    let mut members = Members::of(value, pointer)?;
+    let kind = members.lenient_as("kind", |kind| ViolationKind::from_word(kind.as_str()?));
     Ok(Violation {
         pointer: members.text("pointer")?.unwrap_or_default(),
         kind: kind.unwrap_or_default(),
         expected: members.text("expected")?,
-        actual: members.take_even_null("actual"),
+        actual: members.take_nullable("actual"),
         reason: members.text("reason")?.unwrap_or_default(),
     })
 }
 
 /// Reads one alternative.
-pub(crate) fn alternative(value: Value, path: String) -> Result<Alternative, ReadError> {
-    let mut members = Members::of(value, path)?;
+pub(crate) fn alternative(value: Value, pointer: String) -> Result<Alternative, ReadError> {
+    let mut members = Members::of(value, pointer)?;
     let description = members.text("description")?;
     Ok(Alternative {
         description: description.ok_or_else(|| members.missing("description", "a string"))?,
@@ -415,16 +412,16 @@ pub(crate) fn alternative(value: Value, path: String) -> Result<Alternative, Rea
 }
 
 /// Reads one sentence.
-pub(crate) fn sentence(value: Value, path: String) -> Result<String, ReadError> {
+pub(crate) fn sentence(value: Value, pointer: String) -> Result<String, ReadError> {
     match value {
         Value::String(text) => Ok(text),
-        other => Err(unexpected(path, "a string", &other)),
+        other => Err(unexpected(pointer, "a string", &other)),
     }
 }
 
-fn cause(value: Value, path: String) -> Result<Cause, ReadError> {
-    let mut members = Members::of(value, path)?;
-    let code = members.told("code", |code| {
+fn cause(value: Value, pointer: String) -> Result<Cause, ReadError> {
+    let mut members = Members::of(value, pointer)?;
+    let code = members.lenient_as("code", |code| {
         let text = code.as_str().filter(|text| !holds_secret(text))?;
         Code::new(text.to_owned()).ok()
     });
@@ -438,7 +435,7 @@ fn remedies(member: Member<'_>) -> Result<Remedies, ReadError> {
     Ok(words(member, Remedy::from_word)?.into_iter().collect())
 }
 
-/// The words of a list that are known.
+/// The known words of a list.
 fn words<T>(
     member: Member<'_>,
     from_word: impl Fn(&str) -> Option<T>,

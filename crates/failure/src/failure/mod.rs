@@ -1,6 +1,6 @@
-//! The failure: what a caller sees when an operation did not do what was asked.
+//! The failure: the result that a caller gets when a call does not succeed.
 //!
-//! Exists only where a caller sees it; helpers and background work return their own errors.
+//! Helpers and background work return their own error types.
 
 mod bounds;
 mod build;
@@ -10,7 +10,7 @@ mod parts;
 mod redacted;
 mod repeat;
 mod shared;
-mod wordless;
+mod strict;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -31,7 +31,7 @@ use panpan_redact::Redactor;
 pub use bounds::FAILURE_BYTES_LIMIT;
 pub(crate) use canonical::{Canonical, Field, Fields, Text};
 pub(crate) use draft::{Draft, violation};
-use parts::DelayFrom;
+use parts::DelaySource;
 pub use parts::{
     Alternative, CAUSES_LIMIT, Cause, EXCERPT_CHARACTERS_LIMIT, Recovery, Upstream, Violation,
     ViolationKind,
@@ -40,13 +40,13 @@ pub use redacted::{Marked, Redacted};
 pub use repeat::{NextMove, Repeat, invites_repeat};
 use shared::Shared;
 
-/// A typed failure of a tool.
+/// A typed failure.
 ///
-/// The code decides category, retryability and remedy; an occurrence cannot contradict it.
+/// The code fixes category, retryability and remedy; an occurrence cannot override them.
 #[derive(Clone, PartialEq)]
 pub struct Failure(pub(crate) Shared<Parts>);
 
-/// The fields of a failure; boxed, because failures travel in the error half of results.
+/// The fields of a failure; behind a pointer, because failures are the error type of many results.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Parts {
     pub(crate) kind: Kind,
@@ -58,7 +58,7 @@ pub(crate) struct Parts {
     pub(crate) defined: bool,
     pub(crate) violations: Vec<Violation>,
     pub(crate) recovery: Recovery,
-    pub(crate) delay_from: DelayFrom,
+    pub(crate) delay_source: DelaySource,
     pub(crate) source: Option<String>,
     pub(crate) operation: Option<String>,
     pub(crate) parameters: Option<Map<String, Value>>,
@@ -70,26 +70,26 @@ pub(crate) struct Parts {
     pub(crate) inferred: BTreeSet<Inferred>,
 }
 
-/// A fact a foreign failure did not state and that was filled in for it.
+/// A fact that was inferred: a third-party failure did not state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Inferred {
     /// The code.
     Code,
     /// The category.
     Category,
-    /// Whether the identical call may succeed later.
+    /// Whether the identical call can succeed later.
     Retryable,
-    /// What can turn it into a success.
+    /// The remedies.
     Remedy,
-    /// Whether side effects happened.
+    /// The effect.
     Effect,
     /// The message.
     Message,
-    /// The way forward.
+    /// The recovery.
     Recovery,
-    /// How long to wait.
+    /// The delay.
     Delay,
-    /// What is wrong with the input.
+    /// The violations.
     Violations,
 }
 
@@ -106,7 +106,7 @@ impl Inferred {
         Inferred::Violations,
     ];
 
-    /// The name of the field it speaks of.
+    /// The name of the field.
     pub const fn word(self) -> &'static str {
         match self {
             Inferred::Code => "code",
@@ -121,25 +121,25 @@ impl Inferred {
         }
     }
 
-    /// The fact a field name stands for.
+    /// The fact with this field name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fact| fact.word() == word)
     }
 }
 
-/// Who has to act.
+/// The party that has to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The caller: its input, its credentials, its pace.
+    /// The caller: its input, its credentials or its rate.
     Caller,
-    /// The tool or what stands behind it.
+    /// The tool or its upstream.
     Callee,
     /// The network between them.
     Transport,
 }
 
 impl Failure {
-    /// Reads a failure from its canonical JSON: the form in the store, in recordings and in MCP's `_meta`.
+    /// Reads a failure from its canonical JSON, as used in the store, in recordings and in MCP's `_meta`.
     pub fn from_canonical(document: Value) -> Result<Self, ReadError> {
         let members = Members::of(document, "")?;
         if members.peek("code").is_none() {
@@ -160,88 +160,88 @@ impl Failure {
         &self.0.kind
     }
 
-    /// The category, fixed by the code.
+    /// The category; fixed by the code.
     pub fn category(&self) -> Category {
         self.0.kind.category()
     }
 
-    /// Whether the condition may pass, so that the identical call can succeed later; fixed by the code.
-    /// Whether a caller may repeat this call is [`may_repeat`](Self::may_repeat).
+    /// Whether the condition can pass, so that the identical call can succeed later; fixed by the code.
+    /// Whether this call may be repeated is [`may_repeat`](Self::may_repeat).
     pub fn retryable(&self) -> bool {
         self.0.kind.retryable()
     }
 
-    /// What can turn the failure into a success, fixed by the code.
+    /// The kinds of next step that can help; fixed by the code.
     pub fn remedies(&self) -> Remedies {
         self.0.kind.remedies()
     }
 
-    /// Whether side effects happened before it failed.
+    /// Whether the call changed anything before it failed.
     pub fn effect(&self) -> Effect {
         self.0.effect
     }
 
-    /// What happened, for people.
+    /// What happened, in words.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What the contract declares about this failure.
+    /// The description from the contract.
     pub fn meaning(&self) -> Option<&str> {
         self.0.meaning.as_deref()
     }
 
-    /// The typed payload.
+    /// The details.
     pub fn details(&self) -> Option<&Map<String, Value>> {
         self.0.details.as_ref()
     }
 
-    /// Whether the details were checked, after redaction, against a declared schema. In a failure
-    /// that was read, this is what its writer said.
+    /// Whether the details were checked against a declared schema after redaction. In a failure that was
+    /// read, this is the claim of its writer.
     pub fn is_defined(&self) -> bool {
         self.0.defined
     }
 
-    /// Every place where the input does not fit.
+    /// The violations of the input.
     pub fn violations(&self) -> &[Violation] {
         &self.0.violations
     }
 
-    /// The way forward.
+    /// The recovery.
     pub fn recovery(&self) -> &Recovery {
         &self.0.recovery
     }
 
-    /// The delay of the recovery, if it was stated for this occurrence and is not only what the code
-    /// says of all its failures. Of a failure that was read, a delay other than the code's was stated.
+    /// The delay, if it was stated for this occurrence and is not the default of the code. In a failure that
+    /// was read, any delay that differs from the default counts as stated.
     pub fn stated_retry_after_ms(&self) -> Option<u64> {
         let delay_ms = self.0.recovery.retry_after_ms;
-        match self.0.delay_from {
-            DelayFrom::Code => None,
-            DelayFrom::Occurrence => delay_ms,
-            DelayFrom::Unknown => {
+        match self.0.delay_source {
+            DelaySource::Code => None,
+            DelaySource::Occurrence => delay_ms,
+            DelaySource::Unknown => {
                 let default_ms = self.0.kind.default_recovery().retry_after_ms;
                 delay_ms.filter(|_| delay_ms != default_ms)
             }
         }
     }
 
-    /// Who speaks: the gateway or which operation.
+    /// The source: the gateway or an operation.
     pub fn source(&self) -> Option<&str> {
         self.0.source.as_deref()
     }
 
-    /// What was tried.
+    /// The operation.
     pub fn operation(&self) -> Option<&str> {
         self.0.operation.as_deref()
     }
 
-    /// With which parameters.
+    /// The parameters.
     pub fn parameters(&self) -> Option<&Map<String, Value>> {
         self.0.parameters.as_ref()
     }
 
-    /// How it arrived.
+    /// The response of the upstream.
     pub fn upstream(&self) -> Option<&Upstream> {
         self.0.upstream.as_ref()
     }
@@ -256,27 +256,27 @@ impl Failure {
         self.0.at
     }
 
-    /// How often it was tried before this was answered; absent when nobody says.
+    /// The number of attempts, if known.
     pub fn attempts(&self) -> Option<u32> {
         self.0.attempts.map(NonZeroU32::get)
     }
 
-    /// Whether it was tried more than once before this was answered.
+    /// Whether there was more than one attempt.
     pub fn was_repeated(&self) -> bool {
         self.attempts().is_some_and(|attempts| attempts > 1)
     }
 
-    /// What led to it, nearest first.
+    /// The causes, nearest first.
     pub fn causes(&self) -> &[Cause] {
         &self.0.causes
     }
 
-    /// What a foreign failure did not say and was filled in.
+    /// The facts that were inferred.
     pub fn inferred(&self) -> &BTreeSet<Inferred> {
         &self.0.inferred
     }
 
-    /// Who has to act.
+    /// The party that has to act.
     pub fn fault(&self) -> Fault {
         match self.category() {
             Category::ClientError
@@ -293,7 +293,7 @@ impl Failure {
     }
 }
 
-/// The code and the message, without secrets: this is what ends up in other people's logs.
+/// The code and the redacted message, since it ends up in logs.
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -305,7 +305,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The whole failure as JSON, without secrets.
+/// The redacted failure as JSON.
 impl fmt::Debug for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let redacted = self.clone().redacted();
@@ -316,7 +316,7 @@ impl fmt::Debug for Failure {
 
 impl std::error::Error for Failure {}
 
-/// What could not be read is a failure of its own, with the place among its details.
+/// A read error is a failure with the pointer in its details.
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Self {
         Failure::new(JsonFailure::from(&error))

@@ -1,46 +1,46 @@
-//! The pieces of a failure: violations, recovery, upstream, causes.
+//! The parts of a failure: violations, recovery, upstream, causes.
 
 use serde_json::{Map, Value};
 
 use crate::code::Code;
 use crate::pointer::steps;
 
-/// The longest excerpt of an upstream's answer, in characters.
+/// Longest excerpt of an upstream response, in characters.
 pub const EXCERPT_CHARACTERS_LIMIT: usize = 1000;
-/// How much of an answer is kept until it is redacted; what lies behind is not shown.
+/// Bytes of a response that are kept until redaction.
 const EXCERPT_BYTES_KEPT: usize = 64 * 1024;
-/// The longest chain of causes; what lies deeper is left out.
+/// Longest chain of causes; deeper causes are left out.
 pub const CAUSES_LIMIT: usize = 8;
 
-/// One place where an input does not fit its schema.
+/// One thing that is wrong with an input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
-    /// Where, as an RFC 6901 pointer into the input; empty for the whole input.
+    /// RFC 6901 pointer into the input; empty for the whole input.
     pub pointer: String,
-    /// In which way.
+    /// The kind of violation.
     pub kind: ViolationKind,
-    /// What would have been right.
+    /// The expected value.
     pub expected: Option<String>,
-    /// What was found; absent when nothing was there.
+    /// The actual value; absent if there was none.
     pub actual: Option<Value>,
-    /// A sentence about it.
+    /// An explanation in words.
     pub reason: String,
 }
 
-/// In which way a value does not fit.
+/// The kind of a violation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ViolationKind {
-    /// A required value is not there.
+    /// A required value is missing.
     Missing,
     /// The value has the wrong type.
     Type,
-    /// The value is of the right type and still not acceptable.
+    /// The value has the right type but is invalid.
     #[default]
     Value,
 }
 
 impl ViolationKind {
-    /// The word this kind is written as.
+    /// The word in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             ViolationKind::Missing => "missing",
@@ -49,7 +49,12 @@ impl ViolationKind {
         }
     }
 
-    /// The kind a word stands for.
+    /// The word, unless the kind is the default.
+    pub(crate) fn stated_word(self) -> Option<&'static str> {
+        (self != Self::default()).then(|| self.word())
+    }
+
+    /// The kind of a word.
     pub fn from_word(word: &str) -> Option<Self> {
         [Self::Missing, Self::Type, Self::Value]
             .into_iter()
@@ -58,7 +63,7 @@ impl ViolationKind {
 }
 
 impl Violation {
-    /// A required value that is not there.
+    /// A required value is missing.
     pub fn missing(pointer: impl Into<String>) -> Self {
         Self {
             kind: ViolationKind::Missing,
@@ -66,7 +71,7 @@ impl Violation {
         }
     }
 
-    /// A value of the wrong type.
+    /// A value has the wrong type.
     pub fn wrong_type(
         pointer: impl Into<String>,
         expected: impl Into<String>,
@@ -80,7 +85,7 @@ impl Violation {
         }
     }
 
-    /// A value of the right type that is not acceptable.
+    /// A value has the right type but is invalid.
     pub fn value(pointer: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             pointer: pointer.into(),
@@ -91,13 +96,13 @@ impl Violation {
         }
     }
 
-    /// Says what would have been right.
+    /// Sets the expected value.
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
         self
     }
 
-    /// Says what was found.
+    /// Sets the actual value.
     pub fn actual(mut self, actual: impl Into<Value>) -> Self {
         self.actual = Some(actual.into());
         self
@@ -110,23 +115,23 @@ impl Violation {
     }
 }
 
-/// The way forward.
+/// The next steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovery {
-    /// How long to wait before the identical call is worth repeating.
+    /// How long to wait before the identical call is repeated.
     pub retry_after_ms: Option<u64>,
-    /// How often repeating is reasonable.
+    /// How many repetitions are reasonable.
     pub max_retries: Option<u32>,
     /// Parameters that would make the call succeed.
     pub parameter_adjustments: Map<String, Value>,
-    /// Other ways to the goal.
+    /// Other ways to reach the goal.
     pub alternatives: Vec<Alternative>,
-    /// What has to be done first.
+    /// What to do first.
     pub required_actions: Vec<String>,
 }
 
 impl Recovery {
-    /// Whether nothing is said.
+    /// Whether no next step is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -149,31 +154,31 @@ impl From<&panpan_catalogue::DefaultRecovery> for Recovery {
     }
 }
 
-/// Who said how long to wait.
+/// The origin of the delay.
 ///
-/// JSON has the delay and not who said it, so failures that differ only in this are the same.
+/// JSON does not contain it, so failures that differ only in this are equal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum DelayFrom {
-    /// The code: it is the same for all of its failures.
+pub(crate) enum DelaySource {
+    /// The default of the code.
     Code,
-    /// This occurrence, usually by what a server asked for.
+    /// Stated for this occurrence, usually by a server.
     Occurrence,
-    /// Nobody knows any more: the failure was read.
+    /// Unknown, because the failure was read from JSON.
     Unknown,
 }
 
-impl PartialEq for DelayFrom {
+impl PartialEq for DelaySource {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-/// Another way to the goal.
+/// Another way to reach the goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alternative {
     /// What to do instead.
     pub description: String,
-    /// How that looks.
+    /// An example.
     pub example: Option<String>,
 }
 
@@ -186,21 +191,21 @@ impl From<&str> for Alternative {
     }
 }
 
-/// How the failure arrived from the service behind the tool.
+/// The response of the upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Upstream {
-    /// The HTTP status it answered with.
+    /// The HTTP status.
     pub status: Option<u16>,
-    /// Who it is.
+    /// The name of the upstream.
     pub provider: Option<String>,
-    /// Its own code for the failure.
+    /// The upstream's code for the failure.
     pub code: Option<String>,
-    /// The beginning of what it said; once redacted, at most [`EXCERPT_CHARACTERS_LIMIT`] characters.
+    /// The beginning of the response body; after redaction at most [`EXCERPT_CHARACTERS_LIMIT`] characters.
     pub excerpt: Option<String>,
 }
 
 impl Upstream {
-    /// An upstream that answered with a status.
+    /// A response with a status.
     pub fn status(status: u16) -> Self {
         Self {
             status: Some(status),
@@ -208,38 +213,37 @@ impl Upstream {
         }
     }
 
-    /// Names the upstream.
+    /// Sets the name of the upstream.
     pub fn provider(mut self, provider: impl Into<String>) -> Self {
         self.provider = Some(provider.into());
         self
     }
 
-    /// Gives the upstream's own code.
+    /// Sets the upstream's code.
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// Keeps the beginning of the upstream's answer.
+    /// Sets the beginning of the response body.
     ///
-    /// It is cut to [`EXCERPT_CHARACTERS_LIMIT`] when the failure is redacted and not before: half a
-    /// key is no longer recognised as one.
+    /// It is cut to [`EXCERPT_CHARACTERS_LIMIT`] after redaction, because half a secret is not recognised.
     pub fn excerpt(mut self, body: &str) -> Self {
         self.excerpt = Some(body[..body.floor_char_boundary(EXCERPT_BYTES_KEPT)].to_owned());
         self
     }
 
-    /// Whether nothing is known.
+    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// One step in the chain of what led to the failure.
+/// One cause in the chain of causes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Its code, when it was a failure itself.
+    /// The code, if the cause is a failure.
     pub code: Option<Code>,
-    /// What it said.
+    /// The message.
     pub message: String,
 }

@@ -1,6 +1,6 @@
-//! A failure that has passed redaction: the only form that can be rendered or serialised.
+//! A redacted failure: the only form that can be rendered or serialised.
 //!
-//! The rules are in `redact`; here is only which fields they are applied to.
+//! Applies the rules of `panpan-redact` to the fields of a failure.
 
 use std::ops::Deref;
 
@@ -13,18 +13,18 @@ use crate::kind::Kind;
 use crate::pointer::joined;
 use panpan_redact::{Markers, Redactor, is_clean, is_clean_object, is_clean_text};
 
-/// A failure with nothing secret in it.
+/// A failure without secrets.
 ///
-/// There is no way to one but through a [`Redactor`], and nothing else can be rendered in a dialect.
+/// Only a [`Redactor`] can make one, and nothing else can be rendered in a dialect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Redacted(Failure);
 
-/// What the schemas of an operation mark as sensitive.
+/// The markers in the schemas of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marked<'a> {
-    /// In the input, which a failure shows as its parameters.
+    /// Markers of the input, which a failure shows as its parameters.
     pub parameters: Option<&'a Markers>,
-    /// In the details of this failure's code.
+    /// Markers of the details of this code.
     pub details: Option<&'a Markers>,
 }
 
@@ -36,17 +36,17 @@ impl Marked<'_> {
 }
 
 impl Failure {
-    /// Removes secrets by the built-in rules.
+    /// Removes secrets with the built-in rules.
     pub fn redacted(self) -> Redacted {
         self.redacted_by(Redactor::new(), Marked::default())
     }
 
-    /// Removes secrets by the built-in rules, the literals the redactor knows, and what schemas mark.
+    /// Removes secrets with the built-in rules, the literals of the redactor and the markers of schemas.
     ///
-    /// A secret found under a telling name is removed wherever else its text appears: a password
-    /// among the parameters is also a password in the message.
+    /// A secret that is found by its name is removed everywhere: a password in the parameters is removed
+    /// from the message too.
     pub fn redacted_by(mut self, mut redactor: Redactor, marked: Marked<'_>) -> Redacted {
-        // Most failures hold nothing that any rule could take for a secret, and one pass shows it.
+        // Most failures contain no secret, and one pass proves it.
         let is_clean = marked.is_empty() && self.0.is_clean();
         if !is_clean {
             self.0.learn(&mut redactor, marked);
@@ -56,76 +56,75 @@ impl Failure {
             self.0.redact(&redactor, marked);
         }
         self.0.bound();
-        Redacted(self).settled()
+        Redacted(self).without_misleading_delay()
     }
 }
 
 impl Redacted {
-    /// Gives the failure back, to be changed and redacted anew.
+    /// The failure, to be changed and redacted again.
     pub fn into_failure(self) -> Failure {
         self.0
     }
 
-    /// The same occurrence under the facts of another kind.
+    /// The same occurrence with another kind.
     pub fn restated(self, kind: Kind) -> Self {
-        Self(self.0.restated(kind)).settled()
+        Self(self.0.restated(kind)).without_misleading_delay()
     }
 
-    /// Says what is known about side effects.
+    /// Sets the effect.
     pub fn with_effect(self, effect: Effect) -> Self {
-        Self(self.0.with_effect(effect)).settled()
+        Self(self.0.with_effect(effect)).without_misleading_delay()
     }
 
-    /// Says what is known about repeating the call.
+    /// Sets whether the call may be repeated.
     pub fn with_repeat(self, repeat: Repeat) -> Self {
-        Self(self.0.with_repeat(repeat)).settled()
+        Self(self.0.with_repeat(repeat)).without_misleading_delay()
     }
 
-    /// The same failure for a caller that sent its input inside a member: violations point into that
-    /// member.
+    /// Prefixes the pointers of violations, for a caller that sent its input inside a member.
     pub fn within(mut self, member: &str) -> Self {
-        let above = joined("", member);
+        let prefix = joined("", member);
         for violation in &mut self.0.0.violations {
-            violation.pointer.insert_str(0, &above);
+            violation.pointer.insert_str(0, &prefix);
         }
         self
     }
 
-    /// Takes the way forward out, to be put back by [`with_recovery`](Self::with_recovery).
+    /// Takes the recovery out, to be put back by [`with_recovery`](Self::with_recovery).
     pub fn take_recovery(&mut self) -> Recovery {
         std::mem::take(&mut self.0.0.recovery)
     }
 
-    /// Replaces the way forward by one without secrets: sentences of our own about an occurrence that
-    /// was redacted before.
+    /// Replaces the recovery. It is not redacted: it may only contain our own sentences and values that are
+    /// redacted already.
     pub fn with_recovery(self, mut recovery: Recovery) -> Self {
         recovery.bound();
-        Self(self.0.with_recovery(recovery)).settled()
+        Self(self.0.with_recovery(recovery)).without_misleading_delay()
     }
 
-    /// What can be written names a delay only where the call may be repeated.
-    fn settled(mut self) -> Self {
+    /// Drops the delay unless the call may be repeated.
+    fn without_misleading_delay(mut self) -> Self {
         let recovery = &self.0.0.recovery;
         let has_delay = recovery.retry_after_ms.is_some() || recovery.max_retries.is_some();
         if has_delay && !self.0.may_repeat() {
-            self.0.0.no_delay_unless_repeatable();
+            self.0.0.drop_delay_unless_repeatable();
         }
         self
     }
 
-    /// Says how often it was tried before it was answered.
+    /// Sets the number of attempts.
     pub fn with_attempts(self, attempts: u32) -> Self {
         Self(self.0.with_attempts(attempts))
     }
 
-    /// Records that the details were checked against their declared schema.
+    /// Marks the details as checked against their declared schema.
     pub fn with_details_checked(mut self) -> Self {
         self.0.0.defined = true;
         self
     }
 }
 
-/// What an operation that was called has failed with is what its caller fails with.
+/// For a handler that passes on the failure of another operation.
 impl From<Redacted> for Failure {
     fn from(redacted: Redacted) -> Self {
         redacted.into_failure()
@@ -140,7 +139,7 @@ impl Deref for Redacted {
     }
 }
 
-/// The canonical JSON of a failure: its own field names, absent when unset.
+/// The canonical JSON; unset fields are absent.
 impl Serialize for Redacted {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Canonical::whole(&self.0).serialize(serializer)
@@ -148,7 +147,7 @@ impl Serialize for Redacted {
 }
 
 impl Parts {
-    /// Whether no rule can find a secret in it. Every field that [`redact`](Self::redact) cleans is asked here.
+    /// Whether no rule can find a secret. Covers every field that [`redact`](Self::redact) cleans.
     fn is_clean(&self) -> bool {
         let upstream = self.upstream.iter();
         let texts = [&self.meaning, &self.source, &self.operation];
@@ -161,7 +160,7 @@ impl Parts {
                 .all(|it| is_clean_text(it))
             && self.causes.iter().all(|it| is_clean_text(&it.message))
             && self.violations.iter().all(Violation::is_clean)
-            && self.recovery.is_clean_beside(&defaults)
+            && self.recovery.is_clean_except(&defaults)
             && [&self.parameters, &self.details]
                 .into_iter()
                 .flatten()
@@ -201,11 +200,11 @@ impl Parts {
     fn redact(&mut self, redactor: &Redactor, marked: Marked<'_>) {
         clean(redactor, &mut self.message);
         clean_option(redactor, &mut self.meaning);
-        // What the schema was checked against is no longer what the caller sees.
+        // Details that lose a secret are no longer the value that was checked.
         self.defined &= !clean_object(redactor, &mut self.details, marked.details);
-        let plain = redactor.without_learned();
+        let built_in = redactor.without_learned();
         for violation in &mut self.violations {
-            clean_violation(redactor, &plain, violation);
+            clean_violation(redactor, &built_in, violation);
         }
         let defaults = self.kind.default_recovery();
         clean_recovery(redactor, &mut self.recovery, &defaults, marked.parameters);
@@ -233,7 +232,7 @@ impl Violation {
 }
 
 impl Recovery {
-    fn is_clean_beside(&self, defaults: &Self) -> bool {
+    fn is_clean_except(&self, defaults: &Self) -> bool {
         let is_clean = |it: &Alternative| {
             is_clean_text(&it.description) && it.example.as_deref().is_none_or(is_clean_text)
         };
@@ -257,7 +256,7 @@ fn clean_option(redactor: &Redactor, text: &mut Option<String>) {
     }
 }
 
-/// Tells whether the object held a secret.
+/// Returns whether the object contained a secret.
 fn clean_object(
     redactor: &Redactor,
     object: &mut Option<Map<String, Value>>,
@@ -268,21 +267,21 @@ fn clean_object(
         .is_some_and(|object| redactor.object(object, markers))
 }
 
-/// What names the place or states the rule quotes no value, so only plain rules apply to it.
-fn clean_violation(redactor: &Redactor, plain: &Redactor, violation: &mut Violation) {
+/// Pointer and expectation quote no value, so only the built-in rules apply to them.
+fn clean_violation(redactor: &Redactor, built_in: &Redactor, violation: &mut Violation) {
     if let Some(actual) = &mut violation.actual {
-        // A value is secret if any step on the way to it is: all of /credentials, not only /credentials/key.
+        // A value is secret if any step of its pointer is: all of /credentials, not only /credentials/key.
         violation
             .pointer
             .split('/')
             .for_each(|step| redactor.named(step, actual));
     }
-    clean(plain, &mut violation.pointer);
-    clean_option(plain, &mut violation.expected);
+    clean(built_in, &mut violation.pointer);
+    clean_option(built_in, &mut violation.expected);
     clean(redactor, &mut violation.reason);
 }
 
-/// What the catalogue says is said of every failure of the kind and cannot hold a secret.
+/// Default sentences come from the catalogue and cannot contain a secret.
 fn clean_recovery(
     redactor: &Redactor,
     recovery: &mut Recovery,

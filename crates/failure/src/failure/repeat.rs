@@ -1,28 +1,28 @@
-//! What a caller may do next: repeat the identical call, or which other move.
+//! What a caller may do next: repeat the identical call, or another move.
 //!
-//! `retryable` of a code says that the condition may pass. Whether this call may be repeated also
-//! depends on what it left behind and on the operation, and that is decided here, once for every wire.
+//! `retryable` of a code means that the condition can pass. Whether this call may be repeated also depends
+//! on its effect and on the operation; that is decided here, once for all dialects.
 
 use panpan_catalogue::{Category, Effect, Remedy, codes};
 
 use super::{Failure, Parts};
 
-/// What is known about repeating a call, beyond its code and its effect.
+/// Whether a call may be repeated, beyond its code and its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// The operation may be repeated whatever the effect: it reads, is idempotent, or the service
-    /// recognises the key of the call.
+    /// The operation may be repeated regardless of the effect: it only reads, it is idempotent, or the
+    /// service recognises the idempotency key.
     Allowed,
-    /// The operation must not be repeated once it may have taken effect.
+    /// The operation must not be repeated if it may have taken effect.
     OnlyWithoutEffect,
-    /// It must not be repeated, although the condition may pass: the service says so.
+    /// The service forbids to repeat it, although the condition can pass.
     Refused,
-    /// The failure is kept under the caller's idempotency key, so repeating the call returns it again.
+    /// The failure is stored under the idempotency key, so repeating the call returns it again.
     Frozen,
 }
 
 impl Repeat {
-    /// All four.
+    /// All values.
     pub const ALL: [Repeat; 4] = [
         Repeat::Allowed,
         Repeat::OnlyWithoutEffect,
@@ -30,7 +30,7 @@ impl Repeat {
         Repeat::Frozen,
     ];
 
-    /// The word it is written as.
+    /// The word in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Repeat::Allowed => "allowed",
@@ -51,7 +51,7 @@ impl Repeat {
 pub enum NextMove {
     /// Wait, then repeat the identical call.
     Wait,
-    /// Find out whether the call took effect before anything else.
+    /// Find out whether the call took effect.
     CheckOutcome,
     /// Send other input.
     ChangeInput,
@@ -66,7 +66,7 @@ pub enum NextMove {
 }
 
 impl NextMove {
-    /// The word it is written as.
+    /// The word in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             NextMove::Wait => "wait",
@@ -92,54 +92,54 @@ impl NextMove {
 }
 
 impl Failure {
-    /// Whether the identical call may be repeated: it can succeed later, and repeating it cannot do
-    /// anything a second time. This is what every dialect writes as its boolean.
+    /// Whether the identical call may be repeated: it can succeed later, and repeating it cannot apply an
+    /// effect twice. Every dialect writes this as its boolean.
     pub fn may_repeat(&self) -> bool {
         self.0.may_repeat()
     }
 
-    /// What was said about repeating the call, beyond its code and its effect.
+    /// Whether the call may be repeated, as stated beyond its code and its effect.
     pub fn repeat(&self) -> Option<Repeat> {
         self.0.repeat
     }
 
-    /// Says what is known about repeating the call. A delay is dropped where that is not allowed.
+    /// Sets whether the call may be repeated. A delay is dropped if it may not.
     pub fn with_repeat(mut self, repeat: Repeat) -> Self {
         self.0.repeat = Some(repeat);
         self
     }
 
-    /// Whether an agent can get past it by repeating the call or by correcting its input: what the bot
-    /// dialect calls retryable. Missing resources, credentials, conflicts and quotas are not meant.
+    /// Whether repeating the call or correcting its input can help: `is_retryable` of the bot dialect.
+    /// False for missing resources, credentials, conflicts and quotas.
     pub fn is_recoverable(&self) -> bool {
         self.may_repeat() || self.category() == Category::Validation
     }
 
-    /// Whether a caller has to find out what happened before it does anything else: this call may have
-    /// taken effect, or another one under its key.
-    pub fn must_be_checked(&self) -> bool {
+    /// Whether a caller has to check the outcome first: this call, or another call with its key, may have
+    /// taken effect.
+    pub fn must_check_outcome(&self) -> bool {
         let may_have_happened = self.effect() == Effect::Unknown
             || self.code().as_str() == codes::ERR_IDEMPOTENCY_KEY_REUSED.code;
         may_have_happened && !self.may_repeat()
     }
 
-    /// What a caller can do, in the order it should be tried; at least one move.
+    /// The moves of a caller, in the order to try them; at least one.
     pub fn next_moves(&self) -> Vec<NextMove> {
         let mut moves = Vec::new();
         if self.may_repeat() {
             moves.push(NextMove::Wait);
-        } else if self.must_be_checked() {
+        } else if self.must_check_outcome() {
             moves.push(NextMove::CheckOutcome);
         }
-        // What has been done needs no other input, and no second call of any kind.
-        let is_done = self.effect() == Effect::Applied && !self.may_repeat();
+        // An effect that was applied needs no other input and no second call.
+        let is_applied = self.effect() == Effect::Applied && !self.may_repeat();
         let has_alternative = !self.recovery().alternatives.is_empty();
         let others = self.remedies().iter().map(NextMove::of);
         moves.extend(others.filter(|next| match next {
             NextMove::Wait => false,
             NextMove::UseAlternative => has_alternative,
             NextMove::AskHuman => true,
-            _ => !is_done,
+            _ => !is_applied,
         }));
         if moves.is_empty() {
             moves.push(NextMove::AskHuman);
@@ -148,8 +148,8 @@ impl Failure {
     }
 }
 
-/// Whether a sentence tells its reader to make the call again as it is. Where that is not allowed, no such
-/// sentence of another author is passed on.
+/// Whether a sentence invites the reader to repeat the call. Such sentences of third parties are dropped
+/// where the call must not be repeated.
 pub fn invites_repeat(sentence: &str) -> bool {
     const BEGINNINGS: [&str; 6] = [
         "retry",
@@ -169,12 +169,12 @@ pub fn invites_repeat(sentence: &str) -> bool {
 
 impl Parts {
     pub(super) fn may_repeat(&self) -> bool {
-        self.kind.retryable() && self.is_harmless()
+        self.kind.retryable() && self.is_safe_to_repeat()
     }
 
-    /// Whether repeating the call does nothing twice. Where the operation is not known, only an effect
-    /// that was stated for this occurrence speaks against it.
-    fn is_harmless(&self) -> bool {
+    /// Whether repeating the call cannot apply an effect twice. If the operation is unknown, only an effect
+    /// that was stated for this occurrence counts.
+    fn is_safe_to_repeat(&self) -> bool {
         match self.repeat {
             Some(Repeat::Allowed) => true,
             Some(Repeat::OnlyWithoutEffect) => self.effect == Effect::None,
@@ -183,8 +183,8 @@ impl Parts {
         }
     }
 
-    /// A delay invites to repeat the call, so there is none where that is not allowed.
-    pub(super) fn no_delay_unless_repeatable(&mut self) {
+    /// A delay invites to repeat the call, so it is dropped where that is not allowed.
+    pub(super) fn drop_delay_unless_repeatable(&mut self) {
         if !self.may_repeat() {
             self.recovery.retry_after_ms = None;
             self.recovery.max_retries = None;

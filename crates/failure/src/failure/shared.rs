@@ -1,12 +1,11 @@
-//! A value that is copied only when somebody changes it while somebody else holds it.
+//! A value that is copied on write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// Owned like a box, cloned like a reference.
+/// A shared value: cloning is cheap, and changing it copies it if it is shared.
 ///
-/// A failure is handed to its caller, to the store and to the recording at once; each would otherwise
-/// pay for a copy of all its texts.
+/// A failure goes to the caller, the store and the recording; each would otherwise copy all its texts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shared<T>(Arc<T>);
 
@@ -35,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_seen_only_by_whoever_made_it() {
+    fn a_change_does_not_affect_other_clones() {
         let mut changed = Shared::new(vec![1]);
         let kept = changed.clone();
         changed.push(2);

@@ -1,5 +1,5 @@
-//! Hints in the JSON body of a failure: known fields in known places.
-//! No search through the whole body and no reading of prose.
+//! Hints in the JSON body of a failure: known fields at known paths.
+//! Does not search the whole body and does not read prose.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::text::{self, Unit};
 use super::{Hint, headers};
 
-/// How many entries of a `details` array are looked at.
+/// Entries of a `details` array that are examined.
 const MAX_DETAILS: usize = 64;
 
-/// Where a gateway may repeat the headers of the service behind it.
+/// Where a gateway may repeat the headers of its upstream.
 pub(super) const HEADERS_IN_BODY: &str = "error.metadata.headers.";
 
-/// The fields that carry a hint, the most exact first, and what their numbers count.
+/// The fields that carry a hint, most precise first, and the unit of their numbers.
 const FIELDS: &[(&str, Unit)] = &[
     ("retry_after_ms", Unit::Milliseconds),
     ("retryAfterMs", Unit::Milliseconds),
@@ -32,8 +32,8 @@ const FIELDS: &[(&str, Unit)] = &[
     ("retryAt", Unit::Seconds),
 ];
 
-/// The fields that name the end of a quota's window; other things are reset too, so that they explain
-/// nothing but a rate limit.
+/// The fields that state the end of a quota window. They only count for a rate limit, because other
+/// things are reset too.
 const QUOTA_RESETS: [&str; 5] = [
     "resets_in_seconds",
     "resets_at",
@@ -42,37 +42,36 @@ const QUOTA_RESETS: [&str; 5] = [
     "resetAt",
 ];
 
-/// Whether the field at a path names the end of a quota's window.
+/// Whether the field at a path states the end of a quota window.
 pub(super) fn is_quota_reset(path: &str) -> bool {
     let field = path.rsplit('.').next().unwrap_or_default();
     QUOTA_RESETS.contains(&field)
 }
 
-/// Reads the hint out of a failure's JSON body.
+/// Reads the hint from the JSON body of a failure.
 ///
-/// Looked at in this order: the body itself, its `error`, its `parameters`, then
-/// each entry of `details` and of `error.details` (where Google's `RetryInfo`
-/// lives), then headers repeated in `error.metadata.headers`. In each place the
-/// first field that can be understood counts; a value may be a number or a text.
+/// Order: the body itself, its `error`, its `parameters`, each entry of `details` and of `error.details`
+/// (where Google puts `RetryInfo`), then headers repeated in `error.metadata.headers`. In each object the
+/// first field that can be read wins; a value may be a number or a text.
 #[must_use]
 pub fn from_body(body: &Value, now: Timestamp) -> Option<Hint> {
     let error = &body["error"];
-    let places = [
+    let objects = [
         ("", body),
         ("error.", error),
         ("parameters.", &body["parameters"]),
     ];
-    places
+    objects
         .into_iter()
-        .find_map(|(path, place)| from_fields(path, place, now))
+        .find_map(|(path, object)| from_fields(path, object, now))
         .or_else(|| from_details("details", &body["details"], now))
         .or_else(|| from_details("error.details", &error["details"], now))
         .or_else(|| from_repeated_headers(&error["metadata"]["headers"], now))
 }
 
-fn from_fields(path: &str, place: &Value, now: Timestamp) -> Option<Hint> {
+fn from_fields(path: &str, object: &Value, now: Timestamp) -> Option<Hint> {
     FIELDS.iter().find_map(|(field, unit)| {
-        let raw = match place.get(field)? {
+        let raw = match object.get(field)? {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
             _ => return None,
@@ -123,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn known_fields_are_read_in_known_places() {
+    fn known_fields_are_read_at_known_paths() {
         check(
             json!({"retry_after": 64.57}),
             Some(("retry_after", "64.57", 64_570)),
@@ -201,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_quota_is_told_from_a_wish_to_be_left_alone() {
+    fn a_quota_reset_is_not_a_request_to_wait() {
         let is_quota = |body: Value| from_body(&body, now()).unwrap().is_quota_reset();
         assert!(is_quota(json!({"error": {"resets_in_seconds": 5}})));
         assert!(is_quota(json!({"reset_at": 1_700_000_060})));
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_exact_field_and_the_outermost_place_win() {
+    fn the_most_precise_field_and_the_outermost_object_win() {
         check(
             json!({"retry_after": 1, "retry_after_ms": 1_200}),
             Some(("retry_after_ms", "1200", 1_200)),
@@ -225,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn other_bodies_hold_no_hint() {
+    fn other_bodies_have_no_hint() {
         for body in [
             json!(null),
             json!([]),
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn details_are_looked_at_up_to_the_limit() {
+    fn details_are_examined_up_to_the_limit() {
         let at = |index: usize| {
             let mut details = vec![json!({}); index];
             details.push(json!({"retryDelay": "1s"}));

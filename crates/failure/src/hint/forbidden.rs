@@ -1,11 +1,10 @@
-//! Headers by which a server forbids a retry outright, whatever the code says.
-//! They hold no wait; a wait is a `Hint`.
+//! Headers by which a server forbids a retry, regardless of the code.
+//! They carry no delay; a delay is a `Hint`.
 
-/// Tells whether an answer's headers say not to send the call again.
+/// Whether the headers of a response forbid to send the call again.
 ///
-/// That is `grpc-retry-pushback-ms` with anything but a number from 0 on (gRPC
-/// reads even garbage there as "stop"), and `x-should-retry` or
-/// `stripe-should-retry` with `false`. Silence, and `true`, forbid nothing.
+/// These are `grpc-retry-pushback-ms` with anything but a number from 0 (gRPC reads even garbage there as
+/// "do not retry"), and `x-should-retry` or `stripe-should-retry` with `false`.
 pub fn forbids_retry<'a>(headers: impl IntoIterator<Item = (&'a str, &'a str)>) -> bool {
     headers
         .into_iter()
@@ -20,7 +19,7 @@ fn forbids(name: &str, value: &str) -> bool {
     }
 }
 
-/// Reads gRPC's pushback; anything but a wait from 0 on means "do not retry".
+/// Parses the pushback of gRPC; anything but a number from 0 means "do not retry".
 pub(super) fn pushback_ms(raw: &str) -> Option<u64> {
     raw.trim().parse().ok()
 }
@@ -30,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_plain_no_forbids_a_retry() {
+    fn only_an_explicit_refusal_forbids_a_retry() {
         let check = |name, value, expected| {
             let headers = [("content-type", "application/json"), (name, value)];
             assert_eq!(forbids_retry(headers), expected, "{name}: {value}");

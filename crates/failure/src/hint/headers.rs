@@ -1,5 +1,5 @@
-//! The one table of header names that carry a hint, and the choice among them.
-//! How a value is understood lives in `text` and `quota`.
+//! The table of headers that carry a hint, and the choice among several hints.
+//! Values are parsed in `text` and `quota`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,18 +9,17 @@ use jiff::Timestamp;
 use super::text::{self, Unit};
 use super::{Hint, MAX_HINT_MS, MAX_VALUE_BYTES, forbidden, quota};
 
-/// Reads the hint out of an answer's headers.
+/// Reads the hint from the headers of a response.
 ///
-/// Names match without regard to case. A value that cannot be understood, or is
-/// longer than 256 bytes, is passed over for the next candidate. Of several
-/// hints one is chosen:
+/// Names are case-insensitive. A value that cannot be parsed, or is longer than 256 bytes, is skipped. Of
+/// several hints this one is chosen:
 ///
-/// 1. a wait in milliseconds (`retry-after-ms` and its kin), the longest of them;
+/// 1. a delay in milliseconds (`retry-after-ms` and similar), the longest of them;
 /// 2. `Retry-After`, the longest if it is repeated;
-/// 3. the ends of quota windows: the longest of those whose quota is used up
-///    (its `remaining` is 0), or else the longest of all.
+/// 3. the ends of quota windows: the longest of the exhausted quotas (`remaining` is 0), or else the
+///    longest of all.
 ///
-/// A negative `grpc-retry-pushback-ms` is no wait; see [`forbids_retry`](super::forbids_retry).
+/// A negative `grpc-retry-pushback-ms` is not a delay; see [`forbids_retry`](super::forbids_retry).
 pub fn from_headers<'a>(
     headers: impl IntoIterator<Item = (&'a str, &'a str)>,
     now: Timestamp,
@@ -44,13 +43,13 @@ pub fn from_headers<'a>(
         .map(|candidate| candidate.hint)
 }
 
-/// Tells whether a header, in lower case, names the end of a quota's window.
+/// Whether a header, in lower case, states the end of a quota window.
 pub(super) fn is_quota_reset(name: &str) -> bool {
     row_of(name).is_some_and(|row| row.rank == Rank::QuotaReset)
 }
 
-/// One kind of header. A `*` in the name stands for at least one character, the
-/// name of the quota, and is filled in where `remaining` has one.
+/// One kind of header. A `*` in the name stands for the name of the quota, at least one character; the
+/// `*` in `remaining` stands for the same.
 struct Row {
     name: &'static str,
     rank: Rank,
@@ -58,7 +57,7 @@ struct Row {
     remaining: Option<&'static str>,
 }
 
-/// How much a header is preferred, the best first.
+/// Preference among headers, best first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Milliseconds,
@@ -67,15 +66,15 @@ enum Rank {
 }
 
 enum Format {
-    /// A number in this unit, or anything that names a moment or a span.
+    /// A number in this unit, a duration or a date.
     Moment(Unit),
-    /// A whole number of milliseconds, which has another meaning below zero.
+    /// An integer in milliseconds, which means "do not retry" below zero.
     Pushback,
-    /// The structured `RateLimit` field, with several quotas in one value.
+    /// The structured `RateLimit` header, with several quotas in one value.
     Quotas,
 }
 
-/// The first row that matches a name counts.
+/// The first row that matches a name applies.
 const ROWS: &[Row] = &[
     wait(
         "retry-after-ms",
@@ -132,19 +131,19 @@ struct Candidate {
     hint: Hint,
     rank: Rank,
     used_up: bool,
-    /// The header that says how much of the quota is left.
+    /// The header with the remaining quota.
     remaining: Option<String>,
 }
 
 impl Candidate {
     fn order(&self, used_up: &BTreeSet<String>) -> (Rank, bool, Reverse<u64>) {
-        let header_says_so = self
+        let is_used_up_by_header = self
             .remaining
             .as_ref()
             .is_some_and(|name| used_up.contains(name));
         (
             self.rank,
-            !(self.used_up || header_says_so),
+            !(self.used_up || is_used_up_by_header),
             Reverse(self.hint.delay_ms),
         )
     }
@@ -154,7 +153,7 @@ fn row_of(name: &str) -> Option<&'static Row> {
     ROWS.iter().find(|row| wildcard(row.name, name).is_some())
 }
 
-/// Matches a name against a row's; returns what its `*` stands for, if it has one.
+/// Matches a name against a pattern; returns the text that `*` stands for, if any.
 fn wildcard<'n>(pattern: &str, name: &'n str) -> Option<&'n str> {
     let Some((prefix, suffix)) = pattern.split_once('*') else {
         return (pattern == name).then_some("");

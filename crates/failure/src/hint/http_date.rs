@@ -1,5 +1,5 @@
-//! HTTP dates in their three forms, as servers really write them.
-//! Forgiving where the meaning is plain; a zone that is only a name is refused.
+//! HTTP dates in their three formats, as servers write them in practice.
+//! Lenient where the meaning is clear; time zone names other than UTC are refused.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -7,9 +7,8 @@ use jiff::tz::Offset;
 
 /// Reads an HTTP date: IMF-fixdate, RFC 850 or asctime.
 ///
-/// The weekday is not compared with the date, since the date alone decides; case
-/// does not matter; seconds may have a fraction or be the leap second. `now` is
-/// needed for the century of a two-digit year.
+/// The weekday is not compared with the date. Case is ignored; seconds may have a fraction or be a leap
+/// second. `now` determines the century of a two-digit year.
 pub(super) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let (weekday, rest) = words.split_first()?;
@@ -29,7 +28,7 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     Some(moment(date.to_datetime(clock_time(time)?), offset(zone)?))
 }
 
-/// Names a moment; one outside the calendar's range is its nearest end.
+/// The timestamp, clamped to the supported range.
 pub(super) fn moment(local: DateTime, offset: Offset) -> Timestamp {
     let end = if local.year() > 0 {
         Timestamp::MAX
@@ -57,7 +56,7 @@ fn date(year: &str, month: &str, day: &str, now: Timestamp) -> Option<Date> {
     Date::new(full_year(year, now)?, month, day).ok()
 }
 
-/// A two-digit year is the one nearest ahead, unless that is more than 50 years away.
+/// A two-digit year is the next such year, unless that is more than 50 years ahead.
 fn full_year(text: &str, now: Timestamp) -> Option<i16> {
     if text.len() != 2 {
         return digits(text, 4..=4);
@@ -68,11 +67,11 @@ fn full_year(text: &str, now: Timestamp) -> Option<i16> {
 }
 
 fn digits(text: &str, lengths: std::ops::RangeInclusive<usize>) -> Option<i16> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_digit());
-    (plain && lengths.contains(&text.len())).then(|| text.parse().ok())?
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && lengths.contains(&text.len())).then(|| text.parse().ok())?
 }
 
-/// The calendar's parser knows fractions and leap seconds, but also shorter forms.
+/// `jiff` parses fractions and leap seconds, but also shorter formats, which are refused here.
 fn clock_time(text: &str) -> Option<Time> {
     let colons = text.match_indices(':').map(|(at, _)| at);
     colons.eq([2, 5]).then(|| text.parse().ok())?
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_forms_and_their_plain_misspellings_are_read() {
+    fn the_three_formats_and_common_deviations_are_parsed() {
         let check = |text: &str, expected: &str| {
             assert_eq!(read(text).as_deref(), Some(expected), "{text}");
         };
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_refused() {
+    fn other_texts_are_not_dates() {
         for text in [
             "",
             "Sun",
@@ -179,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_looks_like_a_date_panics(
+        fn no_text_like_a_date_panics(
             text in "[A-Za-z]{3}[, ]{1,2}[-0-9+.: a-zA-Z]{0,40}",
             clock in "[0-9]{2}:[0-9]{2}:[0-9.]{2,12}",
             now_s in -377_705_023_201..253_402_207_200i64,

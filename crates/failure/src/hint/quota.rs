@@ -1,22 +1,22 @@
-//! The structured `RateLimit` header of the IETF drafts: several quotas in one value.
-//! The older one-number headers (`ratelimit-reset`) are ordinary values, read in `text`.
+//! The structured `RateLimit` header of the IETF drafts, with several quotas in one value.
+//! The older headers with one number (`ratelimit-reset`) are parsed in `text`.
 
 use jiff::Timestamp;
 
 use super::text::{self, Unit};
 
-/// One quota of a `RateLimit` header that says when it is refilled.
+/// One quota of a `RateLimit` header with a reset time.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Quota {
     pub(super) reset_ms: u64,
     pub(super) used_up: bool,
 }
 
-/// Reads the quotas of a `RateLimit` header.
+/// Parses the quotas of a `RateLimit` header.
 ///
-/// Drafts 6 and 7 write one quota as `limit=100, remaining=0, reset=30`; from
-/// draft 8 on each quota is a name with parameters, `"default";r=0;t=30`. Both
-/// are a run of `key=value` pairs, where a bare name begins the next quota.
+/// Drafts 6 and 7 write one quota as `limit=100, remaining=0, reset=30`; from draft 8 on each quota is a
+/// name with parameters, `"default";r=0;t=30`. Both are sequences of `key=value` pairs, where a bare name
+/// starts the next quota.
 pub(super) fn parse(raw: &str, now: Timestamp) -> Vec<Quota> {
     let mut quotas = Vec::new();
     let mut current = Pairs::default();
@@ -51,7 +51,7 @@ impl Pairs {
     }
 }
 
-/// Splits a structured field, leaving separators inside quoted names alone.
+/// Splits a structured field at separators outside of quoted names.
 fn split_unquoted(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |c| {
@@ -71,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn quotas_are_read_in_every_draft() {
+    fn quotas_are_parsed_in_every_draft() {
         let check = |raw: &str, expected: &[(u64, bool)]| {
             let quotas = parse(raw, Timestamp::UNIX_EPOCH);
             let found: Vec<_> = quotas.iter().map(|q| (q.reset_ms, q.used_up)).collect();

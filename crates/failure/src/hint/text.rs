@@ -1,5 +1,5 @@
-//! How one value is understood: a number in its unit, a Go duration or a date.
-//! Which header or field it stands in, and which wins, is not known here.
+//! Parses one value: a number in its unit, a Go duration or a date.
+//! Knows no header or field names.
 
 use jiff::Timestamp;
 use jiff::fmt::temporal::Pieces;
@@ -7,26 +7,25 @@ use jiff::fmt::temporal::Pieces;
 use super::http_date;
 use super::{MAX_HINT_MS, MAX_VALUE_BYTES};
 
-/// Reads a `Retry-After` value in any form seen in the wild; returns milliseconds from `now`.
+/// Parses a `Retry-After` value in any format seen in practice; returns milliseconds from `now`.
 ///
-/// Seconds (whole or not), an HTTP date in its three forms, RFC 3339, a Go
-/// duration such as `6m0s`, or several of the first joined by `", "` (the longest
-/// counts). From 1e9 on a number is a Unix time in seconds, from 1e12 on in
-/// milliseconds. What lies in the past is 0, what lies beyond 30 days is cut to
-/// that, and what cannot be understood is `None`.
+/// Accepts seconds (with or without a fraction), an HTTP date in its three formats, RFC 3339, a Go
+/// duration such as `6m0s`, or several of these joined by `", "` (the longest wins). A number from 1e9 is a
+/// Unix time in seconds, from 1e12 in milliseconds. A time in the past is 0, a delay over 30 days is cut to
+/// 30 days, and any other text is `None`.
 #[must_use]
 pub fn parse_retry_after(raw: &str, now: Timestamp) -> Option<u64> {
     delay_ms(raw, Unit::Seconds, now)
 }
 
-/// What a bare number counts.
+/// The unit of a bare number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
     Milliseconds,
 }
 
-/// Reads a value whose bare numbers count `unit`; returns milliseconds from `now`.
+/// Parses a value whose bare numbers are in `unit`; returns milliseconds from `now`.
 pub(super) fn delay_ms(raw: &str, unit: Unit, now: Timestamp) -> Option<u64> {
     if raw.len() > MAX_VALUE_BYTES {
         return None;
@@ -35,10 +34,10 @@ pub(super) fn delay_ms(raw: &str, unit: Unit, now: Timestamp) -> Option<u64> {
     single(text, unit, now).or_else(|| longest_of_joined(text, unit, now))
 }
 
-/// Reads a plain decimal number; unlike the language's parser it knows no `inf` and no `NaN`.
+/// Parses a decimal number; unlike Rust's parser it refuses `inf` and `NaN`.
 pub(super) fn number(text: &str) -> Option<f64> {
-    let shaped = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-    let number: f64 = text.bytes().all(shaped).then(|| text.parse().ok())??;
+    let is_part = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
+    let number: f64 = text.bytes().all(is_part).then(|| text.parse().ok())??;
     number.is_finite().then_some(number)
 }
 
@@ -53,15 +52,15 @@ fn single(text: &str, unit: Unit, now: Timestamp) -> Option<u64> {
     Some(until_ms(moment, now))
 }
 
-/// Reads what a proxy makes of a repeated header: every part must be a value of its own.
+/// Parses repeated headers that a proxy has joined: every part must be a value.
 ///
-/// Only a comma with a space separates, because `1,500` is one misspelt number.
+/// Only a comma with a space separates, because `1,500` is one number.
 fn longest_of_joined(text: &str, unit: Unit, now: Timestamp) -> Option<u64> {
     let parts = text.split(", ").map(|part| single(part.trim(), unit, now));
     parts.collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// Tells a Unix time from a span by its size alone: no span is that long, no Unix time that short.
+/// Distinguishes a Unix time from a duration by its size: no duration is that long.
 fn from_number(number: f64, unit: Unit, now: Timestamp) -> u64 {
     const EPOCH_MS: f64 = 1e12;
     const EPOCH_SECONDS: f64 = 1e9;
@@ -75,11 +74,11 @@ fn from_number(number: f64, unit: Unit, now: Timestamp) -> u64 {
     })
 }
 
-/// Rounds up, so that nobody comes back early, but not for the noise of a float's last digits.
+/// Rounds up, so that no retry is early, but ignores the rounding error of the float.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // The cast saturates.
 fn whole_ms(ms: f64) -> u64 {
-    let tidy = (ms * 100.0).round() / 100.0;
-    (tidy.ceil() as u64).min(MAX_HINT_MS)
+    let without_noise = (ms * 100.0).round() / 100.0;
+    (without_noise.ceil() as u64).min(MAX_HINT_MS)
 }
 
 fn until_ms(moment: Timestamp, now: Timestamp) -> u64 {
@@ -88,14 +87,14 @@ fn until_ms(moment: Timestamp, now: Timestamp) -> u64 {
     u64::try_from(milliseconds).map_or(MAX_HINT_MS, |ms| ms.min(MAX_HINT_MS))
 }
 
-/// A date without an offset names no moment and is refused.
+/// A date without an offset is ambiguous and refused.
 fn rfc_3339(text: &str) -> Option<Timestamp> {
     let pieces = Pieces::parse(text).ok()?;
     let moment = pieces.date().to_datetime(pieces.time()?);
     Some(http_date::moment(moment, pieces.to_numeric_offset()?))
 }
 
-/// Milliseconds in each unit of a Go duration, and in a day, which some services add.
+/// Milliseconds per unit of a Go duration, and per day, which some services add.
 const GO_UNITS: &[(&str, f64)] = &[
     ("d", 86_400_000.0),
     ("h", 3_600_000.0),
@@ -108,7 +107,7 @@ const GO_UNITS: &[(&str, f64)] = &[
     ("ns", 0.000_001),
 ];
 
-/// Reads `1h2m3.5s` and the like; one sign may stand in front of the whole.
+/// Parses durations such as `1h2m3.5s`, with an optional sign.
 fn go_duration_ms(text: &str) -> Option<f64> {
     let (mut rest, sign) = match text.strip_prefix('-') {
         Some(rest) => (rest, -1.0),

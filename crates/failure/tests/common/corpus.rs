@@ -1,15 +1,15 @@
-//! Secrets that must never survive redaction and innocents that must, for every test that plants
-//! them somewhere. Secrets are written in parts so that no scanner takes this file for a leak.
+//! Secrets that must not survive redaction and innocents that must.
+//! Secrets are written in parts, so that no scanner reports this file as a leak.
 
 #![allow(unreachable_pub, reason = "a module of several test crates")]
 
-/// One secret as it appears in the wild.
+/// One secret in its usual context.
 pub struct Secret {
-    /// What it is, for failure messages.
+    /// Name for assertion messages.
     pub name: &'static str,
-    /// A text that holds the secret.
+    /// A text with the secret.
     pub text: &'static str,
-    /// The part of the text that must be gone.
+    /// The part of the text that must be removed.
     pub hidden: &'static str,
 }
 
@@ -23,7 +23,7 @@ macro_rules! secret {
     };
 }
 
-/// The secrets: name, what stands before, the secret in parts, what stands after.
+/// The secrets: name, text before, the secret in parts, text after.
 #[rustfmt::skip]
 pub const SECRETS: &[Secret] = &[
     secret!("panpan token", [], ["panpan", "_0123456789ab_", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"], []),
@@ -142,7 +142,7 @@ pub const SECRETS: &[Secret] = &[
     secret!("social security number", ["ssn: "], ["078-05-1120"], []),
 ];
 
-/// Texts that look like secrets and are none.
+/// Harmless texts that look like secrets.
 pub const INNOCENTS: &[&str] = &[
     "order 1234567890123456 shipped",
     "order 4111 1111 1111 1112",
@@ -258,7 +258,7 @@ pub const INNOCENTS: &[&str] = &[
 ];
 
 #[test]
-fn the_corpora_are_large_and_free_of_doubles() {
+fn the_corpora_are_large_and_have_no_duplicates() {
     assert!(SECRETS.len() >= 50 && INNOCENTS.len() >= 50);
     for (index, secret) in SECRETS.iter().enumerate() {
         assert!(secret.text.contains(secret.hidden));

@@ -1,4 +1,4 @@
-//! Strategies for failures with hostile values in every field, shared by the property tests.
+//! Proptest strategies for failures with hostile values in every field, shared by the tests.
 
 #![allow(dead_code)]
 
@@ -14,7 +14,7 @@ use proptest::sample::select;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-/// Names that mean something in one dialect or another, and names that are just strange.
+/// Names that have a meaning in some dialect, and unusual names.
 const NAMES: &[&str] = &[
     "",
     "panpan",
@@ -113,7 +113,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
             json!({})
         ]),
         any::<f64>()
-            .prop_filter("JSON has no such number", |number| number.is_finite())
+            .prop_filter("JSON numbers are finite", |number| number.is_finite())
             .prop_map(Value::from),
         text().prop_map(Value::from),
         Just(deep(100)),
@@ -126,7 +126,7 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A value nested so many levels deep.
+/// A value with this many levels of nesting.
 pub(crate) fn deep(levels: usize) -> Value {
     (0..levels).fold(json!("bottom"), |inner, level| {
         if level % 2 == 0 {
@@ -158,7 +158,7 @@ fn declared() -> impl Strategy<Value = Kind> {
         option::of(400_u16..600),
         option::of(1000_i64..100_000),
     );
-    (code, facts).prop_filter_map("refused declarations are not failures", |(code, facts)| {
+    (code, facts).prop_filter_map("refused declarations are skipped", |(code, facts)| {
         let (category, retryable, remedies, http_status, jsonrpc_code) = facts;
         Kind::declared(
             code,
@@ -230,7 +230,7 @@ fn alternative() -> impl Strategy<Value = Alternative> {
 
 /// A failure with hostile values in every field.
 pub(crate) fn failure() -> impl Strategy<Value = Failure> {
-    let said = (kind(), text(), select(Effect::ALL), option::of(object()));
+    let basics = (kind(), text(), select(Effect::ALL), option::of(object()));
     let recovery = (
         option::of(any::<u64>()),
         option::of(any::<u32>()),
@@ -255,9 +255,15 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
         option::of(select(Repeat::ALL.to_vec())),
         option::of(text()),
     );
-    (said, vec(violation(), 0..3), recovery, context, occurrence).prop_map(
-        |(said, violations, recovery, context, occurrence)| {
-            let (kind, message, effect, details) = said;
+    (
+        basics,
+        vec(violation(), 0..3),
+        recovery,
+        context,
+        occurrence,
+    )
+        .prop_map(|(basics, violations, recovery, context, occurrence)| {
+            let (kind, message, effect, details) = basics;
             let mut failure = Failure::new(kind)
                 .with_message(message)
                 .with_effect(effect)
@@ -301,11 +307,10 @@ pub(crate) fn failure() -> impl Strategy<Value = Failure> {
                 .fold(failure, |failure, (code, message)| {
                     failure.with_cause(Cause { code, message })
                 })
-        },
-    )
+        })
 }
 
-/// A failure that has passed redaction.
+/// A redacted failure.
 pub(crate) fn redacted() -> impl Strategy<Value = Redacted> {
     (failure(), any::<bool>()).prop_map(|(failure, checked)| {
         let redacted = failure.redacted();
@@ -317,14 +322,15 @@ pub(crate) fn redacted() -> impl Strategy<Value = Redacted> {
     })
 }
 
-/// A failure in a dialect, without the residual: what a reader sees who knows only the dialect.
+/// A failure in a dialect without the residual: the native members.
 pub(crate) fn native(dialect: Dialect, failure: Failure) -> Value {
     let mut document = dialect.render_failure(&failure.redacted(), Envelope::default());
     delete_residual(dialect, &mut document);
     document
 }
 
-pub(crate) fn residual_place(dialect: Dialect) -> &'static str {
+/// Pointer of the object that contains the residual.
+pub(crate) fn residual_parent(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Flat | Dialect::Call | Dialect::Problem => "",
         Dialect::Bot | Dialect::Outcome => "/error",
@@ -340,9 +346,9 @@ pub(crate) fn delete_residual(dialect: Dialect, document: &mut Value) {
     } else {
         RESIDUAL
     };
-    let holder = document.pointer_mut(residual_place(dialect)).unwrap();
+    let parent = document.pointer_mut(residual_parent(dialect)).unwrap();
     assert!(
-        holder.as_object_mut().unwrap().remove(name).is_some(),
+        parent.as_object_mut().unwrap().remove(name).is_some(),
         "{dialect} has no residual"
     );
 }

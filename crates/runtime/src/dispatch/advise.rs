@@ -194,7 +194,7 @@ fn recovery(failure: &Failure, mut recovery: Recovery, situation: Situation<'_>)
         }
     } else if failure.effect() == Effect::Applied {
         first.push(done(situation));
-    } else if failure.must_be_checked() {
+    } else if failure.must_check_outcome() {
         first.extend(check(failure, situation, usual));
     } else if failure.repeat() == Some(Repeat::Frozen) {
         first.push(frozen(situation));

@@ -72,7 +72,7 @@ fn wordless(failure: Failure, spec: &OperationSpec) -> Failure {
         declared.any(|it| it.description.trim().starts_with(text))
     };
     match spec.redaction {
-        Some(Redaction::Strict) => failure.without_words(is_declared),
+        Some(Redaction::Strict) => failure.without_free_text(is_declared),
         Some(Redaction::Found) | None => failure,
     }
 }

@@ -66,7 +66,7 @@ fn all_problems_are_named_at_once() {
             ),
         ],
         &[
-            "operation a/b: NOT_FOUND is given by the protocol",
+            "operation a/b: NOT_FOUND is reserved for the protocol",
             "the catalogue fixes category of ERR_TIMEOUT",
             "operation a/b is registered twice",
             "DISK_FULL has category RESOURCE in operation a/b and TRANSIENT in operation a/c",

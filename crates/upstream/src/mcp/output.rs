@@ -69,7 +69,7 @@ pub(super) fn beside_failure(result: &Value, redact: impl Fn(&mut Value)) -> Opt
         blocks.remove(first);
     }
     let fitting = blocks.into_iter().map_while(|block| {
-        left = size::left_of(block, left)?;
+        left = size::remaining_bytes(block, left)?;
         Some(redacted_block(block.clone(), &redact))
     });
     let fitting: Vec<Value> = fitting.collect();

@@ -1,4 +1,4 @@
-//! Amounts of time, as prose writes them: `5 seconds`, `2 minutes and 30 s`, `6m0s`, `one hour`.
+//! Amounts of time in prose: `5 seconds`, `2 minutes and 30 s`, `6m0s`, `one hour`.
 
 use crate::hint::MAX_HINT_MS;
 
@@ -22,7 +22,7 @@ const WORDS: [(&str, f64); 16] = [
     ("sixty", 60.0),
 ];
 
-/// Units of time: every spelling, and the milliseconds in one.
+/// Units of time: every spelling, and the milliseconds per unit.
 const UNITS: [(&[&str], f64); 5] = [
     (
         &[
@@ -41,7 +41,7 @@ const UNITS: [(&[&str], f64); 5] = [
     (&["days", "day", "d"], 86_400_000.0),
 ];
 
-/// The pattern of one amount and more that follow it.
+/// The pattern of one or more amounts.
 pub(super) fn pattern() -> String {
     let words = WORDS.map(|(word, _)| word).join("|");
     let units: Vec<&str> = UNITS
@@ -53,7 +53,7 @@ pub(super) fn pattern() -> String {
     format!(r"{one}(?:(?: and |,? ?){one})*")
 }
 
-/// The milliseconds of what the pattern found.
+/// The milliseconds of a text that matches the pattern.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -71,7 +71,7 @@ pub(super) fn delay_ms(text: &str) -> Option<u64> {
     Some((total_ms.ceil() as u64).min(MAX_HINT_MS))
 }
 
-/// About how long is meant by words that say no number, in milliseconds.
+/// Estimated milliseconds of words without a number.
 pub(super) fn rough_ms(words: &str) -> u64 {
     const ROUGHLY: [(&str, u64); 8] = [
         ("seconds", 5_000),
@@ -89,7 +89,7 @@ pub(super) fn rough_ms(words: &str) -> u64 {
     known.map_or(LATER_MS, |(_, ms)| *ms)
 }
 
-/// The first amount in milliseconds, and what follows it.
+/// The first amount in milliseconds, and the rest of the text.
 fn amount(text: &str) -> Option<(f64, &str)> {
     let is_digit = |it: char| it.is_ascii_digit() || it == '.';
     let digits = text.find(|it| !is_digit(it))?;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_counted_in_milliseconds() {
+    fn amounts_are_converted_to_milliseconds() {
         for (text, expected) in [
             ("5 seconds", Some(5_000)),
             ("500 ms", Some(500)),

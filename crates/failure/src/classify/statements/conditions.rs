@@ -1,33 +1,31 @@
-//! The table of conditions: what a text says has happened, where no code and no status says so.
-//!
-//! Each condition is proven like every form: by samples, and by texts that look alike and say something else.
+//! The forms of conditions: what a text reports where no code and no status states it.
 
-use super::form::{Form, Says};
+use super::form::{Form, Reading};
 
-/// What a text says has happened.
+/// A condition that a text reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Condition {
-    /// The caller has to sign in, or its credential is no longer accepted.
+    /// The caller has to sign in, or its credential has expired.
     SignIn,
-    /// More was sent than is allowed in a time.
+    /// A rate limit was exceeded.
     RateLimit,
-    /// Something took longer than it may.
+    /// A timeout was exceeded.
     Timeout,
-    /// A connection could not be made.
+    /// A connection could not be established.
     NoConnection,
-    /// A connection broke.
+    /// A connection was lost.
     ConnectionLost,
-    /// A service is down, overloaded or locked for now.
+    /// A service is temporarily down, overloaded or locked.
     Unavailable,
 }
 
 impl Condition {
-    /// Whether it passes without anyone changing the input.
+    /// Whether it can pass without a change of the input.
     pub const fn passes(self) -> bool {
         !matches!(self, Self::SignIn)
     }
 
-    /// The condition as samples write it.
+    /// The name in the samples.
     #[cfg(test)]
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -41,12 +39,11 @@ impl Condition {
     }
 }
 
-/// Every condition. Of a text that states several, the first sentence counts, and of a sentence the first line of this
-/// table.
+/// Every form of a condition. The first match wins: by sentence, then by the order of this table.
 pub(super) static CONDITIONS: [Form; 13] = [
     Form::new(
-        "a session is over",
-        Says::Condition(Condition::SignIn),
+        "session expired",
+        Reading::Condition(Condition::SignIn),
         &["session", "token", "jwt", "credentials"],
         r"(?:(?:^|[,:(] ?|{EDGE}(?:your|user|login) )(?:login )?session (?:has |is |was )?(?:expired|timed out|no longer valid)|{EDGE}(?:access|bearer|auth|authentication|authorization|api|id|oauth|security|session|login) ?token (?:has |is |was )?(?:expired|revoked|no longer valid|invalid)|{EDGE}jwt (?:has |is )?expired|{EDGE}credentials (?:have |are )?(?:expired|no longer valid))",
         &[
@@ -70,7 +67,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
     ),
     Form::new(
         "sign in",
-        Says::Condition(Condition::SignIn),
+        Reading::Condition(Condition::SignIn),
         &[
             "log in",
             "sign in",
@@ -101,7 +98,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
     ),
     Form::new(
         "unauthorized",
-        Says::Condition(Condition::SignIn),
+        Reading::Condition(Condition::SignIn),
         &["unauthorized", "api key", "bad credentials"],
         r"(?:(?:^|: ?|{EDGE}error:? )(?:401 )?unauthorized{STOP}|{EDGE}(?:invalid|incorrect|expired) api key(?: provided)?{STOP}|{EDGE}api key (?:is |was )?(?:invalid|expired|revoked|not valid){STOP}|(?:^|: ?)bad credentials{STOP})",
         &[
@@ -119,8 +116,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "a rate limit",
-        Says::Condition(Condition::RateLimit),
+        "rate limit exceeded",
+        Reading::Condition(Condition::RateLimit),
         &["rate limit", "rate-limit", "too many requests", "throttled"],
         r"(?:{EDGE}rate[ -]limit(?:s|ing)? (?:was |has been |is )?(?:exceeded|hit|reached)|{EDGE}(?:exceeded|hit|reached|over) (?:(?:a|an|the|your|its|our) )?(?:[{WORD}-]+ )?rate[ -]limit|{EDGE}rate[ -]limited{EDGE}|{EDGE}too many requests{STOP}|{EDGE}(?:was|is|been|being) throttled{EDGE})",
         &[
@@ -138,8 +135,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "something timed out",
-        Says::Condition(Condition::Timeout),
+        "timed out",
+        Reading::Condition(Condition::Timeout),
         &["timed out", "timed-out"],
         r"{EDGE}timed[ -]out(?: (?:after|while|waiting|when|during|before|on|in|at|reading|connecting|trying|for|error){EDGE}|{STOP})",
         &[
@@ -158,8 +155,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "a timeout was reached",
-        Says::Condition(Condition::Timeout),
+        "timeout exceeded",
+        Reading::Condition(Condition::Timeout),
         &["timeout", "time-out", "deadline exceeded"],
         r"(?:{EDGE}(?:timeout|time-out) of [0-9]+ ?(?:ms|s|seconds|milliseconds)? ?(?:was )?(?:exceeded|reached)|{EDGE}(?:timeout|time-out) (?:expired|exceeded|reached|occurred|elapsed|while|waiting){EDGE}|{EDGE}(?:aborted|cancell?ed|failed|terminated|stopped|interrupted) (?:due to|because of|by|after|with) (?:an? |the )?(?:[{WORD}]+ )?(?:timeout|time-out){EDGE}|(?:^|{EDGE}error: ?)(?:(?:read|connect|connection|request|gateway|query|statement|operation|socket|network|response|server|execution) )?(?:timeout|time-out)(?: error)?(?:[.!]?$| after {EDGE})|{EDGE}deadline exceeded{STOP})",
         &[
@@ -189,8 +186,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "an exception of a timeout",
-        Says::Condition(Condition::Timeout),
+        "timeout exception",
+        Reading::Condition(Condition::Timeout),
         &["timeout"],
         r"(?:^|: ?|\()(?:[A-Za-z_][{WORD}]*\.)*(?:[A-Za-z]*Timeout(?:Error|Exception)|(?:Read|Write|Connect|Connection|Pool)Timeout)(?:$|[:(])",
         &[
@@ -206,7 +203,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
     ),
     Form::new(
         "no connection",
-        Says::Condition(Condition::NoConnection),
+        Reading::Condition(Condition::NoConnection),
         &[
             "connect",
             "econnrefused",
@@ -237,8 +234,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "a connection broke",
-        Says::Condition(Condition::ConnectionLost),
+        "lost connection",
+        Reading::Condition(Condition::ConnectionLost),
         &["connection", "hang up", "econnreset", "broken pipe"],
         r"(?:{EDGE}(?:connection|link) (?:was |has been |is |got )?(?:reset|lost|aborted|dropped|interrupted|broken|terminated|closed (?:unexpectedly|by (?:the )?(?:peer|server|remote|upstream|foreign host)))|{EDGE}closed the connection{EDGE}|{EDGE}lost (?:the )?connection{EDGE}|{EDGE}socket hang up{EDGE}|{EDGE}ECONNRESET{EDGE}|{EDGE}broken pipe{EDGE})",
         &[
@@ -261,8 +258,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "an exception of a connection",
-        Says::Condition(Condition::ConnectionLost),
+        "connection exception",
+        Reading::Condition(Condition::ConnectionLost),
         &["connect"],
         r"(?:^|: ?|\()(?:[A-Za-z_][{WORD}]*\.)*(?:[A-Za-z]*Connect(?:ion|or|ion(?:Refused|Reset|Aborted))?(?:Error|Exception))(?:$|[:(])",
         &[
@@ -280,8 +277,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "a service is unavailable",
-        Says::Condition(Condition::Unavailable),
+        "service unavailable",
+        Reading::Condition(Condition::Unavailable),
         &[
             "unavailable",
             "overloaded",
@@ -310,8 +307,8 @@ pub(super) static CONDITIONS: [Form; 13] = [
         ],
     ),
     Form::new(
-        "locked by others for now",
-        Says::Condition(Condition::Unavailable),
+        "temporarily locked",
+        Reading::Condition(Condition::Unavailable),
         &[
             "deadlock",
             "is locked",
@@ -338,7 +335,7 @@ pub(super) static CONDITIONS: [Form; 13] = [
     ),
     Form::new(
         "under maintenance",
-        Says::Condition(Condition::Unavailable),
+        Reading::Condition(Condition::Unavailable),
         &["maintenance", "bad gateway", "internal server error"],
         r"(?:{EDGE}(?:service|server|database|api|system|site|platform|we) (?:is|are) (?:currently )?(?:under|undergoing|in|down for) (?:scheduled |planned )?maintenance(?: mode)?{STOP}|(?:^|{EDGE}error: ?)(?:bad gateway|internal server error){STOP})",
         &[

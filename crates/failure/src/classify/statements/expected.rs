@@ -1,4 +1,4 @@
-//! What a member of an input has to be, and whether a value is that.
+//! What a member of an input has to be, and whether a value meets it.
 
 use std::fmt;
 
@@ -6,45 +6,45 @@ use serde_json::Value;
 
 use crate::failure::ViolationKind;
 
-/// What a text says a value has to be.
+/// The expected value of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expectation {
-    /// There at all.
+    /// Any value.
     Present,
-    /// Not there: the service does not know such a member.
+    /// No value: the service does not know the member.
     Absent,
-    /// Not empty.
+    /// A value that is not empty.
     NotEmpty,
-    /// Within bounds; of a text or a list, its length where the bound counts something.
+    /// Within bounds, or for a text or a list with a length within bounds.
     Within {
         /// The lower bound.
         least: Option<Bound>,
         /// The upper bound.
         most: Option<Bound>,
-        /// What is counted, such as `characters`; nothing where the value itself is meant.
+        /// The unit of a length, such as `characters`; `None` if the bounds apply to the value itself.
         counted: Option<String>,
     },
-    /// One of these.
+    /// One of these values.
     OneOf(Vec<String>),
-    /// Of a JSON type.
+    /// A value of a JSON type.
     Type(JsonType),
-    /// In a named form, such as `UUID`.
+    /// A value in a named format, such as `UUID`.
     Form(String),
 }
 
-/// A bound, and whether the bound itself is allowed.
+/// A bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// As it was written, without separators of thousands.
+    /// The number as written, without thousands separators.
     pub number: String,
     /// Whether the bound itself is allowed.
     pub is_allowed: bool,
 }
 
-/// A type of JSON.
+/// A JSON type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonType {
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number.
     Number,
@@ -76,7 +76,7 @@ impl JsonType {
         ("object", JsonType::Object),
     ];
 
-    /// The type a word of prose names.
+    /// The type of a word in prose.
     pub(super) fn of_word(word: &str) -> Option<Self> {
         let mut names = Self::NAMES.iter();
         names
@@ -105,13 +105,13 @@ impl JsonType {
 
 impl Bound {
     fn value(&self) -> f64 {
-        // What the forms take for a number parses; no number bounds nothing.
+        // The patterns only match numbers that parse; NaN would bound nothing.
         self.number.parse().unwrap_or(f64::NAN)
     }
 }
 
 impl Expectation {
-    /// In which way a value that breaks it does not fit.
+    /// The kind of violation of a value that does not meet it.
     pub fn kind(&self) -> ViolationKind {
         match self {
             Expectation::Present => ViolationKind::Missing,
@@ -120,8 +120,8 @@ impl Expectation {
         }
     }
 
-    /// Whether a value is as expected. One that is not there breaks only the demand to be there, and one
-    /// whose form cannot be checked breaks nothing.
+    /// Whether a value meets the expectation. A missing value only breaks `Present`; a named format is not
+    /// checked.
     pub(super) fn is_met_by(&self, value: Option<&Value>) -> bool {
         let Some(value) = value else {
             return *self != Expectation::Present;
@@ -164,7 +164,7 @@ impl Expectation {
     }
 }
 
-/// How many characters, entries or members a value has.
+/// The number of characters, items or members of a value.
 #[expect(
     clippy::cast_precision_loss,
     reason = "inputs are far shorter than 2^53"

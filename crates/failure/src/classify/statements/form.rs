@@ -1,5 +1,5 @@
-//! What a form of a statement is, and how one is looked for in a sentence.
-//! The forms themselves are in `forms`.
+//! The form of a statement, and how it is searched in a sentence.
+//! The tables of forms are in `delays`, `effects`, `demands` and `conditions`.
 
 use std::sync::OnceLock;
 
@@ -11,53 +11,50 @@ use super::members::InputMembers;
 use super::sentences::Sentence;
 use super::{Demand, Expectation, Statements, amounts};
 
-/// One way to state something.
+/// One form of a statement: a pattern, what is read from it, and its proof.
 pub(super) struct Form {
-    #[cfg_attr(not(test), expect(dead_code, reason = "named by its test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests use it"))]
     pub(super) name: &'static str,
-    pub(super) says: Says,
-    /// Words in small letters, one of which every text in this form holds: looked for first, since
-    /// most texts hold none.
-    needs: &'static [&'static str],
+    pub(super) reading: Reading,
+    /// Keywords in lower case; every text in this form contains one. They are searched first, because most texts
+    /// contain none.
+    keywords: &'static [&'static str],
     pattern: Pattern,
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "proof of the form, read by its test")
-    )]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests use it"))]
     pub(super) proof: Proof,
 }
 
-/// What a form reads from its groups.
+/// What a form reads from a match.
 #[derive(Clone, Copy)]
-pub(super) enum Says {
-    /// `delay` is how long to wait.
+pub(super) enum Reading {
+    /// The delay in the group `delay`.
     Delay,
-    /// `later` is how long to wait, roughly.
-    Later,
+    /// The rough delay in the group `later`.
+    RoughDelay,
     /// The whole call changed nothing.
-    NothingHappened,
-    /// Something a call may do was not done, or was undone. Said about answers of one kind, that is
-    /// said of the whole operation; said in an answer, it may be about a part.
-    NothingDeclared,
-    /// What has happened.
+    NoEffect,
+    /// One effect of the call did not happen, or was undone. In a description this applies to the whole
+    /// operation; in a response it may apply to a part, so it is not read there.
+    DeclaredNoEffect,
+    /// A condition.
     Condition(Condition),
-    /// What `member` has to be.
+    /// What the member in the group `member` has to be.
     Demand(fn(&Captures<'_>) -> Option<Expectation>),
 }
 
-/// Texts a form reads, each with what it reads, and texts that look alike and say something else.
-#[cfg_attr(not(test), expect(dead_code, reason = "read by the table's test"))]
+/// Samples with what the form reads from them, and innocents: texts that look alike and mean something else.
+#[cfg_attr(not(test), expect(dead_code, reason = "only tests use it"))]
 pub(super) struct Proof {
     pub(super) samples: &'static [(&'static str, &'static str)],
     pub(super) innocents: &'static [&'static str],
 }
 
 impl Form {
-    /// A form with its proof; one without a sample or an innocent does not compile.
+    /// A form with its proof; a form without a sample or an innocent does not compile.
     pub(super) const fn new(
         name: &'static str,
-        says: Says,
-        needs: &'static [&'static str],
+        reading: Reading,
+        keywords: &'static [&'static str],
         pattern: &'static str,
         samples: &'static [(&'static str, &'static str)],
         innocents: &'static [&'static str],
@@ -66,8 +63,8 @@ impl Form {
         assert!(!innocents.is_empty(), "a form needs an innocent");
         Self {
             name,
-            says,
-            needs,
+            reading,
+            keywords,
             pattern: Pattern {
                 source: pattern,
                 compiled: OnceLock::new(),
@@ -76,32 +73,32 @@ impl Form {
         }
     }
 
-    /// Adds what a sentence states in this form.
+    /// Adds the statements of a sentence in this form.
     pub(super) fn read(&self, sentence: &Sentence, members: &InputMembers, to: &mut Statements) {
-        let is_certain = match self.says {
-            Says::NothingHappened | Says::NothingDeclared => {
+        let is_certain = match self.reading {
+            Reading::NoEffect | Reading::DeclaredNoEffect => {
                 !sentence.is_conditional && !sentence.is_hedged
             }
-            Says::Delay | Says::Later | Says::Demand(_) => !sentence.is_conditional,
-            // "timed out when reading" reports; "if it timed out" does not.
-            Says::Condition(_) => to.condition.is_none() && !sentence.is_supposed,
+            Reading::Delay | Reading::RoughDelay | Reading::Demand(_) => !sentence.is_conditional,
+            // "timed out when reading" is a report; "if it timed out" is not.
+            Reading::Condition(_) => to.condition.is_none() && !sentence.is_hypothetical,
         };
-        if !is_certain || !self.needs.iter().any(|it| sentence.lower.contains(it)) {
+        if !is_certain || !self.keywords.iter().any(|it| sentence.lower.contains(it)) {
             return;
         }
         for captures in self.pattern.regex().captures_iter(&sentence.text) {
-            match self.says {
-                Says::Delay => {
+            match self.reading {
+                Reading::Delay => {
                     let delay_ms = amounts::delay_ms(&captures["delay"]);
                     to.delay_ms = to.delay_ms.max(delay_ms);
                 }
-                Says::Later => {
+                Reading::RoughDelay => {
                     let later_ms = amounts::rough_ms(&captures["later"]);
                     to.delay_ms = to.delay_ms.or(Some(later_ms));
                 }
-                Says::NothingHappened | Says::NothingDeclared => to.nothing_happened = true,
-                Says::Condition(condition) => to.condition = Some(condition),
-                Says::Demand(expectation) => {
+                Reading::NoEffect | Reading::DeclaredNoEffect => to.nothing_happened = true,
+                Reading::Condition(condition) => to.condition = Some(condition),
+                Reading::Demand(expectation) => {
                     let demand = demand(&captures, members, expectation);
                     let is_new =
                         |it: &Demand| to.demands.iter().all(|known| known.pointer != it.pointer);
@@ -129,18 +126,18 @@ fn demand(
     })
 }
 
-/// A word without its quotes.
+/// Strips the quotes of a word.
 pub(super) fn unquoted(word: &str) -> &str {
     word.trim_matches(['`', '\'', '"', '‘', '’', '“', '”'])
 }
 
-/// A bound as written in a group; its thousands may be set apart.
+/// The bound in a group; it may have thousands separators.
 pub(super) fn bound(captures: &Captures<'_>, group: &str, is_allowed: bool) -> Option<Bound> {
     let number = captures.name(group)?.as_str().replace(',', "");
     Some(Bound { number, is_allowed })
 }
 
-/// What a bound counts, if it is not the value itself.
+/// The unit of a bound, if it does not limit the value itself.
 pub(super) fn counted(captures: &Captures<'_>) -> Option<String> {
     let unit = captures
         .name("unit")
@@ -156,30 +153,30 @@ pub(super) fn counted(captures: &Captures<'_>) -> Option<String> {
     .or(length)
 }
 
-/// A pattern with named parts, compiled when a text first needs it.
+/// A pattern with named parts, compiled on first use.
 struct Pattern {
     source: &'static str,
     compiled: OnceLock<Regex>,
 }
 
-/// The named parts, each usable in those before it. Sentences have single blanks, so that a blank in a
-/// pattern is all the whitespace there can be; classes are ASCII, which keeps the machines small.
+/// The named parts; each can be used in those before it. Whitespace in sentences is a single blank. Character
+/// classes are ASCII, which keeps the automata small.
 const PARTS: &[(&str, &str)] = &[
     (
         "MEMBER",
         r"{CLAUSE}(?:the )?(?:(?:query|body|path|request|input) )?(?:(?:{NOUN}|value (?:of|for)|(?P<length>length of)) )?{NAME}(?: {NOUN})?:? ",
     ),
-    // Where a clause begins: what follows is its subject or its verb.
+    // The start of a clause, before its subject or verb.
     (
         "CLAUSE",
         r"(?P<lead>^|[,:(\[–—-] ?|{EDGE}(?:and|so|thus|therefore) )",
     ),
-    // A request to the reader, not a report of what happened.
+    // A request to the reader, not a report.
     (
         "ASKED",
         r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|can|may|should|could|must|then|and|so|you|just|simply) )",
     ),
-    // The same, where nothing else is to be done first.
+    // A request without another step before it.
     (
         "INVITED",
         r"(?:^|[,:(\[–—-] ?|{EDGE}(?:please|can|may|should|could|must|you) )",
@@ -189,7 +186,7 @@ const PARTS: &[(&str, &str)] = &[
         "VAGUE",
         r"(?:a (?:moment|minute|while|bit)|an hour|(?:a few|some|a couple of|several) (?:moments|seconds|minutes|hours))",
     ),
-    // Where a clause ends: what follows cannot change what it says.
+    // The end of a clause; the rest cannot change its meaning.
     ("END", r"(?:{STOP}| but (?:was|is|got|received) )"),
     ("AFTER", r"(?:{STOP}| (?:before|with|using|and|then) )"),
     ("STOP", r" ?(?:$|[.;:!?)\]\(]|, |,$|[–—] |- )"),

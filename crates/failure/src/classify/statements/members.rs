@@ -1,4 +1,4 @@
-//! The members an input can have, by the names prose calls them.
+//! The members of an input, by their names in prose.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,29 +6,29 @@ use serde_json::Value;
 
 use crate::pointer::{joined, steps};
 
-/// How many names are kept of one input.
+/// Most names that are kept for one input.
 const NAMES_LIMIT: usize = 500;
-/// How many schemas are looked at for one input.
+/// Most schemas that are examined for one input.
 const SCHEMAS_LIMIT: usize = 2_000;
-/// How deep schemas are followed into each other.
+/// Deepest nesting of schemas that is followed.
 const NESTED_LIMIT: usize = 16;
-/// What services call the parts of a request.
+/// Names of the parts of a request.
 const PARTS: [&str; 6] = ["body", "query", "path", "header", "params", "data"];
-/// How deep members are known by their own names.
+/// Deepest level of members that are found by name.
 const DEPTH_LIMIT: usize = 2;
 
-/// Names of members and where they are in the input.
+/// Names of members and their pointers in the input.
 ///
-/// A name that two members of one depth have leads nowhere; of two depths, the outer one counts.
+/// A name that two members at the same depth share is ambiguous; at different depths the outer member wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InputMembers {
-    /// The pointer and its depth by name; no pointer where the name is ambiguous.
+    /// Depth and pointer by name; no pointer if the name is ambiguous.
     names: BTreeMap<String, (usize, Option<String>)>,
-    /// Names that several members have, at whatever depth.
+    /// Names that several members share, at any depth.
     repeated: BTreeSet<String>,
 }
 
-/// How far a schema was walked.
+/// The remaining budget for walking a schema.
 struct Walk<'a> {
     root: &'a Value,
     left: usize,
@@ -36,7 +36,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn may_go_on(&mut self) -> bool {
+    /// Enters a schema, if the budget allows it.
+    fn enter(&mut self) -> bool {
         if self.left == 0 || self.nested == NESTED_LIMIT {
             return false;
         }
@@ -47,7 +48,7 @@ impl Walk<'_> {
 }
 
 impl InputMembers {
-    /// The members of inputs that fit a schema: its properties, and theirs.
+    /// The members in a schema: its properties and their properties.
     pub fn of_schema(schema: &Value) -> Self {
         let mut members = Self::default();
         let mut walk = Walk {
@@ -59,12 +60,12 @@ impl InputMembers {
         members
     }
 
-    /// Adds another name by which prose may call a member, such as the one it is sent under.
+    /// Adds another name of a member, such as the name in the request.
     pub fn add(&mut self, name: &str, pointer: &str) {
         self.insert(name, pointer.to_owned(), 1);
     }
 
-    /// Where the member of a name is. Letter case counts only where two names differ in nothing else.
+    /// The pointer of a name. Case only matters if two names differ in nothing else.
     pub fn pointer(&self, name: &str) -> Option<&str> {
         if let Some((_, pointer)) = self.names.get(name) {
             return pointer.as_deref();
@@ -79,11 +80,11 @@ impl InputMembers {
         }
     }
 
-    /// Where in the input a pointer of the service leads. Services count from the body, name the part of
-    /// the request first, or see members in an envelope of their own. `None` for one that leads nowhere
-    /// known.
+    /// Translates a pointer of the service into a pointer into the input. Services start at the body, name the
+    /// part of the request first, or use their own envelope. `None` if no member matches.
     pub fn located(&self, pointer: &str) -> Option<String> {
-        self.placed(pointer).or_else(|| self.enveloped(pointer))
+        self.by_first_step(pointer)
+            .or_else(|| self.by_last_step(pointer))
     }
 
     /// Whether no member is known.
@@ -91,8 +92,8 @@ impl InputMembers {
         self.names.is_empty()
     }
 
-    /// The pointer by its first step.
-    fn placed(&self, pointer: &str) -> Option<String> {
+    /// Matches the first step, after the part of the request.
+    fn by_first_step(&self, pointer: &str) -> Option<String> {
         let first = pointer.split('/').nth(1)?;
         let own = format!("/{first}");
         let is_own = |(_, at): &(usize, Option<String>)| at.as_deref() == Some(own.as_str());
@@ -101,21 +102,20 @@ impl InputMembers {
         }
         let rest = &pointer[own.len()..];
         let is_part = PARTS.contains(&first) && !rest.is_empty();
-        let in_part = is_part.then(|| self.placed(rest)).flatten();
+        let in_part = is_part.then(|| self.by_first_step(rest)).flatten();
         in_part.or_else(|| Some(format!("{}{rest}", self.pointer_of_first(pointer)?)))
     }
 
-    /// The argument that a pointer means by its last step, if exactly one argument has that name. A pointer to
-    /// a single value never means an item of a list.
-    fn enveloped(&self, pointer: &str) -> Option<String> {
+    /// Matches the last step, if exactly one member has that name. Pointers to items of a list are not matched.
+    fn by_last_step(&self, pointer: &str) -> Option<String> {
         let steps: Vec<_> = steps(pointer).collect();
         let is_index = |step: &str| step.bytes().all(|it| it.is_ascii_digit());
         if steps.iter().any(|step| is_index(step)) {
             return None;
         }
         let last = steps.last()?;
-        let is_one = !self.repeated.iter().any(|it| it.eq_ignore_ascii_case(last));
-        self.pointer(last).filter(|_| is_one).map(str::to_owned)
+        let is_unique = !self.repeated.iter().any(|it| it.eq_ignore_ascii_case(last));
+        self.pointer(last).filter(|_| is_unique).map(str::to_owned)
     }
 
     fn pointer_of_first(&self, pointer: &str) -> Option<&str> {
@@ -124,7 +124,7 @@ impl InputMembers {
     }
 
     fn add_properties(&mut self, walk: &mut Walk<'_>, schema: &Value, at: &str, depth: usize) {
-        if depth > DEPTH_LIMIT || !walk.may_go_on() {
+        if depth > DEPTH_LIMIT || !walk.enter() {
             return;
         }
         let referred = schema.get("$ref").and_then(Value::as_str);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_to_members_and_ambiguous_ones_nowhere() {
+    fn names_resolve_to_members_unless_they_are_ambiguous() {
         let members = InputMembers::of_schema(&json!({
             "properties": {
                 "limit": {},
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_of_a_service_lead_into_the_input() {
+    fn pointers_of_a_service_resolve_to_the_input() {
         let members = InputMembers::of_schema(&json!({
             "properties": {"limit": {}, "body": {"properties": {"sku": {}, "items": {}}}},
         }));
@@ -225,12 +225,12 @@ mod tests {
         ] {
             assert_eq!(members.located(pointer).as_deref(), located, "{pointer}");
         }
-        let nothing = InputMembers::default();
-        assert!(nothing.is_empty() && nothing.located("/body/items/0").is_none());
+        let empty = InputMembers::default();
+        assert!(empty.is_empty() && empty.located("/body/items/0").is_none());
     }
 
     #[test]
-    fn a_member_in_an_envelope_of_the_service_is_found_by_its_name_if_it_is_the_only_one() {
+    fn a_member_in_an_envelope_is_found_by_a_unique_name() {
         let body = json!({"properties": {"sku": {}, "tier": {}, "limit": {}, "data": {}}});
         let members = InputMembers::of_schema(&json!({
             "properties": {"limit": {}, "region": {}, "body": body},
@@ -246,9 +246,9 @@ mod tests {
         ] {
             assert_eq!(members.located(pointer).as_deref(), located, "{pointer}");
         }
-        let plain = json!({"properties": {"body": {"properties": {"sku": {}}}}});
-        let plain = InputMembers::of_schema(&plain);
-        let located = plain.located("/data/attributes/sku");
+        let schema = json!({"properties": {"body": {"properties": {"sku": {}}}}});
+        let members = InputMembers::of_schema(&schema);
+        let located = members.located("/data/attributes/sku");
         assert_eq!(located.as_deref(), Some("/body/sku"));
     }
 

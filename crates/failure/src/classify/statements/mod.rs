@@ -1,16 +1,18 @@
-//! What a text states beyond doubt: a delay, that nothing happened, what an input has to be.
+//! Reads statements that are certain from a text: a delay, an effect of none, what an input has to be.
 //!
-//! Prose is read by one table of forms (`forms`), each proven by samples and by innocents that look
-//! like it. Text that no form matches is ignored: a wrong delay or a wrong effect is worse than none.
-//! Works on any text, declared or received; which of the two wins is decided by the caller.
+//! Tables of forms (`delays`, `effects`, `demands`, `conditions`) read the text; each form is proven by samples
+//! and by innocents that look like it. Other text is ignored: a wrong delay or effect is worse than none.
+//! Works on declared and received texts; the caller decides which takes precedence.
 
-mod affirmed;
 mod amounts;
 mod conditions;
+mod delays;
+mod demands;
+mod effects;
 mod expected;
 mod form;
-mod forms;
 mod members;
+mod reported;
 mod sentences;
 
 use serde_json::Value;
@@ -21,93 +23,106 @@ pub use members::InputMembers;
 
 use crate::failure::Violation;
 use conditions::CONDITIONS;
-use form::Says;
-use forms::FORMS;
+use delays::DELAYS;
+use demands::DEMANDS;
+use effects::EFFECTS;
+use form::{Form, Reading};
 
-/// The longest text that is read, in bytes. A longer one is not read at all: a cut could remove the
-/// words that take a statement back.
+/// Longest text that is read, in bytes. A longer text is ignored, because a cut could remove words that
+/// revoke a statement.
 pub const STATEMENTS_BYTES_LIMIT: usize = 2_000;
 
-/// How many places of an input one text can name.
-const VIOLATIONS_LIMIT: usize = 16;
+/// Most demands that are read from one text.
+const DEMANDS_LIMIT: usize = 16;
 
-/// What a text states.
+/// The statements of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statements {
-    /// How long to wait before the call is repeated; the longest, where several are stated.
+    /// How long to wait before the call is repeated; the longest of several delays.
     pub delay_ms: Option<u64>,
-    /// Whether it says that nothing was changed, and nothing else in it says that something was.
+    /// Whether the text states that nothing was changed, and does not report any effect.
     pub nothing_happened: bool,
-    /// Whether it says that something was done.
+    /// Whether the text reports an effect.
     pub something_happened: bool,
-    /// Whether it says that a part was done, and that another failed.
+    /// Whether the text reports that one part was done and another failed.
     pub done_in_part: bool,
-    /// What it says has happened.
+    /// The condition that the text reports.
     pub condition: Option<Condition>,
     /// What members of the input have to be.
     pub demands: Vec<Demand>,
 }
 
-/// What a text says one member of the input has to be.
+/// A statement about what one member of the input has to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demand {
-    /// Where the member is, as a JSON pointer into the input.
+    /// JSON pointer to the member in the input.
     pub pointer: String,
-    /// What it has to be.
+    /// The expected value.
     pub expectation: Expectation,
-    /// The clause that says so.
+    /// The clause that states it.
     pub clause: String,
 }
 
-/// Reads the statements of a received text that are certain to parse.
+/// Reads the statements of a received text.
 ///
-/// Demands are read only of members the input has.
+/// Demands are only read for known members of the input.
 ///
 /// ```
-/// use crate::classify::{InputMembers, statements};
+/// use panpan_failure::classify::{InputMembers, statements};
 ///
 /// let members = InputMembers::of_schema(&serde_json::json!({"properties": {"limit": {}}}));
-/// let said = statements("An export is running, nothing was changed, retry in 5 seconds.", &members);
-/// assert_eq!((said.delay_ms, said.nothing_happened), (Some(5_000), true));
-/// let said = statements("`limit` may not exceed 100", &members);
-/// assert_eq!(said.demands[0].expectation.to_string(), "at most 100");
+/// let read = statements("An export is running, nothing was changed, retry in 5 seconds.", &members);
+/// assert_eq!((read.delay_ms, read.nothing_happened), (Some(5_000), true));
+/// let read = statements("`limit` may not exceed 100", &members);
+/// assert_eq!(read.demands[0].expectation.to_string(), "at most 100");
 /// ```
 pub fn statements(text: &str, members: &InputMembers) -> Statements {
-    read(text, members, |says| !matches!(says, Says::NothingDeclared))
+    read(text, members, |reading| {
+        !matches!(reading, Reading::DeclaredNoEffect)
+    })
 }
 
-/// Reads the statements of a declared text that are certain to parse. It speaks of the operation as a
-/// whole: where nothing was charged, nothing happened.
+/// Reads the statements of a declared text. It describes the whole operation: if nothing was charged, nothing
+/// was changed.
 pub fn declared_statements(text: &str, members: &InputMembers) -> Statements {
     read(text, members, |_| true)
 }
 
-fn read(text: &str, members: &InputMembers, counts: impl Fn(Says) -> bool) -> Statements {
+fn read(text: &str, members: &InputMembers, applies: impl Fn(Reading) -> bool) -> Statements {
     let mut statements = Statements::default();
     if text.len() > STATEMENTS_BYTES_LIMIT {
         return statements;
     }
     for sentence in sentences::of(text) {
-        for form in FORMS.iter().chain(&CONDITIONS).filter(|it| counts(it.says)) {
+        for form in forms().filter(|it| applies(it.reading)) {
             form.read(&sentence, members, &mut statements);
         }
     }
-    statements.something_happened = affirmed::affirms(text);
-    statements.done_in_part = affirmed::affirms_a_part(text);
+    statements.something_happened = reported::effect(text);
+    statements.done_in_part = reported::partial_effect(text);
     statements.nothing_happened &= !statements.something_happened;
-    statements.demands.truncate(VIOLATIONS_LIMIT);
+    statements.demands.truncate(DEMANDS_LIMIT);
     statements
 }
 
-/// What one member has to be, by what is said about it where it is named: `must be an integer`.
-pub fn expectation(said: &str) -> Option<Expectation> {
-    let mut members = InputMembers::default();
-    members.add("member", "/member");
-    let said = statements(&format!("{ANY_MEMBER} {said}"), &members);
-    said.demands.into_iter().next().map(|it| it.expectation)
+/// Every form, in the order of reading.
+fn forms() -> impl Iterator<Item = &'static Form> {
+    DELAYS
+        .iter()
+        .chain(&EFFECTS)
+        .chain(&DEMANDS)
+        .chain(&CONDITIONS)
 }
 
-/// Stands for a member that is named elsewhere.
+/// The expectation in a text about one member that is named elsewhere: `must be an integer`.
+pub fn expectation(text: &str) -> Option<Expectation> {
+    let mut members = InputMembers::default();
+    members.add("member", "/member");
+    let read = statements(&format!("{ANY_MEMBER} {text}"), &members);
+    read.demands.into_iter().next().map(|it| it.expectation)
+}
+
+/// The subject of a text whose member is named elsewhere.
 const ANY_MEMBER: &str = "`member`";
 
 impl Statements {
@@ -116,14 +131,14 @@ impl Statements {
         *self == Self::default()
     }
 
-    /// The demands as violations, with the values they are about.
+    /// The demands as violations, with the actual values.
     pub fn violations(&self, input: &Value) -> Vec<Violation> {
         let demands = self.demands.iter();
         demands.map(|it| it.violation(input)).collect()
     }
 
-    /// The demands this input breaks, as violations. A description tells of every way to fail; only
-    /// what the input breaks can be what happened.
+    /// The demands that this input breaks, as violations. A description lists every way to fail; only the
+    /// broken demands can be the cause.
     pub fn broken_by(&self, input: &Value) -> Vec<Violation> {
         let broken = |it: &&Demand| !it.expectation.is_met_by(input.pointer(&it.pointer));
         let demands = self.demands.iter().filter(broken);
@@ -141,7 +156,7 @@ impl Demand {
     }
 }
 
-/// Only values that fit into a line are repeated.
+/// Only scalars are shown as actual values.
 fn is_scalar(value: &&Value) -> bool {
     !value.is_object() && !value.is_array()
 }

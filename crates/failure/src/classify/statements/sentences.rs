@@ -1,19 +1,19 @@
-//! A text as sentences: whitespace in one form, lists refused, hedges known.
+//! Splits a text into sentences, normalises whitespace, skips lists and detects hedges.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// One sentence, and what takes its certainty away.
+/// One sentence, and the reasons why it is not certain.
 pub(super) struct Sentence {
     pub(super) text: String,
-    /// The same in small letters.
+    /// The text in lower case.
     pub(super) lower: String,
-    /// Whether it holds under a condition only.
+    /// Whether it depends on a condition.
     pub(super) is_conditional: bool,
-    /// Whether it speaks of something that may happen instead of something that did.
-    pub(super) is_supposed: bool,
-    /// Whether it takes back, limits or doubts what it says.
+    /// Whether it is about something that may happen, not something that did.
+    pub(super) is_hypothetical: bool,
+    /// Whether it revokes, limits or doubts its statement.
     pub(super) is_hedged: bool,
 }
 
@@ -22,7 +22,7 @@ static CONDITION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
 });
 
-static SUPPOSITION: LazyLock<Regex> = LazyLock::new(|| {
+static HYPOTHESIS: LazyLock<Regex> = LazyLock::new(|| {
     let words = "if|unless|whether|in case|depending|otherwise|make sure|ensure|avoid|to prevent";
     Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
 });
@@ -33,11 +33,11 @@ static HEDGE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?i-u)\b(?:{words})\b")).expect("a fixed pattern compiles")
 });
 
-/// Short forms whose full stop ends no sentence.
-const SHORT_FORMS: [&str; 8] = ["e.g", "i.e", "etc", "max", "min", "approx", "incl", "no"];
+/// Abbreviations whose full stop does not end a sentence.
+const ABBREVIATIONS: [&str; 8] = ["e.g", "i.e", "etc", "max", "min", "approx", "incl", "no"];
 
-/// The sentences of a text; none of one that is a list, since a list names several cases and only one
-/// of them is the case at hand.
+/// The sentences of a text; none if it is a list, because a list names several cases and only one of them
+/// applies.
 pub(super) fn of(text: &str) -> Vec<Sentence> {
     if text.lines().any(is_list_item) {
         return Vec::new();
@@ -60,7 +60,7 @@ fn sentence(words: &[&str]) -> Sentence {
     let text = words.join(" ");
     Sentence {
         is_conditional: CONDITION.is_match(&text),
-        is_supposed: SUPPOSITION.is_match(&text),
+        is_hypothetical: HYPOTHESIS.is_match(&text),
         is_hedged: HEDGE.is_match(&text),
         lower: text.to_ascii_lowercase(),
         text,
@@ -73,7 +73,7 @@ fn ends_sentence(word: &str) -> bool {
         return false;
     };
     let before = before.trim_start_matches('(').to_ascii_lowercase();
-    !(bare.ends_with('.') && SHORT_FORMS.contains(&before.as_str()))
+    !(bare.ends_with('.') && ABBREVIATIONS.contains(&before.as_str()))
 }
 
 fn is_list_item(line: &str) -> bool {

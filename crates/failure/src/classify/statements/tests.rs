@@ -1,10 +1,8 @@
-//! Every form reads its samples and spares its innocents.
+//! Tests that every form reads its samples and ignores its innocents.
 
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::form::Says;
-use super::forms::FORMS;
 use super::*;
 
 fn members() -> InputMembers {
@@ -13,21 +11,17 @@ fn members() -> InputMembers {
     InputMembers::of_schema(&json!({"properties": serde_json::Map::from_iter(properties)}))
 }
 
-/// What was read of the kind a form reads.
+/// The statements that a form reads, as in its samples.
 fn summary_for(form: &form::Form, statements: &Statements) -> String {
-    match form.says {
-        Says::Condition(_) => statements
+    match form.reading {
+        Reading::Condition(_) => statements
             .condition
             .map_or_else(String::new, |it| it.name().to_owned()),
         _ => summary(statements),
     }
 }
 
-fn forms() -> impl Iterator<Item = &'static form::Form> {
-    FORMS.iter().chain(&CONDITIONS)
-}
-
-/// What was read, as the samples write it.
+/// Delay, effect and demands, as in the samples.
 fn summary(statements: &Statements) -> String {
     let delay = statements.delay_ms.map(|it| format!("{it} ms"));
     let nothing = statements.nothing_happened.then(|| "nothing".to_owned());
@@ -51,8 +45,8 @@ fn every_form_reads_its_samples() {
                 "{}: {sample}",
                 form.name
             );
-            let all = match form.says {
-                Says::NothingDeclared => declared_statements(sample, &members()),
+            let all = match form.reading {
+                Reading::DeclaredNoEffect => declared_statements(sample, &members()),
                 _ => statements(sample, &members()),
             };
             assert_eq!(summary_for(form, &all), *expected, "all forms: {sample}");
@@ -64,8 +58,8 @@ fn every_form_reads_its_samples() {
 fn no_form_reads_an_innocent() {
     for form in forms() {
         for innocent in form.proof.innocents {
-            let read = match form.says {
-                Says::NothingDeclared => declared_statements(innocent, &members()),
+            let read = match form.reading {
+                Reading::DeclaredNoEffect => declared_statements(innocent, &members()),
                 _ => statements(innocent, &members()),
             };
             assert_eq!(summary_for(form, &read), "", "{}: {innocent}", form.name);
@@ -74,10 +68,8 @@ fn no_form_reads_an_innocent() {
 }
 
 #[test]
-fn what_is_said_of_a_part_is_believed_only_of_a_declared_text() {
-    let declared = FORMS
-        .iter()
-        .filter(|it| matches!(it.says, Says::NothingDeclared));
+fn partial_statements_are_only_read_from_declared_texts() {
+    let declared = forms().filter(|it| matches!(it.reading, Reading::DeclaredNoEffect));
     for (sample, _) in declared.flat_map(|it| it.proof.samples) {
         assert!(
             declared_statements(sample, &members()).nothing_happened,
@@ -88,13 +80,11 @@ fn what_is_said_of_a_part_is_believed_only_of_a_declared_text() {
 }
 
 #[test]
-fn forms_have_names_of_their_own() {
+fn form_names_are_unique() {
     for (at, form) in forms().enumerate() {
-        let is_other = forms().take(at).all(|it| it.name != form.name);
-        assert!(is_other, "{}", form.name);
+        let is_unique = forms().take(at).all(|it| it.name != form.name);
+        assert!(is_unique, "{}", form.name);
     }
-    let demands = FORMS.iter().filter(|it| matches!(it.says, Says::Demand(_)));
-    assert!(demands.count() > 0);
 }
 
 #[test]
@@ -123,7 +113,7 @@ fn several_statements_of_one_text_are_read_together() {
 }
 
 #[test]
-fn a_demand_names_what_was_sent_and_the_clause_that_says_so() {
+fn a_demand_has_the_actual_value_and_its_clause() {
     let read = statements("Invalid request: `limit` may not exceed 100.", &members());
     let input = json!({"limit": 500});
     let violation = &read.violations(&input)[0];
@@ -134,7 +124,7 @@ fn a_demand_names_what_was_sent_and_the_clause_that_says_so() {
 }
 
 #[test]
-fn only_what_an_input_breaks_is_taken_from_a_description() {
+fn only_broken_demands_are_taken_from_a_description() {
     let text = "`limit` must be between 1 and 100; `name` is required; `status` must be one of open, closed; \
                 `age` must be an integer; `email` must be at most 5 characters.";
     let read = statements(text, &members());
@@ -158,8 +148,8 @@ fn only_what_an_input_breaks_is_taken_from_a_description() {
 }
 
 #[test]
-fn what_is_said_of_one_member_needs_no_name() {
-    let read = |said| expectation(said).map(|it| it.to_string());
+fn an_expectation_needs_no_member_name() {
+    let read = |text| expectation(text).map(|it| it.to_string());
     assert_eq!(read("must be an integer"), Some("integer".to_owned()));
     assert_eq!(read("Must be at most 3"), Some("at most 3".to_owned()));
     assert_eq!(read("is required"), Some("a value".to_owned()));
@@ -170,8 +160,8 @@ fn what_is_said_of_one_member_needs_no_name() {
 #[test]
 fn a_text_is_read_up_to_the_limit() {
     let padded = |length: usize| {
-        let said = " retry in 5 seconds";
-        let text = format!("{}.{said}", "x".repeat(length - said.len() - 1));
+        let end = " retry in 5 seconds";
+        let text = format!("{}.{end}", "x".repeat(length - end.len() - 1));
         statements(&text, &members()).delay_ms
     };
     assert_eq!(padded(STATEMENTS_BYTES_LIMIT), Some(5_000));

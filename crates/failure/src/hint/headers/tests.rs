@@ -1,4 +1,4 @@
-//! Every header of the table, and which one wins.
+//! Tests for every header of the table and for the choice among them.
 
 use super::*;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ fn check(headers: &[(&str, &str)], expected: Option<(&str, u64)>) {
 }
 
 #[test]
-fn every_header_is_read_in_the_forms_it_is_sent_in() {
+fn every_header_is_read_in_all_its_formats() {
     let check = |name: &str, raw: &str, delay_ms: u64| {
         check(
             &[("date", "x"), (name, raw)],
@@ -65,7 +65,7 @@ fn every_header_is_read_in_the_forms_it_is_sent_in() {
 }
 
 #[test]
-fn other_headers_and_garbage_hold_no_hint() {
+fn other_headers_and_garbage_have_no_hint() {
     check(&[], None);
     for name in [
         "retry-afte",
@@ -108,7 +108,7 @@ fn a_value_is_read_up_to_the_size_limit() {
 }
 
 #[test]
-fn a_negative_pushback_is_no_wait() {
+fn a_negative_pushback_is_not_a_delay() {
     check(&[("grpc-retry-pushback-ms", "-1")], None);
     check(
         &[("grpc-retry-pushback-ms", "-1"), ("retry-after", "3")],
@@ -138,7 +138,7 @@ fn the_more_explicit_header_wins() {
 }
 
 #[test]
-fn of_repeated_headers_the_longest_readable_counts() {
+fn the_longest_readable_repeated_header_wins() {
     check(
         &[("retry-after", "5"), ("Retry-After", "10")],
         Some(("retry-after", 10_000)),
@@ -154,7 +154,7 @@ fn of_repeated_headers_the_longest_readable_counts() {
 }
 
 #[test]
-fn a_used_up_quota_wins_over_a_longer_window() {
+fn an_exhausted_quota_wins_over_a_longer_window() {
     let requests = ("x-ratelimit-reset-requests", "1h");
     let tokens = ("x-ratelimit-reset-tokens", "6m0s");
     let tokens_left = |left| ("x-ratelimit-remaining-tokens", left);
@@ -200,7 +200,7 @@ fn a_used_up_quota_wins_over_a_longer_window() {
 }
 
 #[test]
-fn only_ends_of_windows_are_quota_resets() {
+fn only_ends_of_quota_windows_are_quota_resets() {
     let check = |name: &str, raw: &str, expected: bool| {
         let hint = from_headers([(name, raw)], now()).unwrap();
         assert_eq!(hint.is_quota_reset(), expected, "{name}");
@@ -213,7 +213,7 @@ fn only_ends_of_windows_are_quota_resets() {
 }
 
 #[test]
-fn a_hint_keeps_what_the_server_wrote() {
+fn a_hint_keeps_the_raw_value() {
     let hint = from_headers([("Retry-After", " 5 ")], now()).unwrap();
     assert_eq!(
         (hint.name.as_str(), hint.raw.as_str()),

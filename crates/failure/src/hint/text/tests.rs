@@ -1,9 +1,9 @@
-//! Every form of a value, and what is none.
+//! Tests for every format of a value, and for texts that are not values.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Sun, 06 Nov 1994 08:49:00 GMT, so that the dates of the standard lie 37 s ahead.
+/// Sun, 06 Nov 1994 08:49:00 GMT: 37 s before the example dates of the standard.
 fn now() -> Timestamp {
     "1994-11-06T08:49:00Z".parse().unwrap()
 }
@@ -13,7 +13,7 @@ fn seconds(raw: &str) -> Option<u64> {
 }
 
 #[test]
-fn numbers_count_seconds_unless_they_are_a_unix_time() {
+fn numbers_are_seconds_unless_they_are_a_unix_time() {
     let now = Timestamp::from_millisecond(1_700_000_000_000).unwrap();
     let check = |raw: &str, seconds, milliseconds| {
         assert_eq!(delay_ms(raw, Unit::Seconds, now), Some(seconds), "{raw} s");
@@ -49,7 +49,7 @@ fn numbers_count_seconds_unless_they_are_a_unix_time() {
 }
 
 #[test]
-fn dates_are_read_in_every_form() {
+fn dates_are_parsed_in_every_format() {
     let check = |raw: &str, expected| assert_eq!(seconds(raw), Some(expected), "{raw}");
     check("Sun, 06 Nov 1994 08:49:37 GMT", 37_000);
     check("Sunday, 06-Nov-94 08:49:37 GMT", 37_000);
@@ -75,7 +75,7 @@ fn a_moment_within_a_millisecond_is_rounded_up() {
 }
 
 #[test]
-fn go_durations_are_read_in_every_unit() {
+fn go_durations_are_parsed_in_every_unit() {
     let check = |raw: &str, expected| assert_eq!(seconds(raw), Some(expected), "{raw}");
     check("6m0s", 360_000);
     check("100ms", 100);
@@ -94,7 +94,7 @@ fn go_durations_are_read_in_every_unit() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_ignored() {
+fn other_texts_are_ignored() {
     let long_spaces = format!("{}5", " ".repeat(MAX_VALUE_BYTES));
     for raw in [
         "",

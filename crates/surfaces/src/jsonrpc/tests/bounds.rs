@@ -101,7 +101,7 @@ async fn size_is_limited_and_both_sides_of_the_limit_are_known() {
     assert_eq!(refused["error"]["code"], json!(-32700));
     let said = refused["error"]["message"].as_str().unwrap();
     assert!(
-        said.contains(&format!("at most {} are read", body.len())),
+        said.contains(&format!("the limit is {}", body.len())),
         "{said}"
     );
 }

@@ -1,45 +1,45 @@
-//! A failure without a word of the service's own: what is typed stays, and what is declared.
+//! Strict redaction: removes the free text of a service and keeps typed and declared values.
 //!
-//! For services whose texts may hold what no rule would find. Numbers, booleans, times and codes stay, because
-//! an agent acts on them and they are no place for a secret; every other text goes.
+//! For services whose texts may contain secrets that no rule finds. Numbers, booleans, times and codes stay,
+//! because an agent acts on them and they do not contain secrets.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{Failure, Parts, Recovery, Upstream, Violation};
 
-/// What is said about a value that the service does not accept, for reasons that are not passed on.
-const REFUSED: &str = "the service does not accept this value";
+/// The reason of a violation whose text was removed.
+const INVALID_VALUE: &str = "the service does not accept this value";
 
-/// The longest code, and the longest name of a member that stays.
+/// Longest code, and longest member name, that is kept.
 const WORD_LIMIT: usize = 64;
 
 impl Failure {
-    /// Leaves out what a service said in its own words. `is_declared` tells whether a text is the contract's.
-    pub fn without_words(mut self, is_declared: impl Fn(&str) -> bool) -> Self {
+    /// Removes the free text of a service. `is_declared` tests whether a text comes from the contract.
+    pub fn without_free_text(mut self, is_declared: impl Fn(&str) -> bool) -> Self {
         let parts = &mut *self.0;
         parts.meaning = parts.meaning.take().filter(|it| is_declared(it));
-        parts.leave_out_words();
+        parts.drop_free_text();
         self
     }
 }
 
 impl Parts {
-    fn leave_out_words(&mut self) {
+    fn drop_free_text(&mut self) {
         if let Some(upstream) = &mut self.upstream {
             upstream.excerpt = None;
             upstream.code = upstream.code.take().filter(|it| is_code(it));
         }
-        self.message = sentence(&self.kind.title(), self.upstream.as_ref());
+        self.message = message(&self.kind.title(), self.upstream.as_ref());
         if let Some(details) = &mut self.details {
             let before = details.clone();
-            leave_out(details);
+            keep_typed(details);
             self.defined &= before == *details;
         }
         self.details = self.details.take().filter(|it| !it.is_empty());
         self.violations
             .iter_mut()
-            .for_each(Violation::leave_out_words);
+            .for_each(Violation::drop_free_text);
         self.causes.clear();
         let defaults = self.kind.default_recovery();
         self.recovery = Recovery {
@@ -51,53 +51,51 @@ impl Parts {
 }
 
 impl Violation {
-    fn leave_out_words(&mut self) {
-        self.expected = self.expected.take().filter(|it| is_plain(it));
+    fn drop_free_text(&mut self) {
+        self.expected = self.expected.take().filter(|it| is_simple(it));
         self.actual = None;
         self.reason = match &self.expected {
             Some(expected) => format!("expected {expected}"),
-            None => REFUSED.to_owned(),
+            None => INVALID_VALUE.to_owned(),
         };
     }
 }
 
-/// What happened, by what is known without the service's words.
-fn sentence(title: &str, upstream: Option<&Upstream>) -> String {
+/// A message without the text of the service.
+fn message(title: &str, upstream: Option<&Upstream>) -> String {
     let who = upstream
         .and_then(|it| it.provider.as_deref())
         .unwrap_or("the service");
     let code = upstream.and_then(|it| it.code.as_deref());
-    let code = code.map_or_else(String::new, |code| format!(" and the code {code}"));
+    let code = code.map_or_else(String::new, |code| format!(" with code {code}"));
     match upstream.and_then(|it| it.status) {
-        Some(status) => {
-            format!("{who} answered HTTP {status}{code}; what it said about it is not passed on")
-        }
-        None => format!("{title}; what {who} said about it is not passed on"),
+        Some(status) => format!("{who} answered HTTP {status}{code}; its error text is withheld"),
+        None => format!("{title}; the error text of {who} is withheld"),
     }
 }
 
-/// Keeps what is typed, and the members that lead to it.
-fn leave_out(members: &mut Map<String, Value>) {
-    members.retain(|name, member| is_name(name) && stays(name, member));
+/// Keeps typed values and the members that contain them.
+fn keep_typed(members: &mut Map<String, Value>) {
+    members.retain(|name, member| is_name(name) && is_kept(name, member));
 }
 
-fn stays(name: &str, value: &mut Value) -> bool {
+fn is_kept(name: &str, value: &mut Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => true,
-        Value::String(text) => is_time(text) || says_code(name) && is_code(text),
+        Value::String(text) => is_time(text) || is_code_name(name) && is_code(text),
         Value::Array(items) => {
-            items.retain_mut(|item| stays(name, item));
+            items.retain_mut(|item| is_kept(name, item));
             !items.is_empty()
         }
         Value::Object(members) => {
-            leave_out(members);
+            keep_typed(members);
             !members.is_empty()
         }
     }
 }
 
-/// Names under which services write the code of a failure or of a part of it.
-fn says_code(name: &str) -> bool {
+/// Whether services use this member name for a code.
+fn is_code_name(name: &str) -> bool {
     const NAMES: [&str; 8] = [
         "code",
         "error",
@@ -113,8 +111,8 @@ fn says_code(name: &str) -> bool {
     NAMES.contains(&name.as_str())
 }
 
-/// Whether a text is a code as programs write them: words joined by marks, or a few letters and a number. A
-/// number of four digits, or of more than five, may be a code that a person was given.
+/// Whether a text is a code of a program: words joined by punctuation, or a few letters and a number. A number
+/// of four digits, or of more than five, may be a PIN or a one-time code.
 fn is_code(text: &str) -> bool {
     const NUMBER_LIMIT: usize = 5;
     let is_word = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -126,11 +124,11 @@ fn is_code(text: &str) -> bool {
             .trim_end_matches(['_', '-'])
             .bytes()
             .all(|byte| byte.is_ascii_uppercase());
-    let personal = letters.is_empty() && text.len() == 4;
-    !text.is_empty() && text.len() <= WORD_LIMIT && (joined || numbered && !personal)
+    let may_be_pin = letters.is_empty() && text.len() == 4;
+    !text.is_empty() && text.len() <= WORD_LIMIT && (joined || numbered && !may_be_pin)
 }
 
-/// Whether the name of a member is one that a program gave it.
+/// Whether a member name is an identifier of a program.
 fn is_name(name: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-' | b'.');
     name.len() <= WORD_LIMIT && name.bytes().all(is_part)
@@ -140,8 +138,8 @@ fn is_time(text: &str) -> bool {
     text.parse::<Timestamp>().is_ok()
 }
 
-/// Whether an expectation is made of small words and numbers.
-fn is_plain(expected: &str) -> bool {
+/// Whether an expectation consists of short words and numbers.
+fn is_simple(expected: &str) -> bool {
     expected.split([' ', ',', ':', '"', '`']).all(|word| {
         let is_number = word.parse::<f64>().is_ok();
         is_number
@@ -160,7 +158,7 @@ mod tests {
     use crate::codes;
 
     #[test]
-    fn what_is_typed_stays_and_what_is_said_goes() {
+    fn typed_values_are_kept_and_free_text_is_removed() {
         let details = json!({
             "error": {"code": "EXPORT_RUNNING", "message": "hunter2 is wrong", "limit": 100, "resets_at": "2026-01-01T00:00:00Z"},
             "swordfish1": true,
@@ -183,38 +181,38 @@ mod tests {
                     .code("EXPORT_RUNNING")
                     .excerpt("hunter2"),
             );
-        let wordless = failure
-            .without_words(|it| it == "an export is running")
+        let strict = failure
+            .without_free_text(|it| it == "an export is running")
             .redacted();
-        let written = serde_json::to_value(&wordless).unwrap();
+        let written = serde_json::to_value(&strict).unwrap();
         assert!(!written.to_string().contains("hunter2"), "{written}");
         assert!(!written.to_string().contains("swordfish"), "{written}");
         let kept = json!({"error": {"code": "EXPORT_RUNNING", "limit": 100, "resets_at": "2026-01-01T00:00:00Z"}});
         assert_eq!(written["details"], kept);
-        assert_eq!(wordless.meaning(), Some("an export is running"));
-        assert_eq!(wordless.violations()[0].reason, "expected at most 100");
-        assert_eq!(wordless.violations()[1].reason, REFUSED);
+        assert_eq!(strict.meaning(), Some("an export is running"));
+        assert_eq!(strict.violations()[0].reason, "expected at most 100");
+        assert_eq!(strict.violations()[1].reason, INVALID_VALUE);
         assert_eq!(
-            wordless.message(),
-            "shop answered HTTP 409 and the code EXPORT_RUNNING; what it said about it is not passed on"
+            strict.message(),
+            "shop answered HTTP 409 with code EXPORT_RUNNING; its error text is withheld"
         );
     }
 
     #[test]
-    fn a_meaning_that_nobody_declared_goes() {
+    fn a_meaning_that_is_not_declared_is_removed() {
         let failure = Failure::new(codes::TOOL_FAILED)
             .with_meaning("hunter2")
-            .without_words(|_| false);
+            .without_free_text(|_| false);
         assert_eq!(failure.meaning(), None);
         assert!(
             failure
                 .message()
-                .ends_with("what the service said about it is not passed on")
+                .ends_with("the error text of the service is withheld")
         );
     }
 
     #[test]
-    fn a_code_is_told_from_a_secret() {
+    fn codes_are_distinguished_from_secrets() {
         for code in [
             "not_found",
             "E11000",

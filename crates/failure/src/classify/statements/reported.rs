@@ -1,12 +1,12 @@
-//! Whether a text says that something was done.
+//! Detects whether a text reports an effect.
 //!
-//! Unlike the forms this reads too much rather than too little: it only takes certainty away.
+//! Unlike the forms it matches too much rather than too little, because it only revokes statements.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What services say of something they did.
+/// Participles with which services report an effect.
 const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booked|cancell?ed|captured|charged|\
                     committed|completed|confirmed|copied|created|credited|debited|deducted|deleted|delivered|\
                     deployed|done|dispatched|emailed|enqueued|executed|filed|forwarded|generated|imported|\
@@ -15,9 +15,9 @@ const DONE: &str = "accepted|added|allocated|applied|assigned|begun|billed|booke
                     removed|renamed|reserved|saved|scheduled|sent|shipped|stored|submitted|succeeded|\
                     transferred|updated|uploaded|withdrawn|written";
 
-/// The same with what denies it just before: `was not created`, `nothing was stored`, `no data was sent`,
-/// `before anything was written`; and what is said of rates: `sent too many requests`.
-static AFFIRMATION: LazyLock<Regex> = LazyLock::new(|| {
+/// An effect, with an optional negation before it (`was not created`, `nothing was stored`, `no data was sent`,
+/// `before anything was written`) or the words of a rate limit (`sent too many requests`).
+static EFFECT: LazyLock<Regex> = LazyLock::new(|| {
     let denial = r"(?:\b(?:not|never|cannot|nothing|before|without|to be)\b|n't|\bno [a-z]+(?: [a-z]+)?|\btoo many [a-z]+)";
     let between = "(?: (?:it|anything|any|changes?|yet|be|been|being|was|were|is|has|have|could))*";
     let pattern =
@@ -25,25 +25,25 @@ static AFFIRMATION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&pattern).expect("a fixed pattern compiles")
 });
 
-/// Whether a text says of anything that it was done.
-pub(super) fn affirms(text: &str) -> bool {
+/// Whether a text reports any effect.
+pub(super) fn effect(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut found = AFFIRMATION.captures_iter(&text);
+    let mut found = EFFECT.captures_iter(&text);
     found.any(|it| it.name("denied").is_none() && it.name("rate").is_none())
 }
 
-/// What was done although the rest failed: `was saved but`, `has been charged; however`.
-static BUT: LazyLock<Regex> = LazyLock::new(|| {
+/// An effect although the rest failed: `was saved but`, `has been charged; however`.
+static PARTIAL_EFFECT: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = format!(
         r"(?i)(?P<denied>\b(?:not|never|nothing|no) (?:[a-z]+ )?)?\b(?:was|were|has been|have been|is|got)(?P<denial> not| never)? (?:successfully |already )?(?:{DONE})\b[^.;!?]{{0,80}}?(?:,? but\b|[.;,] ?however\b|,? although\b)"
     );
     Regex::new(&pattern).expect("a fixed pattern compiles")
 });
 
-/// Whether a text says that a part was done and another failed.
-pub(super) fn affirms_a_part(text: &str) -> bool {
+/// Whether a text reports that one part was done and another failed.
+pub(super) fn partial_effect(text: &str) -> bool {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut found = BUT.captures_iter(&text);
+    let mut found = PARTIAL_EFFECT.captures_iter(&text);
     found.any(|it| it.name("denied").is_none() && it.name("denial").is_none())
 }
 
@@ -52,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_that_was_done_is_heard() {
+    fn partial_effects_are_detected() {
         for text in [
             "Order was saved but the confirmation mail could not be sent",
             "Your card was charged but the order could not be completed",
             "The file has been uploaded. However, indexing failed",
         ] {
-            assert!(affirms_a_part(text), "{text}");
+            assert!(partial_effect(text), "{text}");
         }
         for text in [
             "The order was not saved, but you can correct it",
@@ -67,12 +67,12 @@ mod tests {
             "Must be paid before it is shipped",
             "limit was 500 but may not exceed 100",
         ] {
-            assert!(!affirms_a_part(text), "{text}");
+            assert!(!partial_effect(text), "{text}");
         }
     }
 
     #[test]
-    fn what_was_done_is_heard_and_what_was_not_is_no_affirmation() {
+    fn effects_are_detected_unless_they_are_negated() {
         for text in [
             "Order 17 was created, the payment failed. Nothing was charged.",
             "Your order was received and is being processed",
@@ -84,7 +84,7 @@ mod tests {
             "It was not only created",
             "The card was not charged, the order was\nstored",
         ] {
-            assert!(affirms(text), "{text}");
+            assert!(effect(text), "{text}");
         }
         for text in [
             "",
@@ -98,7 +98,7 @@ mod tests {
             "Too many requests received",
             "error while processing the request",
         ] {
-            assert!(!affirms(text), "{text}");
+            assert!(!effect(text), "{text}");
         }
     }
 }
