@@ -231,7 +231,7 @@ fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
         (
             "FILE_GONE",
             remedy(Category::ClientError, Remedy::Wait),
-            "FILE_GONE is not retryable, so waiting cannot help; replace wait by another remedy, \
+            "FILE_GONE is not retryable, so waiting cannot help; replace wait with another remedy, \
              or declare it retryable in a category such as TRANSIENT",
         ),
         (

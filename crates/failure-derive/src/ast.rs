@@ -1,5 +1,5 @@
-//! What was written: the enum, its variants and their fields, with their attributes read.
-//! Structs and unions go no further than here.
+//! The enum, its variants and their fields, with parsed attributes.
+//! Structs and unions are refused here.
 
 use proc_macro2::Ident;
 use quote::format_ident;
@@ -23,16 +23,16 @@ pub(crate) struct Variant<'a> {
     pub(crate) attributes: VariantAttributes,
     pub(crate) docs: Option<String>,
     pub(crate) fields: Vec<Field<'a>>,
-    /// What was wrong with the writing, kept here so that problems are told variant by variant.
+    /// The problems of parsing, kept per variant so that problems are reported in the order of the variants.
     pub(crate) problems: Problems,
 }
 
 /// A field.
 pub(crate) struct Field<'a> {
-    /// How the field is reached: its name or its position.
+    /// The name or position of the field.
     pub(crate) member: Member,
-    /// What a pattern binds it to: a name no constant or argument around it has, placed so that the
-    /// compiler complains about the field and not about the derive.
+    /// The name that patterns bind: unlike any constant or argument around it, with the span of the field, so
+    /// that compiler errors point to the field and not to the derive.
     pub(crate) binding: Ident,
     pub(crate) ty: &'a Type,
     pub(crate) attributes: FieldAttributes,
@@ -40,7 +40,7 @@ pub(crate) struct Field<'a> {
 }
 
 impl<'a> Enum<'a> {
-    /// Reads the input; `None` if it is no enum with variants.
+    /// Parses the input; `None` if it is not an enum with variants.
     pub(crate) fn read(
         input: &'a DeriveInput,
         attributes: EnumAttributes,
@@ -71,8 +71,8 @@ impl<'a> Variant<'a> {
         }
     }
 
-    /// The field a name or position in a message stands for. A field without a name of its own
-    /// goes by the one it has in the details, too.
+    /// The field of a name or position in a message. A field without a name can be used by its name in the
+    /// details, too.
     pub(crate) fn field(&self, name: &str) -> Option<&Field<'a>> {
         let named = self.fields.iter().find(|field| field.name() == name);
         let renamed = || {
@@ -90,7 +90,7 @@ impl<'a> Field<'a> {
             Some(ident) => Member::Named(ident.clone()),
             None => Member::Unnamed(Index::from(index)),
         };
-        let name = shown(&member);
+        let name = display(&member);
         Self {
             binding: format_ident!("__field_{name}", span = field.ty.span()),
             member,
@@ -100,9 +100,9 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The name or position as a message writes it.
+    /// The name or position, as in a message.
     pub(crate) fn name(&self) -> String {
-        shown(&self.member)
+        display(&self.member)
     }
 
     /// Whether the field is part of the details.
@@ -110,10 +110,10 @@ impl<'a> Field<'a> {
         self.attributes.skip.is_none() && self.attributes.source.is_none()
     }
 
-    /// The name of the field in the details; `None` when nothing names it.
+    /// The name of the field in the details, if it has one.
     pub(crate) fn detail_name(&self) -> Option<String> {
         let renamed = self.attributes.rename.as_ref();
-        match (renamed.and_then(|said| said.value.as_ref()), &self.member) {
+        match (renamed.and_then(|it| it.value.as_ref()), &self.member) {
             (Some(name), _) => Some(name.value()),
             (None, Member::Named(_)) => Some(self.name()),
             (None, Member::Unnamed(_)) => None,
@@ -136,7 +136,7 @@ impl<'a> Field<'a> {
     }
 }
 
-fn shown(member: &Member) -> String {
+fn display(member: &Member) -> String {
     match member {
         Member::Named(ident) => ident.unraw().to_string(),
         Member::Unnamed(index) => index.index.to_string(),
@@ -148,8 +148,8 @@ fn data<'a>(input: &'a DeriveInput, problems: &mut Problems) -> Option<&'a DataE
         Data::Enum(data) if data.variants.is_empty() => {
             problems.add(
                 &input.ident,
-                "an enum without variants declares no failure; add a variant with \
-                 `#[failure(code = \"…\")]` for each way the operation can fail",
+                "the enum has no variants; add a variant with `#[failure(code = \"…\")]` for each way \
+                 the operation can fail",
             );
             return None;
         }
@@ -158,8 +158,8 @@ fn data<'a>(input: &'a DeriveInput, problems: &mut Problems) -> Option<&'a DataE
         Data::Union(_) => "union",
     };
     let message = format!(
-        "`Failure` is derived for an enum, one variant per code; turn this {other} into a variant \
-         of an enum"
+        "`Failure` can only be derived for an enum with one variant per code; turn this {other} into \
+         a variant of an enum"
     );
     problems.add(&input.ident, message);
     None

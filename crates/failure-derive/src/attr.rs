@@ -1,10 +1,10 @@
-//! What the attributes of an enum, a variant and a field say, each thing with the tokens it was said
-//! in. Whether it may be said is not asked here: see `valid`.
+//! The parsed attributes of an enum, a variant and a field, with their tokens.
+//! Checks only their syntax; `valid` checks whether they are allowed.
 
 use panpan_catalogue::{Category, Effect, Remedy};
 use syn::{Attribute, Expr, ExprLit, Lit, LitStr, Meta, Path};
 
-use crate::items::{Item, Items, Said};
+use crate::items::{Item, Items, Parsed};
 use crate::problems::Problems;
 use crate::value::{self, Numbers, Vocabulary, Word};
 
@@ -41,50 +41,50 @@ const ON_A_VARIANT: &str = "a variant";
 const ON_A_FIELD: &str = "a field";
 const ON_THE_ENUM: &str = "the enum";
 
-/// What stands on the enum.
+/// The attributes of the enum.
 #[derive(Clone, Default)]
 pub(crate) struct EnumAttributes {
-    /// `Display` and `Error` are written by someone else.
+    /// Whether `Display` and `Error` are not derived.
     pub(crate) no_display: bool,
-    /// Where the contract crate is found.
+    /// The path of `panpan_failure`.
     pub(crate) krate: Option<Path>,
 }
 
-/// What stands on a variant.
+/// The attributes of a variant.
 #[derive(Default)]
 pub(crate) struct VariantAttributes {
-    pub(crate) code: Option<Said<Word>>,
-    pub(crate) category: Option<Said<Category>>,
-    pub(crate) http: Option<Said<u16>>,
-    pub(crate) retryable: Option<Said<bool>>,
-    pub(crate) remedy: Option<Said<Vec<Remedy>>>,
-    pub(crate) effect: Option<Said<Effect>>,
-    pub(crate) jsonrpc: Option<Said<i64>>,
-    pub(crate) description: Option<Said<LitStr>>,
-    pub(crate) message: Option<Said<LitStr>>,
-    pub(crate) retry_after_ms: Option<Said<u64>>,
-    pub(crate) actions: Option<Said<Vec<LitStr>>>,
-    pub(crate) alternatives: Option<Said<Vec<LitStr>>>,
-    pub(crate) transparent: Option<Said<()>>,
-    /// Whether more was meant to be said, and could not be read.
-    pub(crate) garbled: bool,
+    pub(crate) code: Option<Parsed<Word>>,
+    pub(crate) category: Option<Parsed<Category>>,
+    pub(crate) http: Option<Parsed<u16>>,
+    pub(crate) retryable: Option<Parsed<bool>>,
+    pub(crate) remedy: Option<Parsed<Vec<Remedy>>>,
+    pub(crate) effect: Option<Parsed<Effect>>,
+    pub(crate) jsonrpc: Option<Parsed<i64>>,
+    pub(crate) description: Option<Parsed<LitStr>>,
+    pub(crate) message: Option<Parsed<LitStr>>,
+    pub(crate) retry_after_ms: Option<Parsed<u64>>,
+    pub(crate) actions: Option<Parsed<Vec<LitStr>>>,
+    pub(crate) alternatives: Option<Parsed<Vec<LitStr>>>,
+    pub(crate) transparent: Option<Parsed<()>>,
+    /// Whether some items could not be parsed.
+    pub(crate) malformed: bool,
 }
 
-/// What stands on a field.
+/// The attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttributes {
-    /// The field says how long to wait.
-    pub(crate) retry_after_ms: Option<Said<()>>,
-    /// The field stays out of the details.
-    pub(crate) skip: Option<Said<()>>,
-    /// The field is the error that led to this one.
-    pub(crate) source: Option<Said<()>>,
-    /// The name the field has in the details.
-    pub(crate) rename: Option<Said<LitStr>>,
+    /// The field is the delay.
+    pub(crate) retry_after_ms: Option<Parsed<()>>,
+    /// The field is not in the details.
+    pub(crate) skip: Option<Parsed<()>>,
+    /// The field is the underlying error.
+    pub(crate) source: Option<Parsed<()>>,
+    /// The name of the field in the details.
+    pub(crate) rename: Option<Parsed<LitStr>>,
 }
 
 impl EnumAttributes {
-    /// Reads them.
+    /// Parses the attributes.
     pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
         let mut items = Items::of(attributes, problems);
         let read = Self::take(&mut items, problems);
@@ -98,16 +98,18 @@ impl EnumAttributes {
 
     fn take(items: &mut Items, problems: &mut Problems) -> Self {
         Self {
-            no_display: items.take(&["no_display"], problems, value::mark).is_some(),
+            no_display: items
+                .take(&["no_display"], problems, value::no_value)
+                .is_some(),
             krate: items
                 .take(&["crate"], problems, value::path)
-                .and_then(|said| said.value),
+                .and_then(|parsed| parsed.value),
         }
     }
 }
 
 impl VariantAttributes {
-    /// Reads them.
+    /// Parses the attributes.
     pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
         let mut items = Items::of(attributes, problems);
         let read = Self::take(&mut items, problems);
@@ -139,14 +141,14 @@ impl VariantAttributes {
             retry_after_ms: items.take(&["retry_after_ms"], problems, delay),
             actions: items.take(&["action", "actions"], problems, value::texts),
             alternatives: items.take(&["alternative", "alternatives"], problems, value::texts),
-            transparent: items.take(&["transparent"], problems, value::mark),
-            garbled: items.garbled,
+            transparent: items.take(&["transparent"], problems, value::no_value),
+            malformed: items.malformed,
         }
     }
 }
 
 impl FieldAttributes {
-    /// Reads them.
+    /// Parses the attributes.
     pub(crate) fn of(attributes: &[Attribute], problems: &mut Problems) -> Self {
         let mut items = Items::of(attributes, problems);
         let read = Self::take(&mut items, problems);
@@ -160,16 +162,16 @@ impl FieldAttributes {
 
     fn take(items: &mut Items, problems: &mut Problems) -> Self {
         Self {
-            retry_after_ms: items.take(&["retry_after_ms"], problems, value::mark),
-            skip: items.take(&["skip"], problems, value::mark),
-            source: items.take(&["source"], problems, value::mark),
+            retry_after_ms: items.take(&["retry_after_ms"], problems, value::no_value),
+            skip: items.take(&["skip"], problems, value::no_value),
+            source: items.take(&["source"], problems, value::no_value),
             rename: items.take(&["rename"], problems, value::text),
         }
     }
 }
 
-/// The first paragraph of a doc comment, on one line. A lone sentence loses its full stop: it stands
-/// where titles stand.
+/// The first paragraph of a doc comment, on one line. A single sentence loses its full stop, because it is used
+/// as a title.
 pub(crate) fn first_paragraph(attributes: &[Attribute]) -> Option<String> {
     let lines = attributes.iter().filter_map(doc_text);
     let text = lines.collect::<Vec<_>>().join("\n");
@@ -187,7 +189,7 @@ pub(crate) fn first_paragraph(attributes: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// The names a place asks for, found by letting it read nothing.
+/// The names that `take` asks for, found by running it without items.
 fn names<T>(take: fn(&mut Items, &mut Problems) -> T) -> Vec<&'static str> {
     let mut items = Items::default();
     take(&mut items, &mut Problems::default());
@@ -197,8 +199,8 @@ fn names<T>(take: fn(&mut Items, &mut Problems) -> T) -> Vec<&'static str> {
 fn remedies(item: &Item) -> syn::Result<Vec<Remedy>> {
     let words = value::words(item)?;
     if words.is_empty() {
-        return Err(item.complain(
-            "a failure needs a way forward; name at least one remedy, or leave `remedy` out",
+        return Err(item.error(
+            "a failure needs a next step; name at least one remedy, or leave `remedy` out",
         ));
     }
     let mut found = Vec::new();

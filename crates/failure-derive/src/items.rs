@@ -1,7 +1,6 @@
-//! The items inside `#[failure(…)]`, cut at their commas so that one bad item hides no other.
+//! The items inside `#[failure(…)]`, split at commas so that one malformed item does not hide the others.
 //!
-//! Knows names, equals signs and duplicates. What an item means is in `attr`, what its value may be
-//! in `value`.
+//! Knows names, equals signs and duplicates. `attr` knows the meaning of an item, `value` parses its value.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -11,13 +10,13 @@ use syn::{Attribute, Meta, Token};
 
 use crate::problems::{Problems, choice};
 
-/// What was said under one name.
-pub(crate) struct Said<T> {
+/// A parsed item.
+pub(crate) struct Parsed<T> {
     /// The name as written.
     pub(crate) name: Ident,
     /// The tokens to point at: the value, or the name where there is none.
     pub(crate) tokens: TokenStream,
-    /// The value; `None` when it could not be read, which is noted already.
+    /// The value; `None` if it could not be parsed, which is reported already.
     pub(crate) value: Option<T>,
 }
 
@@ -32,8 +31,8 @@ pub(crate) struct Item {
 pub(crate) struct Items {
     items: Vec<Item>,
     names: Vec<&'static str>,
-    /// Whether something was written that is no item; what it meant to say is unknown.
-    pub(crate) garbled: bool,
+    /// Whether some tokens are not an item.
+    pub(crate) malformed: bool,
 }
 
 impl Items {
@@ -45,10 +44,9 @@ impl Items {
             match &attribute.meta {
                 Meta::List(list) => found.read(list.tokens.clone(), problems),
                 other => {
-                    let message = "the attribute holds its items in parentheses; write \
-                                   `#[failure(code = \"…\")]`";
+                    let message = "the items go in parentheses; write `#[failure(code = \"…\")]`";
                     problems.add(other, message);
-                    found.garbled = true;
+                    found.malformed = true;
                 }
             }
         }
@@ -59,48 +57,45 @@ impl Items {
         for segment in segments(tokens) {
             match problems.keep(syn::parse2(segment)) {
                 Some(item) => self.items.push(item),
-                None => self.garbled = true,
+                None => self.malformed = true,
             }
         }
     }
 
-    /// Takes what is said under one of several spellings of a name. Saying it twice is a problem.
+    /// Takes the item with one of several names. A duplicate is a problem.
     pub(crate) fn take<T>(
         &mut self,
         names: &[&'static str],
         problems: &mut Problems,
         read: impl Fn(&Item) -> syn::Result<T>,
-    ) -> Option<Said<T>> {
+    ) -> Option<Parsed<T>> {
         self.names.extend(names);
         let mut mine = self
             .items
             .extract_if(.., |item| names.iter().any(|name| item.name == name));
         let item = mine.next()?;
         for again in mine {
-            let message = format!(
-                "`{}` is said twice; keep one of the two",
-                again.name.unraw()
-            );
+            let message = format!("duplicate `{}`; remove one of them", again.name.unraw());
             problems.add(&again.name, message);
         }
         let value = problems.keep(read(&item));
-        Some(item.said(value))
+        Some(item.into_parsed(value))
     }
 
-    /// Every name asked for so far.
+    /// All names that were asked for.
     pub(crate) fn names(&self) -> &[&'static str] {
         &self.names
     }
 
-    /// Refuses what nobody asked for. `elsewhere` names the items that belong on something else.
+    /// Refuses the remaining items. `elsewhere` lists the items of other targets.
     pub(crate) fn finish(self, elsewhere: &[(Vec<&'static str>, &str)], problems: &mut Problems) {
         for item in &self.items {
             let name = item.name.unraw().to_string();
-            let home = elsewhere
+            let target = elsewhere
                 .iter()
                 .find(|(names, _)| names.contains(&name.as_str()));
-            let message = match home {
-                Some((_, place)) => format!("`{name}` belongs on {place}; move it there"),
+            let message = match target {
+                Some((_, target)) => format!("`{name}` belongs on {target}; move it there"),
                 None => format!("unknown attribute `{name}`; {}", choice(&name, &self.names)),
             };
             problems.add(&item.name, message);
@@ -119,8 +114,8 @@ impl Item {
         self.value.as_ref()
     }
 
-    /// A complaint about the value, or about the name where there is no value.
-    pub(crate) fn complain(&self, message: impl std::fmt::Display) -> syn::Error {
+    /// An error at the value, or at the name if there is no value.
+    pub(crate) fn error(&self, message: impl std::fmt::Display) -> syn::Error {
         syn::Error::new_spanned(self.tokens(), message)
     }
 
@@ -130,8 +125,8 @@ impl Item {
             .unwrap_or_else(|| self.name.to_token_stream())
     }
 
-    fn said<T>(self, value: Option<T>) -> Said<T> {
-        Said {
+    fn into_parsed<T>(self, value: Option<T>) -> Parsed<T> {
+        Parsed {
             tokens: self.tokens(),
             name: self.name,
             value,

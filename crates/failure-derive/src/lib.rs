@@ -1,8 +1,7 @@
-//! `#[derive(Failure)]`: an enum of errors becomes declared failures.
+//! `#[derive(Failure)]`: declares the failures of an enum.
 //!
-//! The way through: `ast` (what was written) with `attr` (what the attributes say), then
-//! `valid` (is it allowed), then `expand` (what to emit). All facts about codes come from the
-//! catalogue; what the emitted code calls is in the contract crate.
+//! The stages: `ast` parses the enum and `attr` its attributes, `valid` checks them, `expand` emits the code.
+//! Facts about codes come from the catalogue; the emitted code calls helpers in `panpan-failure`.
 
 mod ast;
 mod attr;
@@ -30,11 +29,11 @@ pub fn derive_failure(input: proc_macro::TokenStream) -> proc_macro::TokenStream
 fn derive(input: &DeriveInput) -> TokenStream {
     let mut problems = Problems::default();
     let attributes = EnumAttributes::of(&input.attrs, &mut problems);
-    let written = Enum::read(input, attributes.clone(), &mut problems);
-    if let Some(checked) = written.and_then(|it| valid::check(it, &mut problems)) {
+    let parsed = Enum::read(input, attributes.clone(), &mut problems);
+    if let Some(checked) = parsed.and_then(|it| valid::check(it, &mut problems)) {
         return expand::expand(&checked);
     }
-    let mut refused = problems.into_compile_errors();
-    refused.extend(expand::fallback(input, &attributes));
-    refused
+    let mut errors = problems.into_compile_errors();
+    errors.extend(expand::fallback(input, &attributes));
+    errors
 }

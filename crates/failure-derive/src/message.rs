@@ -1,9 +1,8 @@
-//! The text of a message: where its placeholders are, and which field each of them names.
+//! Parses the format string of a message.
 //!
-//! A message is a format string over the fields of its variant and nothing else, so that whatever is
-//! dynamic in it is in the details too.
+//! It can only use the fields of its variant, so that every dynamic value is in the details too.
 
-/// A message cut at its placeholders.
+/// A message, split at its placeholders.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) pieces: Vec<Piece>,
@@ -12,14 +11,14 @@ pub(crate) struct Template {
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// Text that is the same every time.
+    /// Fixed text.
     Text(String),
-    /// A field, and what stands after the colon.
+    /// A field and its format.
     Field { name: String, format: String },
 }
 
 impl Template {
-    /// Reads a format string, or says what to write instead.
+    /// Parses a format string; the error includes advice.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut plain = String::new();
@@ -34,7 +33,7 @@ impl Template {
             }
             let closed = after.split_once('}').filter(|_| brace == "{");
             let (inside, after) = closed.ok_or_else(|| {
-                format!("a single `{brace}` opens or closes nothing; write `{brace}{brace}` for the character")
+                format!("unmatched `{brace}`; write `{brace}{brace}` for the character")
             })?;
             pieces.push(Piece::Text(std::mem::take(&mut plain)));
             pieces.push(field(inside)?);
@@ -59,17 +58,17 @@ fn field(inside: &str) -> Result<Piece, String> {
     let (name, format) = inside.split_once(':').unwrap_or((inside, ""));
     let name = name.trim();
     if name.is_empty() {
-        return Err("an empty placeholder names no field; write `{path}` or `{0}`".to_owned());
+        return Err("the placeholder is empty; name a field, as in `{path}` or `{0}`".to_owned());
     }
     let is_name = name.chars().all(|it| it.is_alphanumeric() || it == '_');
     if !is_name {
         return Err(format!(
-            "`{name}` is not the name of a field; compute the value before and keep it in a field"
+            "`{name}` is not the name of a field; compute the value first and store it in a field"
         ));
     }
     if format.contains(['$', '*', '{']) {
         return Err(format!(
-            "the format `{format}` takes its width from elsewhere; write the number"
+            "the format `{format}` takes its width from an argument; write the number"
         ));
     }
     Ok(Piece::Field {
@@ -78,7 +77,7 @@ fn field(inside: &str) -> Result<Piece, String> {
     })
 }
 
-/// The trait of `core::fmt` a format asks for.
+/// The trait of `core::fmt` for a format.
 pub(crate) fn format_trait(format: &str) -> &'static str {
     match format.chars().last() {
         Some('?') => "Debug",
@@ -98,14 +97,14 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let shown = match Template::read(text) {
-            Ok(template) => template.pieces.iter().map(shown).collect::<String>(),
+        let parsed = match Template::read(text) {
+            Ok(template) => template.pieces.iter().map(piece_text).collect::<String>(),
             Err(problem) => format!("! {problem}"),
         };
-        assert!(shown.starts_with(expected), "{text:?}: {shown}");
+        assert!(parsed.starts_with(expected), "{text:?}: {parsed}");
     }
 
-    fn shown(piece: &Piece) -> String {
+    fn piece_text(piece: &Piece) -> String {
         match piece {
             Piece::Text(text) => format!("[{text}]"),
             Piece::Field { name, format } => format!("<{name}|{format}>"),
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_are_told_from_text() {
+    fn placeholders_are_split_from_text() {
         check("", "");
         check("plain", "[plain]");
         check("no file at {path}", "[no file at ]<path|>");
@@ -124,19 +123,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_placeholder_is_explained() {
-        check("{", "! a single `{`");
-        check("a } b", "! a single `}`");
-        check("{path", "! a single `{`");
-        check("{}", "! an empty placeholder");
-        check("{:?}", "! an empty placeholder");
+    fn invalid_placeholders_are_explained() {
+        check("{", "! unmatched `{`");
+        check("a } b", "! unmatched `}`");
+        check("{path", "! unmatched `{`");
+        check("{}", "! the placeholder is empty");
+        check("{:?}", "! the placeholder is empty");
         check("{path.len()}", "! `path.len()` is not the name");
         check("{a:width$}", "! the format `width$`");
         check("{a:.*}", "! the format `.*`");
     }
 
     #[test]
-    fn a_format_names_its_trait() {
+    fn a_format_determines_its_trait() {
         for (format, name) in [
             ("", "Display"),
             (">8", "Display"),

@@ -1,5 +1,4 @@
-//! Everything that is wrong with one derive, gathered so that it is reported at once, and the
-//! nearest right word for a wrong one.
+//! Collects all problems of one derive, so that they are reported together, and suggests the nearest valid word.
 
 use std::fmt::Display;
 
@@ -11,27 +10,27 @@ use quote::ToTokens;
 pub(crate) struct Problems(Vec<syn::Error>);
 
 impl Problems {
-    /// Notes a problem at the offending tokens.
+    /// Adds a problem at the given tokens.
     pub(crate) fn add(&mut self, tokens: impl ToTokens, message: impl Display) {
         self.0.push(syn::Error::new_spanned(tokens, message));
     }
 
-    /// Takes the value out of a result, or notes why there is none.
+    /// The value of a result; an error is added as a problem.
     pub(crate) fn keep<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// Takes over what was found elsewhere.
+    /// Adds other problems.
     pub(crate) fn absorb(&mut self, others: Problems) {
         self.0.extend(others.0);
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The problems as code that does not compile.
+    /// The problems as compile errors.
     pub(crate) fn into_compile_errors(self) -> TokenStream {
         self.0
             .iter()
@@ -40,7 +39,7 @@ impl Problems {
     }
 }
 
-/// What to write instead of a wrong word: the nearest of the right ones, and all of them.
+/// Advice for an invalid word: the nearest valid word, and all of them.
 pub(crate) fn choice(word: &str, candidates: &[&str]) -> String {
     let quoted: Vec<_> = candidates.iter().map(|it| format!("`{it}`")).collect();
     let all = quoted.join(", ");
@@ -50,7 +49,7 @@ pub(crate) fn choice(word: &str, candidates: &[&str]) -> String {
     }
 }
 
-/// The candidate a word most likely means.
+/// The candidate that is nearest to a word.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,

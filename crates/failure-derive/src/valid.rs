@@ -1,7 +1,7 @@
-//! Whether what was written may be said, and what is left when it may: every code well formed, every
-//! fact in agreement with the catalogue, every placeholder a detail.
+//! Checks a parsed enum: every code is well formed, every fact agrees with the catalogue, every placeholder is a
+//! detail.
 //!
-//! The rules about codes are the catalogue's; here are the places they point to and the words.
+//! The rules about codes are in the catalogue; here are their positions in the source and their messages.
 
 mod code;
 mod fields;
@@ -13,18 +13,18 @@ use syn::{DeriveInput, LitStr};
 
 use crate::ast::{Enum, Field, Variant};
 use crate::attr::{EnumAttributes, VariantAttributes};
-use crate::items::Said;
+use crate::items::Parsed;
 use crate::message::Template;
 use crate::problems::Problems;
 
-/// An enum with nothing wrong in it.
+/// A valid enum.
 pub(crate) struct Checked<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) attributes: EnumAttributes,
     pub(crate) variants: Vec<CheckedVariant<'a>>,
 }
 
-/// A variant with nothing wrong in it.
+/// A valid variant.
 pub(crate) struct CheckedVariant<'a> {
     pub(crate) variant: Variant<'a>,
     pub(crate) form: Form,
@@ -32,14 +32,14 @@ pub(crate) struct CheckedVariant<'a> {
 
 /// The two forms of a variant.
 pub(crate) enum Form {
-    /// The one field is the failure.
+    /// The only field is the failure.
     Transparent,
-    /// The variant has a code of its own.
-    Own(Box<Own>),
+    /// The variant declares its own code.
+    Declared(Box<Declared>),
 }
 
-/// A code and what is said about it.
-pub(crate) struct Own {
+/// A declared code with its attributes.
+pub(crate) struct Declared {
     pub(crate) code: String,
     pub(crate) facts: Facts,
     pub(crate) effect: Option<Effect>,
@@ -50,21 +50,21 @@ pub(crate) struct Own {
     pub(crate) alternatives: Vec<LitStr>,
 }
 
-/// Checks everything; `None` if anything is wrong, now or before.
-pub(crate) fn check<'a>(written: Enum<'a>, problems: &mut Problems) -> Option<Checked<'a>> {
+/// Checks the enum; `None` if there is any problem, including earlier ones.
+pub(crate) fn check<'a>(parsed: Enum<'a>, problems: &mut Problems) -> Option<Checked<'a>> {
     let mut variants = Vec::new();
     let mut owners = HashMap::new();
-    for mut variant in written.variants {
+    for mut variant in parsed.variants {
         problems.absorb(std::mem::take(&mut variant.problems));
-        let form = form(&variant, &written.input.ident.to_string(), problems);
-        if let Some(Form::Own(own)) = &form {
-            unique(own, &variant, &mut owners, problems);
+        let form = form(&variant, &parsed.input.ident.to_string(), problems);
+        if let Some(Form::Declared(declared)) = &form {
+            check_unique(declared, &variant, &mut owners, problems);
         }
         variants.extend(form.map(|form| CheckedVariant { variant, form }));
     }
     problems.is_empty().then(|| Checked {
-        input: written.input,
-        attributes: written.attributes,
+        input: parsed.input,
+        attributes: parsed.attributes,
         variants,
     })
 }
@@ -77,53 +77,52 @@ fn form(variant: &Variant<'_>, enum_name: &str, problems: &mut Problems) -> Opti
     fields::check(variant, problems);
     let code = code::check(variant, enum_name, problems);
     let attributes = &variant.attributes;
-    let description = said(&attributes.description).map(LitStr::value);
-    let own = Own {
+    let description = value(&attributes.description).map(LitStr::value);
+    let declared = Declared {
         facts: code::facts(attributes),
-        effect: said(&attributes.effect).copied(),
+        effect: value(&attributes.effect).copied(),
         description: description.or_else(|| variant.docs.clone()),
         message: fields::message(variant, problems),
-        retry_after_ms: said(&attributes.retry_after_ms).copied(),
-        actions: said(&attributes.actions).cloned().unwrap_or_default(),
-        alternatives: said(&attributes.alternatives).cloned().unwrap_or_default(),
+        retry_after_ms: value(&attributes.retry_after_ms).copied(),
+        actions: value(&attributes.actions).cloned().unwrap_or_default(),
+        alternatives: value(&attributes.alternatives).cloned().unwrap_or_default(),
         code: code?,
     };
-    Some(Form::Own(Box::new(own)))
+    Some(Form::Declared(Box::new(declared)))
 }
 
-/// What was said, if it was said and could be read.
-fn said<T>(said: &Option<Said<T>>) -> Option<&T> {
-    said.as_ref()?.value.as_ref()
+/// The value of an item that is present and could be parsed.
+fn value<T>(item: &Option<Parsed<T>>) -> Option<&T> {
+    item.as_ref()?.value.as_ref()
 }
 
-fn unique(
-    own: &Own,
+fn check_unique(
+    declared: &Declared,
     variant: &Variant<'_>,
     owners: &mut HashMap<String, String>,
     problems: &mut Problems,
 ) {
     let name = variant.ident.to_string();
-    if let Some(owner) = owners.get(&own.code) {
+    if let Some(owner) = owners.get(&declared.code) {
         let message = format!(
-            "{} is the code of `{owner}` already; give `{name}` a code of its own, or make the two \
-             one variant with a field for the difference",
-            own.code
+            "duplicate code {}, already used by `{owner}`; give `{name}` another code, or merge the two \
+             variants and add a field for the difference",
+            declared.code
         );
         if let Some(code) = &variant.attributes.code {
             problems.add(&code.tokens, message);
         }
     } else {
-        owners.insert(own.code.clone(), name);
+        owners.insert(declared.code.clone(), name);
     }
 }
 
-fn check_transparent(variant: &Variant<'_>, transparent: &Said<()>, problems: &mut Problems) {
+fn check_transparent(variant: &Variant<'_>, transparent: &Parsed<()>, problems: &mut Problems) {
     if let [field] = variant.fields.as_slice() {
-        refuse_marks(field, problems);
+        refuse_attributes(field, problems);
     } else {
         let message = format!(
-            "`transparent` stands on a variant with exactly one field, the inner failure; `{}` has \
-             {}",
+            "`transparent` needs a variant with exactly one field, the inner failure; `{}` has {}",
             variant.ident,
             variant.fields.len()
         );
@@ -131,25 +130,27 @@ fn check_transparent(variant: &Variant<'_>, transparent: &Said<()>, problems: &m
     }
     for name in other_names(&variant.attributes) {
         let message = format!(
-            "a transparent variant takes everything from the inner failure; remove `{name}`, or \
-             remove `transparent` and give the variant a code"
+            "a transparent variant takes `{name}` from the inner failure; remove `{name}`, or remove \
+             `transparent` and give the variant a code"
         );
         problems.add(name, message);
     }
 }
 
-/// A transparent field is the failure; nothing else can be said about it.
-fn refuse_marks(field: &Field<'_>, problems: &mut Problems) {
+/// A transparent field is the failure and has no attributes.
+fn refuse_attributes(field: &Field<'_>, problems: &mut Problems) {
     let attributes = &field.attributes;
-    let marks = [
+    let flags = [
         &attributes.retry_after_ms,
         &attributes.skip,
         &attributes.source,
     ];
-    let names = marks.into_iter().flatten().map(|said| &said.name);
-    let renamed = attributes.rename.iter().map(|said| &said.name);
+    let names = flags.into_iter().flatten().map(|item| &item.name);
+    let renamed = attributes.rename.iter().map(|item| &item.name);
     for name in names.chain(renamed) {
-        let message = format!("the field of a transparent variant is the failure; remove `{name}`");
+        let message = format!(
+            "the field of a transparent variant is the failure and has no attributes; remove `{name}`"
+        );
         problems.add(name, message);
     }
 }
@@ -169,7 +170,7 @@ fn other_names(attributes: &VariantAttributes) -> impl Iterator<Item = &proc_mac
         actions,
         alternatives,
         transparent: _,
-        garbled: _,
+        malformed: _,
     } = attributes;
     [
         name(code),
@@ -189,13 +190,13 @@ fn other_names(attributes: &VariantAttributes) -> impl Iterator<Item = &proc_mac
     .flatten()
 }
 
-fn name<T>(said: &Option<Said<T>>) -> Option<&proc_macro2::Ident> {
-    said.as_ref().map(|said| &said.name)
+fn name<T>(item: &Option<Parsed<T>>) -> Option<&proc_macro2::Ident> {
+    item.as_ref().map(|item| &item.name)
 }
 
-/// Notes a problem where something was said and could be read.
-fn object<T>(said: &Option<Said<T>>, message: String, problems: &mut Problems) {
-    if let Some(said) = said.as_ref().filter(|said| said.value.is_some()) {
-        problems.add(&said.tokens, message);
+/// Adds a problem at an item that is present and could be parsed.
+fn add_at<T>(item: &Option<Parsed<T>>, message: String, problems: &mut Problems) {
+    if let Some(item) = item.as_ref().filter(|item| item.value.is_some()) {
+        problems.add(&item.tokens, message);
     }
 }

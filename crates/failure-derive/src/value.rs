@@ -1,6 +1,6 @@
-//! The values an item can have: texts, words of a vocabulary, numbers, flags, lists of them.
+//! Parses the values of items: texts, words, numbers, flags and lists.
 //!
-//! Each reader accepts every spelling that has one meaning and explains any other.
+//! Accepts every unambiguous spelling and explains any other.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use syn::{Lit, LitBool, LitInt, LitStr, Path, Token};
 use crate::items::Item;
 use crate::problems::choice;
 
-/// A word and the tokens it was written as.
+/// A word and its tokens.
 pub(crate) struct Word {
     pub(crate) text: String,
     tokens: TokenStream,
@@ -22,7 +22,7 @@ pub(crate) struct Word {
 
 /// A vocabulary of the catalogue.
 pub(crate) struct Vocabulary<T: 'static> {
-    /// What one of its words is called.
+    /// The noun for one of its words.
     pub(crate) noun: &'static str,
     /// Every value.
     pub(crate) all: &'static [T],
@@ -31,13 +31,13 @@ pub(crate) struct Vocabulary<T: 'static> {
 }
 
 impl<T: Copy> Vocabulary<T> {
-    /// The value of an item that names one.
+    /// The value of an item.
     pub(crate) fn read(&self, item: &Item) -> syn::Result<T> {
         let sample = self.all.first().map(|it| (self.word)(*it));
         self.find(&word(item, sample.unwrap_or_default())?)
     }
 
-    /// The value a word stands for.
+    /// The value of a word.
     pub(crate) fn find(&self, word: &Word) -> syn::Result<T> {
         let found = self.all.iter().find(|it| (self.word)(**it) == word.text);
         found.copied().ok_or_else(|| {
@@ -49,11 +49,11 @@ impl<T: Copy> Vocabulary<T> {
     }
 }
 
-/// The numbers an item takes.
+/// The range of a number.
 pub(crate) struct Numbers {
-    /// One of them.
+    /// An example.
     pub(crate) sample: &'static str,
-    /// All of them, in words.
+    /// The range in words.
     pub(crate) range: &'static str,
 }
 
@@ -68,30 +68,30 @@ impl Numbers {
         })?;
         digits.parse().map_err(|_| {
             let message = format!("`{}` takes {}, not {digits}", item.name(), self.range);
-            item.complain(message)
+            item.error(message)
         })
     }
 }
 
-/// An item that is said by its name alone.
-pub(crate) fn mark(item: &Item) -> syn::Result<()> {
+/// An item without a value.
+pub(crate) fn no_value(item: &Item) -> syn::Result<()> {
     match item.value() {
         None => Ok(()),
-        Some(_) => Err(item.complain(format!(
-            "`{name}` takes no value; write `{name}` alone",
+        Some(_) => Err(item.error(format!(
+            "`{name}` takes no value; write only `{name}`",
             name = item.name()
         ))),
     }
 }
 
-/// A string literal that says something.
+/// A string literal that is not blank.
 pub(crate) fn text(item: &Item) -> syn::Result<LitStr> {
     let text = parse(item, "a text in quotes", "\"…\"", |input| input.parse())?;
     refuse_blank(item, [&text])?;
     Ok(text)
 }
 
-/// One text that says something, or several in brackets.
+/// One string literal, or several in brackets; none is blank.
 pub(crate) fn texts(item: &Item) -> syn::Result<Vec<LitStr>> {
     let shape = "a text in quotes, or several in brackets";
     let texts = parse(item, shape, "[\"…\", \"…\"]", |input| {
@@ -101,14 +101,11 @@ pub(crate) fn texts(item: &Item) -> syn::Result<Vec<LitStr>> {
     Ok(texts)
 }
 
-/// Every text of nothing but white space is a problem of its own.
+/// Reports every blank text.
 fn refuse_blank<'a>(item: &Item, texts: impl IntoIterator<Item = &'a LitStr>) -> syn::Result<()> {
     let blank = texts.into_iter().filter(|it| it.value().trim().is_empty());
     let problems = blank.map(|text| {
-        let message = format!(
-            "`{}` says nothing here; write a text, or leave it out",
-            item.name()
-        );
+        let message = format!("`{}` is blank; write a text, or leave it out", item.name());
         syn::Error::new(text.span(), message)
     });
     let combined = problems.reduce(|mut earlier, problem| {
@@ -123,13 +120,13 @@ pub(crate) fn word(item: &Item, sample: &str) -> syn::Result<Word> {
     parse(item, "a word, bare or in quotes", sample, one_word)
 }
 
-/// Words: one, several in brackets, or several in one text.
+/// One word, several in brackets, or several in one text.
 pub(crate) fn words(item: &Item) -> syn::Result<Vec<Word>> {
-    let shape = "words in quotes, or bare ones in brackets";
-    let written = parse(item, shape, "\"wait, ask_human\"", |input| {
+    let shape = "words in quotes, or bare words in brackets";
+    let words = parse(item, shape, "\"wait, ask_human\"", |input| {
         list(input, one_word)
     })?;
-    Ok(written.iter().flat_map(at_commas).collect())
+    Ok(words.iter().flat_map(split_at_commas).collect())
 }
 
 /// `true` or `false`.
@@ -148,19 +145,19 @@ pub(crate) fn path(item: &Item) -> syn::Result<Path> {
     })
 }
 
-/// Parses the whole value, or says what it should have been.
+/// Parses the whole value; the error states the expected shape.
 fn parse<T>(
     item: &Item,
     shape: &str,
     sample: &str,
     parser: impl FnOnce(ParseStream<'_>) -> syn::Result<T>,
 ) -> syn::Result<T> {
-    let complaint = || {
+    let error = || {
         let name = item.name();
-        item.complain(format!("`{name}` takes {shape}; write `{name} = {sample}`"))
+        item.error(format!("`{name}` takes {shape}; write `{name} = {sample}`"))
     };
-    let value = item.value().cloned().ok_or_else(complaint)?;
-    parser.parse2(value).map_err(|_| complaint())
+    let value = item.value().cloned().ok_or_else(error)?;
+    parser.parse2(value).map_err(|_| error())
 }
 
 fn list<T>(
@@ -191,7 +188,7 @@ fn one_word(input: ParseStream<'_>) -> syn::Result<Word> {
     })
 }
 
-fn at_commas(word: &Word) -> impl Iterator<Item = Word> {
+fn split_at_commas(word: &Word) -> impl Iterator<Item = Word> {
     let parts = word.text.split(',').map(str::trim);
     parts.filter(|part| !part.is_empty()).map(|part| Word {
         text: part.to_owned(),

@@ -1,6 +1,6 @@
-//! What the derived implementations do, as data: definitions and failures as JSON.
+//! Tests for the derived implementations: definitions and failures as JSON.
 
-mod shapes;
+mod unusual_enums;
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use panpan_failure::{DeclareFailures, Effect, Failure};
 use serde_json::{Value, json};
 
-/// How reading a file fails: two of the codes are those of the sample in seed 004.
 #[derive(Debug, Failure)]
 enum ReadFileError {
     /// The file does not exist.
@@ -26,7 +25,7 @@ enum ReadFileError {
         alternative = "Read the public copy",
     )]
     PermissionDenied {
-        /// The path as it was asked for.
+        /// The requested path.
         path: String,
         errno: Option<i32>,
     },
@@ -96,7 +95,7 @@ fn every_variant_is_a_definition() {
             "schema": {
                 "type": "object",
                 "properties": {
-                    "path": {"type": "string", "description": "The path as it was asked for"},
+                    "path": {"type": "string", "description": "The requested path"},
                     "errno": {"type": "integer", "format": "int32"},
                 },
                 "required": ["path"],
@@ -138,7 +137,7 @@ fn every_variant_is_a_definition() {
 }
 
 #[test]
-fn every_definition_is_one_the_contract_accepts_and_the_value_has_its_kind() {
+fn every_definition_is_valid_and_has_the_kind_of_its_value() {
     let values = [
         ReadFileError::FileNotFound {
             path: String::new(),
@@ -235,7 +234,7 @@ fn a_value_becomes_a_failure() {
 }
 
 #[test]
-fn the_delay_of_the_occurrence_wins_over_that_of_the_declaration() {
+fn the_delay_of_the_occurrence_overrides_the_declaration() {
     for (wait_ms, expected) in [(Some(9), 9), (None, 2000)] {
         let failure = failed(quota(wait_ms));
         assert_eq!(failure["recovery"]["retry_after_ms"], expected);
@@ -243,17 +242,17 @@ fn the_delay_of_the_occurrence_wins_over_that_of_the_declaration() {
 }
 
 #[test]
-fn what_is_skipped_is_nowhere_in_the_failure() {
+fn skipped_fields_are_not_in_the_failure() {
     let error = quota(Some(1));
     let ReadFileError::QuotaReached { secret, .. } = &error else {
-        panic!("a quota is a quota");
+        panic!("quota() returns QuotaReached");
     };
     let secret = secret.clone();
     assert!(!failed(error).to_string().contains(&secret));
 }
 
 #[test]
-fn display_says_the_message_and_source_the_cause() {
+fn display_shows_the_message_and_source_returns_the_cause() {
     for (error, text, source) in [
         (quota(None), "7 of    7 reads used, {so} wait", None),
         (ReadFileError::Timeout, "No answer in time", None),
@@ -271,7 +270,7 @@ fn display_says_the_message_and_source_the_cause() {
 }
 
 #[test]
-fn a_delay_may_be_any_amount_of_time() {
+fn a_delay_can_have_any_supported_type() {
     #[derive(Debug, Failure)]
     enum Busy {
         #[failure(code = "BUSY_SHORT", category = TRANSIENT)]
@@ -293,7 +292,7 @@ fn a_delay_may_be_any_amount_of_time() {
 }
 
 #[test]
-fn an_effect_is_that_of_the_code_unless_declared() {
+fn the_effect_is_the_default_of_the_code_unless_declared() {
     let failure: Failure = ReadFileError::Timeout.into();
     assert_eq!(failure.effect(), Effect::Unknown);
     let failure: Failure = full().into();

@@ -1,8 +1,8 @@
-//! What is refused, and in which words: one file per mistake, with the compiler's answer beside it.
+//! Tests for compile errors: one file per mistake, with the expected output of the compiler.
 //!
-//! `TRYBUILD=overwrite` refreshes the answers; they are read in review like code.
+//! `TRYBUILD=overwrite` refreshes the expected output; review the changes like code.
 
 #[test]
-fn every_mistake_is_explained_where_it_stands() {
+fn every_mistake_is_reported_at_its_position() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }

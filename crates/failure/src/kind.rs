@@ -322,7 +322,7 @@ pub fn objection_message(subject: impl fmt::Display, objection: &Objection) -> S
              as TRANSIENT, or drop retryable"
         ),
         Objection::VainWait => format!(
-            "{subject} is not retryable, so waiting cannot help; replace wait by another remedy, or \
+            "{subject} is not retryable, so waiting cannot help; replace wait with another remedy, or \
              declare it retryable in a category such as TRANSIENT"
         ),
         Objection::MissingWait => format!(

@@ -1,4 +1,4 @@
-//! The constants that hold what the attributes say, and `DeclareFailures`.
+//! Emits the constants with the declarations, and `DeclareFailures`.
 
 use std::fmt::Debug;
 
@@ -9,25 +9,25 @@ use syn::spanned::Spanned;
 use super::pattern::{Bounds, binding, inner};
 use super::{constant, failure};
 use crate::ast::Field;
-use crate::valid::{Checked, CheckedVariant, Form, Own};
+use crate::valid::{Checked, CheckedVariant, Declared, Form};
 
 /// One constant per code.
 pub(super) fn declarations(checked: &Checked<'_>) -> TokenStream {
-    let owned = checked
+    let declared = checked
         .variants
         .iter()
         .filter_map(|variant| match &variant.form {
-            Form::Own(own) => Some(declaration(own)),
+            Form::Declared(declared) => Some(declaration(declared)),
             Form::Transparent => None,
         });
-    owned.collect()
+    declared.collect()
 }
 
 /// `impl DeclareFailures for Enum`.
 pub(super) fn implementation(checked: &Checked<'_>) -> TokenStream {
     let name = &checked.input.ident;
     let mut bounds = failure::bounds(checked);
-    ask_for_schemas(checked, &mut bounds);
+    require_schemas(checked, &mut bounds);
     let generics = bounds.generics();
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let definitions = checked.variants.iter().map(definition);
@@ -46,18 +46,18 @@ pub(super) fn implementation(checked: &Checked<'_>) -> TokenStream {
     }
 }
 
-fn declaration(own: &Own) -> TokenStream {
-    let name = constant(own);
-    let Own {
+fn declaration(declared: &Declared) -> TokenStream {
+    let name = constant(declared);
+    let Declared {
         code,
         actions,
         alternatives,
         ..
-    } = own;
-    let facts = facts(own);
-    let description = option(own.description.as_ref());
-    let effect = option(own.effect.map(|it| word("Effect", it)));
-    let retry_after_ms = option(own.retry_after_ms);
+    } = declared;
+    let facts = facts(declared);
+    let description = option(declared.description.as_ref());
+    let effect = option(declared.effect.map(|it| word("Effect", it)));
+    let retry_after_ms = option(declared.retry_after_ms);
     quote! {
         const #name: __panpan::Declaration = __panpan::Declaration {
             code: #code,
@@ -71,8 +71,8 @@ fn declaration(own: &Own) -> TokenStream {
     }
 }
 
-fn facts(own: &Own) -> TokenStream {
-    let facts = own.facts;
+fn facts(declared: &Declared) -> TokenStream {
+    let facts = declared.facts;
     let category = option(facts.category.map(|it| word("Category", it)));
     let retryable = option(facts.retryable);
     let remedies = option(facts.remedies.map(|remedies| {
@@ -92,7 +92,7 @@ fn facts(own: &Own) -> TokenStream {
     }
 }
 
-/// A value of a vocabulary: its debug form is the name of the variant.
+/// A value of a vocabulary; its `Debug` is the name of the variant.
 fn word(vocabulary: &str, value: impl Debug) -> TokenStream {
     let vocabulary = Ident::new(vocabulary, Span::call_site());
     let variant = Ident::new(&format!("{value:?}"), Span::call_site());
@@ -112,8 +112,8 @@ fn definition(variant: &CheckedVariant<'_>) -> TokenStream {
             let ty = inner(variant).ty;
             quote_spanned!(ty.span()=> .include::<#ty>())
         }
-        Form::Own(own) => {
-            let constant = constant(own);
+        Form::Declared(declared) => {
+            let constant = constant(declared);
             let fields = variant.variant.fields.iter().filter_map(property);
             quote!(.declare(&#constant, __panpan::Details::default() #(#fields)*))
         }
@@ -122,11 +122,11 @@ fn definition(variant: &CheckedVariant<'_>) -> TokenStream {
 
 fn property(field: &Field<'_>) -> Option<TokenStream> {
     let name = field.detail_name().filter(|_| field.is_detail())?;
-    let about = field.docs.as_deref().unwrap_or_default();
+    let docs = field.docs.as_deref().unwrap_or_default();
     let span = field.ty.span();
     Some(match (field.optional(), field.ty) {
-        (Some(inner), _) => quote_spanned!(span=> .optional::<#inner>(#name, #about)),
-        (None, ty) => quote_spanned!(span=> .required::<#ty>(#name, #about)),
+        (Some(inner), _) => quote_spanned!(span=> .optional::<#inner>(#name, #docs)),
+        (None, ty) => quote_spanned!(span=> .required::<#ty>(#name, #docs)),
     })
 }
 
@@ -139,24 +139,24 @@ fn kind(variant: &CheckedVariant<'_>) -> TokenStream {
             let (ty, value) = (field.ty, &field.binding);
             quote!(#pattern => __panpan::inner_kind::<#ty>(#value),)
         }
-        Form::Own(own) => {
+        Form::Declared(declared) => {
             let pattern = binding(&this, variant, &TokenStream::new(), []);
-            let constant = constant(own);
+            let constant = constant(declared);
             quote!(#pattern => #constant.kind(),)
         }
     }
 }
 
-fn ask_for_schemas(checked: &Checked<'_>, bounds: &mut Bounds<'_>) {
-    let owned = checked
+fn require_schemas(checked: &Checked<'_>, bounds: &mut Bounds<'_>) {
+    let declared = checked
         .variants
         .iter()
-        .filter(|it| matches!(it.form, Form::Own(_)));
-    for field in owned
+        .filter(|it| matches!(it.form, Form::Declared(_)));
+    for field in declared
         .flat_map(|it| &it.variant.fields)
         .filter(|it| it.is_detail())
     {
         let ty = field.optional().unwrap_or(field.ty);
-        bounds.ask(ty, &quote!(__panpan::JsonSchema));
+        bounds.require(ty, &quote!(__panpan::JsonSchema));
     }
 }

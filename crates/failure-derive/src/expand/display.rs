@@ -1,4 +1,4 @@
-//! `Display`, which says the message, and `Error`, which names the source.
+//! Emits `Display`, which shows the message, and `Error`, which returns the source.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -9,15 +9,15 @@ use super::constant;
 use super::pattern::{Bounds, binding, inner};
 use crate::ast::Field;
 use crate::message::{Piece, Template, format_trait};
-use crate::valid::{Checked, CheckedVariant, Form, Own};
+use crate::valid::{Checked, CheckedVariant, Declared, Form};
 
-/// How a variant's message comes about.
+/// The message of a variant.
 pub(super) enum Text {
-    /// It is always the same.
+    /// A fixed text.
     Fixed(LitStr),
-    /// The declaration knows it.
+    /// The default message of the declaration.
     Default,
-    /// It is formatted: what stands inside `format!(…)`.
+    /// The arguments of `format!(…)`.
     Format(TokenStream),
 }
 
@@ -29,8 +29,8 @@ pub(super) fn implementations(checked: &Checked<'_>) -> TokenStream {
 }
 
 /// The message of a variant.
-pub(super) fn text(variant: &CheckedVariant<'_>, own: &Own) -> Text {
-    let Some((template, literal)) = &own.message else {
+pub(super) fn text(variant: &CheckedVariant<'_>, declared: &Declared) -> Text {
+    let Some((template, literal)) = &declared.message else {
         return Text::Default;
     };
     let mut format = String::new();
@@ -60,20 +60,24 @@ pub(super) fn text(variant: &CheckedVariant<'_>, own: &Own) -> Text {
     Text::Format(quote!(#format, #(#bindings = #bindings),*))
 }
 
-/// What showing the message asks of the types of the fields.
-pub(super) fn ask(variant: &CheckedVariant<'_>, own: &Own, bounds: &mut Bounds<'_>) {
-    let Some((template, _)) = &own.message else {
+/// Adds the bounds for formatting the message.
+pub(super) fn require_formats(
+    variant: &CheckedVariant<'_>,
+    declared: &Declared,
+    bounds: &mut Bounds<'_>,
+) {
+    let Some((template, _)) = &declared.message else {
         return;
     };
     for (name, format) in template.fields() {
         if let Some(field) = variant.variant.field(name) {
             let name = Ident::new(format_trait(format), Span::call_site());
-            bounds.ask(field.ty, &quote!(::core::fmt::#name));
+            bounds.require(field.ty, &quote!(::core::fmt::#name));
         }
     }
 }
 
-/// The error behind a field marked as source, as an option.
+/// The error of a source field, as an option.
 pub(super) fn source(field: &Field<'_>) -> TokenStream {
     let value = &field.binding;
     let span = field.ty.span();
@@ -103,8 +107,8 @@ fn display(checked: &Checked<'_>) -> TokenStream {
     let mut bounds = Bounds::of(checked);
     for variant in &checked.variants {
         match &variant.form {
-            Form::Transparent => bounds.ask(inner(variant).ty, &quote!(::core::fmt::Display)),
-            Form::Own(own) => ask(variant, own, &mut bounds),
+            Form::Transparent => bounds.require(inner(variant).ty, &quote!(::core::fmt::Display)),
+            Form::Declared(declared) => require_formats(variant, declared, &mut bounds),
         }
     }
     let generics = bounds.generics();
@@ -131,12 +135,12 @@ fn display_arm(variant: &CheckedVariant<'_>) -> TokenStream {
                 #pattern => ::core::fmt::Display::fmt(#value, __formatter),
             }
         }
-        Form::Own(own) => {
-            let template = own.message.as_ref().map(|(template, _)| template);
+        Form::Declared(declared) => {
+            let template = declared.message.as_ref().map(|(template, _)| template);
             let fields = template.into_iter().flat_map(|it| used(variant, it));
             let pattern = pattern(fields.collect());
-            let constant = constant(own);
-            match text(variant, own) {
+            let constant = constant(declared);
+            match text(variant, declared) {
                 Text::Fixed(text) => quote!(#pattern => __formatter.write_str(#text),),
                 Text::Default => quote!(#pattern => __formatter.write_str(&#constant.message()),),
                 Text::Format(arguments) => {
@@ -156,9 +160,9 @@ fn error(checked: &Checked<'_>) -> TokenStream {
             syn::parse_quote!(#name #type_generics: ::core::fmt::Debug + ::core::fmt::Display),
         );
     }
-    for field in checked.variants.iter().filter_map(sourced) {
+    for field in checked.variants.iter().filter_map(source_field) {
         let ty = field.optional().unwrap_or(field.ty);
-        bounds.ask(ty, &quote!(::std::error::Error + 'static));
+        bounds.require(ty, &quote!(::std::error::Error + 'static));
     }
     let generics = bounds.generics();
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
@@ -171,25 +175,25 @@ fn error(checked: &Checked<'_>) -> TokenStream {
     }
 }
 
-/// The field the source of a variant comes from.
-fn sourced<'v, 'a>(variant: &'v CheckedVariant<'a>) -> Option<&'v Field<'a>> {
+/// The source field of a variant.
+fn source_field<'v, 'a>(variant: &'v CheckedVariant<'a>) -> Option<&'v Field<'a>> {
     match variant.form {
         Form::Transparent => Some(inner(variant)),
-        Form::Own(_) => {
+        Form::Declared(_) => {
             let mut fields = variant.variant.fields.iter();
             fields.find(|field| field.attributes.source.is_some())
         }
     }
 }
 
-/// `source`, left to its default when no variant has one.
+/// The method `source`, if any variant has a source.
 fn source_method(checked: &Checked<'_>) -> Option<TokenStream> {
-    checked.variants.iter().find_map(sourced)?;
+    checked.variants.iter().find_map(source_field)?;
     let arms = checked.variants.iter().map(|variant| {
-        let field = sourced(variant);
+        let field = source_field(variant);
         let pattern = binding(&quote!(Self), variant, &TokenStream::new(), field);
         let value = match (field, &variant.form) {
-            (Some(field), Form::Own(_)) => source(field),
+            (Some(field), Form::Declared(_)) => source(field),
             (Some(field), Form::Transparent) => {
                 let value = &field.binding;
                 quote_spanned!(field.ty.span()=> ::std::error::Error::source(#value))

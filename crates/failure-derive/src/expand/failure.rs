@@ -1,4 +1,4 @@
-//! `From<Enum> for Failure`.
+//! Emits `From<Enum> for Failure`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -8,7 +8,7 @@ use super::constant;
 use super::display::{self, Text};
 use super::pattern::{Bounds, binding, inner};
 use crate::ast::Field;
-use crate::valid::{Checked, CheckedVariant, Form, Own};
+use crate::valid::{Checked, CheckedVariant, Declared, Form};
 
 /// `impl From<Enum> for Failure`.
 pub(super) fn implementation(checked: &Checked<'_>) -> TokenStream {
@@ -28,30 +28,32 @@ pub(super) fn implementation(checked: &Checked<'_>) -> TokenStream {
     }
 }
 
-/// What a conversion asks of the types of the fields.
+/// The bounds for the conversion.
 pub(super) fn bounds<'a>(checked: &Checked<'a>) -> Bounds<'a> {
     let mut bounds = Bounds::of(checked);
     for variant in &checked.variants {
         match &variant.form {
-            Form::Transparent => bounds.ask(inner(variant).ty, &quote!(__panpan::DeclareFailures)),
-            Form::Own(own) => ask(variant, own, &mut bounds),
+            Form::Transparent => {
+                bounds.require(inner(variant).ty, &quote!(__panpan::DeclareFailures))
+            }
+            Form::Declared(declared) => require(variant, declared, &mut bounds),
         }
     }
     bounds
 }
 
-fn ask(variant: &CheckedVariant<'_>, own: &Own, bounds: &mut Bounds<'_>) {
-    display::ask(variant, own, bounds);
+fn require(variant: &CheckedVariant<'_>, declared: &Declared, bounds: &mut Bounds<'_>) {
+    display::require_formats(variant, declared, bounds);
     for field in &variant.variant.fields {
         let ty = field.optional().unwrap_or(field.ty);
         if field.attributes.source.is_some() {
-            bounds.ask(ty, &quote!(::std::error::Error + 'static));
+            bounds.require(ty, &quote!(::std::error::Error + 'static));
         }
         if field.attributes.retry_after_ms.is_some() {
-            bounds.ask(ty, &quote!(__panpan::DelayMs));
+            bounds.require(ty, &quote!(__panpan::DelayMs));
         }
         if field.is_detail() {
-            bounds.ask(ty, &quote!(__panpan::Serialize));
+            bounds.require(ty, &quote!(__panpan::Serialize));
         }
     }
 }
@@ -64,11 +66,11 @@ fn arm(path: &TokenStream, variant: &CheckedVariant<'_>) -> TokenStream {
             let (ty, value) = (field.ty, &field.binding);
             quote!(#pattern => __panpan::inner_failure::<#ty>(#value),)
         }
-        Form::Own(own) => {
+        Form::Declared(declared) => {
             let used = variant.variant.fields.iter().filter(|it| is_used(it));
             let pattern = binding(path, variant, &quote!(ref), used);
-            let constant = constant(own);
-            let message = match display::text(variant, own) {
+            let constant = constant(declared);
+            let message = match display::text(variant, declared) {
                 Text::Fixed(text) => quote!(#text),
                 Text::Default => quote!(#constant.message()),
                 Text::Format(arguments) => quote!(::std::format!(#arguments)),
@@ -84,7 +86,7 @@ fn is_used(field: &Field<'_>) -> bool {
     field.is_detail() || attributes.source.is_some() || attributes.retry_after_ms.is_some()
 }
 
-/// What a field adds to the failure.
+/// The builder calls for a field.
 fn steps(field: &Field<'_>) -> TokenStream {
     let value = &field.binding;
     let span = field.ty.span();

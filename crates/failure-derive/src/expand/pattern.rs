@@ -1,4 +1,4 @@
-//! Patterns that bind fields, and the bounds a generic enum needs for what is done with them.
+//! Patterns that bind fields, and the bounds of a generic enum.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use syn::{Generics, Type, WherePredicate, parse_quote};
 use crate::ast::Field;
 use crate::valid::{Checked, CheckedVariant};
 
-/// The one field of a transparent variant, bound by value or by reference.
+/// The only field of a transparent variant.
 pub(super) fn inner<'v, 'a>(variant: &'v CheckedVariant<'a>) -> &'v Field<'a> {
     &variant.variant.fields[0]
 }
 
-/// A pattern that binds some of the fields and passes over the others.
+/// A pattern that binds some of the fields and ignores the others.
 pub(super) fn binding<'f, 'a: 'f>(
     path: &TokenStream,
     variant: &CheckedVariant<'_>,
@@ -34,8 +34,8 @@ pub(super) fn binding<'f, 'a: 'f>(
     quote!(#path::#ident { #(#bindings)* .. })
 }
 
-/// Bounds on field types that mention a parameter of the enum. Other types need none: whether they
-/// fit is a question about the field, and the compiler answers it there.
+/// Bounds on field types that mention a parameter of the enum. Other types need no bounds; the compiler reports
+/// a missing implementation at the field.
 pub(super) struct Bounds<'a> {
     generics: &'a Generics,
     parameters: HashSet<Ident>,
@@ -54,19 +54,19 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// Whether the enum has parameters a bound could speak of.
+    /// Whether the enum has type or constant parameters.
     pub(super) fn are_needed(&self) -> bool {
         !self.parameters.is_empty()
     }
 
-    /// Asks a type to implement a trait.
-    pub(super) fn ask(&mut self, ty: &Type, bound: &TokenStream) {
+    /// Requires a type to implement a trait.
+    pub(super) fn require(&mut self, ty: &Type, bound: &TokenStream) {
         if self.mentions(ty.to_token_stream()) {
             self.push(parse_quote!(#ty: #bound));
         }
     }
 
-    /// Adds a predicate as it is.
+    /// Adds a predicate.
     pub(super) fn push(&mut self, predicate: WherePredicate) {
         self.predicates.push(predicate);
     }

@@ -1,73 +1,73 @@
-//! A variant's code and facts against the catalogue, and the words for what does not agree.
+//! Checks the code and facts of a variant against the catalogue.
 
 use panpan_catalogue::{
     DECLARED_JSONRPC_CODE, Facts, FixedFact, Objection, Remedies, check_code, lookup,
 };
 
-use super::{object, said};
+use super::{add_at, value};
 use crate::ast::Variant;
 use crate::attr::VariantAttributes;
-use crate::items::Said;
+use crate::items::Parsed;
 use crate::problems::Problems;
 
-/// The code, if there is a well-formed one; everything wrong with it and its facts is noted.
+/// The code, if it is well formed; adds all problems of the code and its facts.
 pub(super) fn check(
     variant: &Variant<'_>,
     enum_name: &str,
     problems: &mut Problems,
 ) -> Option<String> {
     let attributes = &variant.attributes;
-    let Some(written) = &attributes.code else {
-        if attributes.garbled {
+    let Some(item) = &attributes.code else {
+        if attributes.malformed {
             return None;
         }
-        let likely = screaming(&variant.ident.to_string());
+        let likely = screaming_snake(&variant.ident.to_string());
         let message = format!(
-            "`{}` has no code; write `#[failure(code = \"{likely}\")]`. Callers rely on it, so it \
-             does not follow the name of the variant by itself",
+            "`{}` has no code; write `#[failure(code = \"{likely}\")]`. Callers rely on the code, so \
+             it is not derived from the name of the variant",
             variant.ident
         );
         problems.add(variant.ident, message);
         return None;
     };
-    let code = written.value.as_ref()?.text.clone();
+    let code = item.value.as_ref()?.text.clone();
     if let Err(error) = check_code(&code) {
-        let likely = screaming(&code);
+        let likely = screaming_snake(&code);
         let advice = match check_code(&likely) {
             Ok(()) => format!("; write `{likely}`"),
             Err(_) => String::new(),
         };
-        problems.add(&written.tokens, format!("{error}{advice}"));
+        problems.add(&item.tokens, format!("{error}{advice}"));
         return None;
     }
-    for refusal in judged(&code, attributes).objections(&code) {
-        explain(&code, refusal, attributes, enum_name, problems);
+    for objection in checkable_facts(&code, attributes).objections(&code) {
+        explain(&code, objection, attributes, enum_name, problems);
     }
     check_delay(&code, variant, problems);
     Some(code)
 }
 
-/// What is said about the code.
+/// The declared facts.
 pub(super) fn facts(attributes: &VariantAttributes) -> Facts {
     Facts {
-        category: said(&attributes.category).copied(),
-        retryable: said(&attributes.retryable).copied(),
-        remedies: said(&attributes.remedy).map(|them| Remedies::of(them)),
-        http_status: said(&attributes.http).copied(),
-        jsonrpc_code: said(&attributes.jsonrpc).copied(),
+        category: value(&attributes.category).copied(),
+        retryable: value(&attributes.retryable).copied(),
+        remedies: value(&attributes.remedy).map(|remedies| Remedies::of(remedies)),
+        http_status: value(&attributes.http).copied(),
+        jsonrpc_code: value(&attributes.jsonrpc).copied(),
     }
 }
 
-/// The facts as far as they can be judged: a category that could not be read is not one that is
-/// missing, and nothing is concluded from it. The catalogue judges each fact by itself.
-fn judged(code: &str, attributes: &VariantAttributes) -> Facts {
+/// The facts that can be checked. A category that could not be parsed is not missing, so facts that depend on
+/// the category are not checked then.
+fn checkable_facts(code: &str, attributes: &VariantAttributes) -> Facts {
     let facts = facts(attributes);
     let is_known = lookup(code).is_some();
-    let claim_is_judged = is_known || category_is_clear(attributes);
-    let remedies_are_judged = is_known || retryability_is_clear(attributes);
+    let check_retryable = is_known || category_is_clear(attributes);
+    let check_remedies = is_known || retryability_is_clear(attributes);
     Facts {
-        retryable: facts.retryable.filter(|_| claim_is_judged),
-        remedies: facts.remedies.filter(|_| remedies_are_judged),
+        retryable: facts.retryable.filter(|_| check_retryable),
+        remedies: facts.remedies.filter(|_| check_remedies),
         ..facts
     }
 }
@@ -80,53 +80,52 @@ fn category_is_clear(attributes: &VariantAttributes) -> bool {
     is_clear(&attributes.category) && is_clear(&attributes.http)
 }
 
-/// Whether it was left out, or could be read.
-fn is_clear<T>(written: &Option<Said<T>>) -> bool {
-    written.is_none() || said(written).is_some()
+/// Whether an item is absent or could be parsed.
+fn is_clear<T>(item: &Option<Parsed<T>>) -> bool {
+    item.is_none() || value(item).is_some()
 }
 
-/// Notes an objection at the attribute that is to be changed.
+/// Adds an objection at the attribute that has to be changed.
 fn explain(
     code: &str,
-    refusal: Objection,
+    objection: Objection,
     attributes: &VariantAttributes,
     enum_name: &str,
     problems: &mut Problems,
 ) {
-    let message = wording(code, &refusal, enum_name);
-    match refusal {
-        Objection::Protocol => object(&attributes.code, message, problems),
+    let message = wording(code, &objection, enum_name);
+    match objection {
+        Objection::Protocol => add_at(&attributes.code, message, problems),
         Objection::Contradiction { fact, .. } => match fact {
-            FixedFact::Category => object(&attributes.category, message, problems),
-            FixedFact::Retryable => object(&attributes.retryable, message, problems),
-            FixedFact::Remedy => object(&attributes.remedy, message, problems),
-            FixedFact::JsonRpc => object(&attributes.jsonrpc, message, problems),
+            FixedFact::Category => add_at(&attributes.category, message, problems),
+            FixedFact::Retryable => add_at(&attributes.retryable, message, problems),
+            FixedFact::Remedy => add_at(&attributes.remedy, message, problems),
+            FixedFact::JsonRpc => add_at(&attributes.jsonrpc, message, problems),
         },
-        Objection::NotRetryable(_) => object(&attributes.retryable, message, problems),
+        Objection::NotRetryable(_) => add_at(&attributes.retryable, message, problems),
         Objection::VainWait | Objection::MissingWait => {
-            object(&attributes.remedy, message, problems);
+            add_at(&attributes.remedy, message, problems);
         }
         Objection::Status(_) | Objection::FamilyStatus { .. } => {
-            object(&attributes.http, message, problems);
+            add_at(&attributes.http, message, problems);
         }
         Objection::JsonRpc(_) | Objection::TakenNumber { .. } => {
-            object(&attributes.jsonrpc, message, problems);
+            add_at(&attributes.jsonrpc, message, problems);
         }
     }
 }
 
-fn wording(code: &str, refusal: &Objection, enum_name: &str) -> String {
-    match refusal {
+fn wording(code: &str, objection: &Objection, enum_name: &str) -> String {
+    match objection {
         Objection::Protocol => format!(
-            "{code} is given by the protocol itself, never by an operation; choose a code of your \
-             own, such as `{}`",
+            "{code} is reserved for the protocol; choose your own code, such as `{}`",
             own_code(enum_name, code)
         ),
         Objection::Contradiction { fact, fixed, .. } => {
             let name = attribute(*fact);
             format!(
-                "the catalogue fixes `{name}` of {code} as {fixed}; remove `{name}`, or choose a \
-                 code of your own"
+                "the catalogue fixes `{name}` of {code} as {fixed}; remove `{name}`, or choose your \
+                 own code"
             )
         }
         Objection::NotRetryable(category) => format!(
@@ -134,32 +133,31 @@ fn wording(code: &str, refusal: &Objection, enum_name: &str) -> String {
              category such as `TRANSIENT`, or remove `retryable`"
         ),
         Objection::VainWait => format!(
-            "{code} is not retryable, so waiting cannot help; write another remedy in place of \
-             `wait`, or choose a retryable category such as `TRANSIENT`"
+            "{code} is not retryable, so waiting cannot help; replace `wait` with another remedy, or \
+             choose a retryable category such as `TRANSIENT`"
         ),
         Objection::MissingWait => format!(
-            "{code} is retryable, so waiting is one of its remedies; add `wait`, remove `remedy`, \
+            "{code} is retryable, so `wait` must be one of its remedies; add `wait`, remove `remedy`, \
              or write `retryable = false`"
         ),
         Objection::Status(status) => {
-            format!("{status} is not the status of a failure; write one from 400 to 599")
+            format!("{status} is not the status of a failure; write a status from 400 to 599")
         }
         Objection::FamilyStatus { named, declared } => format!(
-            "{code} speaks of status {named}, not {declared}; remove `http`, or choose a code of \
-             your own"
+            "{code} means status {named}, not {declared}; remove `http`, or choose your own code"
         ),
         Objection::JsonRpc(number) => format!(
             "{number} is reserved in JSON-RPC; write {DECLARED_JSONRPC_CODE} or above, or remove \
              `jsonrpc`"
         ),
         Objection::TakenNumber { number, owner } => format!(
-            "{number} is the number of {owner}; write another one of {DECLARED_JSONRPC_CODE} or \
-             above, or remove `jsonrpc`"
+            "{number} belongs to {owner}; write another number of {DECLARED_JSONRPC_CODE} or above, or \
+             remove `jsonrpc`"
         ),
     }
 }
 
-/// What the attribute of a fact is called.
+/// The attribute of a fact.
 fn attribute(fact: FixedFact) -> &'static str {
     match fact {
         FixedFact::JsonRpc => "jsonrpc",
@@ -167,11 +165,11 @@ fn attribute(fact: FixedFact) -> &'static str {
     }
 }
 
-/// A delay promises that the identical call may succeed later.
+/// A delay needs a retryable code.
 fn check_delay(code: &str, variant: &Variant<'_>, problems: &mut Problems) {
     let attributes = &variant.attributes;
-    let (retryable, other_way) = match lookup(code) {
-        Some(known) => (known.retryable(), "a code of your own"),
+    let (retryable, alternative) = match lookup(code) {
+        Some(known) => (known.retryable(), "your own code"),
         None => (
             facts(attributes).implied_retryable() || !category_is_clear(attributes),
             "a retryable category such as `TRANSIENT`",
@@ -181,12 +179,12 @@ fn check_delay(code: &str, variant: &Variant<'_>, problems: &mut Problems) {
         return;
     }
     let message = format!(
-        "{code} is not retryable, so no delay makes the identical call succeed; remove \
-         `retry_after_ms`, or choose {other_way}"
+        "{code} is not retryable, so a delay cannot help; remove `retry_after_ms`, or choose \
+         {alternative}"
     );
-    object(&attributes.retry_after_ms, message.clone(), problems);
+    add_at(&attributes.retry_after_ms, message.clone(), problems);
     for field in &variant.fields {
-        object(&field.attributes.retry_after_ms, message.clone(), problems);
+        add_at(&field.attributes.retry_after_ms, message.clone(), problems);
     }
 }
 
@@ -197,11 +195,11 @@ fn own_code(enum_name: &str, code: &str) -> String {
         .find_map(|suffix| enum_name.strip_suffix(suffix))
         .filter(|subject| !subject.is_empty())
         .unwrap_or(enum_name);
-    format!("{}_{code}", screaming(subject))
+    format!("{}_{code}", screaming_snake(subject))
 }
 
 /// `FileNotFound` as `FILE_NOT_FOUND`.
-fn screaming(name: &str) -> String {
+fn screaming_snake(name: &str) -> String {
     panpan_catalogue::code_from_name(name.trim_start_matches("r#"))
 }
 
@@ -211,7 +209,7 @@ mod tests {
 
     #[test]
     fn names_become_codes() {
-        assert_eq!(screaming("r#Type"), "TYPE");
+        assert_eq!(screaming_snake("r#Type"), "TYPE");
         assert_eq!(
             own_code("ReadFileError", "NOT_FOUND"),
             "READ_FILE_NOT_FOUND"

@@ -1,19 +1,19 @@
-//! A variant's fields among themselves, and its message against them.
+//! Checks the fields of a variant, and its message against them.
 
 use std::collections::HashSet;
 
 use syn::{LitStr, Member};
 
-use super::{object, said};
+use super::{add_at, value};
 use crate::ast::{Field, Variant};
 use crate::message::Template;
 use crate::problems::{Problems, nearest};
 
-/// Notes what is wrong with the fields.
+/// Adds the problems of the fields.
 pub(super) fn check(variant: &Variant<'_>, problems: &mut Problems) {
     let mut names = HashSet::new();
     for field in &variant.fields {
-        check_marks(field, problems);
+        check_attributes(field, problems);
         check_name(field, &mut names, problems);
     }
     check_once(variant, "retry_after_ms", problems, |field| {
@@ -24,12 +24,12 @@ pub(super) fn check(variant: &Variant<'_>, problems: &mut Problems) {
     });
 }
 
-/// The message cut at its placeholders, if each of them is a detail.
+/// The parsed message; adds a problem for each placeholder that is not a detail.
 pub(super) fn message(
     variant: &Variant<'_>,
     problems: &mut Problems,
 ) -> Option<(Template, LitStr)> {
-    let literal = said(&variant.attributes.message)?;
+    let literal = value(&variant.attributes.message)?;
     let template = Template::read(&literal.value());
     let template = problems.keep(template.map_err(|it| syn::Error::new(literal.span(), it)))?;
     for (name, _) in template.fields() {
@@ -53,32 +53,30 @@ fn placeholder_problem(name: &str, variant: &Variant<'_>) -> Option<String> {
         ));
     };
     let reason = if field.attributes.source.is_some() {
-        "a source, which is shown as a cause"
+        "a source"
     } else if field.attributes.skip.is_some() {
         "skipped"
     } else {
         return None;
     };
     Some(format!(
-        "`{name}` is {reason}, and a message shows only what the details hold too; remove \
-         `{{{name}}}` from the message, or keep the field among the details"
+        "`{name}` is {reason}, and a message can only show fields in the details; remove \
+         `{{{name}}}` from the message, or keep the field in the details"
     ))
 }
 
-fn check_marks(field: &Field<'_>, problems: &mut Problems) {
+fn check_attributes(field: &Field<'_>, problems: &mut Problems) {
     let attributes = &field.attributes;
     if attributes.source.is_some() {
-        let message = "a source is never among the details; remove `skip`".to_owned();
-        object(&attributes.skip, message, problems);
-        let message = "a source is an error and not a delay; mark another field".to_owned();
-        object(&attributes.retry_after_ms, message, problems);
+        let message = "a source is never in the details; remove `skip`".to_owned();
+        add_at(&attributes.skip, message, problems);
+        let message = "a source is an error, not a delay; mark another field".to_owned();
+        add_at(&attributes.retry_after_ms, message, problems);
     }
     if !field.is_detail() {
         let message =
-            "the field is not among the details, so its name there means nothing; remove \
-                       `rename`"
-                .to_owned();
-        object(&attributes.rename, message, problems);
+            "the field is not in the details, so `rename` has no effect; remove it".to_owned();
+        add_at(&attributes.rename, message, problems);
     }
 }
 
@@ -89,7 +87,7 @@ fn check_name(field: &Field<'_>, names: &mut HashSet<String>, problems: &mut Pro
     match field.detail_name() {
         Some(name) if !names.insert(name.clone()) => {
             let message = format!(
-                "two fields are named `{name}` in the details; rename one of them with \
+                "duplicate name `{name}` in the details; rename one of the fields with \
                  `#[failure(rename = \"…\")]`"
             );
             match (&field.attributes.rename, &field.member) {
@@ -98,9 +96,9 @@ fn check_name(field: &Field<'_>, names: &mut HashSet<String>, problems: &mut Pro
             }
         }
         None if field.attributes.rename.is_none() => {
-            let message = "a caller reads the details by name, and this field has none; write \
-                           `#[failure(rename = \"path\")]` with a telling name, use a variant with \
-                           named fields, or leave the field out with `#[failure(skip)]`";
+            let message = "the field needs a name in the details; write \
+                           `#[failure(rename = \"path\")]`, use a variant with named fields, or leave \
+                           the field out with `#[failure(skip)]`";
             problems.add(field.ty, message);
         }
         _ => {}
@@ -109,7 +107,7 @@ fn check_name(field: &Field<'_>, names: &mut HashSet<String>, problems: &mut Pro
 
 fn check_once(
     variant: &Variant<'_>,
-    mark: &str,
+    attribute: &str,
     problems: &mut Problems,
     marked: fn(&Field<'_>) -> bool,
 ) {
@@ -119,8 +117,7 @@ fn check_once(
     };
     for again in marked {
         let message = format!(
-            "`{}` is marked `{mark}` already, and a failure has one; remove the mark from one of \
-             the two",
+            "duplicate `{attribute}`, already on `{}`; remove one of them",
             first.name()
         );
         match &again.member {

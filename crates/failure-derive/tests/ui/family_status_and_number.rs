@@ -1,4 +1,4 @@
-//! A code that names a status has that one, and its number is no other code's.
+//! A code with a status in its name has that status, and a number belongs to one code.
 use panpan_failure::Failure;
 
 #[derive(Debug, Failure)]

@@ -1,4 +1,4 @@
-//! Waiting is a remedy exactly where the identical call may succeed later.
+//! `wait` is a remedy exactly if the code is retryable.
 use panpan_failure::Failure;
 
 #[derive(Debug, Failure)]
@@ -7,7 +7,7 @@ enum ReadFileError {
     Gone,
     #[failure(code = "DISK_BUSY", category = TRANSIENT, remedy = change_input)]
     Busy,
-    // Whether it is retryable cannot be read, so nothing is concluded from it.
+    // `retryable` cannot be parsed, so the remedy is not checked.
     #[failure(code = "DISK_SLOW", category = TRANSIENT, retryable = no, remedy = change_input)]
     Slow,
 }

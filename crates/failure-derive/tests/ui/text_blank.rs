@@ -1,4 +1,4 @@
-//! A text that is written says something.
+//! Texts must not be blank.
 use panpan_failure::Failure;
 
 #[derive(Debug, Failure)]

@@ -1,5 +1,5 @@
-//! Enums of unusual shape: generic, borrowed, raw identifiers, made by a macro, shadowed names,
-//! types with definitions of their own, errors behind pointers.
+//! Tests for unusual enums: generic, borrowed, with raw identifiers, from a macro, with shadowed names, with
+//! referenced schemas, with errors behind pointers.
 
 use std::error::Error;
 use std::fmt;
@@ -25,7 +25,7 @@ fn check(error: impl Into<Failure>, message: &str, expected: impl Into<Value>, c
 }
 
 #[test]
-fn a_generic_enum_asks_its_parameters_for_what_it_uses() {
+fn a_generic_enum_gets_the_bounds_that_it_needs() {
     #[derive(Debug, Failure)]
     enum Refused<'a, T: Clone, E, const N: usize>
     where
@@ -115,9 +115,9 @@ fn raw_identifiers_and_names_of_unnamed_fields_work_in_messages() {
             r#type: String,
             expected: &'static str,
         },
-        #[failure(code = "TYPE_MISSING", message = "{1} and {place} and {1:?}")]
+        #[failure(code = "TYPE_MISSING", message = "{1} and {location} and {1:?}")]
         Missing(
-            #[failure(rename = "place")] String,
+            #[failure(rename = "location")] String,
             #[failure(rename = "time")] String,
         ),
     }
@@ -135,7 +135,7 @@ fn raw_identifiers_and_names_of_unnamed_fields_work_in_messages() {
     check(
         missing,
         "now and here and \"now\"",
-        json!({"place": "here", "time": "now"}),
+        json!({"location": "here", "time": "now"}),
         &[],
     );
 }
@@ -151,14 +151,14 @@ fn an_enum_written_by_a_macro_is_derived_like_any_other() {
             }
         };
     }
-    failures!(Made { Gone: "PATH_GONE", 410, "{path} is gone"; Locked: "PATH_LOCKED", 423, "{path} is locked"; });
-    let codes: Vec<_> = Made::definitions()
+    failures!(FromMacro { Gone: "PATH_GONE", 410, "{path} is gone"; Locked: "PATH_LOCKED", 423, "{path} is locked"; });
+    let codes: Vec<_> = FromMacro::definitions()
         .iter()
         .map(|it| it.code.to_string())
         .collect();
     assert_eq!(codes, ["PATH_GONE", "PATH_LOCKED"]);
     check(
-        Made::Locked {
+        FromMacro::Locked {
             path: "a".to_owned(),
         },
         "a is locked",
@@ -166,7 +166,7 @@ fn an_enum_written_by_a_macro_is_derived_like_any_other() {
         &[],
     );
     check(
-        Made::Gone {
+        FromMacro::Gone {
             path: "b".to_owned(),
         },
         "b is gone",
@@ -176,12 +176,8 @@ fn an_enum_written_by_a_macro_is_derived_like_any_other() {
 }
 
 #[test]
-fn names_of_the_surroundings_do_not_reach_into_the_derived_code() {
-    #![allow(
-        dead_code,
-        non_upper_case_globals,
-        reason = "they only stand in the way"
-    )]
+fn shadowed_names_do_not_affect_the_derived_code() {
+    #![allow(dead_code, non_upper_case_globals, reason = "they only shadow names")]
     struct Option;
     struct Vec;
     struct String;
@@ -189,11 +185,11 @@ fn names_of_the_surroundings_do_not_reach_into_the_derived_code() {
     mod std {}
     mod core {}
     const path: u8 = 0;
-    #[allow(unused_macros, reason = "it only stands in the way")]
+    #[allow(unused_macros, reason = "it only shadows a name")]
     macro_rules! format {
         () => {};
     }
-    #[allow(unused_macros, reason = "it only stands in the way")]
+    #[allow(unused_macros, reason = "it only shadows a name")]
     macro_rules! write {
         () => {};
     }
@@ -216,40 +212,43 @@ fn names_of_the_surroundings_do_not_reach_into_the_derived_code() {
 }
 
 #[test]
-fn definitions_of_field_types_go_with_the_schema() {
+fn the_schema_includes_the_definitions_of_field_types() {
     #[derive(Debug, serde::Serialize, JsonSchema)]
-    struct Place {
+    struct Location {
         line: u32,
-        inside: Option<Box<Place>>,
+        inside: Option<Box<Location>>,
     }
     #[derive(Debug, Failure)]
     enum SyntaxError {
         #[failure(code = "SYNTAX_BROKEN")]
         Broken {
-            /// Where it broke.
-            place: Place,
+            /// Where the error is.
+            location: Location,
             any: Value,
         },
     }
     let schema = &SyntaxError::definitions()[0].schema;
-    let place = json!({"$ref": "#/$defs/Place", "description": "Where it broke"});
-    assert_eq!(schema["properties"], json!({"place": place, "any": true}));
-    assert_eq!(schema["required"], json!(["place", "any"]));
+    let location = json!({"$ref": "#/$defs/Location", "description": "Where the error is"});
     assert_eq!(
-        schema["$defs"]["Place"]["required"],
+        schema["properties"],
+        json!({"location": location, "any": true})
+    );
+    assert_eq!(schema["required"], json!(["location", "any"]));
+    assert_eq!(
+        schema["$defs"]["Location"]["required"],
         json!(["line", "inside"])
     );
 
-    let inside = Some(Box::new(Place {
+    let inside = Some(Box::new(Location {
         line: 2,
         inside: None,
     }));
     let broken = SyntaxError::Broken {
-        place: Place { line: 1, inside },
+        location: Location { line: 1, inside },
         any: Value::Null,
     };
     let expected =
-        json!({"place": {"line": 1, "inside": {"line": 2, "inside": null}}, "any": null});
+        json!({"location": {"line": 1, "inside": {"line": 2, "inside": null}}, "any": null});
     check(broken, "Syntax broken", expected, &[]);
 }
 
@@ -281,30 +280,30 @@ fn a_source_may_be_boxed_shared_or_absent() {
 }
 
 #[test]
-fn with_no_display_the_author_writes_display_and_error() {
+fn no_display_leaves_display_and_error_to_the_author() {
     #[derive(Debug, Failure)]
     #[failure(no_display, crate = panpan_failure)]
     enum Quiet {
-        #[failure(code = "QUIET_FAILED", message = "said to the caller")]
+        #[failure(code = "QUIET_FAILED", message = "shown to the caller")]
         Failed,
     }
     impl fmt::Display for Quiet {
         fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("said to the log")
+            formatter.write_str("shown in the log")
         }
     }
     impl Error for Quiet {}
-    assert_eq!(Quiet::Failed.to_string(), "said to the log");
-    check(Quiet::Failed, "said to the caller", Value::Null, &[]);
+    assert_eq!(Quiet::Failed.to_string(), "shown in the log");
+    check(Quiet::Failed, "shown to the caller", Value::Null, &[]);
 }
 
 #[test]
-fn a_value_that_cannot_be_json_is_left_out() {
+fn a_value_that_cannot_be_serialized_is_left_out() {
     #[derive(Debug)]
     struct Unwritable;
     impl serde::Serialize for Unwritable {
         fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-            Err(serde::ser::Error::custom("not today"))
+            Err(serde::ser::Error::custom("cannot be serialized"))
         }
     }
     impl JsonSchema for Unwritable {
@@ -318,15 +317,15 @@ fn a_value_that_cannot_be_json_is_left_out() {
     #[derive(Debug, Failure)]
     enum Strange {
         #[failure(code = "STRANGE_VALUE")]
-        Value { value: Unwritable, place: u8 },
+        Value { value: Unwritable, line: u8 },
     }
     check(
         Strange::Value {
             value: Unwritable,
-            place: 1,
+            line: 1,
         },
         "Strange value",
-        json!({"place": 1}),
+        json!({"line": 1}),
         &[],
     );
 }
