@@ -1,4 +1,4 @@
-//! Counts that add up: those of a store in memory, and those that wait to be written.
+//! Sums of counts: the counts of the store in memory, and the counts that wait to be written to SQLite.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +29,13 @@ impl Counts {
         totals.replayed = sum(totals.replayed, count.replayed);
     }
 
-    /// How many different ones there are.
+    /// The number of distinct counts (operation, code and hour).
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether this one would be added to another.
-    pub(crate) fn knows(&self, count: &Count) -> bool {
+    /// Whether there is a count with the same operation, code and hour.
+    pub(crate) fn contains(&self, count: &Count) -> bool {
         let key = (
             count.operation.clone(),
             count.code.clone(),
@@ -60,13 +60,13 @@ impl Counts {
 
     pub(crate) fn sweep(&mut self, before: Timestamp) -> u64 {
         let before = before.as_millisecond();
-        let mut room = SWEEP_LIMIT;
+        let mut left = SWEEP_LIMIT;
         self.0.retain(|(_, _, hour), _| {
-            let swept = room > 0 && *hour < before;
-            room -= usize::from(swept);
+            let swept = left > 0 && *hour < before;
+            left -= usize::from(swept);
             !swept
         });
-        (SWEEP_LIMIT - room) as u64
+        (SWEEP_LIMIT - left) as u64
     }
 }
 

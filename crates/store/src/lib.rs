@@ -1,10 +1,11 @@
-//! Where things are kept: implements the ports of the runtime, in memory and in SQLite.
+//! Stores for outcomes, recordings, counts and documents: in memory and in SQLite.
 //!
-//! The only crate that knows SQL. What a state means for a call is decided in the runtime; here it is
-//! kept, compared and changed in single steps. One suite (`tests/suite`) holds for every store.
+//! Implements the ports of the runtime. This is the only crate that contains SQL. It stores, compares
+//! and changes state atomically; the runtime decides what a state means for a call. One test suite
+//! (`tests/suite`) runs against every store.
 
 mod counts;
-mod expected;
+mod expectation;
 mod memory;
 mod ports;
 mod sqlite;
@@ -19,8 +20,8 @@ pub use sqlite::{
     SMALLEST_SIZE_BYTES, SqliteOptions, SqliteStore, check_version,
 };
 
-/// How many keys, how many recordings and how many counts one sweep deletes at most.
+/// The most keys, and the most recordings, and the most counts that one sweep deletes.
 pub const SWEEP_LIMIT: usize = 500;
 
-/// The most a count adds up to; more is not counted.
+/// The largest value of a count; it stays there.
 const COUNT_LIMIT: u64 = 1 << 60;

@@ -1,4 +1,4 @@
-//! Ready-made worlds for programs that only want to start.
+//! Ready-made ports for tests, examples and small programs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use panpan_runtime::system::SystemClock;
 
 use crate::MemoryStore;
 
-/// The real ports with a store in memory: nothing is kept when the program ends.
+/// The system ports with a store in memory: everything is lost when the program ends.
 pub fn memory_ports() -> Ports {
     Ports::system(Arc::new(MemoryStore::new(Arc::new(SystemClock))))
 }

@@ -1,9 +1,9 @@
-//! Time as stores write it: whole milliseconds, and never beyond what a timestamp can say.
+//! Time as the stores write it: whole milliseconds, clamped to the range of a timestamp.
 
 use jiff::Timestamp;
 use panpan_runtime::ports::Clock;
 
-/// How long a key that was set free is remembered.
+/// How long a released key is remembered.
 pub(crate) const FREE_KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
@@ -13,31 +13,31 @@ pub(crate) fn now_ms(clock: &dyn Clock) -> i64 {
     clock.now().as_millisecond()
 }
 
-/// A time so much later, or the last there is.
+/// The time `by_ms` after `now_ms`, at most the last valid timestamp.
 pub(crate) fn later_ms(now_ms: i64, by_ms: u64) -> i64 {
     let by_ms = i64::try_from(by_ms).unwrap_or(i64::MAX);
     let last_ms = Timestamp::MAX.as_millisecond();
     now_ms.saturating_add(by_ms).min(last_ms)
 }
 
-/// How long it is until then.
+/// The time left until `until_ms`; 0 when it has passed.
 pub(crate) fn remaining_ms(until_ms: i64, now_ms: i64) -> u64 {
     u64::try_from(until_ms.saturating_sub(now_ms)).unwrap_or(0)
 }
 
-/// The timestamp of what a store wrote. What it never writes becomes the last time there is.
+/// The timestamp of a stored number. A number out of range, which no store writes, becomes the last one.
 pub(crate) fn timestamp(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX)
 }
 
-/// The beginning of the hour, so that counts of one hour meet whoever cut it.
+/// The start of the hour, so that all counts of one hour are added up.
 pub(crate) fn hour_ms(time: Timestamp) -> i64 {
     let ms = time.as_millisecond();
     ms - ms.rem_euclid(HOUR_MS)
 }
 
-/// The epoch of the next lease: above the last one, and not below the time, so that a key that was
-/// forgotten does not come back to an epoch somebody still holds.
+/// The epoch of the next lease: above the last epoch, and not below the current time. A key that was
+/// deleted and claimed again therefore never repeats an epoch that an old call still holds.
 pub(crate) fn next_epoch(last: u64, now_ms: i64) -> u64 {
     let now = u64::try_from(now_ms).unwrap_or(0);
     last.saturating_add(1).max(now)
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_duration_leads_beyond_the_last_timestamp() {
+    fn a_time_is_clamped_to_the_last_timestamp() {
         let last = Timestamp::MAX.as_millisecond();
         for (now, by, expected) in [
             (5, 7, 12),
@@ -63,14 +63,14 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_begins_at_or_before_its_times() {
+    fn an_hour_starts_at_or_before_its_times() {
         for (ms, hour) in [(0, 0), (HOUR_MS - 1, 0), (HOUR_MS, HOUR_MS), (-1, -HOUR_MS)] {
             assert_eq!(hour_ms(timestamp(ms)), hour);
         }
     }
 
     #[test]
-    fn an_epoch_rises_with_claims_and_with_time() {
+    fn epochs_rise_with_claims_and_with_time() {
         for (last, now, expected) in [(0, 50, 50), (50, 50, 51), (70, 50, 71), (0, -3, 1)] {
             assert_eq!(next_epoch(last, now), expected);
         }

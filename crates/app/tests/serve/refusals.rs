@@ -82,7 +82,7 @@ fn a_store_that_cannot_be_opened_is_named() {
         ),
         (
             format!("sqlite:{text}/x/panpan.db"),
-            "cannot be made".to_owned(),
+            "cannot create the folder".to_owned(),
         ),
         (
             "redis://ann:hunter2@host".to_owned(),

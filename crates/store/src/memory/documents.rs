@@ -1,21 +1,21 @@
-//! Documents in memory.
+//! Documents of the store in memory.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use panpan_runtime::ports::{Applied, Change, Document};
 
-use crate::expected::fits;
+use crate::expectation;
 
-/// Collections of documents, and the last version that was given.
+/// Collections of documents, and the last version that was assigned.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
     documents: BTreeMap<String, BTreeMap<String, Document>>,
     last_version: u64,
 }
 
-/// What a change took the place of, to be put back.
-type Replaced = (String, String, Option<Document>);
+/// Collection, id and earlier document of a change, to undo it.
+type Undo = (String, String, Option<Document>);
 
 impl Collections {
     pub(super) fn get(&self, collection: &str, id: &str) -> Option<Document> {
@@ -32,8 +32,8 @@ impl Collections {
         let Some(documents) = self.documents.get(collection) else {
             return Vec::new();
         };
-        let behind = documents.range::<str, _>((from, Bound::Unbounded));
-        behind
+        documents
+            .range::<str, _>((from, Bound::Unbounded))
             .take(limit)
             .map(|(_, document)| document.clone())
             .collect()
@@ -41,19 +41,19 @@ impl Collections {
 
     pub(super) fn apply(&mut self, changes: Vec<Change>) -> Applied {
         let first_version = self.last_version;
-        let mut replaced = Vec::with_capacity(changes.len());
+        let mut undo = Vec::with_capacity(changes.len());
         let mut versions = Vec::with_capacity(changes.len());
         for (number, change) in changes.into_iter().enumerate() {
             let found = self.version(&change);
-            if !fits(change.expect, found) {
+            if !expectation::is_met(change.expect, found) {
                 self.last_version = first_version;
-                self.put_back(replaced);
+                self.roll_back(undo);
                 let change = number;
                 return Applied::Conflict { change, found };
             }
-            let (version, before) = self.make(change);
+            let (version, before) = self.apply_one(change);
             versions.push(version);
-            replaced.push(before);
+            undo.push(before);
         }
         Applied::All(versions)
     }
@@ -63,7 +63,7 @@ impl Collections {
         collection.get(&change.id).map(|document| document.version)
     }
 
-    fn make(&mut self, change: Change) -> (Option<u64>, Replaced) {
+    fn apply_one(&mut self, change: Change) -> (Option<u64>, Undo) {
         let Change {
             collection,
             id,
@@ -95,8 +95,8 @@ impl Collections {
         before
     }
 
-    fn put_back(&mut self, replaced: Vec<Replaced>) {
-        for (collection, id, before) in replaced.into_iter().rev() {
+    fn roll_back(&mut self, undo: Vec<Undo>) {
+        for (collection, id, before) in undo.into_iter().rev() {
             self.put(&collection, &id, before);
         }
     }

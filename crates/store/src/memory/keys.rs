@@ -1,4 +1,4 @@
-//! Keys in memory: who holds them, and what became of them.
+//! Idempotency keys of the store in memory: claims, leases and outcomes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,19 +11,19 @@ use uuid::Uuid;
 use crate::SWEEP_LIMIT;
 use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
 
-/// How many bytes of outcomes a store in memory keeps. Beyond that the outcome that would be forgotten
-/// next is forgotten at once, which is what memory does; a file has no such limit.
+/// How many bytes of outcomes the store in memory keeps. Beyond that, the outcome that expires next is
+/// deleted early; a file has no such limit.
 pub const MEMORY_OUTCOMES_BYTES_LIMIT: usize = 64 * 1024 * 1024;
 
-/// What a key takes besides the texts it holds.
+/// The size of a key without its texts.
 const KEY_BYTES: usize = 256;
 
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     keys: BTreeMap<Scope, Key>,
-    /// Keys nobody holds, by when they are forgotten.
-    ends: BTreeSet<(i64, Scope)>,
-    /// What those take.
+    /// Free and finished keys, ordered by expiry.
+    expiries: BTreeSet<(i64, Scope)>,
+    /// The size of these keys.
     bytes: usize,
 }
 
@@ -35,7 +35,7 @@ struct Key {
     attempts: u32,
     recoveries: u32,
     generation: u32,
-    /// Whether nothing happened under it, so that it can be claimed for other input.
+    /// Whether the call had no effect, so the key can be claimed for different input.
     without_effect: bool,
     state: State,
     earlier: Vec<Earlier>,
@@ -43,7 +43,7 @@ struct Key {
 
 #[derive(Debug)]
 enum State {
-    /// Nobody has held it; only while it is claimed for the first time.
+    /// Being claimed for the first time.
     New,
     Held {
         until_ms: i64,
@@ -59,22 +59,22 @@ enum State {
 
 impl Keys {
     pub(super) fn claim(&mut self, claim: &Claim, now_ms: i64) -> Claimed {
-        self.changing(claim.scope, |keys| keys.take(claim, now_ms))
+        self.change(claim.scope, |keys| keys.try_claim(claim, now_ms))
     }
 
-    fn take(&mut self, claim: &Claim, now_ms: i64) -> Claimed {
+    fn try_claim(&mut self, claim: &Claim, now_ms: i64) -> Claimed {
         let key = self
             .keys
             .entry(claim.scope)
             .or_insert_with(|| Key::new(claim, 0));
-        if key.is_forgotten(now_ms) {
+        if key.is_expired(now_ms) {
             *key = Key::new(claim, key.epoch);
         }
         if key.fingerprint != claim.fingerprint {
             if !key.without_effect {
                 return Claimed::Reused;
             }
-            key.begin_anew(claim);
+            key.start_next_generation(claim);
         }
         let before = match &key.state {
             State::Finished {
@@ -128,11 +128,11 @@ impl Keys {
         without_effect: bool,
         now_ms: i64,
     ) -> Completed {
-        let completed = self.changing(lease.scope, |keys| {
+        let completed = self.change(lease.scope, |keys| {
             keys.end(lease, attempts, end, without_effect, now_ms)
         });
-        while self.bytes > MEMORY_OUTCOMES_BYTES_LIMIT && self.ends.len() > 1 {
-            self.forget_next();
+        while self.bytes > MEMORY_OUTCOMES_BYTES_LIMIT && self.expiries.len() > 1 {
+            self.delete_next();
         }
         completed
     }
@@ -169,7 +169,7 @@ impl Keys {
             }
             End::Abandon => {
                 key.recoveries = recoveries.saturating_sub(1);
-                // Whoever held it has let go of it for good.
+                // The call that held the key can no longer complete it.
                 key.epoch = next_epoch(key.epoch, now_ms);
                 key.state = State::Held { until_ms: now_ms };
                 Completed::Recorded { expires_at: None }
@@ -189,17 +189,17 @@ impl Keys {
     }
 
     pub(super) fn reopen(&mut self, reopening: Reopening, now_ms: i64) -> Reopened {
-        self.changing(reopening.scope, |keys| keys.set_free(reopening, now_ms))
+        self.change(reopening.scope, |keys| keys.try_reopen(reopening, now_ms))
     }
 
-    fn set_free(&mut self, reopening: Reopening, now_ms: i64) -> Reopened {
+    fn try_reopen(&mut self, reopening: Reopening, now_ms: i64) -> Reopened {
         let kept = self.kept(reopening.scope, now_ms);
         let Some(key) = self.keys.get_mut(&reopening.scope) else {
             return Reopened::NothingKept;
         };
         match (&key.state, kept) {
             (State::Finished { expires_ms, .. }, Some(kept)) => {
-                // The earlier outcome is not forgotten before its time because it was reopened.
+                // Reopening must not delete the earlier outcome before it expires.
                 let expires_ms = (*expires_ms).max(later_ms(now_ms, FREE_KEPT_MS));
                 key.reopen(kept, reopening, expires_ms, now_ms);
                 let generation = key.generation;
@@ -219,38 +219,36 @@ impl Keys {
 
     pub(super) fn sweep(&mut self, now_ms: i64) -> u64 {
         let mut swept = 0;
-        let is_over = |(expires_ms, _): &(i64, Scope)| *expires_ms <= now_ms;
-        while swept < SWEEP_LIMIT && self.ends.first().is_some_and(is_over) {
-            self.forget_next();
+        let is_expired = |(expires_ms, _): &(i64, Scope)| *expires_ms <= now_ms;
+        while swept < SWEEP_LIMIT && self.expiries.first().is_some_and(is_expired) {
+            self.delete_next();
             swept += 1;
         }
         swept as u64
     }
 
-    /// Changes a key and keeps the list of ends in step.
-    fn changing<T>(&mut self, scope: Scope, change: impl FnOnce(&mut Self) -> T) -> T {
-        if let Some((end, bytes)) = self.keys.get(&scope).and_then(Key::end) {
-            self.ends.remove(&(end, scope));
+    /// Changes a key and updates `expiries` and `bytes`.
+    fn change<T>(&mut self, scope: Scope, change: impl FnOnce(&mut Self) -> T) -> T {
+        if let Some((expires_ms, bytes)) = self.keys.get(&scope).and_then(Key::expiry) {
+            self.expiries.remove(&(expires_ms, scope));
             self.bytes -= bytes;
         }
         let changed = change(self);
-        if let Some((end, bytes)) = self.keys.get(&scope).and_then(Key::end) {
-            self.ends.insert((end, scope));
+        if let Some((expires_ms, bytes)) = self.keys.get(&scope).and_then(Key::expiry) {
+            self.expiries.insert((expires_ms, scope));
             self.bytes += bytes;
         }
         changed
     }
 
-    fn forget_next(&mut self) {
-        if let Some((_, scope)) = self.ends.first().copied() {
-            self.changing(scope, |keys| keys.keys.remove(&scope));
+    fn delete_next(&mut self) {
+        if let Some((_, scope)) = self.expiries.first().copied() {
+            self.change(scope, |keys| keys.keys.remove(&scope));
         }
     }
 
     fn known(&self, scope: Scope, now_ms: i64) -> Option<&Key> {
-        self.keys
-            .get(&scope)
-            .filter(|key| !key.is_forgotten(now_ms))
+        self.keys.get(&scope).filter(|key| !key.is_expired(now_ms))
     }
 
     fn held(&mut self, lease: Lease) -> Option<&mut Key> {
@@ -275,8 +273,8 @@ impl Key {
         }
     }
 
-    /// The same key for other input, since nothing happened under it.
-    fn begin_anew(&mut self, claim: &Claim) {
+    /// Reuses the key for different input, because its call had no effect.
+    fn start_next_generation(&mut self, claim: &Claim) {
         self.fingerprint = claim.fingerprint;
         self.attempts = 0;
         self.recoveries = 0;
@@ -305,14 +303,15 @@ impl Key {
         self.state = State::Free { expires_ms };
     }
 
-    /// A held key is never forgotten: nobody knows what became of its call.
-    fn is_forgotten(&self, now_ms: i64) -> bool {
-        self.end().is_some_and(|(end, _)| end <= now_ms)
+    /// A held key never expires, because the outcome of its call is unknown.
+    fn is_expired(&self, now_ms: i64) -> bool {
+        self.expiry()
+            .is_some_and(|(expires_ms, _)| expires_ms <= now_ms)
     }
 
-    /// When a key that nobody holds is forgotten, and what it takes until then.
-    fn end(&self) -> Option<(i64, usize)> {
-        let (end, outcome) = match &self.state {
+    /// When the key expires, and its size; `None` while it is held.
+    fn expiry(&self) -> Option<(i64, usize)> {
+        let (expires_ms, outcome) = match &self.state {
             State::New | State::Held { .. } => return None,
             State::Free { expires_ms } => (*expires_ms, 0),
             State::Finished {
@@ -321,7 +320,7 @@ impl Key {
             } => (*expires_ms, size(outcome)),
         };
         let earlier = self.earlier.iter().map(|it| size(&it.kept.outcome));
-        Some((end, KEY_BYTES + outcome + earlier.sum::<usize>()))
+        Some((expires_ms, KEY_BYTES + outcome + earlier.sum::<usize>()))
     }
 
     fn as_kept(&self, outcome: &KeptOutcome, expires_ms: i64) -> Kept {

@@ -1,8 +1,7 @@
-//! A store in memory, for tests and for gateways that may forget: everything is gone when it is
-//! dropped.
+//! A store in memory, for tests and for gateways that need no durability: dropping it loses everything.
 //!
-//! Every future is ready at once and every listing is ordered, so that two runs with the same clock
-//! give the same answers.
+//! Every future is ready at once and every listing is ordered, so two runs with the same clock give the
+//! same results.
 
 mod documents;
 mod keys;
@@ -26,12 +25,11 @@ use crate::time::now_ms;
 pub use keys::MEMORY_OUTCOMES_BYTES_LIMIT;
 pub use recordings::MEMORY_RECORDINGS_LIMIT;
 
-/// Keeps everything in memory.
+/// A store that keeps everything in memory.
 ///
-/// Of recordings it keeps the newest [`MEMORY_RECORDINGS_LIMIT`], of outcomes
-/// [`MEMORY_OUTCOMES_BYTES_LIMIT`]. Older ones are forgotten, which is what memory does: they do not
-/// count as dropped, and a key whose outcome is forgotten is as good as new. Who has to rely on keys
-/// uses a file.
+/// It keeps the newest [`MEMORY_RECORDINGS_LIMIT`] recordings and [`MEMORY_OUTCOMES_BYTES_LIMIT`] of
+/// outcomes. Older recordings are deleted and do not count as dropped. A key whose outcome was deleted
+/// can be claimed like a new key; use a file where keys must be reliable.
 #[derive(Debug)]
 pub struct MemoryStore {
     clock: Arc<dyn Clock>,
@@ -47,7 +45,7 @@ struct State {
 }
 
 impl MemoryStore {
-    /// An empty store that goes by this clock.
+    /// Creates an empty store with this clock.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
@@ -55,7 +53,7 @@ impl MemoryStore {
         }
     }
 
-    /// What a thread that panicked left behind is whole: it panics before it changes anything.
+    /// The state is consistent even after a panic in another thread: panics happen before any change.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,8 +63,8 @@ impl MemoryStore {
     }
 }
 
-fn done<'a, T: Send + 'a>(answer: T) -> BoxFuture<'a, Result<T, StoreError>> {
-    Box::pin(ready(Ok(answer)))
+fn done<'a, T: Send + 'a>(result: T) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(ready(Ok(result)))
 }
 
 impl Outcomes for MemoryStore {

@@ -1,4 +1,4 @@
-//! Recordings in memory.
+//! Recordings of the store in memory.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,46 +8,46 @@ use uuid::Uuid;
 
 use crate::SWEEP_LIMIT;
 
-/// How many recordings a store in memory keeps: the newest.
+/// How many recordings the store in memory keeps; the oldest are deleted first.
 pub const MEMORY_RECORDINGS_LIMIT: usize = 1000;
 
-/// Recordings by age; those of the same time in the order they came.
+/// Recordings ordered by time, then by arrival.
 ///
-/// They come in about that order, so that nearly all are added at one end and forgotten at the other.
+/// They arrive almost in this order, so nearly all are added at the back and deleted at the front.
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
     by_age: VecDeque<(Age, Recording)>,
     by_call: HashMap<Uuid, Age>,
-    taken: u64,
+    noted_total: u64,
 }
 
 type Age = (i64, u64);
 
 impl Recordings {
     pub(super) fn note(&mut self, recording: Recording) {
-        self.taken += 1;
-        let age = (recording.at.as_microsecond(), self.taken);
+        self.noted_total += 1;
+        let age = (recording.at.as_microsecond(), self.noted_total);
         if let Some(replaced) = self.by_call.insert(recording.id, age)
-            && let Ok(place) = self.place(replaced)
+            && let Ok(index) = self.index(replaced)
         {
-            self.by_age.remove(place);
+            self.by_age.remove(index);
         }
         let newest = self.by_age.back().is_none_or(|(newest, _)| *newest < age);
-        let place = if newest {
+        let index = if newest {
             self.by_age.len()
         } else {
-            self.place(age).unwrap_or_else(|place| place)
+            self.index(age).unwrap_or_else(|index| index)
         };
-        self.by_age.insert(place, (age, recording));
+        self.by_age.insert(index, (age, recording));
         if self.by_age.len() > MEMORY_RECORDINGS_LIMIT {
             self.forget_oldest();
         }
     }
 
     pub(super) fn find(&self, call: Uuid) -> Option<Recording> {
-        let place = self.place(*self.by_call.get(&call)?).ok()?;
+        let index = self.index(*self.by_call.get(&call)?).ok()?;
         self.by_age
-            .get(place)
+            .get(index)
             .map(|(_, recording)| recording.clone())
     }
 
@@ -70,8 +70,8 @@ impl Recordings {
         swept as u64
     }
 
-    /// Where the recording of this age is, or would be.
-    fn place(&self, age: Age) -> Result<usize, usize> {
+    /// The index of the recording of this age, or the index to insert it at.
+    fn index(&self, age: Age) -> Result<usize, usize> {
         self.by_age.binary_search_by_key(&age, |(age, _)| *age)
     }
 

@@ -1,19 +1,19 @@
-//! Statements for documents.
+//! SQL statements for documents.
 
 use panpan_runtime::ports::{Applied, Change, Document};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 use super::json;
-use crate::expected::fits;
+use crate::expectation;
 
 const GET: &str = "SELECT id, version, body FROM documents WHERE collection = ?1 AND id = ?2";
 
 const LIST: &str = "
     SELECT id, version, body FROM documents WHERE collection = ?1 ORDER BY id LIMIT ?2";
 
-const LIST_BEHIND: &str = "
+const LIST_AFTER: &str = "
     SELECT id, version, body FROM documents WHERE collection = ?1 AND id > ?3 ORDER BY id LIMIT ?2";
 
 const VERSION: &str = "SELECT version FROM documents WHERE collection = ?1 AND id = ?2";
@@ -31,7 +31,7 @@ pub(super) fn get(
     connection: &Connection,
     collection: &str,
     id: &str,
-) -> Result<Option<Document>, Trouble> {
+) -> Result<Option<Document>, QueryError> {
     let mut statement = connection.prepare_cached(GET)?;
     let mut rows = statement.query([collection, id])?;
     rows.next()?.map(document).transpose()
@@ -43,9 +43,9 @@ pub(super) fn list(
     collection: &str,
     after: Option<&str>,
     limit: usize,
-) -> Result<Vec<Document>, Trouble> {
+) -> Result<Vec<Document>, QueryError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let sql = if after.is_some() { LIST_BEHIND } else { LIST };
+    let sql = if after.is_some() { LIST_AFTER } else { LIST };
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = match after {
         Some(after) => statement.query(params![collection, limit, after])?,
@@ -58,8 +58,11 @@ pub(super) fn list(
     Ok(found)
 }
 
-fn document(row: &Row<'_>) -> Result<Document, Trouble> {
-    let text = row.get_ref(2)?.as_str().map_err(|_| Trouble::Unreadable)?;
+fn document(row: &Row<'_>) -> Result<Document, QueryError> {
+    let text = row
+        .get_ref(2)?
+        .as_str()
+        .map_err(|_| QueryError::Unreadable)?;
     Ok(Document {
         id: row.get(0)?,
         version: row.get::<_, i64>(1)?.cast_unsigned(),
@@ -67,12 +70,12 @@ fn document(row: &Row<'_>) -> Result<Document, Trouble> {
     })
 }
 
-/// Makes every change or none. A conflict undoes this batch only, not what others do in the same
+/// Applies every change or none. A conflict rolls back this batch only, not other jobs in the same
 /// transaction.
-pub(super) fn apply(connection: &Connection, changes: &[Change]) -> Result<Applied, Trouble> {
+pub(super) fn apply(connection: &Connection, changes: &[Change]) -> Result<Applied, QueryError> {
     let run = |sql: &str| connection.prepare_cached(sql)?.execute([]);
     run("SAVEPOINT changes")?;
-    let applied = make_all(connection, changes)?;
+    let applied = apply_all(connection, changes)?;
     if matches!(applied, Applied::Conflict { .. }) {
         run("ROLLBACK TO changes")?;
     }
@@ -80,26 +83,26 @@ pub(super) fn apply(connection: &Connection, changes: &[Change]) -> Result<Appli
     Ok(applied)
 }
 
-fn make_all(connection: &Connection, changes: &[Change]) -> Result<Applied, Trouble> {
+fn apply_all(connection: &Connection, changes: &[Change]) -> Result<Applied, QueryError> {
     let mut versions = Vec::with_capacity(changes.len());
     for (number, change) in changes.iter().enumerate() {
         let found = version(connection, change)?;
-        if !fits(change.expect, found) {
+        if !expectation::is_met(change.expect, found) {
             let change = number;
             return Ok(Applied::Conflict { change, found });
         }
-        versions.push(make(connection, change)?);
+        versions.push(apply_one(connection, change)?);
     }
     Ok(Applied::All(versions))
 }
 
-fn version(connection: &Connection, change: &Change) -> Result<Option<u64>, Trouble> {
+fn version(connection: &Connection, change: &Change) -> Result<Option<u64>, QueryError> {
     let mut statement = connection.prepare_cached(VERSION)?;
     let version = statement.query_row([&change.collection, &change.id], |row| row.get(0));
     Ok(version.optional()?.map(i64::cast_unsigned))
 }
 
-fn make(connection: &Connection, change: &Change) -> Result<Option<u64>, Trouble> {
+fn apply_one(connection: &Connection, change: &Change) -> Result<Option<u64>, QueryError> {
     let Some(body) = &change.body else {
         let mut delete = connection.prepare_cached(DELETE)?;
         delete.execute([&change.collection, &change.id])?;
@@ -108,7 +111,7 @@ fn make(connection: &Connection, change: &Change) -> Result<Option<u64>, Trouble
     put(connection, change, body).map(Some)
 }
 
-fn put(connection: &Connection, change: &Change, body: &Value) -> Result<u64, Trouble> {
+fn put(connection: &Connection, change: &Change, body: &Value) -> Result<u64, QueryError> {
     let mut next_version = connection.prepare_cached(NEXT_VERSION)?;
     let version: i64 = next_version.query_row([], |row| row.get(0))?;
     let mut put = connection.prepare_cached(PUT)?;

@@ -1,5 +1,5 @@
-//! What can go wrong with a file: when it is opened, for people ([`OpenError`]), and while it is used,
-//! as the port says it.
+//! Errors of the SQLite store: [`OpenError`] for the operator who starts the program, [`QueryError`]
+//! inside the crate, and their translation into the errors of the port.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,41 +7,41 @@ use std::path::PathBuf;
 use panpan_runtime::ports::StoreError;
 use rusqlite::ErrorCode;
 
-/// A store could not be opened; the sentence says what to do.
+/// The store could not be opened. The message says what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The SQLite this program was built with can lose what it committed.
+    /// The linked SQLite has a bug that loses committed data.
     #[error(
-        "SQLite {} can lose what it committed: build with SQLite {} or newer",
+        "SQLite {} can lose committed data: build with SQLite {} or newer",
         version_text(*found),
         version_text(super::OLDEST_SQLITE)
     )]
     OldSqlite {
-        /// Its number, such as 3051002 for 3.51.2.
+        /// The version number, such as 3051002 for 3.51.2.
         found: i32,
     },
-    /// The folder of the file is missing and cannot be made.
-    #[error("the folder of {} cannot be made; make it, or name another place", path.display())]
+    /// The folder of the file is missing and cannot be created.
+    #[error("cannot create the folder of {}: create it, or use another path", path.display())]
     Folder {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// There is a folder where the file should be.
+    /// The path is a folder.
     #[error("{} is a folder: name a file in it", path.display())]
     IsFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// The file or its folder cannot be written to.
-    #[error("{} cannot be written to: change the permissions of the file and of its folder", path.display())]
+    /// The file or its folder is not writable.
+    #[error("{} is not writable: change the permissions of the file and its folder", path.display())]
     NotWritable {
         /// The file.
         path: PathBuf,
     },
-    /// The file is there, but it is no database.
+    /// The file is not a SQLite database.
     #[error("{} is not a database: name another file, or move this one away", path.display())]
     NotADatabase {
         /// The file.
@@ -55,15 +55,15 @@ pub enum OpenError {
     },
     /// The file was written by a newer version of this program.
     #[error(
-        "{} has version {found}, and this program knows versions up to {known}: use the newer program",
+        "{} has schema version {found}, but this program supports up to {known}: use a newer version of the program",
         path.display()
     )]
     NewerVersion {
         /// The file.
         path: PathBuf,
-        /// The version of the file.
+        /// The schema version of the file.
         found: i64,
-        /// The newest version that is known.
+        /// The newest schema version that this program supports.
         known: i64,
     },
     /// Another process holds the lock of the file.
@@ -72,33 +72,33 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// There is no room for the file.
-    #[error("there is no room for {}: free some on its disk", path.display())]
+    /// The disk is full.
+    #[error("no disk space for {}: free some space", path.display())]
     Full {
         /// The file.
         path: PathBuf,
     },
-    /// The file is a database that cannot be read.
+    /// The database is corrupt.
     #[error(
-        "{} is damaged: put a backup in its place, or move it and its -wal file away",
+        "{} is damaged: restore a backup, or move it and its -wal file away",
         path.display()
     )]
     Damaged {
         /// The file.
         path: PathBuf,
     },
-    /// Anything else.
-    #[error("{} cannot be opened ({reason}): make its place reachable and writable", path.display())]
+    /// The file cannot be opened for another reason.
+    #[error("cannot open {} ({reason}): make the path reachable and writable", path.display())]
     Unreachable {
         /// The file.
         path: PathBuf,
-        /// What was said.
+        /// The message of SQLite or of the operating system.
         reason: String,
     },
 }
 
 impl OpenError {
-    /// The error for what SQLite said about this file.
+    /// Translates an error of SQLite about this file.
     pub(super) fn of(path: PathBuf, error: &rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
@@ -119,7 +119,7 @@ impl OpenError {
         }
     }
 
-    /// The same, for callers of a store that has to be opened again.
+    /// The error of the port, when a running store fails to reopen its file.
     pub(super) fn as_store_error(&self) -> StoreError {
         match self {
             Self::Full { .. } => StoreError::Full,
@@ -130,24 +130,24 @@ impl OpenError {
     }
 }
 
-/// Why a step on a connection did not succeed.
+/// A statement failed, or returned data that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum QueryError {
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// What was read is not what is ever written.
-    #[error("what was read cannot be understood")]
+    /// A stored value is not one that the store writes.
+    #[error("a stored value cannot be decoded")]
     Unreadable,
 }
 
-impl Trouble {
-    /// Whether it is about what one row holds, and not about the file.
-    pub(super) fn is_of_one_row(&self) -> bool {
+impl QueryError {
+    /// Whether the error is about the contents of one row rather than about the file.
+    pub(super) fn concerns_one_row(&self) -> bool {
         use rusqlite::Error;
         matches!(
             self,
-            Trouble::Unreadable
-                | Trouble::Sqlite(
+            QueryError::Unreadable
+                | QueryError::Sqlite(
                     Error::FromSqlConversionFailure(..)
                         | Error::IntegralValueOutOfRange(..)
                         | Error::InvalidColumnType(..)
@@ -157,11 +157,11 @@ impl Trouble {
     }
 }
 
-impl From<Trouble> for StoreError {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Sqlite(error) => store_error(&error),
-            Trouble::Unreadable => StoreError::Damaged,
+impl From<QueryError> for StoreError {
+    fn from(error: QueryError) -> Self {
+        match error {
+            QueryError::Sqlite(error) => store_error(&error),
+            QueryError::Unreadable => StoreError::Damaged,
         }
     }
 }
@@ -169,7 +169,7 @@ impl From<Trouble> for StoreError {
 fn store_error(error: &rusqlite::Error) -> StoreError {
     use rusqlite::Error;
     match error {
-        // The index of the log could not grow: SQLite knows no other word for that.
+        // The shared-memory index of the log could not grow, which means that the disk is full.
         Error::SqliteFailure(failure, _)
             if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE =>
         {
@@ -181,7 +181,7 @@ fn store_error(error: &rusqlite::Error) -> StoreError {
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreError::Damaged,
             _ => StoreError::Unreachable,
         },
-        // The file holds something else than what was written into it.
+        // The row contains values that the store never writes.
         Error::FromSqlConversionFailure(..)
         | Error::IntegralValueOutOfRange(..)
         | Error::InvalidColumnType(..)
@@ -191,7 +191,7 @@ fn store_error(error: &rusqlite::Error) -> StoreError {
     }
 }
 
-/// A version number of SQLite as people write it.
+/// A SQLite version number in dotted form.
 fn version_text(number: i32) -> String {
     let (major, minor, patch) = (number / 1_000_000, number / 1000 % 1000, number % 1000);
     format!("{major}.{minor}.{patch}")
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_sqlite_says_is_said_in_the_words_of_the_port() {
+    fn sqlite_errors_become_errors_of_the_port() {
         for (code, expected) in [
             (ffi::SQLITE_FULL, StoreError::Full),
             (ffi::SQLITE_IOERR_SHMSIZE, StoreError::Full),
@@ -223,6 +223,9 @@ mod tests {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
             assert_eq!(store_error(&error), expected, "{code}");
         }
-        assert_eq!(StoreError::from(Trouble::Unreadable), StoreError::Damaged);
+        assert_eq!(
+            StoreError::from(QueryError::Unreadable),
+            StoreError::Damaged
+        );
     }
 }

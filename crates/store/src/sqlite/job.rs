@@ -1,58 +1,62 @@
-//! A step somebody waits for: run within a transaction, answered when that is committed.
+//! A job for the writer: runs within a transaction and reports its result after the commit.
 
 use panpan_runtime::ports::StoreError;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 
-/// A step somebody waits for.
+/// A unit of work that a caller waits for.
 pub(super) trait Job: Send {
-    /// Does the work; nothing is told yet.
-    fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), Trouble>;
+    /// Runs the work and keeps the result.
+    fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), QueryError>;
 
-    /// Tells what was found, or why nothing of it holds.
-    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+    /// Sends the result, or the error if the commit failed.
+    fn finish(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
-/// Work whose result goes back over a channel.
-pub(super) struct Asked<W, T> {
+/// A job that sends its result over a channel.
+pub(super) struct Request<W, T> {
     work: W,
-    found: Option<Result<T, StoreError>>,
-    reply: oneshot::Sender<Result<T, StoreError>>,
+    result: Option<Result<T, StoreError>>,
+    sender: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<W, T> Asked<W, T>
+impl<W, T> Request<W, T>
 where
-    W: FnMut(&Connection, i64) -> Result<T, Trouble> + Send,
+    W: FnMut(&Connection, i64) -> Result<T, QueryError> + Send,
     T: Send,
 {
-    /// The work, and where its result arrives.
+    /// Creates the request and the receiver of its result.
     pub(super) fn new(work: W) -> (Self, oneshot::Receiver<Result<T, StoreError>>) {
-        let (reply, answer) = oneshot::channel();
-        let found = None;
-        (Self { work, found, reply }, answer)
+        let (sender, receiver) = oneshot::channel();
+        let request = Self {
+            work,
+            result: None,
+            sender,
+        };
+        (request, receiver)
     }
 }
 
-impl<W, T> Job for Asked<W, T>
+impl<W, T> Job for Request<W, T>
 where
-    W: FnMut(&Connection, i64) -> Result<T, Trouble> + Send,
+    W: FnMut(&Connection, i64) -> Result<T, QueryError> + Send,
     T: Send,
 {
-    fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), Trouble> {
-        self.found = Some(match (self.work)(connection, now_ms) {
-            Ok(found) => Ok(found),
-            // What one row holds is no fault of the others in the batch.
-            Err(trouble) if trouble.is_of_one_row() => Err(trouble.into()),
-            Err(trouble) => return Err(trouble),
+    fn run(&mut self, connection: &Connection, now_ms: i64) -> Result<(), QueryError> {
+        self.result = Some(match (self.work)(connection, now_ms) {
+            Ok(result) => Ok(result),
+            // A damaged row must not fail the other jobs of the batch.
+            Err(error) if error.concerns_one_row() => Err(error.into()),
+            Err(error) => return Err(error),
         });
         Ok(())
     }
 
-    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
-        let found = self.found.unwrap_or(Err(StoreError::Closed));
-        // Whoever asked may have gone; then nobody is told.
-        let _ = self.reply.send(committed.and(found));
+    fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
+        let result = self.result.unwrap_or(Err(StoreError::Closed));
+        // The caller may have stopped waiting.
+        let _ = self.sender.send(committed.and(result));
     }
 }

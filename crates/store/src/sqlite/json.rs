@@ -1,10 +1,10 @@
-//! Reading back the JSON a store wrote; what cannot be read is the store's trouble.
+//! Decodes JSON that the store wrote.
 
 use serde::de::DeserializeOwned;
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 
-/// Reads what was written.
-pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Trouble> {
-    panpan_runtime::json::read(text).map_err(|_| Trouble::Unreadable)
+/// Decodes stored JSON; text that cannot be decoded means that the file is damaged.
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, QueryError> {
+    panpan_runtime::json::read(text).map_err(|_| QueryError::Unreadable)
 }

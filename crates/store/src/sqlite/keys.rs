@@ -1,15 +1,15 @@
-//! Statements that change keys: taking, extending, ending and reopening them. Reading is in `found`.
+//! SQL statements that change keys: claim, extend, complete and reopen. Reading is in `lookup`.
 //!
-//! Each change is one statement that compares and changes at once; what it did not change is looked
-//! at afterwards, only to say why.
+//! Each change is one statement that compares and updates atomically. If it changed nothing, a second
+//! statement finds the reason.
 
 use panpan_runtime::ports::{
     Before, Claim, Claimed, Completed, Completion, End, Lease, Reopened, Reopening, Scope,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::errors::Trouble;
-use super::found::{FINISHED, Found, HELD, kept, look};
+use super::errors::QueryError;
+use super::lookup::{FINISHED, HELD, KeyRow, find_key, kept};
 use super::outcome::Columns;
 use super::recordings;
 use crate::time::{FREE_KEPT_MS, later_ms, next_epoch, remaining_ms, timestamp};
@@ -22,7 +22,7 @@ const CLAIM_NEW: &str = "
     VALUES (?1, ?2, 1, ?3, ?4, ?5, 0, 0, 0, 1)
     ON CONFLICT (scope) DO NOTHING";
 
-// previously: 0 nothing, 1 released, 2 abandoned, 3 released although something may have happened.
+// previously: 0 nothing, 1 released, 2 abandoned, 3 released but may have had an effect.
 const CLAIM_KNOWN: &str = "
     UPDATE keys SET
         fingerprint = ?2,
@@ -60,14 +60,14 @@ const COMPLETE: &str = "
         without_effect = ?10
     WHERE scope = ?1 AND epoch = ?2 AND state = 1";
 
-const SET_ASIDE: &str = "
+const KEEP_EARLIER: &str = "
     INSERT OR REPLACE INTO earlier (key, generation, call, expires_at, reopened_at, reopened_by,
         reason, outcome_kind, outcome_digest, outcome_bytes, outcome_text)
     SELECT id, generation, call, expires_at, ?2, ?3, ?4,
         outcome_kind, outcome_digest, outcome_bytes, outcome_text
     FROM keys WHERE scope = ?1 AND state = 3 AND expires_at > ?2";
 
-// The earlier outcome is not forgotten before its time because it was reopened.
+// Reopening must not delete the earlier outcome before it expires.
 const REOPEN: &str = "
     UPDATE keys SET state = 2, attempts = 0, generation = generation + 1,
         expires_at = max(expires_at, ?2), without_effect = 0,
@@ -75,12 +75,12 @@ const REOPEN: &str = "
     WHERE scope = ?1
     RETURNING generation";
 
-/// Takes the key, or says why not.
+/// Claims the key, or reports the reason why not.
 pub(super) fn claim(
     connection: &Connection,
     claim: &Claim,
     now_ms: i64,
-) -> Result<Claimed, Trouble> {
+) -> Result<Claimed, QueryError> {
     let epoch = next_epoch(0, now_ms);
     let (first, until_ms) = (epoch.cast_signed(), later_ms(now_ms, claim.lease_ms));
     let Claim {
@@ -113,14 +113,14 @@ pub(super) fn claim(
     if let Some(held) = held.optional()? {
         return Ok(held);
     }
-    let found = look(connection, claim.scope)?.ok_or(Trouble::Unreadable)?;
-    Ok(match found {
-        _ if found.fingerprint != claim.fingerprint.0 => Claimed::Reused,
-        Found {
+    let row = find_key(connection, claim.scope)?.ok_or(QueryError::Unreadable)?;
+    Ok(match row {
+        _ if row.fingerprint != claim.fingerprint.0 => Claimed::Reused,
+        KeyRow {
             state: FINISHED, ..
-        } => Claimed::Replay(found.kept()?),
+        } => Claimed::Replay(row.kept()?),
         _ => Claimed::InFlight {
-            remaining_ms: remaining_ms(found.lease_until, now_ms),
+            remaining_ms: remaining_ms(row.lease_until, now_ms),
         },
     })
 }
@@ -150,25 +150,25 @@ fn held(row: &Row<'_>, scope: Scope) -> rusqlite::Result<Claimed> {
     })
 }
 
-/// Makes the lease last longer.
+/// Extends the lease; `false` if it is no longer the newest.
 pub(super) fn extend(
     connection: &Connection,
     lease: Lease,
     lease_ms: u64,
     now_ms: i64,
-) -> Result<bool, Trouble> {
+) -> Result<bool, QueryError> {
     let mut statement = connection.prepare_cached(EXTEND)?;
     let until_ms = later_ms(now_ms, lease_ms);
     let changed = statement.execute(params![lease.scope.0, lease.epoch.cast_signed(), until_ms])?;
     Ok(changed == 1)
 }
 
-/// Ends what is held, with its recording.
+/// Completes a held key, and writes its recording in the same transaction.
 pub(super) fn complete(
     connection: &Connection,
     completion: &Completion,
     now_ms: i64,
-) -> Result<Completed, Trouble> {
+) -> Result<Completed, QueryError> {
     let (changed, expires_at) = match &completion.end {
         End::Keep { outcome, keep_ms } => {
             let expires_ms = later_ms(now_ms, *keep_ms);
@@ -205,7 +205,7 @@ fn end(
     state: i64,
     expires_ms: i64,
     columns: &Columns,
-) -> Result<usize, Trouble> {
+) -> Result<usize, QueryError> {
     let mut statement = connection.prepare_cached(COMPLETE)?;
     Ok(statement.execute(params![
         completion.lease.scope.0,
@@ -225,7 +225,7 @@ fn abandon(
     connection: &Connection,
     completion: &Completion,
     now_ms: i64,
-) -> Result<usize, Trouble> {
+) -> Result<usize, QueryError> {
     let mut statement = connection.prepare_cached(ABANDON)?;
     Ok(statement.execute(params![
         completion.lease.scope.0,
@@ -235,24 +235,24 @@ fn abandon(
     ])?)
 }
 
-/// Sets a finished key free.
+/// Releases a finished key so that its call can run again.
 pub(super) fn reopen(
     connection: &Connection,
     reopening: &Reopening,
     now_ms: i64,
-) -> Result<Reopened, Trouble> {
+) -> Result<Reopened, QueryError> {
     let scope = reopening.scope.0;
-    let mut set_aside = connection.prepare_cached(SET_ASIDE)?;
-    let moved = set_aside.execute(params![scope, now_ms, reopening.by, reopening.reason])?;
+    let mut keep_earlier = connection.prepare_cached(KEEP_EARLIER)?;
+    let moved = keep_earlier.execute(params![scope, now_ms, reopening.by, reopening.reason])?;
     if moved == 1 {
         let mut reopen = connection.prepare_cached(REOPEN)?;
         let until_ms = later_ms(now_ms, FREE_KEPT_MS);
         let generation = reopen.query_row(params![scope, until_ms], |row| row.get(0))?;
         return Ok(Reopened::Free { generation });
     }
-    Ok(match look(connection, reopening.scope)? {
-        Some(found) if found.state == HELD && now_ms < found.lease_until => Reopened::InFlight {
-            remaining_ms: remaining_ms(found.lease_until, now_ms),
+    Ok(match find_key(connection, reopening.scope)? {
+        Some(row) if row.state == HELD && now_ms < row.lease_until => Reopened::InFlight {
+            remaining_ms: remaining_ms(row.lease_until, now_ms),
         },
         _ => Reopened::NothingKept,
     })

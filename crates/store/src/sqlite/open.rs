@@ -1,5 +1,5 @@
-//! Opening the file: which files are ours, how connections are set up, and whether the file is still
-//! where it was.
+//! Opens the database file: checks that it is ours, configures connections, and identifies the file so
+//! that a replaced file is noticed.
 
 use std::fs;
 use std::io;
@@ -10,32 +10,33 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::errors::OpenError;
-use super::room;
-use super::schema::{self, Recognised};
+use super::schema::{self, Owner};
+use super::space;
 
-/// The oldest SQLite that is used: older ones can lose what two connections committed.
+/// The oldest accepted version of SQLite. Older versions can lose committed data with two connections.
 pub const OLDEST_SQLITE: i32 = 3_051_003;
 
-/// How long a writer waits for the lock another process holds.
+/// How long a writer waits for a lock that another process holds.
 pub const BUSY_TIMEOUT_MS: u64 = 5000;
 
-/// How long a reader waits. Short, since it waits on the caller's thread; and readers seldom have to.
+/// How long a reader waits for a lock. Short, because it blocks the caller's thread.
 const READER_BUSY_TIMEOUT_MS: u64 = 250;
 
-/// How long it takes until a lock is asked for again where SQLite does not wait by itself.
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// The delay between two attempts to get a lock where SQLite does not wait itself.
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(10);
 
-/// More statements than there are, so that each is prepared once per connection.
+/// The size of the statement cache: more than there are statements, so each is prepared once per
+/// connection.
 const STATEMENTS: usize = 64;
 
-/// With how many pages of 4 KB the log is written into the file. Four times what SQLite does by itself:
-/// a page that many calls change, as those of an index are, is then carried over once for all of them.
+/// How many pages of 4 KB the log has when it is checkpointed. Four times the default of SQLite: a page
+/// that many calls change, such as a page of an index, is then copied once for all of them.
 const LOG_PAGES: i64 = 4000;
 
-/// What a log that grew is cut back to when it was written into the file.
+/// The size that a grown log is truncated to after a checkpoint.
 const LOG_BYTES: i64 = 64 * 1024 * 1024;
 
-/// Whether this SQLite may be used.
+/// Checks that this version of SQLite is safe to use.
 pub fn check_version(number: i32) -> Result<(), OpenError> {
     if number < OLDEST_SQLITE {
         return Err(OpenError::OldSqlite { found: number });
@@ -43,13 +44,13 @@ pub fn check_version(number: i32) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// How a store is opened.
+/// Options for opening a SQLite store.
 #[derive(Clone, Copy, Debug)]
 pub struct SqliteOptions {
-    /// How large the file may become, in bytes; at least [`SMALLEST_SIZE_BYTES`](super::SMALLEST_SIZE_BYTES).
-    /// Its log beside it takes up to 64 MB more.
+    /// The largest size of the file in bytes; at least [`SMALLEST_SIZE_BYTES`](super::SMALLEST_SIZE_BYTES).
+    /// The log next to it takes up to 64 MB more.
     pub size_bytes: u64,
-    /// How sure a commit is; only for proofs that take something away.
+    /// The durability of a commit; a test turns it off to prove that it notices.
     #[doc(hidden)]
     pub synchronous: Synchronous,
 }
@@ -57,33 +58,33 @@ pub struct SqliteOptions {
 impl Default for SqliteOptions {
     fn default() -> Self {
         Self {
-            size_bytes: room::DEFAULT_SIZE_BYTES,
+            size_bytes: space::DEFAULT_SIZE_BYTES,
             synchronous: Synchronous::default(),
         }
     }
 }
 
-/// How sure a commit is.
+/// The durability of a commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// It is on the disk.
+    /// The data is on the disk.
     #[default]
     Full,
-    /// It is with the system: a defect, planted to see that its absence would be noticed.
+    /// The data is in the cache of the operating system: a planted defect, for tests only.
     Off,
 }
 
-/// Where the file is.
+/// The path, the options and the size limit of the database file.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DatabaseFile {
     pub(super) path: PathBuf,
     options: SqliteOptions,
     size_bytes: AtomicU64,
 }
 
-impl Place {
+impl DatabaseFile {
     pub(super) fn new(path: PathBuf, options: SqliteOptions) -> Self {
-        let size_bytes = options.size_bytes.max(room::SMALLEST_SIZE_BYTES);
+        let size_bytes = options.size_bytes.max(space::SMALLEST_SIZE_BYTES);
         Self {
             path,
             options,
@@ -91,18 +92,18 @@ impl Place {
         }
     }
 
-    /// How large the file may become, in bytes.
+    /// The largest size of the file, in bytes.
     pub(super) fn size_bytes(&self) -> u64 {
         self.size_bytes.load(Ordering::Acquire)
     }
 
-    /// Lets it become so large from now on.
+    /// Changes the largest size of the file.
     pub(super) fn set_size_bytes(&self, size_bytes: u64) {
         self.size_bytes.store(size_bytes, Ordering::Release);
     }
 
-    /// A connection that writes. The file and its folder are made only if `may_create`: a file that
-    /// went away is not silently begun anew, since all keys would be forgotten.
+    /// Opens a connection that writes. Creates the file and its folder only if `may_create`: a file
+    /// that disappeared is not silently replaced, because all keys would be lost.
     pub(super) fn open_writer(&self, may_create: bool) -> Result<Connection, OpenError> {
         check_version(rusqlite::version_number())?;
         if self.path.is_dir() {
@@ -110,8 +111,8 @@ impl Place {
             return Err(OpenError::IsFolder { path });
         }
         if may_create {
-            self.make_folder()?;
-            self.make_file();
+            self.create_folder()?;
+            self.create_file();
         }
         self.set_up(may_create)
     }
@@ -119,76 +120,76 @@ impl Place {
     fn set_up(&self, may_create: bool) -> Result<Connection, OpenError> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, may_create);
-        let said = |error: rusqlite::Error| OpenError::of(self.path.clone(), &error);
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(said)?;
+        let open_error = |error: rusqlite::Error| OpenError::of(self.path.clone(), &error);
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(open_error)?;
         connection
             .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
-            .map_err(said)?;
-        if connection.is_readonly("main").map_err(said)? {
+            .map_err(open_error)?;
+        if connection.is_readonly("main").map_err(open_error)? {
             let path = self.path.clone();
             return Err(OpenError::NotWritable { path });
         }
-        self.check_owner(schema::recognise(&connection).map_err(said)?)?;
-        self.make_durable(&connection).map_err(said)?;
-        schema::migrate(&connection).map_err(said)?;
+        self.check_owner(schema::owner(&connection).map_err(open_error)?)?;
+        self.configure(&connection).map_err(open_error)?;
+        schema::migrate(&connection).map_err(open_error)?;
         Ok(connection)
     }
 
-    /// A connection that only reads.
+    /// Opens a connection that only reads.
     pub(super) fn open_reader(&self) -> Result<Connection, OpenError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let said = |error: rusqlite::Error| OpenError::of(self.path.clone(), &error);
-        let connection = Connection::open_with_flags(&self.path, flags).map_err(said)?;
-        set_up_reader(&connection).map_err(said)?;
+        let open_error = |error: rusqlite::Error| OpenError::of(self.path.clone(), &error);
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(open_error)?;
+        set_up_reader(&connection).map_err(open_error)?;
         Ok(connection)
     }
 
-    /// Which file lies there now; `None` when there is none, or when the system cannot tell.
+    /// The device and inode of the file; `None` if it does not exist or the system has no inodes.
     pub(super) fn identity(&self) -> Option<(u64, u64)> {
         identity(&self.path)
     }
 
-    /// The file that is kept in reserve.
-    pub(super) fn reserve(&self) -> PathBuf {
+    /// The path of the reserve file.
+    pub(super) fn reserve_path(&self) -> PathBuf {
         let mut path = self.path.clone().into_os_string();
         path.push("-reserve");
         path.into()
     }
 
-    fn make_folder(&self) -> Result<(), OpenError> {
+    fn create_folder(&self) -> Result<(), OpenError> {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         if folder.as_os_str().is_empty() {
             return Ok(());
         }
-        let made: Vec<&Path> = folder.ancestors().take_while(|it| !it.exists()).collect();
-        make_private(folder).map_err(|source| OpenError::Folder {
+        let missing: Vec<&Path> = folder.ancestors().take_while(|it| !it.exists()).collect();
+        create_private_folder(folder).map_err(|source| OpenError::Folder {
             path: self.path.clone(),
             source,
         })?;
-        made.into_iter()
+        missing
+            .into_iter()
             .filter_map(Path::parent)
             .for_each(sync_folder);
         Ok(())
     }
 
-    /// What is kept is private: nobody else may read a file that is made here. If it cannot be made,
-    /// SQLite finds out why.
-    fn make_file(&self) {
-        drop(private().create_new(true).open(&self.path));
+    /// Creates the file so that only its owner can read it. If that fails, SQLite reports the reason.
+    fn create_file(&self) {
+        drop(private_file_options().create_new(true).open(&self.path));
     }
 
-    fn check_owner(&self, recognised: Recognised) -> Result<(), OpenError> {
+    fn check_owner(&self, owner: Owner) -> Result<(), OpenError> {
         let path = self.path.clone();
-        match recognised {
-            Recognised::Ours => Ok(()),
-            Recognised::OtherApplication => Err(OpenError::OtherApplication { path }),
-            Recognised::NewerVersion { found, known } => {
+        match owner {
+            Owner::Ours => Ok(()),
+            Owner::OtherApplication => Err(OpenError::OtherApplication { path }),
+            Owner::NewerVersion { found, known } => {
                 Err(OpenError::NewerVersion { path, found, known })
             }
         }
     }
 
-    fn make_durable(&self, connection: &Connection) -> rusqlite::Result<()> {
+    fn configure(&self, connection: &Connection) -> rusqlite::Result<()> {
         switch_to_log(connection)?;
         let synchronous = match self.options.synchronous {
             Synchronous::Full => "FULL",
@@ -197,14 +198,14 @@ impl Place {
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
         connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
-        room::limit(connection, self.size_bytes())?;
+        space::limit(connection, self.size_bytes())?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Ok(())
     }
 }
 
-/// How a file of the store is made: for its owner alone.
-pub(super) fn private() -> fs::OpenOptions {
+/// Options that create a file for its owner only.
+pub(super) fn private_file_options() -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
@@ -219,8 +220,8 @@ fn set_up_reader(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Makes a folder, and those above it that are missing, into which nobody else may look.
-fn make_private(folder: &Path) -> io::Result<()> {
+/// Creates a folder and its missing parents, accessible to the owner only.
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -228,8 +229,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Makes what was made in a folder durable. SQLite does so for the file's own folder and no further;
-/// where the system cannot, nothing more can be done.
+/// Makes new entries of a folder durable. SQLite syncs the folder of the file only. Errors are ignored:
+/// there is no other way to make the entries durable.
 fn sync_folder(folder: &Path) {
     let here = Path::new(".");
     let folder = if folder.as_os_str().is_empty() {
@@ -242,7 +243,8 @@ fn sync_folder(folder: &Path) {
     }
 }
 
-/// Two processes that begin a file together may each find it locked here, and SQLite does not wait.
+/// Turns on write-ahead logging. Two processes that create a file at the same time can both find it
+/// locked here, and SQLite does not wait in this case.
 fn switch_to_log(connection: &Connection) -> rusqlite::Result<()> {
     let end = Instant::now() + Duration::from_millis(BUSY_TIMEOUT_MS);
     loop {
@@ -250,9 +252,9 @@ fn switch_to_log(connection: &Connection) -> rusqlite::Result<()> {
             .pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0));
         match mode {
             Ok(mode) if mode == "wal" => return Ok(()),
-            Ok(_) => return Err(no_log()),
+            Ok(_) => return Err(wal_unsupported()),
             Err(error) if is_busy(&error) && Instant::now() < end => {
-                std::thread::sleep(LOCK_PAUSE);
+                std::thread::sleep(LOCK_RETRY_DELAY);
             }
             Err(error) => return Err(error),
         }
@@ -263,17 +265,17 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-fn no_log() -> rusqlite::Error {
+fn wal_unsupported() -> rusqlite::Error {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_IOERR);
-    let reason = "its file system has no shared memory for a write-ahead log";
+    let reason = "the file system has no shared memory for a write-ahead log";
     rusqlite::Error::SqliteFailure(code, Some(reason.to_owned()))
 }
 
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    let found = fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.dev(), metadata.ino()))
 }
 
 #[cfg(not(unix))]
@@ -286,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_sqlite_that_can_lose_commits_is_refused() {
+    fn a_sqlite_that_can_lose_commits_is_refused() {
         for (number, good) in [
             (3_051_002, false),
             (3_051_003, true),

@@ -1,22 +1,22 @@
-//! An outcome as four columns, and back.
+//! Encodes an outcome as four columns and decodes it.
 
 use std::sync::Arc;
 
 use panpan_runtime::ports::KeptOutcome;
 use rusqlite::Row;
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 
 const OUTPUT: i64 = 1;
 const LARGE_OUTPUT: i64 = 2;
 const FAILURE: i64 = 3;
 
-/// The columns of an outcome; all absent when there is none.
+/// The columns of an outcome; all null when there is no outcome.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) kind: Option<i64>,
     pub(super) digest: Option<[u8; 32]>,
-    /// Any number of bytes, as the bits of the signed number a column holds.
+    /// A `u64`, stored as the `i64` with the same bits.
     pub(super) bytes: Option<i64>,
     pub(super) text: Option<Arc<str>>,
 }
@@ -43,7 +43,7 @@ impl Columns {
         }
     }
 
-    /// The four columns of a row from this one on.
+    /// Reads the four columns that start at `first`.
     pub(super) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Self> {
         Ok(Self {
             kind: row.get(first)?,
@@ -53,7 +53,7 @@ impl Columns {
         })
     }
 
-    pub(super) fn outcome(self) -> Result<KeptOutcome, Trouble> {
+    pub(super) fn outcome(self) -> Result<KeptOutcome, QueryError> {
         match self {
             Self {
                 kind: Some(OUTPUT),
@@ -74,7 +74,7 @@ impl Columns {
                 digest,
                 bytes: bytes.cast_unsigned(),
             }),
-            _ => Err(Trouble::Unreadable),
+            _ => Err(QueryError::Unreadable),
         }
     }
 }

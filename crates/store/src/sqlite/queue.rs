@@ -1,7 +1,7 @@
-//! What waits for the writer: jobs somebody waits for, and notes and counts nobody waits for.
+//! The queue of the writer: jobs, notes (recordings) and counts.
 //!
-//! Jobs are as many as there are callers. Notes and counts are bounded, since nobody waits for them
-//! and so nobody slows down.
+//! A caller waits for each job, so callers limit the number of jobs. No caller waits for notes and
+//! counts, so the queue limits them.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -16,85 +16,86 @@ use tokio::sync::oneshot;
 use super::job::Job;
 use crate::counts::Counts;
 
-/// How many recordings wait at most; more are dropped.
+/// The most recordings in the queue; more are dropped.
 pub const NOTES_LIMIT: usize = 2048;
 
-/// How many different counts wait at most; of others the newest are not counted.
+/// The most distinct counts in the queue; more are not counted.
 const COUNTS_LIMIT: usize = 4096;
 
-/// How many jobs, and how many notes, are committed together.
+/// The most jobs, and the most notes, in one batch.
 const BATCH_LIMIT: usize = 512;
 
-/// Which part of the last commit's time a batch waits at most for callers that were just answered.
-const PART_OF_COMMIT: u32 = 2;
+/// A batch waits at most this fraction of the last commit's duration for callers to send their next job:
+/// half of it.
+const COMMIT_TIME_DIVISOR: u32 = 2;
 
-/// But never longer than this: other processes wait for the file meanwhile.
-const COMPANY_WAIT_MAX: Duration = Duration::from_millis(5);
+/// The upper bound of that wait: other processes wait for the file meanwhile.
+const JOIN_WAIT_MAX: Duration = Duration::from_millis(5);
 
-/// With how many jobs it pays to wake the writer while it waits for more.
-const HANDFUL: usize = 16;
+/// How many jobs wake the writer while it waits for more.
+const WAKE_JOBS: usize = 16;
 
-/// How long notes wait for company, so that each does not cost a write of its own.
-const LINGER: Duration = Duration::from_millis(20);
+/// How long notes are collected before they are written together.
+const NOTES_DELAY: Duration = Duration::from_millis(20);
 
-/// How long notes that could not be written wait before they are tried again by themselves.
-pub(super) const PAUSE: Duration = Duration::from_secs(1);
+/// The delay before notes that could not be written are tried again.
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// What waits.
+/// The queue between callers and the writer.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+    pending: Mutex<Pending>,
     arrived: Condvar,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct Pending {
     jobs: VecDeque<Box<dyn Job>>,
     notes: VecDeque<Recording>,
     counts: Counts,
     flushes: Vec<Flush>,
-    /// With how many jobs the writer wants to be woken; `None` while it is awake.
-    wanted: Option<usize>,
-    company: Company,
+    /// The number of jobs that wakes the writer; `None` while it is awake.
+    wake_at_jobs: Option<usize>,
+    expected_callers: ExpectedCallers,
     dropped: u64,
     failing: bool,
     closed: bool,
 }
 
-/// Who may come again, as far as the last batch tells.
+/// Callers that will probably send another job soon, estimated from the last batch.
 #[derive(Clone, Copy, Default)]
-struct Company {
-    /// Callers that were answered, and those that waited meanwhile.
-    callers: usize,
-    /// How long it pays to wait for them: a commit costs much the same with any number of jobs.
-    patience: Duration,
+struct ExpectedCallers {
+    /// Callers whose jobs were in the last batch, and callers that waited meanwhile.
+    count: usize,
+    /// How long to wait for them: a commit costs about the same with any number of jobs.
+    wait_max: Duration,
 }
 
-/// Somebody waits until so many of the waiting notes, and all counts, are written.
+/// A caller that waits until this many of the pending notes, and all counts, are written.
 struct Flush {
     notes: usize,
-    reply: Reply,
+    sender: FlushSender,
 }
 
-type Reply = oneshot::Sender<Result<(), StoreError>>;
+type FlushSender = oneshot::Sender<Result<(), StoreError>>;
 
-/// What is committed together.
+/// Work that is committed in one transaction.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) jobs: Vec<Box<dyn Job>>,
     pub(super) notes: Vec<Recording>,
     pub(super) counts: Vec<Count>,
-    pub(super) flushes: Vec<Reply>,
-    /// Why its notes and counts are not written, if they are not.
-    pub(super) not_noted: Option<StoreError>,
-    /// How long it has waited for company.
+    pub(super) flushes: Vec<FlushSender>,
+    /// The error that kept its notes and counts from being written.
+    pub(super) notes_error: Option<StoreError>,
+    /// How long the batch has waited for expected callers.
     waited: Duration,
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for Pending {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Waiting")
+            .debug_struct("Pending")
             .field("jobs", &self.jobs.len())
             .field("notes", &self.notes.len())
             .finish_non_exhaustive()
@@ -103,14 +104,14 @@ impl std::fmt::Debug for Waiting {
 
 impl Queue {
     pub(super) fn push(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
-        let mut waiting = self.lock();
-        if waiting.closed {
+        let mut pending = self.lock();
+        if pending.closed {
             return Err(StoreError::Closed);
         }
-        waiting.jobs.push_back(job);
-        if waiting
-            .wanted
-            .is_some_and(|wanted| wanted <= waiting.jobs.len())
+        pending.jobs.push_back(job);
+        if pending
+            .wake_at_jobs
+            .is_some_and(|wake_at_jobs| wake_at_jobs <= pending.jobs.len())
         {
             self.arrived.notify_one();
         }
@@ -118,32 +119,32 @@ impl Queue {
     }
 
     pub(super) fn note(&self, recording: Recording) {
-        let mut waiting = self.lock();
-        if waiting.closed || waiting.notes.len() >= NOTES_LIMIT {
-            waiting.dropped += 1;
+        let mut pending = self.lock();
+        if pending.closed || pending.notes.len() >= NOTES_LIMIT {
+            pending.dropped += 1;
             return;
         }
-        // The first begins the time notes wait for company; a full batch ends it.
-        let first = !waiting.has_notes();
-        waiting.notes.push_back(recording);
-        if first || waiting.notes.len() == BATCH_LIMIT {
+        // The first note starts the delay; a full batch ends it.
+        let first = !pending.has_notes();
+        pending.notes.push_back(recording);
+        if first || pending.notes.len() == BATCH_LIMIT {
             self.arrived.notify_one();
         }
     }
 
     pub(super) fn count(&self, counts: Vec<Count>) {
-        let mut waiting = self.lock();
-        waiting.add(counts);
+        let mut pending = self.lock();
+        pending.add(counts);
         self.arrived.notify_one();
     }
 
-    pub(super) fn flush(&self, reply: Reply) -> Result<(), StoreError> {
-        let mut waiting = self.lock();
-        if waiting.closed {
+    pub(super) fn flush(&self, sender: FlushSender) -> Result<(), StoreError> {
+        let mut pending = self.lock();
+        if pending.closed {
             return Err(StoreError::Closed);
         }
-        let notes = waiting.notes.len();
-        waiting.flushes.push(Flush { notes, reply });
+        let notes = pending.notes.len();
+        pending.flushes.push(Flush { notes, sender });
         self.arrived.notify_one();
         Ok(())
     }
@@ -152,78 +153,77 @@ impl Queue {
         self.lock().dropped
     }
 
-    /// Takes nothing any more; what waits is still written.
+    /// Accepts no more work; pending work is still written.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.arrived.notify_one();
     }
 
-    /// There is no writer any more: whoever waits is told by the end of their channel.
+    /// Drops all pending jobs because the writer has ended; closing their channels tells the callers.
     pub(super) fn abandon(&self) {
-        let mut waiting = self.lock();
-        waiting.closed = true;
-        waiting.jobs.clear();
-        waiting.flushes.clear();
+        let mut pending = self.lock();
+        pending.closed = true;
+        pending.jobs.clear();
+        pending.flushes.clear();
     }
 
     /// Waits for work; `None` when everything is done and the queue is closed.
     pub(super) fn take(&self) -> Option<Batch> {
-        let mut waiting = self.lock();
-        let mut behind_since = None;
+        let mut pending = self.lock();
+        let mut notes_since = None;
         loop {
-            if waiting.is_urgent() {
-                return Some(waiting.take());
+            if pending.is_urgent() {
+                return Some(pending.take());
             }
-            if waiting.closed {
+            if pending.closed {
                 return None;
             }
-            if !waiting.has_notes() {
-                waiting = self.wait(waiting, 1, None);
+            if !pending.has_notes() {
+                pending = self.wait(pending, 1, None);
                 continue;
             }
-            let begun = *behind_since.get_or_insert_with(Instant::now);
-            let left = waiting.patience().saturating_sub(begun.elapsed());
+            let since = *notes_since.get_or_insert_with(Instant::now);
+            let left = pending.notes_delay().saturating_sub(since.elapsed());
             if left.is_zero() {
-                return Some(waiting.take());
+                return Some(pending.take());
             }
-            waiting = self.wait(waiting, 1, Some(left));
+            pending = self.wait(pending, 1, Some(left));
         }
     }
 
-    /// Adds jobs that came while those of the batch were being done, so that one commit serves them
-    /// all. Callers that were answered a moment ago are waited for; the time their jobs take to be done
-    /// is no waiting.
+    /// Adds jobs that arrived while the batch was running, so that one commit serves them all. Waits for
+    /// the expected callers; the time that jobs run does not count as waiting.
     pub(super) fn join(&self, batch: &mut Batch) {
-        let mut waiting = self.lock();
+        let mut pending = self.lock();
         let taken = batch.jobs.len();
-        let Company { callers, patience } = waiting.company;
-        let missing = callers.min(BATCH_LIMIT).saturating_sub(taken).min(HANDFUL);
-        let left = patience.saturating_sub(batch.waited);
-        if waiting.jobs.len() < missing && !left.is_zero() && !waiting.closed {
-            let begun = Instant::now();
-            waiting = self.wait(waiting, missing, Some(left));
-            batch.waited += begun.elapsed();
+        let ExpectedCallers { count, wait_max } = pending.expected_callers;
+        let missing = count.min(BATCH_LIMIT).saturating_sub(taken).min(WAKE_JOBS);
+        let left = wait_max.saturating_sub(batch.waited);
+        if pending.jobs.len() < missing && !left.is_zero() && !pending.closed {
+            let start = Instant::now();
+            pending = self.wait(pending, missing, Some(left));
+            batch.waited += start.elapsed();
         }
-        let more = waiting.jobs.len().min(BATCH_LIMIT.saturating_sub(taken));
-        batch.jobs.extend(waiting.jobs.drain(..more));
+        let more = pending.jobs.len().min(BATCH_LIMIT.saturating_sub(taken));
+        batch.jobs.extend(pending.jobs.drain(..more));
     }
 
-    /// Keeps notes and counts of a batch that could not be written, and tells those who wait for them.
+    /// Returns the notes and counts of a failed batch to the queue, and fails pending flushes.
     pub(super) fn put_back(&self, notes: Vec<Recording>, counts: Vec<Count>, error: &StoreError) {
-        let mut waiting = self.lock();
-        waiting.failing = true;
-        for flush in mem::take(&mut waiting.flushes) {
-            let _ = flush.reply.send(Err(error.clone()));
+        let mut pending = self.lock();
+        pending.failing = true;
+        for flush in mem::take(&mut pending.flushes) {
+            let _ = flush.sender.send(Err(error.clone()));
         }
-        // What cannot be written while the store is being closed cannot be kept either.
-        if !waiting.closed {
-            waiting.add(counts);
+        // A store that is closing cannot keep them.
+        if !pending.closed {
+            pending.add(counts);
         }
         for note in notes.into_iter().rev() {
-            if waiting.closed || waiting.notes.len() >= NOTES_LIMIT {
-                waiting.dropped += 1;
+            if pending.closed || pending.notes.len() >= NOTES_LIMIT {
+                pending.dropped += 1;
             } else {
-                waiting.notes.push_front(note);
+                pending.notes.push_front(note);
             }
         }
     }
@@ -232,61 +232,65 @@ impl Queue {
         self.lock().dropped += notes;
     }
 
-    /// Takes note of a batch that was written, before its callers know.
+    /// Records that a batch was written, before its callers get their results.
     pub(super) fn written(&self, batch: &Batch, commit: Duration) {
-        let mut waiting = self.lock();
-        waiting.failing = batch.not_noted.is_some();
-        waiting.company = Company {
-            callers: batch.jobs.len() + waiting.jobs.len(),
-            patience: (commit / PART_OF_COMMIT).min(COMPANY_WAIT_MAX),
+        let mut pending = self.lock();
+        pending.failing = batch.notes_error.is_some();
+        pending.expected_callers = ExpectedCallers {
+            count: batch.jobs.len() + pending.jobs.len(),
+            wait_max: (commit / COMMIT_TIME_DIVISOR).min(JOIN_WAIT_MAX),
         };
     }
 
     fn wait<'a>(
         &self,
-        mut waiting: MutexGuard<'a, Waiting>,
+        mut pending: MutexGuard<'a, Pending>,
         jobs: usize,
-        longest: Option<Duration>,
-    ) -> MutexGuard<'a, Waiting> {
-        waiting.wanted = Some(jobs);
-        let mut waiting = match longest {
+        timeout: Option<Duration>,
+    ) -> MutexGuard<'a, Pending> {
+        pending.wake_at_jobs = Some(jobs);
+        let mut pending = match timeout {
             None => self
                 .arrived
-                .wait(waiting)
+                .wait(pending)
                 .unwrap_or_else(PoisonError::into_inner),
-            Some(longest) => {
-                let woken = self.arrived.wait_timeout(waiting, longest);
+            Some(timeout) => {
+                let woken = self.arrived.wait_timeout(pending, timeout);
                 woken.unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        waiting.wanted = None;
-        waiting
+        pending.wake_at_jobs = None;
+        pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
+impl Pending {
     fn has_notes(&self) -> bool {
         !self.notes.is_empty() || self.counts.len() > 0
     }
 
-    /// Whether there is something that should not wait for company.
+    /// Whether a batch should be written now.
     fn is_urgent(&self) -> bool {
-        let many = self.notes.len() >= BATCH_LIMIT && !self.failing;
-        let asked = !self.jobs.is_empty() || !self.flushes.is_empty();
-        asked || many || (self.closed && self.has_notes())
+        let full = self.notes.len() >= BATCH_LIMIT && !self.failing;
+        let awaited = !self.jobs.is_empty() || !self.flushes.is_empty();
+        awaited || full || (self.closed && self.has_notes())
     }
 
-    fn patience(&self) -> Duration {
-        if self.failing { PAUSE } else { LINGER }
+    fn notes_delay(&self) -> Duration {
+        if self.failing {
+            RETRY_DELAY
+        } else {
+            NOTES_DELAY
+        }
     }
 
     fn add(&mut self, counts: Vec<Count>) {
         for count in counts {
-            if self.counts.len() < COUNTS_LIMIT || self.counts.knows(&count) {
+            if self.counts.len() < COUNTS_LIMIT || self.counts.contains(&count) {
                 self.counts.add(count);
             }
         }
@@ -307,8 +311,8 @@ impl Waiting {
             jobs: self.jobs.drain(..jobs).collect(),
             notes: self.notes.drain(..notes).collect(),
             counts: mem::take(&mut self.counts).since(Timestamp::MIN),
-            flushes: done.into_iter().map(|flush| flush.reply).collect(),
-            not_noted: None,
+            flushes: done.into_iter().map(|flush| flush.sender).collect(),
+            notes_error: None,
             waited: Duration::ZERO,
         }
     }

@@ -1,17 +1,17 @@
-//! A few connections that read, on the thread of whoever asks: what is kept is told without a detour.
+//! A small pool of read-only connections, used on the caller's thread.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use panpan_runtime::ports::StoreError;
 use rusqlite::Connection;
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 use super::writer::Shared;
 
-/// How many can read at once.
+/// The number of concurrent readers.
 const READERS: usize = 4;
 
-/// The connections, opened when they are first needed.
+/// The connections, opened on first use.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
     slots: [Mutex<Option<Reader>>; READERS],
@@ -24,39 +24,39 @@ struct Reader {
 }
 
 impl Readers {
-    /// Reads with one that is free, or waits for one.
+    /// Reads on a free connection, or waits for one.
     pub(super) fn read<T>(
         &self,
         shared: &Shared,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+        work: impl FnOnce(&Connection) -> Result<T, QueryError>,
     ) -> Result<T, StoreError> {
         let mut slot = self.slot();
-        // Out of its slot while it works: after a panic it is simply gone.
+        // Taken out of its slot while in use, so a panic drops the connection.
         let reader = match slot.take() {
             Some(reader) if reader.incarnation == shared.incarnation() => reader,
             _ => Reader::open(shared)?,
         };
         match work(&reader.connection) {
-            Ok(found) => {
+            Ok(result) => {
                 *slot = Some(reader);
-                Ok(found)
+                Ok(result)
             }
-            Err(trouble) => {
-                let error = trouble.into();
-                shared.heed(&error);
+            Err(error) => {
+                let error = error.into();
+                shared.observe_error(&error);
                 Err(error)
             }
         }
     }
 
-    /// Closes them all.
+    /// Closes all connections.
     pub(super) fn close(&mut self) {
         for slot in &mut self.slots {
             *slot.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         }
     }
 
-    /// The first that is free: what one has in its memory, another would have to read again.
+    /// The first free slot: reusing the same connection makes the best use of its page cache.
     fn slot(&self) -> MutexGuard<'_, Option<Reader>> {
         for slot in &self.slots {
             match slot.try_lock() {
@@ -73,7 +73,7 @@ impl Readers {
 impl Reader {
     fn open(shared: &Shared) -> Result<Self, StoreError> {
         let incarnation = shared.incarnation();
-        let connection = shared.place.open_reader();
+        let connection = shared.file.open_reader();
         Ok(Self {
             connection: connection.map_err(|error| error.as_store_error())?,
             incarnation,

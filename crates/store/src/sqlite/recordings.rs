@@ -1,4 +1,4 @@
-//! Statements for recordings and counts, and for sweeping.
+//! SQL statements for recordings, counts and sweeping.
 
 use jiff::Timestamp;
 use panpan_contract::recording::Recording;
@@ -7,7 +7,7 @@ use panpan_runtime::ports::{Count, Swept};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 use super::json;
 use crate::time::{hour_ms, timestamp};
 use crate::{COUNT_LIMIT, SWEEP_LIMIT};
@@ -53,9 +53,9 @@ const SWEEP_COUNTS: &str = "
     DELETE FROM counts WHERE id IN (
         SELECT id FROM counts WHERE hour < ?1 ORDER BY hour, id LIMIT ?2)";
 
-/// Writes a recording; one of the same call is replaced.
-pub(super) fn write(connection: &Connection, recording: &Recording) -> Result<(), Trouble> {
-    let text = serde_json::to_string(recording).map_err(|_| Trouble::Unreadable)?;
+/// Writes a recording; replaces an earlier recording of the same call.
+pub(super) fn write(connection: &Connection, recording: &Recording) -> Result<(), QueryError> {
+    let text = serde_json::to_string(recording).map_err(|_| QueryError::Unreadable)?;
     connection.prepare_cached(WRITE)?.execute(params![
         recording.id.as_bytes(),
         recording.at.as_microsecond(),
@@ -67,31 +67,34 @@ pub(super) fn write(connection: &Connection, recording: &Recording) -> Result<()
 }
 
 /// The recording of a call.
-pub(super) fn find(connection: &Connection, call: Uuid) -> Result<Option<Recording>, Trouble> {
+pub(super) fn find(connection: &Connection, call: Uuid) -> Result<Option<Recording>, QueryError> {
     let mut statement = connection.prepare_cached(FIND)?;
     let text = statement.query_row([call.as_bytes()], |row| row.get::<_, String>(0));
     text.optional()?.map(|text| json::read(&text)).transpose()
 }
 
-/// The newest recordings. One that cannot be understood does not hide the others.
+/// The newest recordings; skips those that cannot be decoded.
 pub(super) fn recent(
     connection: &Connection,
     limit: usize,
     failed_only: bool,
-) -> Result<Vec<Recording>, Trouble> {
+) -> Result<Vec<Recording>, QueryError> {
     let sql = if failed_only { RECENT_FAILED } else { RECENT };
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let text = row.get_ref(0)?.as_str().map_err(|_| Trouble::Unreadable)?;
+        let text = row
+            .get_ref(0)?
+            .as_str()
+            .map_err(|_| QueryError::Unreadable)?;
         found.extend(json::read::<Recording>(text).ok());
     }
     Ok(found)
 }
 
-/// Adds a count to what there is.
-pub(super) fn add(connection: &Connection, count: &Count) -> Result<(), Trouble> {
+/// Adds a count to the stored count.
+pub(super) fn add(connection: &Connection, count: &Count) -> Result<(), QueryError> {
     let bounded = |number: u64| number.min(COUNT_LIMIT).cast_signed();
     connection.prepare_cached(ADD)?.execute(params![
         count.operation,
@@ -105,8 +108,8 @@ pub(super) fn add(connection: &Connection, count: &Count) -> Result<(), Trouble>
     Ok(())
 }
 
-/// The counts of hours from this time on.
-pub(super) fn counts(connection: &Connection, since: Timestamp) -> Result<Vec<Count>, Trouble> {
+/// The counts of all hours that start at `since` or later.
+pub(super) fn counts(connection: &Connection, since: Timestamp) -> Result<Vec<Count>, QueryError> {
     let mut statement = connection.prepare_cached(COUNTS)?;
     let mut rows = statement.query([since.as_millisecond()])?;
     let mut found = Vec::new();
@@ -116,14 +119,14 @@ pub(super) fn counts(connection: &Connection, since: Timestamp) -> Result<Vec<Co
     Ok(found)
 }
 
-fn count(row: &Row<'_>) -> Result<Count, Trouble> {
+fn count(row: &Row<'_>) -> Result<Count, QueryError> {
     let code: String = row.get(1)?;
     let code = Some(code).filter(|code| !code.is_empty());
     let code = code.map(Code::new).transpose();
     let number = |column| row.get::<_, i64>(column).map(i64::cast_unsigned);
     Ok(Count {
         operation: row.get(0)?,
-        code: code.map_err(|_| Trouble::Unreadable)?,
+        code: code.map_err(|_| QueryError::Unreadable)?,
         hour: timestamp(row.get(2)?),
         calls: number(3)?,
         retried: number(4)?,
@@ -131,13 +134,13 @@ fn count(row: &Row<'_>) -> Result<Count, Trouble> {
     })
 }
 
-/// Deletes what nobody can ask for any more, a bounded number of each.
+/// Deletes a bounded number of expired keys and of old recordings and counts.
 pub(super) fn sweep(
     connection: &Connection,
     recordings_before: Timestamp,
     now_ms: i64,
-) -> Result<Swept, Trouble> {
-    let delete = |sql: &str, before: i64| -> Result<u64, Trouble> {
+) -> Result<Swept, QueryError> {
+    let delete = |sql: &str, before: i64| -> Result<u64, QueryError> {
         let mut statement = connection.prepare_cached(sql)?;
         Ok(statement.execute(params![before, SWEEP_LIMIT as i64])? as u64)
     };
@@ -154,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_sorted_or_searched_through_to_find_the_first_or_last() {
+    fn queries_use_an_index_and_never_sort() {
         let connection = Connection::open_in_memory().unwrap();
         crate::sqlite::schema::migrate(&connection).unwrap();
         for (sql, index) in [

@@ -1,23 +1,23 @@
-//! The shape of the file, by version: whose file it is, and how an older one becomes a current one.
+//! The schema of the file: recognises our files by their header, and migrates older versions.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Says in the header of the file whose it is: "PANP".
+/// The `application_id` in the header of our files: "PANP".
 const APPLICATION_ID: i64 = 0x5041_4E50;
 
-/// From each version to the next; the version of a file is how many of these it has seen.
+/// The migrations, in order; the version of a file is the number of migrations applied to it.
 ///
-/// What was released is never edited: a change of the shape is another entry.
+/// A released migration is never edited: a change of the schema is a new entry.
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/1_first.sql"),
     include_str!("migrations/2_without_effect.sql"),
-    include_str!("migrations/3_room.sql"),
+    include_str!("migrations/3_sizes.sql"),
 ];
 
-/// Whose file it is.
+/// The program that a file belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Recognised {
-    /// Ours, or empty.
+pub(super) enum Owner {
+    /// This program, or the file is empty.
     Ours,
     OtherApplication,
     NewerVersion {
@@ -26,22 +26,22 @@ pub(super) enum Recognised {
     },
 }
 
-/// Looks at the file without changing it, all at once: another process may be about to begin it.
-pub(super) fn recognise(connection: &Connection) -> rusqlite::Result<Recognised> {
+/// Reads the header without changing the file, in one transaction: another process may be creating it.
+pub(super) fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
     let behaviour = TransactionBehavior::Deferred;
     let connection = &*rusqlite::Transaction::new_unchecked(connection, behaviour)?;
-    let application = number(connection, "application_id")?;
+    let application = pragma(connection, "application_id")?;
     let found = version(connection)?;
     let known = newest(MIGRATIONS);
     Ok(match application {
-        APPLICATION_ID if found > known => Recognised::NewerVersion { found, known },
-        APPLICATION_ID => Recognised::Ours,
-        0 if found == 0 && is_empty(connection)? => Recognised::Ours,
-        _ => Recognised::OtherApplication,
+        APPLICATION_ID if found > known => Owner::NewerVersion { found, known },
+        APPLICATION_ID => Owner::Ours,
+        0 if found == 0 && is_empty(connection)? => Owner::Ours,
+        _ => Owner::OtherApplication,
     })
 }
 
-/// Brings the file to the newest version, whole or not at all.
+/// Migrates the file to the newest version in one transaction.
 pub(super) fn migrate(connection: &Connection) -> rusqlite::Result<()> {
     migrate_by(connection, MIGRATIONS)
 }
@@ -52,7 +52,7 @@ fn migrate_by(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<
     }
     let behaviour = TransactionBehavior::Immediate;
     let transaction = rusqlite::Transaction::new_unchecked(connection, behaviour)?;
-    // Another process may have done some of it before the lock was ours.
+    // Another process may have migrated the file before this one got the lock.
     let done = usize::try_from(version(&transaction)?).unwrap_or(0);
     for migration in migrations.iter().skip(done) {
         transaction.execute_batch(migration)?;
@@ -68,11 +68,11 @@ fn newest(migrations: &[&str]) -> i64 {
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {
-    number(connection, "user_version")
+    pragma(connection, "user_version")
 }
 
-fn number(connection: &Connection, pragma: &str) -> rusqlite::Result<i64> {
-    connection.pragma_query_value(None, pragma, |row| row.get(0))
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
 fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn every_older_version_becomes_the_newest() {
+    fn every_older_version_is_migrated_to_the_newest() {
         for older in 0..=STEPS.len() {
             let connection = memory();
             migrate_by(&connection, &STEPS[..older]).unwrap();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_that_fails_leaves_the_file_as_it_was() {
+    fn a_failed_migration_changes_nothing() {
         let connection = memory();
         migrate_by(&connection, &STEPS[..1]).unwrap();
         let broken = [STEPS[0], "CREATE TABLE second (a); NONSENSE;"];
@@ -122,34 +122,31 @@ mod tests {
     }
 
     #[test]
-    fn only_empty_files_and_our_own_are_recognised() {
+    fn only_empty_files_and_our_own_are_accepted() {
         let known = newest(MIGRATIONS);
-        let newer = Recognised::NewerVersion {
+        let newer = Owner::NewerVersion {
             found: known + 1,
             known,
         };
         let ours = format!("PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version =");
         for (sql, expected) in [
-            (String::new(), Recognised::Ours),
-            (format!("{ours} 0"), Recognised::Ours),
-            (format!("{ours} {known}"), Recognised::Ours),
+            (String::new(), Owner::Ours),
+            (format!("{ours} 0"), Owner::Ours),
+            (format!("{ours} {known}"), Owner::Ours),
             (format!("{ours} {}", known + 1), newer),
-            (
-                "CREATE TABLE a (b)".to_owned(),
-                Recognised::OtherApplication,
-            ),
+            ("CREATE TABLE a (b)".to_owned(), Owner::OtherApplication),
             (
                 "PRAGMA user_version = 1".to_owned(),
-                Recognised::OtherApplication,
+                Owner::OtherApplication,
             ),
             (
                 "PRAGMA application_id = 7".to_owned(),
-                Recognised::OtherApplication,
+                Owner::OtherApplication,
             ),
         ] {
             let connection = memory();
             connection.execute_batch(&sql).unwrap();
-            assert_eq!(recognise(&connection).unwrap(), expected, "{sql}");
+            assert_eq!(owner(&connection).unwrap(), expected, "{sql}");
         }
     }
 }

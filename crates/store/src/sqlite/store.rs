@@ -1,4 +1,4 @@
-//! The store itself: which method is answered by a reader, and which goes to the writer.
+//! The SQLite store: sends each method of the ports to a reader or to the writer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,104 +15,102 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use super::errors::{OpenError, Trouble};
-use super::foresight::Foresight;
-use super::job::Asked;
-use super::open::{Place, SqliteOptions};
+use super::errors::{OpenError, QueryError};
+use super::fast_path::FastPath;
+use super::job::Request;
+use super::open::{DatabaseFile, SqliteOptions};
 use super::readers::Readers;
 use super::writer::{self, Shared};
-use super::{documents, found, keys, recordings, room};
+use super::{documents, keys, lookup, recordings, space};
 use crate::time::now_ms;
 
-/// Keeps everything in one file.
+/// A store in one SQLite file.
 ///
-/// Another process may use the same file at the same time. What fails because the disk is full, the
-/// file locked, damaged or away works again when that is over. Dropping the store writes what was
-/// noted and counted, and waits for that.
+/// Several processes may use the same file. When the disk is full, or the file is locked, damaged or
+/// missing, methods fail; they work again when the condition is gone. Dropping the store writes all
+/// pending recordings and counts, and waits for it.
 #[derive(Debug)]
 pub struct SqliteStore {
     shared: Arc<Shared>,
     readers: Readers,
-    foresight: Foresight,
+    fast_path: FastPath,
     writer: Option<JoinHandle<()>>,
 }
 
 impl SqliteStore {
-    /// Opens the file, or begins it; its folder is made if it is missing.
+    /// Opens the file; creates it and its folder if they are missing.
     pub fn open(path: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         Self::open_with(path, clock, SqliteOptions::default())
     }
 
-    /// The same with other than the usual options.
+    /// Opens the file with these options.
     pub fn open_with(
         path: impl Into<PathBuf>,
         clock: Arc<dyn Clock>,
         options: SqliteOptions,
     ) -> Result<Self, OpenError> {
         let path = path.into();
-        let place = Place::new(path, options);
-        let connection = place.open_writer(true)?;
-        let shared = Arc::new(Shared::new(clock, place));
+        let file = DatabaseFile::new(path, options);
+        let connection = file.open_writer(true)?;
+        let shared = Arc::new(Shared::new(clock, file));
         let writer = thread::Builder::new().name("panpan-store".to_owned());
         let for_writer = Arc::clone(&shared);
         let writer = writer.spawn(move || writer::run(&for_writer, connection));
         let writer = writer.map_err(|error| OpenError::Unreachable {
-            path: shared.place.path.clone(),
+            path: shared.file.path.clone(),
             reason: error.to_string(),
         })?;
         Ok(Self {
             shared,
             readers: Readers::default(),
-            foresight: Foresight::default(),
+            fast_path: FastPath::default(),
             writer: Some(writer),
         })
     }
 
-    /// Lets the file grow by so many bytes and no further, to see what a full disk does; without a number, on
-    /// and on.
+    /// Lets the file grow by at most this many bytes, to simulate a full disk; `None` removes the limit.
     #[doc(hidden)]
     pub async fn limit_growth(&self, bytes: Option<u64>) -> Result<(), StoreError> {
         let shared = self.shared.clone();
         let limit = move |connection: &Connection, _| {
             let size_bytes = match bytes {
-                Some(bytes) => room::file_bytes(connection)? + bytes,
+                Some(bytes) => space::file_bytes(connection)? + bytes,
                 None => u64::MAX,
             };
-            shared.place.set_size_bytes(size_bytes);
-            Ok(room::limit(connection, size_bytes)?)
+            shared.file.set_size_bytes(size_bytes);
+            Ok(space::limit(connection, size_bytes)?)
         };
-        self.ask(limit).await
+        self.write(limit).await
     }
 
-    /// Has the writer do this, and waits until it is durable.
-    async fn ask<T: Send + 'static>(
+    /// Runs the work on the writer thread and waits until it is durable.
+    async fn write<T: Send + 'static>(
         &self,
-        work: impl FnMut(&Connection, i64) -> Result<T, Trouble> + Send + 'static,
+        work: impl FnMut(&Connection, i64) -> Result<T, QueryError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let (asked, answer) = Asked::new(work);
-        self.shared.queue.push(Box::new(asked))?;
-        answer.await.unwrap_or(Err(StoreError::Closed))
+        let (request, result) = Request::new(work);
+        self.shared.queue.push(Box::new(request))?;
+        result.await.unwrap_or(Err(StoreError::Closed))
     }
 
-    /// Reads on this thread.
+    /// Runs the work on a read-only connection, on this thread.
     fn read<T>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, Trouble>,
+        work: impl FnOnce(&Connection) -> Result<T, QueryError>,
     ) -> Result<T, StoreError> {
         self.readers.read(&self.shared, work)
     }
 
-    /// What a claim can be told without the writer. A reader that fails says nothing about the key: the
-    /// writer finds out.
-    fn foreseen(&self, claim: &Claim) -> Option<Claimed> {
-        if !self.foresight.should_look() {
+    /// The result of a claim that needs no writer. Errors are ignored: the writer repeats the check.
+    fn try_fast_path(&self, claim: &Claim) -> Option<Claimed> {
+        if !self.fast_path.should_try() {
             return None;
         }
         let now_ms = self.now_ms();
-        let answered = self.read(|connection| found::answered(connection, claim, now_ms));
-        let answered = answered.ok().flatten()?;
-        self.foresight.was_known();
-        Some(answered)
+        let claimed = self.read(|connection| lookup::claim_finished(connection, claim, now_ms));
+        let claimed = claimed.ok().flatten()?;
+        self.fast_path.hit();
+        Some(claimed)
     }
 
     fn now_ms(&self) -> i64 {
@@ -121,12 +119,12 @@ impl SqliteStore {
 }
 
 impl Drop for SqliteStore {
-    /// The writer's connection is the last to close, and so writes the log into the file.
+    /// Closes the writer's connection last, so that SQLite checkpoints the log into the file.
     fn drop(&mut self) {
         self.readers.close();
         self.shared.queue.close();
         if let Some(writer) = self.writer.take() {
-            // It has caught its panics; there is nothing to tell.
+            // The writer thread catches its own panics.
             let _ = writer.join();
         }
     }
@@ -135,19 +133,21 @@ impl Drop for SqliteStore {
 impl Outcomes for SqliteStore {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         Box::pin(async move {
-            if let Some(answered) = self.foreseen(&claim) {
-                return Ok(answered);
+            if let Some(claimed) = self.try_fast_path(&claim) {
+                return Ok(claimed);
             }
-            // What is left is for the outcomes of keys that are held.
+            // The remaining space is for the outcomes of held keys.
             if self.shared.gauge.is_full() {
                 let now_ms = self.now_ms();
-                let told = self.read(|connection| found::told(connection, &claim, now_ms));
-                return told?.ok_or(StoreError::Full);
+                let claimed = self
+                    .read(|connection| lookup::claim_without_writing(connection, &claim, now_ms));
+                return claimed?.ok_or(StoreError::Full);
             }
-            let ask = self.ask(move |connection, now_ms| keys::claim(connection, &claim, now_ms));
-            let claimed = ask.await?;
+            let claimed = self
+                .write(move |connection, now_ms| keys::claim(connection, &claim, now_ms))
+                .await?;
             if let Claimed::Replay(_) = claimed {
-                self.foresight.was_known();
+                self.fast_path.hit();
             }
             Ok(claimed)
         })
@@ -155,31 +155,31 @@ impl Outcomes for SqliteStore {
 
     fn extend(&self, lease: Lease, lease_ms: u64) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(
-            self.ask(move |connection, now_ms| keys::extend(connection, lease, lease_ms, now_ms)),
+            self.write(move |connection, now_ms| keys::extend(connection, lease, lease_ms, now_ms)),
         )
     }
 
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         Box::pin(
-            self.ask(move |connection, now_ms| keys::complete(connection, &completion, now_ms)),
+            self.write(move |connection, now_ms| keys::complete(connection, &completion, now_ms)),
         )
     }
 
     fn kept(&self, scope: Scope) -> BoxFuture<'_, Result<Option<Kept>, StoreError>> {
         Box::pin(async move {
             let now_ms = self.now_ms();
-            self.read(|connection| found::kept(connection, scope, now_ms))
+            self.read(|connection| lookup::kept(connection, scope, now_ms))
         })
     }
 
     fn reopen(&self, reopening: Reopening) -> BoxFuture<'_, Result<Reopened, StoreError>> {
-        Box::pin(self.ask(move |connection, now_ms| keys::reopen(connection, &reopening, now_ms)))
+        Box::pin(self.write(move |connection, now_ms| keys::reopen(connection, &reopening, now_ms)))
     }
 
     fn earlier(&self, scope: Scope) -> BoxFuture<'_, Result<Vec<Earlier>, StoreError>> {
         Box::pin(async move {
             let now_ms = self.now_ms();
-            self.read(|connection| found::earlier(connection, scope, now_ms))
+            self.read(|connection| lookup::earlier(connection, scope, now_ms))
         })
     }
 
@@ -196,14 +196,14 @@ impl Outcomes for SqliteStore {
     }
 
     fn state(&self) -> StoreState {
-        self.shared.gauge.state(self.shared.place.size_bytes())
+        self.shared.gauge.state(self.shared.file.size_bytes())
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            let (reply, answer) = oneshot::channel();
-            self.shared.queue.flush(reply)?;
-            answer.await.unwrap_or(Err(StoreError::Closed))
+            let (sender, written) = oneshot::channel();
+            self.shared.queue.flush(sender)?;
+            written.await.unwrap_or(Err(StoreError::Closed))
         })
     }
 
@@ -226,7 +226,7 @@ impl Outcomes for SqliteStore {
     }
 
     fn sweep(&self, recordings_before: Timestamp) -> BoxFuture<'_, Result<Swept, StoreError>> {
-        Box::pin(self.ask(move |connection, now_ms| {
+        Box::pin(self.write(move |connection, now_ms| {
             recordings::sweep(connection, recordings_before, now_ms)
         }))
     }
@@ -253,6 +253,6 @@ impl Documents for SqliteStore {
     }
 
     fn apply(&self, changes: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>> {
-        Box::pin(self.ask(move |connection, _| documents::apply(connection, &changes)))
+        Box::pin(self.write(move |connection, _| documents::apply(connection, &changes)))
     }
 }

@@ -1,7 +1,7 @@
-//! The one thread that writes: takes what waits, commits it together, then answers.
+//! The writer thread: takes a batch from the queue, commits it, then reports the results.
 //!
-//! It holds the only connection that writes in this process. When that is of no use any more, because
-//! the file is damaged, gone or another one, the next batch opens a new one.
+//! It owns the only connection of this process that writes. When the file is damaged, missing or
+//! replaced, the next batch opens a new connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use std::time::{Duration, Instant};
 use panpan_runtime::ports::{Clock, StoreError};
 use rusqlite::Connection;
 
-use super::errors::Trouble;
-use super::open::Place;
-use super::queue::{Batch, PAUSE, Queue};
+use super::errors::QueryError;
+use super::open::DatabaseFile;
+use super::queue::{Batch, Queue, RETRY_DELAY};
 use super::recordings;
-use super::room::{self, Gauge};
+use super::space::{self, Gauge};
 use crate::time::now_ms;
 
-/// How often the room in the file is looked at, and after how many recordings sooner.
-const LOOK: Duration = Duration::from_millis(250);
-const NOTED: usize = 256;
+/// How often the use of space is checked, and after how many recordings it is checked sooner.
+const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+const SPACE_CHECK_NOTES: usize = 256;
 
-/// What the writer, the readers and the store itself share.
+/// State shared by the writer, the readers and the store.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) place: Place,
+    pub(super) file: DatabaseFile,
     pub(super) queue: Queue,
     pub(super) gauge: Gauge,
-    /// Rises when connections opened before are of no use.
+    /// Incremented when all open connections have to be replaced.
     incarnation: AtomicU64,
 }
 
 impl Shared {
-    pub(super) fn new(clock: Arc<dyn Clock>, place: Place) -> Self {
+    pub(super) fn new(clock: Arc<dyn Clock>, file: DatabaseFile) -> Self {
         Self {
             clock,
-            place,
+            file,
             queue: Queue::default(),
             gauge: Gauge::default(),
             incarnation: AtomicU64::new(0),
@@ -48,26 +48,26 @@ impl Shared {
         self.incarnation.load(Ordering::Acquire)
     }
 
-    /// Takes note of an error: some mean that every connection has to be opened anew.
-    pub(super) fn heed(&self, error: &StoreError) {
+    /// Makes every connection reopen the file after an error that requires it.
+    pub(super) fn observe_error(&self, error: &StoreError) {
         if matches!(error, StoreError::Damaged | StoreError::Unreachable) {
             self.incarnation.fetch_add(1, Ordering::AcqRel);
         }
     }
 }
 
-/// The thread's own.
+/// State of the writer thread.
 struct Writer<'a> {
     shared: &'a Shared,
     open: Option<Open>,
-    /// The last error was that the file is damaged: then people are told to move it away, and a new
-    /// one may be begun.
+    /// Whether a missing file may be created: only after it was damaged, because the operator is then
+    /// advised to move it away.
     may_create: bool,
-    /// When the reserve was last tried to be put back.
-    tried_at: Option<Instant>,
-    /// When the room in the file was last looked at, and how many recordings were written since.
-    looked_at: Instant,
-    noted: usize,
+    /// When restoring the reserve was last tried.
+    restore_tried_at: Option<Instant>,
+    /// When the use of space was last checked, and how many recordings were written since.
+    space_checked_at: Instant,
+    notes_since_check: usize,
 }
 
 struct Open {
@@ -78,32 +78,32 @@ struct Open {
 
 /// Writes until the queue is closed and empty.
 pub(super) fn run(shared: &Shared, connection: Connection) {
-    let _ending = Ending(&shared.queue);
+    let _guard = AbandonOnExit(&shared.queue);
     let open = Open {
         connection,
         incarnation: shared.incarnation(),
-        identity: shared.place.identity(),
+        identity: shared.file.identity(),
     };
     let mut writer = Writer {
         shared,
         open: Some(open),
         may_create: false,
-        tried_at: None,
-        looked_at: Instant::now(),
-        noted: 0,
+        restore_tried_at: None,
+        space_checked_at: Instant::now(),
+        notes_since_check: 0,
     };
-    writer.put_reserve_back();
-    writer.look_at_room();
+    writer.restore_reserve();
+    writer.check_space();
     while let Some(batch) = shared.queue.take() {
         writer.write(batch);
-        writer.look_after_room();
+        writer.maintain_space();
     }
 }
 
-/// However the thread ends, nobody waits for it for ever.
-struct Ending<'a>(&'a Queue);
+/// Fails all pending jobs when the thread ends, even by a panic.
+struct AbandonOnExit<'a>(&'a Queue);
 
-impl Drop for Ending<'_> {
+impl Drop for AbandonOnExit<'_> {
     fn drop(&mut self) {
         self.0.abandon();
     }
@@ -111,29 +111,29 @@ impl Drop for Ending<'_> {
 
 impl Writer<'_> {
     fn write(&mut self, mut batch: Batch) {
-        // What is noted must not use up the reserve.
+        // Recordings and counts must not use up the reserve.
         if self.shared.gauge.is_full() {
             self.put_back(&mut batch, &StoreError::Full);
         }
         let mut committed = self.try_to_commit(&mut batch);
         if committed == Err(StoreError::Full) {
-            self.give_up_reserve();
+            self.release_reserve();
             if !batch.jobs.is_empty() {
                 committed = self.try_to_commit(&mut batch);
             }
         }
-        self.noted += batch.notes.len();
+        self.notes_since_check += batch.notes.len();
         let committed = committed.map(|took| self.shared.queue.written(&batch, took));
         for job in batch.jobs {
-            job.answer(committed.clone());
+            job.finish(committed.clone());
         }
-        let noted = batch.not_noted.map_or(committed, Err);
-        for reply in batch.flushes {
-            let _ = reply.send(noted.clone());
+        let flushed = batch.notes_error.map_or(committed, Err);
+        for sender in batch.flushes {
+            let _ = sender.send(flushed.clone());
         }
     }
 
-    /// Commits a batch; when that fails, its notes and counts are put back.
+    /// Commits a batch; on failure, returns its notes and counts to the queue.
     fn try_to_commit(&mut self, batch: &mut Batch) -> Result<Duration, StoreError> {
         let committed = catch_unwind(AssertUnwindSafe(|| self.commit(batch)));
         let committed = committed.unwrap_or_else(|_| Err(self.after_panic(batch)));
@@ -143,13 +143,13 @@ impl Writer<'_> {
         committed
     }
 
-    /// How long the disk took for it.
+    /// Commits a batch, and returns how long the commit took.
     fn commit(&mut self, batch: &mut Batch) -> Result<Duration, StoreError> {
         let shared = self.shared;
         let connection = self.connection()?;
         let written = write_all(connection, batch, shared);
         if written.is_err() && !connection.is_autocommit() {
-            // What cannot be rolled back goes with its connection.
+            // Closing the connection ends a transaction that cannot be rolled back.
             if connection.execute_batch("ROLLBACK").is_err() {
                 self.open = None;
             }
@@ -157,10 +157,10 @@ impl Writer<'_> {
         Ok(written?)
     }
 
-    /// The connection, opened again if it has to be.
+    /// The connection, reopened if needed.
     fn connection(&mut self) -> Result<&Connection, StoreError> {
-        let place = &self.shared.place;
-        let (incarnation, identity) = (self.shared.incarnation(), place.identity());
+        let file = &self.shared.file;
+        let (incarnation, identity) = (self.shared.incarnation(), file.identity());
         let same = |open: &Open| {
             open.incarnation == incarnation
                 && open.identity == identity
@@ -168,67 +168,71 @@ impl Writer<'_> {
         };
         if !self.open.as_ref().is_some_and(same) {
             self.open = None;
-            let connection = place.open_writer(self.may_create);
+            let connection = file.open_writer(self.may_create);
             let connection = connection.map_err(|error| error.as_store_error())?;
-            // Readers must not go on with a file that was exchanged.
+            // Readers must not keep using a replaced file.
             let incarnation = self.shared.incarnation.fetch_add(1, Ordering::AcqRel) + 1;
             self.open = Some(Open {
                 connection,
                 incarnation,
-                identity: place.identity(),
+                identity: file.identity(),
             });
         }
         let open = self.open.as_ref().ok_or(StoreError::Unreachable)?;
         Ok(&open.connection)
     }
 
-    /// From now on there is room for what is waited for, and for nothing else.
-    fn give_up_reserve(&mut self) {
+    /// Releases the reserve; from now on, only jobs are written.
+    fn release_reserve(&mut self) {
         if !self.shared.gauge.is_full() {
             self.shared.gauge.set_full(true);
-            self.tried_at = None;
+            self.restore_tried_at = None;
         }
-        let _ = self.with_connection(room::give_up);
+        let _ = self.with_connection(space::release_reserve);
     }
 
-    /// From time to time: puts a reserve back that was given up, and looks at the room there is.
-    fn look_after_room(&mut self) {
+    /// Restores a released reserve and checks the use of space, each from time to time.
+    fn maintain_space(&mut self) {
         let is_full = self.shared.gauge.is_full();
-        if is_full && self.tried_at.is_none_or(|at| at.elapsed() >= PAUSE) {
-            self.tried_at = Some(Instant::now());
-            self.put_reserve_back();
+        let is_due = |at: Instant| at.elapsed() >= RETRY_DELAY;
+        if is_full && self.restore_tried_at.is_none_or(is_due) {
+            self.restore_tried_at = Some(Instant::now());
+            self.restore_reserve();
         }
-        if is_full || self.noted >= NOTED || self.looked_at.elapsed() >= LOOK {
-            self.look_at_room();
-        }
-    }
-
-    fn put_reserve_back(&mut self) {
-        // An error says nothing about room.
-        if let Ok(is_back) = self.with_connection(room::put_back) {
-            self.shared.gauge.set_full(!is_back);
+        let is_due = self.notes_since_check >= SPACE_CHECK_NOTES
+            || self.space_checked_at.elapsed() >= SPACE_CHECK_INTERVAL;
+        if is_full || is_due {
+            self.check_space();
         }
     }
 
-    fn look_at_room(&mut self) {
-        (self.looked_at, self.noted) = (Instant::now(), 0);
-        let limit = room::recordings_limit(self.shared.place.size_bytes());
-        if let Ok((used, recordings)) = self.with_connection(|it, _| room::cut_back(it, limit)) {
+    fn restore_reserve(&mut self) {
+        // After an error it is unknown whether there is space.
+        if let Ok(is_restored) = self.with_connection(space::restore_reserve) {
+            self.shared.gauge.set_full(!is_restored);
+        }
+    }
+
+    fn check_space(&mut self) {
+        (self.space_checked_at, self.notes_since_check) = (Instant::now(), 0);
+        let limit = space::recordings_limit(self.shared.file.size_bytes());
+        let used = self.with_connection(|it, _| space::trim_recordings(it, limit));
+        if let Ok((used, recordings)) = used {
             self.shared.gauge.set_used(used, recordings);
         }
     }
 
-    /// Does something with the connection that no caller waits for.
+    /// Runs maintenance work on the connection.
     fn with_connection<T>(
         &mut self,
-        work: impl FnOnce(&Connection, &Place) -> Result<T, Trouble>,
+        work: impl FnOnce(&Connection, &DatabaseFile) -> Result<T, QueryError>,
     ) -> Result<T, StoreError> {
-        let place = &self.shared.place;
-        Ok(work(self.connection()?, place)?)
+        let file = &self.shared.file;
+        Ok(work(self.connection()?, file)?)
     }
 
     fn after_error(&mut self, error: &StoreError, batch: &mut Batch) {
-        self.shared.heed(error);
+        self.shared.observe_error(error);
         if matches!(error, StoreError::Damaged | StoreError::Unreachable) {
             self.open = None;
         }
@@ -236,15 +240,15 @@ impl Writer<'_> {
         self.put_back(batch, error);
     }
 
-    /// Has what was noted and counted wait.
+    /// Returns notes and counts to the queue.
     fn put_back(&self, batch: &mut Batch, error: &StoreError) {
         let notes = std::mem::take(&mut batch.notes);
         let counts = std::mem::take(&mut batch.counts);
-        batch.not_noted = Some(error.clone());
+        batch.notes_error = Some(error.clone());
         self.shared.queue.put_back(notes, counts, error);
     }
 
-    /// A note that makes the writer panic would do so again: it is not kept.
+    /// Drops the notes and counts of the batch: they could make the writer panic again.
     fn after_panic(&mut self, batch: &mut Batch) -> StoreError {
         self.open = None;
         let notes = std::mem::take(&mut batch.notes);
@@ -254,12 +258,12 @@ impl Writer<'_> {
     }
 }
 
-/// Runs everything in one transaction, and what comes meanwhile; how long the commit took.
+/// Writes the batch, and jobs that arrive meanwhile, in one transaction. Returns how long the commit took.
 fn write_all(
     connection: &Connection,
     batch: &mut Batch,
     shared: &Shared,
-) -> Result<Duration, Trouble> {
+) -> Result<Duration, QueryError> {
     let run = |sql: &str| connection.prepare_cached(sql)?.execute([]);
     run("BEGIN IMMEDIATE")?;
     run_jobs(connection, batch, shared)?;
@@ -274,9 +278,9 @@ fn write_all(
     Ok(begun.elapsed())
 }
 
-/// Time is read when the lock is held: waiting for it may take long, and leases are compared with the
-/// time.
-fn run_jobs(connection: &Connection, batch: &mut Batch, shared: &Shared) -> Result<(), Trouble> {
+/// Reads the clock after the lock is taken: waiting for the lock can take long, and leases are compared
+/// with the time.
+fn run_jobs(connection: &Connection, batch: &mut Batch, shared: &Shared) -> Result<(), QueryError> {
     let mut done = 0;
     while done < batch.jobs.len() {
         let now_ms = now_ms(&*shared.clock);

@@ -10,7 +10,7 @@ use crate::line::{Answered, Line};
 use crate::operations::Effected;
 use crate::plan::{Plan, Random};
 
-/// Codes that may pass. A living holder that was stalled for longer than its lease can lose it.
+/// Codes that may advance. A living holder that was stalled for longer than its lease can lose it.
 const PASSING: [&str; 2] = ["ERR_RESOURCE_BUSY", "ERR_IDEMPOTENCY_IN_FLIGHT"];
 
 /// What is known, and what was found to be wrong.
@@ -80,7 +80,7 @@ impl Ledger {
             Line::Asked(number) => _ = self.calls.entry(number).or_default(),
             Line::TakenOver => self.taken_over += 1,
             Line::Answered(answered) if answered.kept => self.acknowledge(answered),
-            Line::Answered(answered) => self.pass(&answered),
+            Line::Answered(answered) => self.advance(&answered),
             Line::Began | Line::Done => {}
         }
     }
@@ -119,7 +119,7 @@ impl Ledger {
     }
 
     /// An answer that is not the last word.
-    fn pass(&mut self, answered: &Answered) {
+    fn advance(&mut self, answered: &Answered) {
         let Answered {
             number, outcome, ..
         } = answered;

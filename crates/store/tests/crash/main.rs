@@ -14,8 +14,8 @@
 
 mod call;
 mod child;
-#[path = "../shared/handed_on.rs"]
-mod handed_on;
+#[path = "../shared/delegate.rs"]
+mod delegate;
 mod ledger;
 mod line;
 mod operations;

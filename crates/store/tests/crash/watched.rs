@@ -13,7 +13,7 @@ use panpan_runtime::ports::{
 };
 use uuid::Uuid;
 
-use crate::handed_on::handed_on;
+use crate::delegate::delegate;
 use crate::line::Line;
 
 /// How much later than its answer an outcome is written by a store that answers too early.
@@ -59,7 +59,7 @@ impl Outcomes for Watched {
         self.inner.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         inner:
         extend(lease: Lease, lease_ms: u64) -> bool;
         reopen(reopening: Reopening) -> Reopened;

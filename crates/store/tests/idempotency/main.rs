@@ -1,13 +1,13 @@
-//! What a key promises, from the caller's side: calls go through a dispatcher with real operations.
+//! Idempotency keys from the caller's side: calls go through a dispatcher with real operations.
 //!
-//! A case is written once in `cases` and runs on every store that `shared` lists. Time stands still
-//! unless a case moves it.
+//! A case is written once in `cases` and runs on every store listed in `shared`. Time stands still
+//! unless a case advances it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 mod cases;
-#[path = "../shared/handed_on.rs"]
-mod handed_on;
+#[path = "../shared/delegate.rs"]
+mod delegate;
 #[path = "../shared/mod.rs"]
 mod shared;
 mod support;

@@ -1,7 +1,7 @@
-//! A clock that stands still until it is moved, and whose sleepers wake when it has passed their time.
+//! A clock that stands still until a test advances it, and then wakes the sleepers whose time has come.
 //!
-//! Real time goes on beside it: a store may work in threads of its own, which no paused runtime knows
-//! of, so that nothing may happen merely because nothing else does.
+//! It does not use tokio's paused time: a store has threads that a paused runtime does not know, so time
+//! must not advance merely because the runtime is idle.
 
 #![allow(dead_code, reason = "a test that never sleeps needs half of it")]
 
@@ -14,17 +14,17 @@ use panpan_runtime::BoxFuture;
 use panpan_runtime::ports::Clock;
 use tokio::sync::watch;
 
-/// When the clock starts.
+/// The time that the clock starts at.
 pub(crate) const START_MS: i64 = 1_800_000_000_000;
 
-/// A clock that stands still until it is moved.
+/// A clock that stands still until a test advances it.
 #[derive(Debug)]
-pub(crate) struct HandClock {
+pub(crate) struct ManualClock {
     now_ms: watch::Sender<i64>,
     sleepers: Arc<Sleepers>,
 }
 
-impl HandClock {
+impl ManualClock {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             now_ms: watch::Sender::new(START_MS),
@@ -32,23 +32,23 @@ impl HandClock {
         })
     }
 
-    /// Moves the time on and wakes who slept until then.
-    pub(crate) fn pass(&self, ms: u64) {
+    /// Advances the time and wakes the sleepers whose time has come.
+    pub(crate) fn advance(&self, ms: u64) {
         self.now_ms.send_modify(|now| *now += ms.cast_signed());
     }
 
-    /// Waits until somebody sleeps for exactly so long from now.
-    pub(crate) async fn asleep(&self, ms: u64) {
+    /// Waits until a task sleeps for exactly this long from now.
+    pub(crate) async fn wait_for_sleep(&self, ms: u64) {
         let until_ms = self.now_ms() + ms.cast_signed();
         while !self.sleepers.any(until_ms) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// Moves the time on, once somebody sleeps for exactly so long.
-    pub(crate) async fn pass_asleep(&self, ms: u64) {
-        self.asleep(ms).await;
-        self.pass(ms);
+    /// Advances the time once a task sleeps for exactly this long.
+    pub(crate) async fn advance_when_asleep(&self, ms: u64) {
+        self.wait_for_sleep(ms).await;
+        self.advance(ms);
     }
 
     fn now_ms(&self) -> i64 {
@@ -56,7 +56,7 @@ impl HandClock {
     }
 }
 
-impl Clock for HandClock {
+impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_millisecond(self.now_ms()).unwrap()
     }
@@ -72,7 +72,7 @@ impl Clock for HandClock {
     }
 }
 
-/// Who sleeps, counted by when they wake.
+/// The number of sleepers by wake-up time.
 #[derive(Debug, Default)]
 struct Sleepers(Mutex<BTreeMap<i64, usize>>);
 

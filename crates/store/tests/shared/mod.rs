@@ -1,5 +1,4 @@
-//! What the tests of stores share: the list of stores, a folder for those that have a file, and a clock
-//! that is moved by hand.
+//! Shared by the tests of stores: the list of stores, temporary folders and a manual clock.
 
 #![allow(dead_code, reason = "no test needs all of it")]
 
@@ -12,26 +11,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use panpan_runtime::ports::{Documents, Outcomes};
 use panpan_store::{MemoryStore, SqliteStore};
 
-pub(crate) use clock::HandClock;
+pub(crate) use clock::ManualClock;
 
-/// Both ports at once.
+/// Both ports of a store.
 pub(crate) trait Store: Outcomes + Documents {}
 impl<T: Outcomes + Documents> Store for T {}
 
-/// How a store is opened, with a path for those that have a file.
-pub(crate) type Open = fn(&Path, Arc<HandClock>) -> Arc<dyn Store>;
+/// Opens a store; the path is for stores that have a file.
+pub(crate) type Open = fn(&Path, Arc<ManualClock>) -> Arc<dyn Store>;
 
-/// A store in memory.
-pub(crate) fn memory(_: &Path, clock: Arc<HandClock>) -> Arc<dyn Store> {
+/// Opens a store in memory.
+pub(crate) fn memory(_: &Path, clock: Arc<ManualClock>) -> Arc<dyn Store> {
     Arc::new(MemoryStore::new(clock))
 }
 
-/// A store in a file.
-pub(crate) fn sqlite(path: &Path, clock: Arc<HandClock>) -> Arc<dyn Store> {
+/// Opens a store in a file.
+pub(crate) fn sqlite(path: &Path, clock: Arc<ManualClock>) -> Arc<dyn Store> {
     Arc::new(SqliteStore::open(path, clock).unwrap())
 }
 
-/// For every store a module with all cases of a test: another store is one more line, here.
+/// Declares a module with all cases for every store. Add a new store here.
 macro_rules! on_every_store {
     () => {
         crate::shared::on_every_store! {
@@ -46,7 +45,7 @@ macro_rules! on_every_store {
 
 pub(crate) use on_every_store;
 
-/// An empty folder that goes away with the test.
+/// An empty folder that is deleted at the end of the test.
 #[derive(Debug)]
 pub(crate) struct Folder(PathBuf);
 

@@ -13,7 +13,7 @@ use panpan_runtime::ports::{
 use panpan_runtime::testing::TestClock;
 use uuid::Uuid;
 
-use crate::handed_on::handed_on;
+use crate::delegate::delegate;
 use crate::process::Process;
 
 /// How long the mistakes take.
@@ -91,7 +91,7 @@ impl Outcomes for Trusting {
         self.0.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         0:
         flush() -> ();
         extend(lease: Lease, lease_ms: u64) -> bool;
@@ -115,7 +115,7 @@ impl Outcomes for Denying {
         self.0.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         0:
         flush() -> ();
         claim(claim: Claim) -> Claimed;
@@ -151,7 +151,7 @@ impl Outcomes for Careless {
         self.0.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         0:
         flush() -> ();
         extend(lease: Lease, lease_ms: u64) -> bool;
@@ -187,7 +187,7 @@ impl Outcomes for Hasty {
         self.0.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         0:
         flush() -> ();
         claim(claim: Claim) -> Claimed;

@@ -15,10 +15,10 @@
 mod callers;
 mod checks;
 mod defects;
+#[path = "../shared/delegate.rs"]
+mod delegate;
 mod environment;
 mod faults;
-#[path = "../shared/handed_on.rs"]
-mod handed_on;
 mod journal;
 mod keys;
 mod operations;

@@ -16,8 +16,8 @@ use uuid::Uuid;
 
 use crate::checks::{Checks, Holder};
 use crate::defects::{Defect, Hasty};
+use crate::delegate::delegate;
 use crate::faults::{Fault, Point, Port, STORE_ERRORS};
-use crate::handed_on::handed_on;
 use crate::process::Process;
 
 /// The longest a slow store takes for one request.
@@ -124,7 +124,7 @@ impl Outcomes for Reached {
         self.0.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         0:
         flush() -> ();
         reopen(reopening: Reopening) -> Reopened;
@@ -174,7 +174,7 @@ impl Outcomes for Observed {
         self.0.note(recording);
     }
 
-    handed_on! {
+    delegate! {
         0:
         flush() -> ();
     }

@@ -1,6 +1,6 @@
-//! What every store promises, and what only SQLite does.
+//! Tests of the store ports: cases for every store, and cases for SQLite or memory only.
 //!
-//! A case is written once in `cases` and runs on every store that `shared` lists.
+//! A case is written once in `cases` and runs on every store listed in `shared`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 

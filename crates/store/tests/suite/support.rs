@@ -1,4 +1,4 @@
-//! A store on a bench: opened on a clock that is moved by hand, with short words for common steps.
+//! A store with a manual clock, and helpers for common steps.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use panpan_runtime::ports::{
 use uuid::Uuid;
 
 pub(crate) use crate::shared::clock::START_MS;
-pub(crate) use crate::shared::{Folder, HandClock, Open, Store, sqlite};
+pub(crate) use crate::shared::{Folder, ManualClock, Open, Store, sqlite};
 
-/// How long keys are held in these tests.
+/// The lease of keys in these tests.
 pub(crate) const LEASE_MS: u64 = 1000;
 /// How long outcomes are kept in these tests.
 pub(crate) const KEEP_MS: u64 = 60_000;
-/// How long a key that was set free is remembered.
+/// How long a released key is remembered.
 pub(crate) const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-/// A store that was just opened, and its clock. The store goes before its folder does.
+/// A newly opened store and its clock. The store is dropped before its folder.
 #[derive(Clone, Debug)]
-pub(crate) struct Bench {
+pub(crate) struct Fixture {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<HandClock>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) folder: Arc<Folder>,
 }
 
-impl Bench {
+impl Fixture {
     pub(crate) fn new(open: Open) -> Self {
-        let (clock, folder) = (HandClock::new(), Arc::new(Folder::new()));
+        let (clock, folder) = (ManualClock::new(), Arc::new(Folder::new()));
         let store = open(&folder.file("store.db"), clock.clone());
         Self {
             store,
@@ -42,8 +42,8 @@ impl Bench {
         }
     }
 
-    /// Another store over the same file and clock.
-    pub(crate) fn beside(&self, open: Open) -> Self {
+    /// Opens another store on the same file and clock.
+    pub(crate) fn another(&self, open: Open) -> Self {
         let store = open(&self.file(), self.clock.clone());
         Self {
             store,
@@ -60,10 +60,10 @@ impl Bench {
     }
 
     pub(crate) async fn claim(&self, key: u8, input: u8) -> Claimed {
-        self.store.claim(wish(key, input)).await.unwrap()
+        self.store.claim(claim_request(key, input)).await.unwrap()
     }
 
-    /// Claims with input 1, which has to succeed.
+    /// Claims a key with input 1; the claim must succeed.
     pub(crate) async fn hold(&self, key: u8) -> (Lease, Before) {
         match self.claim(key, 1).await {
             Claimed::Held { lease, before, .. } => (lease, before),
@@ -86,7 +86,7 @@ impl Bench {
         self.store.complete(completion).await.unwrap()
     }
 
-    /// Ends a key under which nothing happened.
+    /// Completes a key whose call had no effect.
     pub(crate) async fn end_without_effect(&self, lease: Lease, end: End) {
         let completion = Completion {
             lease,
@@ -98,24 +98,24 @@ impl Bench {
         self.store.complete(completion).await.unwrap();
     }
 
-    /// Claims and completes with this output.
+    /// Claims a key and completes it with this output.
     pub(crate) async fn finish(&self, key: u8, output: &str) {
         let (lease, _) = self.hold(key).await;
         let completed = self.end(lease, 1, keep(output)).await;
         assert!(matches!(completed, Completed::Recorded { .. }));
     }
 
-    /// Claims and sets free after so many attempts.
+    /// Claims a key and releases it after this many attempts.
     pub(crate) async fn release(&self, key: u8, attempts: u32) {
         let (lease, _) = self.hold(key).await;
         let expected = Completed::Recorded { expires_at: None };
         assert_eq!(self.end(lease, attempts, End::Release).await, expected);
     }
 
-    /// Claims and lets the lease run out.
+    /// Claims a key and lets its lease expire.
     pub(crate) async fn abandon(&self, key: u8) {
         self.hold(key).await;
-        self.clock.pass(LEASE_MS);
+        self.clock.advance(LEASE_MS);
     }
 
     pub(crate) async fn reopen(&self, key: u8) -> Reopened {
@@ -131,12 +131,12 @@ impl Bench {
         self.store.kept(scope(key)).await.unwrap()
     }
 
-    /// The output kept under a key.
+    /// The stored output of a key.
     pub(crate) async fn output(&self, key: u8) -> Option<String> {
         self.kept(key).await.map(|kept| text(&kept))
     }
 
-    /// The outputs a key had before.
+    /// The outputs that a key had before it was reopened.
     pub(crate) async fn earlier(&self, key: u8) -> Vec<String> {
         let earlier = self.store.earlier(scope(key)).await.unwrap();
         earlier.iter().map(|earlier| text(&earlier.kept)).collect()
@@ -149,7 +149,7 @@ impl Bench {
         self.store.flush().await.unwrap();
     }
 
-    /// The calls of the newest recordings.
+    /// The call ids of the newest recordings.
     pub(crate) async fn recent(&self, limit: usize, failed_only: bool) -> Vec<u128> {
         let recent = self.store.recent(limit, failed_only).await.unwrap();
         recent.iter().map(|found| found.id.as_u128()).collect()
@@ -169,8 +169,8 @@ pub(crate) fn scope(key: u8) -> Scope {
     Scope([key; 32])
 }
 
-/// The wish to hold a key with this input.
-pub(crate) fn wish(key: u8, input: u8) -> Claim {
+/// A request to claim a key with this input.
+pub(crate) fn claim_request(key: u8, input: u8) -> Claim {
     Claim {
         scope: scope(key),
         fingerprint: Fingerprint([input; 32]),
@@ -197,7 +197,7 @@ pub(crate) fn at(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap()
 }
 
-/// A key that was set free although something may have happened under it.
+/// The history of a released key; with attempts, it may have had an effect.
 pub(crate) fn released(attempts: u32) -> Before {
     Before::Released {
         attempts,
@@ -205,7 +205,7 @@ pub(crate) fn released(attempts: u32) -> Before {
     }
 }
 
-/// The recording of a call that came in at this time and failed with this code, if any.
+/// The recording of a call that arrived at this time, and failed with this code if there is one.
 pub(crate) fn recording(call: u128, at_ms: i64, code: Option<&'static Entry>) -> Recording {
     let outcome = match code {
         Some(code) => RecordedOutcome::Failed(Failure::new(code).redacted()),
@@ -229,7 +229,7 @@ pub(crate) fn recording(call: u128, at_ms: i64, code: Option<&'static Entry>) ->
     }
 }
 
-/// So many calls of an operation in the hour that begins at this time.
+/// A count of calls of an operation in the hour that starts at this time.
 pub(crate) fn count(operation: &str, code: Option<&'static Entry>, hour: i64, calls: u64) -> Count {
     Count {
         operation: operation.to_owned(),

@@ -1,6 +1,6 @@
--- A key of a call. state: 1 held, 2 free, 3 finished. previously: 0 nothing, 1 released, 2 abandoned.
--- expires_at is absent while the key is held. Rowids and an index of their own, since random keys in
--- the table itself make batches slow; what may be long stands last.
+-- Idempotency keys. state: 1 held, 2 free, 3 finished. previously: 0 nothing, 1 released, 2 abandoned.
+-- expires_at is null while the key is held. The table has rowids and a separate index on scope, because
+-- random primary keys make batches slow. Long columns come last.
 CREATE TABLE keys (
     id INTEGER PRIMARY KEY,
     scope BLOB NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE keys (
 CREATE UNIQUE INDEX keys_scope ON keys (scope);
 CREATE INDEX keys_expiring ON keys (expires_at) WHERE expires_at IS NOT NULL;
 
--- The outcomes a key had before it was reopened.
+-- The outcomes that a key had before it was reopened.
 CREATE TABLE earlier (
     id INTEGER PRIMARY KEY,
     key INTEGER NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE earlier (
 ) STRICT;
 CREATE UNIQUE INDEX earlier_key ON earlier (key, generation);
 
--- at is in microseconds, every other time in milliseconds. code is absent after success.
+-- at is in microseconds, all other times are in milliseconds. code is null after success.
 CREATE TABLE recordings (
     id INTEGER PRIMARY KEY,
     call BLOB NOT NULL,
@@ -52,7 +52,7 @@ CREATE UNIQUE INDEX recordings_call ON recordings (call);
 CREATE INDEX recordings_at ON recordings (at);
 CREATE INDEX recordings_failed ON recordings (at) WHERE code IS NOT NULL;
 
--- code is empty for success, so that it sorts first and is the same as itself.
+-- code is empty for success, so that it sorts first and the unique index applies.
 CREATE TABLE counts (
     id INTEGER PRIMARY KEY,
     operation TEXT NOT NULL,
@@ -74,7 +74,7 @@ CREATE TABLE documents (
 ) STRICT;
 CREATE UNIQUE INDEX documents_id ON documents (collection, id);
 
--- One row: the last version any document was given.
+-- One row: the last version that was assigned to any document.
 CREATE TABLE versions (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     last INTEGER NOT NULL

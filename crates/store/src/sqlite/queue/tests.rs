@@ -1,10 +1,10 @@
-//! What is taken together, and who is told when nothing is taken any more.
+//! Batching, flushing and closing of the queue.
 
 use panpan_contract::recording::RecordedOutcome;
-use panpan_contract::retry::{Terms, Waiting as WhoWaits};
+use panpan_contract::retry::{Terms, Waiting as CallerWait};
 use uuid::Uuid;
 
-use super::super::job::Asked;
+use super::super::job::Request;
 use super::*;
 
 fn note() -> Recording {
@@ -21,7 +21,7 @@ fn note() -> Recording {
             repeatable: false,
             deadline: None,
             patient_until: None,
-            waiting: WhoWaits::Inline,
+            waiting: CallerWait::Inline,
         },
         earlier: Vec::new(),
         steps: Vec::new(),
@@ -34,11 +34,11 @@ fn note() -> Recording {
 }
 
 fn job() -> Box<dyn Job> {
-    Box::new(Asked::new(|_, _| Ok(())).0)
+    Box::new(Request::new(|_, _| Ok(())).0)
 }
 
 #[test]
-fn jobs_are_taken_up_to_the_limit_of_a_batch() {
+fn a_batch_takes_jobs_up_to_its_limit() {
     let queue = Queue::default();
     for _ in 0..=BATCH_LIMIT {
         queue.push(job()).unwrap();
@@ -49,7 +49,7 @@ fn jobs_are_taken_up_to_the_limit_of_a_batch() {
 }
 
 #[test]
-fn a_batch_is_joined_by_what_came_meanwhile_up_to_its_limit() {
+fn later_jobs_join_a_batch_up_to_its_limit() {
     let queue = Queue::default();
     for (waiting, expected, left) in [(0, 1, 0), (3, 4, 0), (BATCH_LIMIT, BATCH_LIMIT, 1)] {
         queue.push(job()).unwrap();
@@ -62,34 +62,34 @@ fn a_batch_is_joined_by_what_came_meanwhile_up_to_its_limit() {
 }
 
 #[test]
-fn callers_that_were_answered_are_waited_for_and_nobody_else() {
+fn a_batch_waits_for_the_callers_of_the_last_batch_only() {
     let queue = Queue::default();
-    for (answered, come_again) in [(0, 1), (1, 1), (1, 2), (2, 1), (5, 1)] {
-        queue.lock().company = Company {
-            callers: answered,
-            patience: Duration::from_secs(600),
+    for (expected, early) in [(0, 1), (1, 1), (1, 2), (2, 1), (5, 1)] {
+        queue.lock().expected_callers = ExpectedCallers {
+            count: expected,
+            wait_max: Duration::from_secs(600),
         };
-        (0..come_again).for_each(|_| queue.push(job()).unwrap());
+        (0..early).for_each(|_| queue.push(job()).unwrap());
         let mut batch = queue.take().unwrap();
         std::thread::scope(|scope| {
-            let missing = come_again..answered;
+            let missing = early..expected;
             scope.spawn(|| missing.for_each(|_| queue.push(job()).unwrap()));
             queue.join(&mut batch);
         });
-        assert_eq!(batch.jobs.len(), answered.max(come_again), "{answered}");
+        assert_eq!(batch.jobs.len(), expected.max(early), "{expected}");
     }
 }
 
 #[test]
-fn the_wait_for_callers_is_a_part_of_the_commit_and_never_long() {
+fn the_wait_for_callers_is_half_a_commit_up_to_its_limit() {
     let queue = Queue::default();
     queue.push(job()).unwrap();
     let mut batch = queue.take().unwrap();
     queue.push(job()).unwrap();
-    for (commit_ms, patience_ms) in [(0, 0), (2, 1), (10, 5), (11, 5), (100_000, 5)] {
+    for (commit_ms, wait_ms) in [(0, 0), (2, 1), (10, 5), (11, 5), (100_000, 5)] {
         queue.written(&batch, Duration::from_millis(commit_ms));
-        let Company { callers, patience } = queue.lock().company;
-        assert_eq!((callers, patience.as_millis()), (2, patience_ms));
+        let ExpectedCallers { count, wait_max } = queue.lock().expected_callers;
+        assert_eq!((count, wait_max.as_millis()), (2, wait_ms));
     }
     queue.lock().jobs.clear();
     queue.join(&mut batch);
@@ -97,11 +97,11 @@ fn the_wait_for_callers_is_a_part_of_the_commit_and_never_long() {
 }
 
 #[test]
-fn a_flush_waits_for_the_notes_before_it_and_no_others() {
+fn a_flush_waits_for_earlier_notes_only() {
     let queue = Queue::default();
-    let (reply, _answer) = oneshot::channel();
+    let (sender, _receiver) = oneshot::channel();
     (0..=BATCH_LIMIT).for_each(|_| queue.note(note()));
-    queue.flush(reply).unwrap();
+    queue.flush(sender).unwrap();
     (0..BATCH_LIMIT).for_each(|_| queue.note(note()));
     for (notes, flushes) in [(BATCH_LIMIT, 0), (BATCH_LIMIT, 1), (1, 0)] {
         let batch = queue.take().unwrap();
@@ -110,7 +110,7 @@ fn a_flush_waits_for_the_notes_before_it_and_no_others() {
 }
 
 #[test]
-fn different_counts_wait_up_to_their_limit_and_known_ones_beyond() {
+fn new_counts_are_limited_and_known_counts_are_not() {
     let queue = Queue::default();
     let count = |operation: usize| Count {
         operation: operation.to_string(),
@@ -128,7 +128,7 @@ fn different_counts_wait_up_to_their_limit_and_known_ones_beyond() {
 }
 
 #[test]
-fn notes_that_could_not_be_written_come_first_again() {
+fn notes_of_a_failed_batch_return_to_the_front() {
     let queue = Queue::default();
     let calls = |from: u128, to| (from..to).map(Uuid::from_u128);
     let noted = |id| Recording { id, ..note() };
@@ -144,12 +144,12 @@ fn notes_that_could_not_be_written_come_first_again() {
 }
 
 #[test]
-fn without_a_writer_everyone_is_told_that_the_store_is_closed() {
+fn an_abandoned_queue_reports_that_the_store_is_closed() {
     let queue = Queue::default();
-    let (asked, mut answer) = Asked::new(|_, _| Ok(()));
-    queue.push(Box::new(asked)).unwrap();
+    let (request, mut result) = Request::new(|_, _| Ok(()));
+    queue.push(Box::new(request)).unwrap();
     queue.abandon();
-    assert_eq!(answer.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    assert_eq!(result.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     assert_eq!(queue.push(job()), Err(StoreError::Closed));
     assert_eq!(queue.flush(oneshot::channel().0), Err(StoreError::Closed));
     queue.note(note());

@@ -1,4 +1,4 @@
-//! How long an outcome is given again (behaviours 12 and 13).
+//! How long an outcome is replayed.
 
 use std::sync::Arc;
 
@@ -7,33 +7,38 @@ use panpan_runtime::ports::StoreError;
 use panpan_runtime::{CallRequest, Settings};
 use serde_json::json;
 
-use crate::support::{Act, Bench, Fault, KEEP_MS, Work, harmful, order, settings, told};
+use crate::support::{
+    Fault, KEEP_MS, ScriptedHandler, Step, Storage, mutation, order, result_of, settings,
+};
 
-pub(crate) async fn an_outcome_is_kept_for_a_day_from_its_completion(bench: Bench) {
+pub(crate) async fn an_outcome_is_kept_for_a_day_from_its_completion(storage: Storage) {
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
     assert!(Settings::default().keep_ms >= DAY_MS);
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    let first = fixture.begin(order("k"));
-    work.began(1).await;
-    fixture.clock.pass(900);
-    work.let_go();
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let first = fixture.start(order("k"));
+    handler.wait_for_runs(1).await;
+    fixture.clock.advance(900);
+    handler.unblock();
     let first = first.await.unwrap();
     let expires_ms = first.expires_at.unwrap().as_millisecond();
     assert_eq!(expires_ms, fixture.now_ms() + KEEP_MS.cast_signed());
-    fixture.clock.pass(KEEP_MS - 1);
+    fixture.clock.advance(KEEP_MS - 1);
     assert!(fixture.call("k").await.replayed);
-    fixture.clock.pass(1);
+    fixture.clock.advance(1);
     let new = fixture.call("k").await;
-    assert_eq!((told(&new).as_str(), new.replayed), (r#"{"run":2}"#, false));
+    assert_eq!(
+        (result_of(&new).as_str(), new.replayed),
+        (r#"{"run":2}"#, false)
+    );
 }
 
-pub(crate) async fn first_answer_and_replay_say_the_same_about_themselves(bench: Bench) {
-    let broke = Act::Fail(Failure::new(codes::INSUFFICIENT_FUNDS));
-    for (key, act) in [("output", Act::Number), ("failure", broke)] {
-        let fixture = bench.fixture(harmful(Work::of([act])));
+pub(crate) async fn a_replay_has_the_same_call_id_and_expiry(storage: Storage) {
+    let broke = Step::Fail(Failure::new(codes::INSUFFICIENT_FUNDS));
+    for (key, step) in [("output", Step::ReturnRun), ("failure", broke)] {
+        let fixture = storage.fixture(mutation(ScriptedHandler::of([step])));
         let first = fixture.call(key).await;
-        fixture.clock.pass(5000);
+        fixture.clock.advance(5000);
         let again = fixture.call(key).await;
         assert_eq!((first.replayed, again.replayed), (false, true));
         assert!(first.expires_at.is_some());
@@ -43,56 +48,59 @@ pub(crate) async fn first_answer_and_replay_say_the_same_about_themselves(bench:
     }
 }
 
-pub(crate) async fn an_expired_key_is_new_though_nobody_swept_it(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
+pub(crate) async fn an_expired_key_is_new_before_it_is_swept(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
     fixture.call("k").await;
-    fixture.clock.pass(KEEP_MS);
+    fixture.clock.advance(KEEP_MS);
     let other = CallRequest {
         input: Arc::new(json!({"item": "coffee"})),
         ..order("k")
     };
-    let answer = fixture.ask(other).await;
+    let answer = fixture.send(other).await;
     assert_eq!(
-        (told(&answer).as_str(), answer.replayed),
+        (result_of(&answer).as_str(), answer.replayed),
         (r#"{"run":2}"#, false)
     );
-    assert_eq!(work.attempts(), [1, 1]);
+    assert_eq!(handler.attempts(), [1, 1]);
 }
 
-pub(crate) async fn a_key_that_is_held_never_expires(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
+pub(crate) async fn a_held_key_never_expires(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
     fixture.crash("k").await;
-    fixture.clock.pass(2 * KEEP_MS);
+    fixture.clock.advance(2 * KEEP_MS);
     fixture.dispatcher.tend().await.unwrap();
-    assert_eq!(told(&fixture.call("k").await), "ERR_OUTCOME_UNKNOWN");
-    assert_eq!(work.runs(), 0);
+    assert_eq!(result_of(&fixture.call("k").await), "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(handler.runs(), 0);
 }
 
-pub(crate) async fn what_expired_is_swept_even_while_nothing_can_be_flushed(bench: Bench) {
-    let fixture = bench.fixture(harmful(Work::plain()));
+pub(crate) async fn expired_keys_are_swept_while_flushing_fails(storage: Storage) {
+    let fixture = storage.fixture(mutation(ScriptedHandler::unscripted()));
     fixture.call("k").await;
-    fixture.clock.pass(KEEP_MS);
-    fixture.store.breaks(Fault::Away(StoreError::Full));
+    fixture.clock.advance(KEEP_MS);
+    fixture.store.inject(Fault::Unavailable(StoreError::Full));
     assert_eq!(fixture.dispatcher.tend().await, Err(StoreError::Full));
-    fixture.store.recovers();
+    fixture.store.clear_fault();
     assert_eq!(fixture.dispatcher.tend().await.unwrap().keys, 0);
 }
 
-pub(crate) async fn settings_of_nothing_do_not_defeat_a_key(bench: Bench) {
+pub(crate) async fn zero_settings_do_not_disable_keys(storage: Storage) {
     let nothing = Settings {
         lease_ms: 0,
         keep_ms: 0,
         ..settings()
     };
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.house_with([harmful(work.clone())], nothing);
-    let first = fixture.begin(order("k"));
-    work.began(1).await;
-    assert_eq!(told(&fixture.call("k").await), "ERR_IDEMPOTENCY_IN_FLIGHT");
-    work.let_go();
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture_with([mutation(handler.clone())], nothing);
+    let first = fixture.start(order("k"));
+    handler.wait_for_runs(1).await;
+    assert_eq!(
+        result_of(&fixture.call("k").await),
+        "ERR_IDEMPOTENCY_IN_FLIGHT"
+    );
+    handler.unblock();
     first.await.unwrap();
     assert!(fixture.call("k").await.replayed);
-    assert_eq!(work.attempts(), [1]);
+    assert_eq!(handler.attempts(), [1]);
 }

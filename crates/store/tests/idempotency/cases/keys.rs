@@ -1,4 +1,4 @@
-//! Whose a key is, what it looks like, and what it is held against (behaviours 1 to 4 and 11).
+//! The scope and the syntax of keys, and what they are compared with.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use panpan_runtime::{CallRequest, Identity, KEY_LENGTH_LIMIT, Origin};
 use serde_json::json;
 
 use crate::support::{
-    Act, Bench, OTHER, Work, asked, failure, harmful, key, order, retried, settings, told,
+    OTHER, ScriptedHandler, Step, Storage, failure, key, mutation, order, request, result_of,
+    retried, settings,
 };
 
 fn callers_and_operations() -> [CallRequest; 5] {
@@ -30,32 +31,32 @@ fn callers_and_operations() -> [CallRequest; 5] {
     ]
 }
 
-pub(crate) async fn a_key_belongs_to_its_caller_and_its_operation(bench: Bench) {
-    let work = Work::plain();
-    let other = harmful(work.clone()).with(|spec| spec.name = OTHER.parse().unwrap());
-    let fixture = bench.house_with([harmful(work.clone()), other], settings());
+pub(crate) async fn a_key_belongs_to_its_caller_and_its_operation(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let other = mutation(handler.clone()).with(|spec| spec.name = OTHER.parse().unwrap());
+    let fixture = storage.fixture_with([mutation(handler.clone()), other], settings());
     for replayed in [false, true] {
         for (index, request) in callers_and_operations().into_iter().enumerate() {
-            let answer = fixture.ask(request).await;
+            let answer = fixture.send(request).await;
             let expected = json!({"run": index + 1}).to_string();
-            assert_eq!((told(&answer), answer.replayed), (expected, replayed));
+            assert_eq!((result_of(&answer), answer.replayed), (expected, replayed));
         }
     }
 }
 
-pub(crate) async fn a_key_in_quotes_is_the_same_key(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
+pub(crate) async fn a_quoted_key_is_the_same_key(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
     let longest = "k".repeat(KEY_LENGTH_LIMIT);
     for bare in ["order-1", "a\"b", &longest] {
         fixture.call(bare).await;
         let replayed = fixture.call(&format!("\"{bare}\"")).await.replayed;
         assert!(replayed, "{bare}");
     }
-    assert_eq!(work.runs(), 3);
+    assert_eq!(handler.runs(), 3);
 }
 
-pub(crate) async fn a_call_that_may_do_harm_needs_its_key(bench: Bench) {
+pub(crate) async fn a_mutation_that_requires_a_key_is_refused_without_one(storage: Storage) {
     let by_method = ByInput {
         pointer: "/method".to_owned(),
         idempotent_values: vec![json!("GET"), json!("PUT")],
@@ -67,19 +68,19 @@ pub(crate) async fn a_call_that_may_do_harm_needs_its_key(bench: Bench) {
         ("post", false, false),
         ("POST", true, true),
     ] {
-        let work = Work::plain();
-        let fixture = bench.fixture(harmful(work.clone()).with(|spec| {
+        let handler = ScriptedHandler::unscripted();
+        let fixture = storage.fixture(mutation(handler.clone()).with(|spec| {
             spec.idempotency.key = KeyRule::Required;
             spec.idempotency.by_input = Some(by_method.clone());
         }));
-        let request = asked(crate::support::PLACE, json!({"method": method}));
+        let request = request(crate::support::PLACE, json!({"method": method}));
         let request = if has_key {
             request.keyed(key("k"))
         } else {
             request
         };
-        let answer = fixture.ask(request).await;
-        assert_eq!(work.runs() == 1, runs, "{method}");
+        let answer = fixture.send(request).await;
+        assert_eq!(handler.runs() == 1, runs, "{method}");
         if !runs {
             let refused = failure(answer);
             assert_eq!(refused.code().as_str(), "ERR_MISSING_IDEMPOTENCY_KEY");
@@ -89,24 +90,24 @@ pub(crate) async fn a_call_that_may_do_harm_needs_its_key(bench: Bench) {
     }
 }
 
-pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
-    let written = |text: &str| CallRequest {
-        input: Arc::new(serde_json::from_str(text).unwrap()),
+pub(crate) async fn only_the_operation_and_its_input_identify_a_call(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let written = |input: &str| CallRequest {
+        input: Arc::new(serde_json::from_str(input).unwrap()),
         ..order("k")
     };
     fixture
-        .ask(written(r#"{"a": {"x": 1, "y": [1, 2]}, "b": 2}"#))
+        .send(written(r#"{"a": {"x": 1, "y": [1, 2]}, "b": 2}"#))
         .await;
     let mut same = written(r#"{"b": 2.0, "a": {"y": [1, 2], "x": 1e0}}"#);
     same.retry_seed = Some(7);
     same.timeout_ms = Some(9000);
     same.origin = Origin::Internal;
     same.operation = "/orders/place".to_owned();
-    let answer = fixture.ask(same).await;
+    let answer = fixture.send(same).await;
     assert_eq!(
-        (told(&answer).as_str(), answer.replayed),
+        (result_of(&answer).as_str(), answer.replayed),
         (r#"{"run":1}"#, true)
     );
     for other in [
@@ -116,45 +117,45 @@ pub(crate) async fn nothing_but_the_operation_and_its_input_counts(bench: Bench)
         r#"{}"#,
         r#"null"#,
     ] {
-        let answer = fixture.ask(written(other)).await;
-        assert_eq!(told(&answer), "ERR_IDEMPOTENCY_KEY_REUSED", "{other}");
+        let answer = fixture.send(written(other)).await;
+        assert_eq!(result_of(&answer), "ERR_IDEMPOTENCY_KEY_REUSED", "{other}");
     }
-    assert_eq!(work.runs(), 1);
+    assert_eq!(handler.runs(), 1);
 }
 
-pub(crate) async fn other_input_is_refused_first_where_there_may_have_been_an_effect(bench: Bench) {
+pub(crate) async fn different_input_is_refused_if_there_may_have_been_an_effect(storage: Storage) {
     let failed = Failure::new(codes::ERR_HTTP_500_SERVER_ERROR).with_effect(Effect::Unknown);
-    let work = Work::of([Act::Hold, Act::Number, Act::Fail(failed)]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    let running = fixture.begin(order("running"));
-    work.began(1).await;
+    let handler = ScriptedHandler::of([Step::Block, Step::ReturnRun, Step::Fail(failed)]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let running = fixture.start(order("running"));
+    handler.wait_for_runs(1).await;
     fixture.call("finished").await;
-    fixture.call("frozen").await;
+    fixture.call("failed").await;
     fixture.hold("held").await;
-    for key in ["running", "finished", "frozen", "held"] {
+    for key in ["running", "finished", "failed", "held"] {
         let other = CallRequest {
             input: Arc::new(json!({"item": "coffee"})),
             ..order(key)
         };
-        let refused = failure(fixture.ask(other).await);
+        let refused = failure(fixture.send(other).await);
         assert_eq!(refused.code().as_str(), "ERR_IDEMPOTENCY_KEY_REUSED");
         assert_eq!(refused.kind().http_status(), 422);
         assert!(!refused.retryable());
     }
-    work.let_go();
-    assert_eq!(told(&running.await.unwrap()), r#"{"run":1}"#);
-    assert_eq!(work.runs(), 3);
+    handler.unblock();
+    assert_eq!(result_of(&running.await.unwrap()), r#"{"run":1}"#);
+    assert_eq!(handler.runs(), 3);
 }
 
-/// A service that recognises keys is asked again after a lost answer. What it says then is about that
-/// attempt: the first may have taken effect.
-pub(crate) async fn a_key_never_forgets_that_something_may_have_happened(bench: Bench) {
+/// A service that honours keys is called again after a lost response. Its second response is about the
+/// second attempt only: the first may have had an effect.
+pub(crate) async fn a_possible_effect_is_remembered_by_its_key(storage: Storage) {
     let lost = Failure::new(codes::ERR_SOCKET_ERROR).with_effect(Effect::Unknown);
     let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     for (key, then) in [("refused", refused), ("busy", busy)] {
-        let work = Work::of([Act::Fail(lost.clone()), Act::Fail(then.clone())]);
-        let fixture = bench.fixture(harmful(work.clone()).with(|spec| {
+        let handler = ScriptedHandler::of([Step::Fail(lost.clone()), Step::Fail(then.clone())]);
+        let fixture = storage.fixture(mutation(handler.clone()).with(|spec| {
             spec.idempotency.honours_key = true;
             spec.retry = Some(RetryPolicy::NEVER);
         }));
@@ -169,81 +170,84 @@ pub(crate) async fn a_key_never_forgets_that_something_may_have_happened(bench: 
             ..order(key)
         };
         assert_eq!(
-            told(&fixture.ask(other).await),
+            result_of(&fixture.send(other).await),
             "ERR_IDEMPOTENCY_KEY_REUSED"
         );
-        assert_eq!(work.runs(), 2);
+        assert_eq!(handler.runs(), 2);
     }
 }
 
-/// An agent that corrects its input after a 400 keeps its key; nothing happened under it.
-pub(crate) async fn a_key_survives_a_correction(bench: Bench) {
+/// An agent that corrects its input after a 400 can keep its key, because the call had no effect.
+pub(crate) async fn a_key_can_be_reused_for_corrected_input(storage: Storage) {
     let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     for (key, first) in [("refused", refused), ("busy", busy)] {
-        let work = Work::of([Act::Fail(first.clone())]);
-        let fixture = bench.fixture(harmful(work.clone()));
+        let handler = ScriptedHandler::of([Step::Fail(first.clone())]);
+        let fixture = storage.fixture(mutation(handler.clone()));
         let corrected = || CallRequest {
             input: Arc::new(json!({"item": "coffee"})),
             ..order(key)
         };
         let failed = failure(fixture.call(key).await);
         assert_eq!(failed.code(), first.code());
-        let answer = fixture.ask(corrected()).await;
+        let answer = fixture.send(corrected()).await;
         assert_eq!(
-            (told(&answer).as_str(), answer.replayed),
+            (result_of(&answer).as_str(), answer.replayed),
             (r#"{"run":2}"#, false)
         );
-        // It took effect for the corrected input, and belongs to that from now on.
-        assert!(fixture.ask(corrected()).await.replayed);
-        assert_eq!(told(&fixture.call(key).await), "ERR_IDEMPOTENCY_KEY_REUSED");
-        let keys: Vec<_> = work
-            .seen()
+        // The call had an effect with the corrected input, so the key now belongs to that input.
+        assert!(fixture.send(corrected()).await.replayed);
+        assert_eq!(
+            result_of(&fixture.call(key).await),
+            "ERR_IDEMPOTENCY_KEY_REUSED"
+        );
+        let keys: Vec<_> = handler
+            .run_log()
             .into_iter()
             .map(|run| run.downstream_key)
             .collect();
         assert_ne!(
             keys[0], keys[1],
-            "other input is other work to the service behind"
+            "different input is a different call to the upstream"
         );
     }
 }
 
-/// The failure of an input that was refused is replayed to the same input, and to no other.
-pub(crate) async fn what_was_refused_is_replayed_to_the_same_input(bench: Bench) {
+/// The failure of a rejected input is replayed for the same input only.
+pub(crate) async fn a_rejected_input_is_replayed_for_the_same_input(storage: Storage) {
     let refused = Failure::new(codes::ERR_HTTP_400_BAD_REQUEST);
-    let work = Work::of([Act::Fail(refused)]);
-    let fixture = bench.fixture(harmful(work.clone()));
+    let handler = ScriptedHandler::of([Step::Fail(refused)]);
+    let fixture = storage.fixture(mutation(handler.clone()));
     fixture.call("k").await;
     assert!(fixture.call("k").await.replayed);
-    assert_eq!(work.runs(), 1);
+    assert_eq!(handler.runs(), 1);
 }
 
-pub(crate) async fn the_key_handed_on_is_constant_and_says_nothing_of_the_callers_own(
-    bench: Bench,
+pub(crate) async fn the_downstream_key_is_constant_and_does_not_reveal_the_callers_key(
+    storage: Storage,
 ) {
-    let busy = || Act::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
-    let work = Work::of([busy(), busy(), busy()]);
-    let place = retried(harmful(work.clone()), 1);
-    let other = harmful(work.clone()).with(|spec| spec.name = OTHER.parse().unwrap());
-    let fixture = bench.house_with([place, other], settings());
+    let busy = || Step::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
+    let handler = ScriptedHandler::of([busy(), busy(), busy()]);
+    let place = retried(mutation(handler.clone()), 1);
+    let other = mutation(handler.clone()).with(|spec| spec.name = OTHER.parse().unwrap());
+    let fixture = storage.fixture_with([place, other], settings());
     // Three attempts in two calls, then one for each caller, operation and key.
     fixture.call("k").await;
     for request in callers_and_operations() {
-        fixture.ask(request).await;
+        fixture.send(request).await;
     }
-    let seen: Vec<String> = work
-        .seen()
+    let run_log: Vec<String> = handler
+        .run_log()
         .into_iter()
         .filter_map(|run| run.downstream_key)
         .collect();
-    assert_eq!(work.attempts(), [1, 2, 3, 4, 1, 1, 1, 1]);
-    assert_eq!(seen.len(), 8);
-    assert!(seen[..4].iter().all(|key| *key == seen[0]));
-    for (index, key) in seen.iter().enumerate().skip(4) {
-        assert!(!seen[..index].contains(key), "{index}");
+    assert_eq!(handler.attempts(), [1, 2, 3, 4, 1, 1, 1, 1]);
+    assert_eq!(run_log.len(), 8);
+    assert!(run_log[..4].iter().all(|key| *key == run_log[0]));
+    for (index, key) in run_log.iter().enumerate().skip(4) {
+        assert!(!run_log[..index].contains(key), "{index}");
     }
-    for key in &seen {
+    for key in &run_log {
         assert_eq!(key.len(), 32);
         assert!(
             key.bytes()

@@ -1,130 +1,130 @@
-//! The cases, by what they are about; each module names the behaviours it is for.
+//! The cases, by topic.
 
+pub(crate) mod cancellation;
 pub(crate) mod crashes;
+pub(crate) mod edge_cases;
 pub(crate) mod expiry;
 pub(crate) mod fencing;
-pub(crate) mod frozen;
 pub(crate) mod in_flight;
 pub(crate) mod keys;
-pub(crate) mod leaving;
-pub(crate) mod oddities;
 pub(crate) mod outages;
 pub(crate) mod reopening;
 pub(crate) mod replays;
+pub(crate) mod retention;
 pub(crate) mod sizes;
 
-/// A test for every case, on the store that `$open` opens. A case that is not listed is dead code.
+/// Declares a test for every case, on the store that `$open` opens. A case that is not listed is dead code.
 macro_rules! all {
     ($open:expr) => {
         crate::cases::run! { $open;
             keys: [
                 a_key_belongs_to_its_caller_and_its_operation,
-                a_key_in_quotes_is_the_same_key,
-                a_call_that_may_do_harm_needs_its_key,
-                nothing_but_the_operation_and_its_input_counts,
-                other_input_is_refused_first_where_there_may_have_been_an_effect,
-                a_key_survives_a_correction,
-                a_key_never_forgets_that_something_may_have_happened,
-                what_was_refused_is_replayed_to_the_same_input,
-                the_key_handed_on_is_constant_and_says_nothing_of_the_callers_own,
+                a_quoted_key_is_the_same_key,
+                a_mutation_that_requires_a_key_is_refused_without_one,
+                only_the_operation_and_its_input_identify_a_call,
+                different_input_is_refused_if_there_may_have_been_an_effect,
+                a_key_can_be_reused_for_corrected_input,
+                a_possible_effect_is_remembered_by_its_key,
+                a_rejected_input_is_replayed_for_the_same_input,
+                the_downstream_key_is_constant_and_does_not_reveal_the_callers_key,
             ]
             in_flight: [
-                a_running_call_is_in_flight_and_asked_for_again_soon,
-                who_waits_gets_the_outcome_of_the_other,
-                who_waits_does_so_no_longer_than_it_said,
-                who_waits_and_is_aborted_waits_no_more,
-                who_waits_runs_it_when_the_other_set_the_key_free,
-                of_many_callers_at_many_gateways_one_runs,
+                a_running_call_is_in_flight_with_a_short_retry_delay,
+                a_waiting_caller_gets_the_outcome_of_the_running_call,
+                a_waiting_caller_waits_until_its_timeout,
+                an_abort_ends_the_wait,
+                a_waiting_caller_runs_the_call_when_the_key_is_released,
+                only_one_of_many_callers_at_many_gateways_runs,
             ]
-            frozen: [
-                what_repeating_cannot_or_must_not_change_is_kept,
-                attempts_are_counted_on_by_the_next_call,
-                everything_is_kept_where_that_is_chosen,
-                nothing_is_kept_of_a_call_that_was_refused,
-                a_call_whose_work_never_began_is_not_kept_even_where_all_is,
+            retention: [
+                final_outcomes_and_possible_effects_are_kept,
+                the_next_call_continues_the_attempt_count,
+                the_setting_all_keeps_every_outcome,
+                a_refused_call_keeps_nothing,
+                a_call_whose_handler_never_ran_is_not_kept_even_with_the_setting_all,
             ]
             crashes: [
-                work_that_does_no_harm_runs_again,
-                of_work_that_may_do_harm_nobody_knows_and_that_is_its_outcome,
-                who_can_be_asked_is_asked_first,
-                nobody_is_asked_without_a_crash,
-                who_cannot_say_today_is_asked_again_tomorrow,
-                what_ends_its_worker_again_and_again_is_given_up,
-                a_key_stays_held_while_somebody_is_asked_for_long,
-                what_was_found_is_held_against_the_output_schema_at_once,
+                an_idempotent_call_runs_again_after_a_crash,
+                a_crashed_mutation_has_an_unknown_outcome,
+                a_crashed_call_is_reconciled_first,
+                a_call_is_not_reconciled_without_a_crash,
+                a_failed_reconciliation_is_repeated_by_the_next_call,
+                a_call_that_crashes_repeatedly_is_given_up,
+                a_key_stays_held_during_a_long_reconciliation,
+                a_reconciled_output_is_checked_against_the_output_schema,
             ]
             fencing: [
-                a_late_worker_answers_what_is_recorded,
-                a_late_worker_hears_that_another_is_at_work,
-                a_worker_nobody_took_over_from_still_counts,
-                signs_of_life_keep_the_key_of_long_work,
-                signs_of_life_go_on_while_a_retry_is_waited_for,
-                a_worker_that_finds_its_key_lost_stops,
+                a_late_call_returns_the_recorded_outcome,
+                a_late_call_reports_that_another_call_is_in_flight,
+                a_late_call_is_recorded_if_its_lease_was_not_taken_over,
+                heartbeats_keep_the_key_of_a_long_call,
+                heartbeats_continue_during_a_retry_delay,
+                a_call_that_lost_its_lease_stops,
             ]
             expiry: [
                 an_outcome_is_kept_for_a_day_from_its_completion,
-                first_answer_and_replay_say_the_same_about_themselves,
-                an_expired_key_is_new_though_nobody_swept_it,
-                what_expired_is_swept_even_while_nothing_can_be_flushed,
-                settings_of_nothing_do_not_defeat_a_key,
-                a_key_that_is_held_never_expires,
+                a_replay_has_the_same_call_id_and_expiry,
+                an_expired_key_is_new_before_it_is_swept,
+                expired_keys_are_swept_while_flushing_fails,
+                zero_settings_do_not_disable_keys,
+                a_held_key_never_expires,
             ]
             replays: [
                 an_output_is_replayed_byte_by_byte,
                 a_failure_is_replayed_byte_by_byte,
-                details_that_were_checked_stay_so_in_the_replay,
-                an_answer_after_retries_is_replayed_with_their_number,
-                a_replay_is_given_while_the_circuit_is_open,
-                a_replay_earns_no_retries,
+                a_replay_keeps_the_definition_of_its_details,
+                a_replay_keeps_the_number_of_attempts,
+                a_replay_is_returned_while_the_circuit_is_open,
+                a_replay_does_not_add_to_the_retry_budget,
                 a_replayed_failure_does_not_count_against_its_upstream,
-                a_replay_needs_the_right_to_call,
+                a_replay_requires_permission_to_call,
             ]
             outages: [
-                nothing_that_may_do_harm_runs_without_the_store,
-                work_without_the_store_hands_on_the_same_key,
-                an_outcome_that_is_not_written_is_told_in_time_and_written_later,
-                an_outcome_written_while_the_caller_waits_is_its_answer,
-                a_known_outcome_is_not_lost_because_its_lease_was_over,
-                a_caller_does_not_wait_for_a_stuck_store_beyond_its_time,
-                a_call_does_not_wait_for_a_stuck_store_to_begin,
+                no_mutation_runs_without_the_store,
+                the_downstream_key_is_the_same_without_the_store,
+                an_unwritten_outcome_is_reported_in_time_and_written_later,
+                an_outcome_written_while_the_caller_waits_is_returned,
+                a_known_outcome_is_written_after_its_lease_expired,
+                a_caller_waits_for_a_stuck_store_for_a_bounded_time,
+                a_call_waits_for_its_claim_until_its_timeout,
                 an_abort_does_not_wait_for_a_stuck_store,
-                a_crashed_key_granted_too_late_is_left_as_it_was,
-                an_outcome_whose_confirmation_was_lost_is_still_the_answer,
-                a_store_that_closed_for_good_is_told_at_once,
+                a_crashed_key_that_is_granted_too_late_is_abandoned_again,
+                an_outcome_whose_confirmation_was_lost_is_returned,
+                a_closed_store_is_reported_at_once,
             ]
             sizes: [
-                an_output_up_to_the_limit_is_replayed_whole,
-                a_larger_output_is_given_once_and_then_only_described,
-                a_larger_failure_keeps_its_code_and_says_what_is_missing,
-                a_deep_output_is_given_each_time_as_a_value,
+                an_output_up_to_the_limit_is_replayed_in_full,
+                an_output_beyond_the_limit_is_returned_once_and_then_described,
+                a_failure_beyond_the_limit_keeps_its_code_and_reports_its_size,
+                a_deeply_nested_output_is_replayed,
             ]
             reopening: [
-                a_reopened_key_runs_once_more_as_a_new_generation,
-                who_reopened_a_key_and_what_it_gave_before_can_be_read,
-                an_unknown_outcome_can_be_reopened_by_whoever_looked,
+                a_reopened_key_runs_again_as_a_new_generation,
+                a_reopened_key_records_who_reopened_it_and_its_earlier_outcome,
+                an_unknown_outcome_can_be_reopened,
             ]
-            leaving: [
-                a_keyed_call_nobody_waits_for_still_reaches_its_record,
-                a_drained_house_has_recorded_what_it_began,
-                a_call_without_a_key_stops_with_its_caller,
-                a_call_that_was_let_through_runs_even_if_its_caller_left_while_claiming,
-                a_crashed_key_is_recovered_even_if_the_caller_left_while_claiming,
-                an_abort_is_kept_where_repeating_might_do_harm,
-                an_abort_says_what_it_knows_of_the_effect,
-                what_was_aborted_before_anything_happened_is_free_again,
-                an_abort_after_the_end_changes_nothing,
+            cancellation: [
+                a_keyed_call_is_recorded_after_its_caller_left,
+                a_drain_waits_for_running_keyed_calls,
+                a_call_without_a_key_stops_when_its_caller_leaves,
+                a_granted_call_runs_even_if_its_caller_left_during_the_claim,
+                a_crashed_key_is_recovered_even_if_the_caller_left_during_the_claim,
+                an_abort_of_a_mutation_is_kept,
+                an_abort_reports_the_known_effect,
+                a_key_aborted_before_any_effect_is_free_again,
+                an_abort_after_completion_changes_nothing,
             ]
-            oddities: [
-                a_defect_of_the_work_is_its_outcome,
-                work_that_runs_out_of_time_may_have_happened,
-                work_that_can_be_repeated_and_runs_out_of_time_is_free_again,
+            edge_cases: [
+                a_defect_of_the_handler_is_its_outcome,
+                a_mutation_that_times_out_has_an_unknown_outcome,
+                an_idempotent_call_that_times_out_releases_its_key,
                 an_unknown_outcome_names_the_key_of_its_own_call,
                 a_refusal_after_an_attempt_does_not_deny_its_effect,
-                an_outcome_that_cannot_be_read_is_no_reason_to_run,
-                a_large_and_deep_input_is_told_from_another,
-                a_call_by_an_operation_is_keyed_under_its_authority,
-                a_call_by_an_operation_ends_with_it_and_is_recorded,
-                a_keyed_call_of_what_is_not_there_keeps_nothing,
+                an_unreadable_outcome_does_not_run_the_call_again,
+                large_and_deeply_nested_inputs_are_distinguished,
+                a_nested_call_is_keyed_under_the_identity_of_its_operation,
+                a_nested_call_ends_with_its_operation_and_is_recorded,
+                a_keyed_call_of_an_unknown_operation_keeps_nothing,
             ]
         }
     };
@@ -136,10 +136,10 @@ macro_rules! run {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $case() {
-                    let bench = crate::support::Bench::new($open);
-                    let case = crate::cases::$module::$case(bench);
-                    let patience = std::time::Duration::from_secs(30);
-                    tokio::time::timeout(patience, case).await.expect("the case ends");
+                    let storage = crate::support::Storage::new($open);
+                    let case = crate::cases::$module::$case(storage);
+                    let limit = std::time::Duration::from_secs(30);
+                    tokio::time::timeout(limit, case).await.expect("the case takes too long");
                 }
             )*
         })*

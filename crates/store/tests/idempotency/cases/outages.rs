@@ -1,4 +1,4 @@
-//! What happens while the store is away (behaviour 15).
+//! Calls while the store is unavailable.
 
 use panpan_failure::Effect;
 use panpan_runtime::ports::StoreError;
@@ -7,32 +7,32 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::support::{
-    Act, Bench, Fault, Fixture, LEASE_MS, Work, detail, failure, harmful, harmless, kinds, order,
-    scope, settings, told,
+    Fault, Fixture, LEASE_MS, ScriptedHandler, Step, Storage, detail, failure, idempotent, kinds,
+    mutation, order, result_of, scope, settings,
 };
 
-/// How long writing an outcome is left alone after each time it failed.
-const PAUSES_MS: [u64; 6] = [50, 100, 200, 400, 800, 1600];
-const LONGEST_PAUSE_MS: u64 = 2000;
+/// The delays between the attempts to write an outcome.
+const WRITE_DELAYS_MS: [u64; 6] = [50, 100, 200, 400, 800, 1600];
+const LAST_WRITE_DELAY_MS: u64 = 2000;
 
-fn away() -> Fault {
-    Fault::Away(StoreError::Full)
+fn unavailable() -> Fault {
+    Fault::Unavailable(StoreError::Full)
 }
 
-pub(crate) async fn nothing_that_may_do_harm_runs_without_the_store(bench: Bench) {
+pub(crate) async fn no_mutation_runs_without_the_store(storage: Storage) {
     for run_without_store in [false, true] {
-        let work = Work::plain();
-        for (operation, is_harmless) in kinds(|| work.clone()) {
+        let handler = ScriptedHandler::unscripted();
+        for (operation, is_idempotent) in kinds(|| handler.clone()) {
             let settings = Settings {
                 run_without_store,
                 ..settings()
             };
-            let fixture = bench.house_with([operation], settings);
-            fixture.store.breaks(away());
-            let before = work.runs();
+            let fixture = storage.fixture_with([operation], settings);
+            fixture.store.inject(unavailable());
+            let before = handler.runs();
             let answer = fixture.call("k").await;
-            let runs = run_without_store && is_harmless;
-            assert_eq!(work.runs() > before, runs);
+            let runs = run_without_store && is_idempotent;
+            assert_eq!(handler.runs() > before, runs);
             assert_eq!(answer.outcome.is_ok(), runs);
             if !runs {
                 let refused = failure(answer);
@@ -47,204 +47,220 @@ pub(crate) async fn nothing_that_may_do_harm_runs_without_the_store(bench: Bench
     }
 }
 
-pub(crate) async fn work_without_the_store_hands_on_the_same_key(bench: Bench) {
-    let work = Work::plain();
+pub(crate) async fn the_downstream_key_is_the_same_without_the_store(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
     let settings = Settings {
         run_without_store: true,
         ..settings()
     };
-    let fixture = bench.house_with([harmless(work.clone())], settings);
-    fixture.store.breaks(away());
+    let fixture = storage.fixture_with([idempotent(handler.clone())], settings);
+    fixture.store.inject(unavailable());
     fixture.call("k").await;
-    fixture.store.recovers();
+    fixture.store.clear_fault();
     fixture.call("k").await;
     let expected = Some(scope("k").downstream_key());
-    let handed_on: Vec<_> = work
-        .seen()
+    let downstream_keys: Vec<_> = handler
+        .run_log()
         .into_iter()
         .map(|run| run.downstream_key)
         .collect();
-    assert_eq!(handed_on, [expected.clone(), expected]);
+    assert_eq!(downstream_keys, [expected.clone(), expected]);
 }
 
-/// A call that has done its work and cannot write what it gave.
-async fn unwritten(fixture: &Fixture, work: &Work, timeout_ms: u64) -> JoinHandle<Answer> {
-    let call = fixture.begin(CallRequest {
+/// A call whose handler has finished and whose outcome cannot be written.
+async fn unwritten(
+    fixture: &Fixture,
+    handler: &ScriptedHandler,
+    timeout_ms: u64,
+) -> JoinHandle<Answer> {
+    let call = fixture.start(CallRequest {
         timeout_ms: Some(timeout_ms),
         ..order("k")
     });
-    work.began(1).await;
-    fixture.store.breaks(away());
-    work.let_go();
+    handler.wait_for_runs(1).await;
+    fixture.store.inject(unavailable());
+    handler.unblock();
     call
 }
 
-pub(crate) async fn an_outcome_that_is_not_written_is_told_in_time_and_written_later(bench: Bench) {
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    // However long it would wait.
-    let call = unwritten(&fixture, &work, 60_000).await;
-    for pause_ms in PAUSES_MS {
+pub(crate) async fn an_unwritten_outcome_is_reported_in_time_and_written_later(storage: Storage) {
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    // The store is waited for no longer than the delays below, whatever the timeout.
+    let call = unwritten(&fixture, &handler, 60_000).await;
+    for delay_ms in WRITE_DELAYS_MS {
         assert!(!call.is_finished());
-        fixture.clock.pass_asleep(pause_ms).await;
+        fixture.clock.advance_when_asleep(delay_ms).await;
     }
-    let told_so = failure(call.await.unwrap());
-    assert_eq!(told_so.code().as_str(), "ERR_STORE_UNAVAILABLE");
-    assert_eq!(told_so.effect(), Effect::Unknown);
-    assert_eq!(detail(&told_so, "idempotency_key").unwrap(), "k");
+    let refused = failure(call.await.unwrap());
+    assert_eq!(refused.code().as_str(), "ERR_STORE_UNAVAILABLE");
+    assert_eq!(refused.effect(), Effect::Unknown);
+    assert_eq!(detail(&refused, "idempotency_key").unwrap(), "k");
     assert_eq!(fixture.kept("k").await, None);
-    fixture.clock.asleep(LONGEST_PAUSE_MS).await;
-    fixture.store.recovers();
-    fixture.clock.pass(LONGEST_PAUSE_MS);
-    assert_eq!(fixture.recorded("k").await, r#"{"run":1}"#);
-    let next = fixture.call_at_last("k").await;
+    fixture.clock.wait_for_sleep(LAST_WRITE_DELAY_MS).await;
+    fixture.store.clear_fault();
+    fixture.clock.advance(LAST_WRITE_DELAY_MS);
+    assert_eq!(fixture.wait_for_outcome("k").await, r#"{"run":1}"#);
+    let next = fixture.call_until_done("k").await;
     assert_eq!(
-        (told(&next).as_str(), next.replayed),
+        (result_of(&next).as_str(), next.replayed),
         (r#"{"run":1}"#, true)
     );
 }
 
-pub(crate) async fn an_outcome_written_while_the_caller_waits_is_its_answer(bench: Bench) {
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    let call = unwritten(&fixture, &work, 60_000).await;
-    fixture.clock.pass_asleep(50).await;
-    fixture.clock.asleep(100).await;
-    fixture.store.recovers();
-    fixture.clock.pass(100);
+pub(crate) async fn an_outcome_written_while_the_caller_waits_is_returned(storage: Storage) {
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let call = unwritten(&fixture, &handler, 60_000).await;
+    fixture.clock.advance_when_asleep(50).await;
+    fixture.clock.wait_for_sleep(100).await;
+    fixture.store.clear_fault();
+    fixture.clock.advance(100);
     let answer = call.await.unwrap();
     assert_eq!(
-        (told(&answer).as_str(), answer.replayed),
+        (result_of(&answer).as_str(), answer.replayed),
         (r#"{"run":1}"#, false)
     );
     assert!(answer.expires_at.is_some());
 }
 
-pub(crate) async fn a_known_outcome_is_not_lost_because_its_lease_was_over(bench: Bench) {
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    let call = unwritten(&fixture, &work, 1000).await;
-    assert_eq!(told(&call.await.unwrap()), "ERR_STORE_UNAVAILABLE");
-    fixture.clock.asleep(50).await;
-    fixture.store.recovers();
-    // The next call comes before the outcome is tried to be written again.
-    fixture.store.breaks(Fault::Stuck);
-    fixture.clock.pass(LEASE_MS);
-    assert_eq!(told(&fixture.call("k").await), "ERR_IDEMPOTENCY_IN_FLIGHT");
-    fixture.store.recovers();
-    assert_eq!(fixture.recorded("k").await, r#"{"run":1}"#);
-    let next = fixture.call_at_last("k").await;
+pub(crate) async fn a_known_outcome_is_written_after_its_lease_expired(storage: Storage) {
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let call = unwritten(&fixture, &handler, 1000).await;
+    assert_eq!(result_of(&call.await.unwrap()), "ERR_STORE_UNAVAILABLE");
+    fixture.clock.wait_for_sleep(50).await;
+    fixture.store.clear_fault();
+    // The next call arrives before writing the outcome is tried again.
+    fixture.store.inject(Fault::Stuck);
+    fixture.clock.advance(LEASE_MS);
     assert_eq!(
-        (told(&next).as_str(), next.replayed),
+        result_of(&fixture.call("k").await),
+        "ERR_IDEMPOTENCY_IN_FLIGHT"
+    );
+    fixture.store.clear_fault();
+    assert_eq!(fixture.wait_for_outcome("k").await, r#"{"run":1}"#);
+    let next = fixture.call_until_done("k").await;
+    assert_eq!(
+        (result_of(&next).as_str(), next.replayed),
         (r#"{"run":1}"#, true)
     );
 }
 
-pub(crate) async fn a_caller_does_not_wait_for_a_stuck_store_beyond_its_time(bench: Bench) {
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    let call = fixture.begin(CallRequest {
+pub(crate) async fn a_caller_waits_for_a_stuck_store_for_a_bounded_time(storage: Storage) {
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let call = fixture.start(CallRequest {
         timeout_ms: Some(700),
         ..order("k")
     });
-    work.began(1).await;
-    fixture.store.breaks(Fault::Stuck);
-    work.let_go();
-    fixture.clock.asleep(LONGEST_PAUSE_MS).await;
-    fixture.clock.pass(700);
+    handler.wait_for_runs(1).await;
+    fixture.store.inject(Fault::Stuck);
+    handler.unblock();
+    fixture.clock.wait_for_sleep(LAST_WRITE_DELAY_MS).await;
+    fixture.clock.advance(700);
     assert!(!call.is_finished());
-    fixture.clock.pass(LONGEST_PAUSE_MS - 700);
-    assert_eq!(told(&call.await.unwrap()), "ERR_STORE_UNAVAILABLE");
-    fixture.store.recovers();
-    assert_eq!(fixture.recorded("k").await, r#"{"run":1}"#);
+    fixture.clock.advance(LAST_WRITE_DELAY_MS - 700);
+    assert_eq!(result_of(&call.await.unwrap()), "ERR_STORE_UNAVAILABLE");
+    fixture.store.clear_fault();
+    assert_eq!(fixture.wait_for_outcome("k").await, r#"{"run":1}"#);
 }
 
-pub(crate) async fn a_call_does_not_wait_for_a_stuck_store_to_begin(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
-    fixture.store.breaks(Fault::SlowClaims);
-    let call = fixture.begin(CallRequest {
+pub(crate) async fn a_call_waits_for_its_claim_until_its_timeout(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
+    fixture.store.inject(Fault::SlowClaims);
+    let call = fixture.start(CallRequest {
         timeout_ms: Some(700),
         ..order("k")
     });
-    fixture.store.claimed(1).await;
-    fixture.clock.pass_asleep(700).await;
+    fixture.store.wait_for_claims(1).await;
+    fixture.clock.advance_when_asleep(700).await;
     let refused = failure(call.await.unwrap());
     assert_eq!(refused.code().as_str(), "ERR_STORE_UNAVAILABLE");
-    assert_eq!((refused.effect(), work.runs()), (Effect::None, 0));
-    fixture.store.recovers();
-    assert_eq!(told(&fixture.call_at_last("k").await), r#"{"run":1}"#);
-}
-
-pub(crate) async fn an_abort_does_not_wait_for_a_stuck_store(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
-    fixture.store.breaks(Fault::SlowClaims);
-    let abort = CancellationToken::new();
-    let call = fixture.begin(CallRequest {
-        abort: Some(abort.clone()),
-        ..order("k")
-    });
-    fixture.store.claimed(1).await;
-    abort.cancel();
-    let refused = failure(call.await.unwrap());
-    assert_eq!(refused.code().as_str(), "ERR_CANCELLED");
-    assert_eq!((refused.effect(), work.runs()), (Effect::None, 0));
-    fixture.store.recovers();
-    assert_eq!(told(&fixture.call_at_last("k").await), r#"{"run":1}"#);
-}
-
-pub(crate) async fn a_crashed_key_granted_too_late_is_left_as_it_was(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
-    fixture.crash("k").await;
-    fixture.store.breaks(Fault::SlowClaims);
-    let abort = CancellationToken::new();
-    let call = fixture.begin(CallRequest {
-        abort: Some(abort.clone()),
-        ..order("k")
-    });
-    fixture.store.claimed(2).await;
-    abort.cancel();
-    let refused = failure(call.await.unwrap());
-    assert_eq!(refused.code().as_str(), "ERR_CANCELLED");
-    fixture.store.recovers();
-    // Without a lease having to run out first.
+    assert_eq!((refused.effect(), handler.runs()), (Effect::None, 0));
+    fixture.store.clear_fault();
     assert_eq!(
-        told(&fixture.call_at_last("k").await),
+        result_of(&fixture.call_until_done("k").await),
+        r#"{"run":1}"#
+    );
+}
+
+pub(crate) async fn an_abort_does_not_wait_for_a_stuck_store(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
+    fixture.store.inject(Fault::SlowClaims);
+    let abort = CancellationToken::new();
+    let call = fixture.start(CallRequest {
+        abort: Some(abort.clone()),
+        ..order("k")
+    });
+    fixture.store.wait_for_claims(1).await;
+    abort.cancel();
+    let refused = failure(call.await.unwrap());
+    assert_eq!(refused.code().as_str(), "ERR_CANCELLED");
+    assert_eq!((refused.effect(), handler.runs()), (Effect::None, 0));
+    fixture.store.clear_fault();
+    assert_eq!(
+        result_of(&fixture.call_until_done("k").await),
+        r#"{"run":1}"#
+    );
+}
+
+pub(crate) async fn a_crashed_key_that_is_granted_too_late_is_abandoned_again(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
+    fixture.crash("k").await;
+    fixture.store.inject(Fault::SlowClaims);
+    let abort = CancellationToken::new();
+    let call = fixture.start(CallRequest {
+        abort: Some(abort.clone()),
+        ..order("k")
+    });
+    fixture.store.wait_for_claims(2).await;
+    abort.cancel();
+    let refused = failure(call.await.unwrap());
+    assert_eq!(refused.code().as_str(), "ERR_CANCELLED");
+    fixture.store.clear_fault();
+    // No lease has to expire first.
+    assert_eq!(
+        result_of(&fixture.call_until_done("k").await),
         "ERR_OUTCOME_UNKNOWN"
     );
-    assert_eq!(work.runs(), 0);
+    assert_eq!(handler.runs(), 0);
 }
 
-pub(crate) async fn an_outcome_whose_confirmation_was_lost_is_still_the_answer(bench: Bench) {
+pub(crate) async fn an_outcome_whose_confirmation_was_lost_is_returned(storage: Storage) {
     let large = json!("x".repeat(1024));
-    let work = Work::of([Act::Give(large.clone())]);
+    let handler = ScriptedHandler::of([Step::Return(large.clone())]);
     let settings = Settings {
         kept_output_bytes_limit: 1024,
         ..settings()
     };
-    let fixture = bench.house_with([harmful(work.clone())], settings);
-    fixture.store.breaks(Fault::Unconfirmed);
-    let call = fixture.begin(order("k"));
-    fixture.clock.asleep(50).await;
-    fixture.store.recovers();
-    fixture.clock.pass(50);
+    let fixture = storage.fixture_with([mutation(handler.clone())], settings);
+    fixture.store.inject(Fault::Unconfirmed);
+    let call = fixture.start(order("k"));
+    fixture.clock.wait_for_sleep(50).await;
+    fixture.store.clear_fault();
+    fixture.clock.advance(50);
     let answer = call.await.unwrap();
-    assert_eq!((told(&answer), answer.replayed), (large.to_string(), false));
+    assert_eq!(
+        (result_of(&answer), answer.replayed),
+        (large.to_string(), false)
+    );
     assert!(answer.expires_at.is_some());
-    assert_eq!(told(&fixture.call("k").await), "ERR_OUTCOME_TOO_LARGE");
-    assert_eq!(work.runs(), 1);
+    assert_eq!(result_of(&fixture.call("k").await), "ERR_OUTCOME_TOO_LARGE");
+    assert_eq!(handler.runs(), 1);
 }
 
-pub(crate) async fn a_store_that_closed_for_good_is_told_at_once(bench: Bench) {
-    let work = Work::of([Act::Hold]);
-    let fixture = bench.fixture(harmful(work.clone()));
-    let call = fixture.begin(order("k"));
-    work.began(1).await;
-    fixture.store.breaks(Fault::Away(StoreError::Closed));
-    work.let_go();
-    let told_so = failure(call.await.unwrap());
-    assert_eq!(told_so.code().as_str(), "ERR_STORE_UNAVAILABLE");
-    assert_eq!(detail(&told_so, "reason").unwrap(), "closed");
+pub(crate) async fn a_closed_store_is_reported_at_once(storage: Storage) {
+    let handler = ScriptedHandler::of([Step::Block]);
+    let fixture = storage.fixture(mutation(handler.clone()));
+    let call = fixture.start(order("k"));
+    handler.wait_for_runs(1).await;
+    fixture.store.inject(Fault::Unavailable(StoreError::Closed));
+    handler.unblock();
+    let refused = failure(call.await.unwrap());
+    assert_eq!(refused.code().as_str(), "ERR_STORE_UNAVAILABLE");
+    assert_eq!(detail(&refused, "reason").unwrap(), "closed");
 }

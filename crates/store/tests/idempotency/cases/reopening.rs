@@ -1,9 +1,11 @@
-//! A finished piece of work that a person has run again (behaviour 17).
+//! Finished keys that an operator reopens.
 
 use panpan_failure::{Failure, codes};
 use panpan_runtime::ports::{KeptOutcome, Outcomes as _, Reopened, Reopening};
 
-use crate::support::{Act, Bench, Fixture, KEEP_MS, Work, harmful, scope, told};
+use crate::support::{
+    Fixture, KEEP_MS, ScriptedHandler, Step, Storage, mutation, result_of, scope,
+};
 
 async fn reopen(fixture: &Fixture, reason: &str) -> Reopened {
     let reopening = Reopening {
@@ -14,38 +16,40 @@ async fn reopen(fixture: &Fixture, reason: &str) -> Reopened {
     fixture.store.reopen(reopening).await.unwrap()
 }
 
-pub(crate) async fn a_reopened_key_runs_once_more_as_a_new_generation(bench: Bench) {
+pub(crate) async fn a_reopened_key_runs_again_as_a_new_generation(storage: Storage) {
     let broke = Failure::new(codes::INSUFFICIENT_FUNDS);
-    let work = Work::of([Act::Fail(broke)]);
-    let fixture = bench.fixture(harmful(work.clone()));
+    let handler = ScriptedHandler::of([Step::Fail(broke)]);
+    let fixture = storage.fixture(mutation(handler.clone()));
     assert_eq!(reopen(&fixture, "early").await, Reopened::NothingKept);
     let first = fixture.call("k").await;
-    assert_eq!(told(&first), "INSUFFICIENT_FUNDS");
+    assert_eq!(result_of(&first), "INSUFFICIENT_FUNDS");
     let second_generation = Reopened::Free { generation: 2 };
     assert_eq!(reopen(&fixture, "money came").await, second_generation);
     let second = fixture.call("k").await;
     assert_eq!(
-        (told(&second).as_str(), second.replayed),
+        (result_of(&second).as_str(), second.replayed),
         (r#"{"run":2}"#, false)
     );
     let third = fixture.call("k").await;
     assert_eq!((third.outcome, third.replayed), (second.outcome, true));
-    assert_eq!(work.attempts(), [1, 1]);
-    // Whoever does the work must not take it for a repeat.
-    let handed_on: Vec<_> = work
-        .seen()
+    assert_eq!(handler.attempts(), [1, 1]);
+    // The upstream must not take the new call for a repeat.
+    let downstream_keys: Vec<_> = handler
+        .run_log()
         .into_iter()
         .map(|run| run.downstream_key)
         .collect();
-    assert_ne!(handed_on[0], handed_on[1]);
+    assert_ne!(downstream_keys[0], downstream_keys[1]);
 }
 
-pub(crate) async fn who_reopened_a_key_and_what_it_gave_before_can_be_read(bench: Bench) {
-    let fixture = bench.fixture(harmful(Work::plain()));
+pub(crate) async fn a_reopened_key_records_who_reopened_it_and_its_earlier_outcome(
+    storage: Storage,
+) {
+    let fixture = storage.fixture(mutation(ScriptedHandler::unscripted()));
     let first = fixture.call("k").await;
-    fixture.clock.pass(5);
+    fixture.clock.advance(5);
     reopen(&fixture, "placed twice").await;
-    fixture.clock.pass(5);
+    fixture.clock.advance(5);
     fixture.call("k").await;
     let earlier = fixture.store.earlier(scope("k")).await.unwrap();
     let [earlier] = &earlier[..] else {
@@ -60,8 +64,8 @@ pub(crate) async fn who_reopened_a_key_and_what_it_gave_before_can_be_read(bench
         (earlier.kept.call, earlier.kept.generation),
         (first.call, 1)
     );
-    let text = KeptOutcome::Output(r#"{"run":1}"#.into());
-    assert_eq!(earlier.kept.outcome, text);
+    let output = KeptOutcome::Output(r#"{"run":1}"#.into());
+    assert_eq!(earlier.kept.outcome, output);
     let kept = fixture.store.kept(scope("k")).await.unwrap().unwrap();
     assert_eq!(kept.generation, 2);
     assert_eq!(
@@ -70,11 +74,11 @@ pub(crate) async fn who_reopened_a_key_and_what_it_gave_before_can_be_read(bench
     );
 }
 
-pub(crate) async fn an_unknown_outcome_can_be_reopened_by_whoever_looked(bench: Bench) {
-    let work = Work::plain();
-    let fixture = bench.fixture(harmful(work.clone()));
+pub(crate) async fn an_unknown_outcome_can_be_reopened(storage: Storage) {
+    let handler = ScriptedHandler::unscripted();
+    let fixture = storage.fixture(mutation(handler.clone()));
     fixture.crash("k").await;
-    assert_eq!(told(&fixture.call("k").await), "ERR_OUTCOME_UNKNOWN");
+    assert_eq!(result_of(&fixture.call("k").await), "ERR_OUTCOME_UNKNOWN");
     reopen(&fixture, "it did not happen").await;
-    assert_eq!(told(&fixture.call("k").await), r#"{"run":1}"#);
+    assert_eq!(result_of(&fixture.call("k").await), r#"{"run":1}"#);
 }

@@ -1,4 +1,4 @@
-//! A replay is the same bytes, and costs nothing (behaviour 14).
+//! A replay returns the same bytes, and does not count as a call of the upstream.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use serde_json::json;
 
 use crate::support::failures::{SECRETS, declares, failures, out_of_tea};
 use crate::support::{
-    Act, Bench, Work, failure, harmful, harmless, opening_after, order, retried, text, told,
+    ScriptedHandler, Step, Storage, failure, idempotent, mutation, order, outcome_json, result_of,
+    retried, with_circuit,
 };
 
-pub(crate) async fn an_output_is_replayed_byte_by_byte(bench: Bench) {
+pub(crate) async fn an_output_is_replayed_byte_by_byte(storage: Storage) {
     for (index, output) in [
         json!(null),
         json!("\u{0} \u{2028} \u{1f375} \\ \" </script>"),
@@ -22,29 +23,29 @@ pub(crate) async fn an_output_is_replayed_byte_by_byte(bench: Bench) {
     .into_iter()
     .enumerate()
     {
-        let work = Work::of([Act::Give(output.clone())]);
-        let fixture = bench.fixture(harmful(work.clone()));
+        let handler = ScriptedHandler::of([Step::Return(output.clone())]);
+        let fixture = storage.fixture(mutation(handler.clone()));
         let key = format!("k{index}");
         let first = fixture.call(&key).await;
-        let again = bench.fixture(harmful(work.clone())).call(&key).await;
-        assert_eq!(text(&first), output.to_string());
-        assert_eq!(text(&again), text(&first));
+        let again = storage.fixture(mutation(handler.clone())).call(&key).await;
+        assert_eq!(outcome_json(&first), output.to_string());
+        assert_eq!(outcome_json(&again), outcome_json(&first));
         assert_eq!(again.into_value().unwrap(), output);
-        assert_eq!(work.runs(), 1);
+        assert_eq!(handler.runs(), 1);
     }
 }
 
-pub(crate) async fn a_failure_is_replayed_byte_by_byte(bench: Bench) {
+pub(crate) async fn a_failure_is_replayed_byte_by_byte(storage: Storage) {
     for (index, (name, fails)) in failures().into_iter().enumerate() {
-        let work = Work::of([Act::Fail(fails)]);
-        let fixture = bench.fixture(harmful(work.clone()).with(declares));
+        let handler = ScriptedHandler::of([Step::Fail(fails)]);
+        let fixture = storage.fixture(mutation(handler.clone()).with(declares));
         let mut request = order(&format!("k{index}"));
         request.input = Arc::new(json!({"note": "hunter22", "password": "p4ssw0rd", "n": 1.0}));
-        let first = fixture.ask(request.clone()).await;
-        let another = bench.fixture(harmful(work.clone()).with(declares));
-        let again = another.ask(request).await;
-        assert_eq!((again.replayed, work.runs()), (true, 1), "{name}");
-        assert_eq!(text(&again), text(&first), "{name}");
+        let first = fixture.send(request.clone()).await;
+        let another = storage.fixture(mutation(handler.clone()).with(declares));
+        let again = another.send(request).await;
+        assert_eq!((again.replayed, handler.runs()), (true, 1), "{name}");
+        assert_eq!(outcome_json(&again), outcome_json(&first), "{name}");
         let (first, again) = (failure(first), failure(again));
         assert_eq!(again.kind(), first.kind(), "{name}");
         assert_eq!(again.is_defined(), first.is_defined(), "{name}");
@@ -54,9 +55,10 @@ pub(crate) async fn a_failure_is_replayed_byte_by_byte(bench: Bench) {
     }
 }
 
-pub(crate) async fn details_that_were_checked_stay_so_in_the_replay(bench: Bench) {
+pub(crate) async fn a_replay_keeps_the_definition_of_its_details(storage: Storage) {
     let sensitive = out_of_tea().with_detail("pin", "0815-4711");
-    let fixture = bench.fixture(harmful(Work::of([Act::Fail(sensitive)])).with(declares));
+    let fixture =
+        storage.fixture(mutation(ScriptedHandler::of([Step::Fail(sensitive)])).with(declares));
     let first = failure(fixture.call("k").await);
     let again = failure(fixture.call("k").await);
     assert_eq!((first.is_defined(), again.is_defined()), (true, true));
@@ -64,76 +66,80 @@ pub(crate) async fn details_that_were_checked_stay_so_in_the_replay(bench: Bench
     assert_eq!(again.kind().jsonrpc_code(), 4180);
 }
 
-pub(crate) async fn an_answer_after_retries_is_replayed_with_their_number(bench: Bench) {
-    let busy = || Act::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
-    let broke = Act::Fail(Failure::new(codes::INSUFFICIENT_FUNDS));
-    let work = Work::of([busy(), busy(), broke]);
-    let fixture = bench.fixture(retried(harmful(work.clone()), 5));
+pub(crate) async fn a_replay_keeps_the_number_of_attempts(storage: Storage) {
+    let busy = || Step::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
+    let broke = Step::Fail(Failure::new(codes::INSUFFICIENT_FUNDS));
+    let handler = ScriptedHandler::of([busy(), busy(), broke]);
+    let fixture = storage.fixture(retried(mutation(handler.clone()), 5));
     let first = fixture.call("k").await;
     let again = fixture.call("k").await;
     assert_eq!((first.attempts, again.attempts), (3, 0));
-    assert_eq!(text(&again), text(&first));
+    assert_eq!(outcome_json(&again), outcome_json(&first));
     assert_eq!(failure(again).attempts(), Some(3));
 }
 
-fn behind(work: &Work, failures_to_open: u32, per_thousand_calls: u64) -> Registration {
+fn behind(
+    handler: &ScriptedHandler,
+    failures_to_open: u32,
+    per_thousand_calls: u64,
+) -> Registration {
     let budget = BudgetSettings {
         per_thousand_calls,
         per_second: 0,
         saved_max: 1000,
     };
     let upstream = Arc::new(Upstream::new("api", CircuitRule::default(), budget));
-    let operation = retried(harmless(work.clone()), 5);
-    opening_after(failures_to_open, operation).behind(upstream)
+    let operation = retried(idempotent(handler.clone()), 5);
+    with_circuit(failures_to_open, operation).behind(upstream)
 }
 
-pub(crate) async fn a_replay_is_given_while_the_circuit_is_open(bench: Bench) {
-    let cut = Act::Fail(Failure::new(codes::NETWORK_ERROR));
-    let work = Work::of([Act::Number, cut]);
-    let fixture = bench.fixture(retried(behind(&work, 1, 0), 0));
+pub(crate) async fn a_replay_is_returned_while_the_circuit_is_open(storage: Storage) {
+    let cut = Step::Fail(Failure::new(codes::NETWORK_ERROR));
+    let handler = ScriptedHandler::of([Step::ReturnRun, cut]);
+    let fixture = storage.fixture(retried(behind(&handler, 1, 0), 0));
     fixture.call("kept").await;
-    assert_eq!(told(&fixture.call("opens").await), "NETWORK_ERROR");
-    assert_eq!(told(&fixture.call("kept").await), r#"{"run":1}"#);
-    assert_eq!(told(&fixture.call("new").await), "ERR_CIRCUIT_OPEN");
+    assert_eq!(result_of(&fixture.call("opens").await), "NETWORK_ERROR");
+    assert_eq!(result_of(&fixture.call("kept").await), r#"{"run":1}"#);
+    assert_eq!(result_of(&fixture.call("new").await), "ERR_CIRCUIT_OPEN");
 }
 
-pub(crate) async fn a_replay_earns_no_retries(bench: Bench) {
-    let busy = || Act::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
-    let script = std::iter::once(Act::Number).chain(std::iter::repeat_with(busy).take(9));
-    let work = Work::of(script);
-    let fixture = bench.fixture(behind(&work, 100, 1000));
+pub(crate) async fn a_replay_does_not_add_to_the_retry_budget(storage: Storage) {
+    let busy = || Step::Fail(Failure::new(codes::ERR_HTTP_429_RATE_LIMITED));
+    let script = std::iter::once(Step::ReturnRun).chain(std::iter::repeat_with(busy).take(9));
+    let handler = ScriptedHandler::of(script);
+    let fixture = storage.fixture(behind(&handler, 100, 1000));
     for _ in 0..20 {
         fixture.call("kept").await;
     }
-    // Two calls were made, and each earned one retry.
+    // Two calls ran, and each added one retry to the budget.
     let answer = fixture.call("busy").await;
     assert_eq!(
-        (told(&answer).as_str(), answer.attempts),
+        (result_of(&answer).as_str(), answer.attempts),
         ("ERR_HTTP_429_RATE_LIMITED", 3)
     );
 }
 
-pub(crate) async fn a_replayed_failure_does_not_count_against_its_upstream(bench: Bench) {
-    let cut = Act::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::Unknown));
-    let work = Work::of([cut]);
-    let operation = opening_after(2, harmful(work.clone()));
-    let fixture = bench.fixture(operation.behind(Arc::new(Upstream::named("api"))));
+pub(crate) async fn a_replayed_failure_does_not_count_against_its_upstream(storage: Storage) {
+    let cut = Step::Fail(Failure::new(codes::NETWORK_ERROR).with_effect(Effect::Unknown));
+    let handler = ScriptedHandler::of([cut]);
+    let operation = with_circuit(2, mutation(handler.clone()));
+    let fixture = storage.fixture(operation.behind(Arc::new(Upstream::named("api"))));
     for _ in 0..5 {
-        assert_eq!(told(&fixture.call("k").await), "NETWORK_ERROR");
+        assert_eq!(result_of(&fixture.call("k").await), "NETWORK_ERROR");
     }
-    assert_eq!(told(&fixture.call("l").await), r#"{"run":2}"#);
+    assert_eq!(result_of(&fixture.call("l").await), r#"{"run":2}"#);
 }
 
-pub(crate) async fn a_replay_needs_the_right_to_call(bench: Bench) {
-    let fixture = bench.fixture(harmful(Work::plain()));
+pub(crate) async fn a_replay_requires_permission_to_call(storage: Storage) {
+    let fixture = storage.fixture(mutation(ScriptedHandler::unscripted()));
     fixture.call("k").await;
-    let restricted = harmful(Work::plain())
+    let restricted = mutation(ScriptedHandler::unscripted())
         .with(|spec| spec.access_control.required_scopes = vec!["orders".to_owned()]);
-    let fixture = bench.fixture(restricted);
-    assert_eq!(told(&fixture.call("k").await), "FORBIDDEN");
+    let fixture = storage.fixture(restricted);
+    assert_eq!(result_of(&fixture.call("k").await), "FORBIDDEN");
     let stranger = CallRequest {
         caller: None,
         ..order("k")
     };
-    assert_eq!(told(&fixture.ask(stranger).await), "FORBIDDEN");
+    assert_eq!(result_of(&fixture.send(stranger).await), "FORBIDDEN");
 }

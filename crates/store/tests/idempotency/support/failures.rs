@@ -1,4 +1,4 @@
-//! Failures of every make, as handlers return them.
+//! Failures of many kinds, as handlers return them.
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_failure::{
@@ -7,10 +7,10 @@ use panpan_failure::{
 };
 use serde_json::json;
 
-/// What no caller may see of them.
+/// The secrets in these failures, which no caller may see.
 pub(crate) const SECRETS: [&str; 4] = ["hunter22", "p4ssw0rd", "0815-4711", "abcdefghijklmnop"];
 
-/// Declares a code with facts of its own, and what is sensitive in details and input.
+/// Declares a failure with its own facts, and sensitive details and input.
 pub(crate) fn declares(spec: &mut OperationSpec) {
     let code = |text: &str| Code::new(text.to_owned()).unwrap();
     let out_of_tea = ErrorDefinition {
@@ -33,7 +33,7 @@ pub(crate) fn declares(spec: &mut OperationSpec) {
     spec.input_schema = json!({"properties": {"note": {"writeOnly": true}}});
 }
 
-/// The declared failure, with details that fit.
+/// The declared failure, with details that match its schema.
 pub(crate) fn out_of_tea() -> Failure {
     let mut spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Query);
     declares(&mut spec);
@@ -41,7 +41,7 @@ pub(crate) fn out_of_tea() -> Failure {
     Failure::new(kind).with_detail("shelf", 7)
 }
 
-/// A failure with something in every place, and secrets in most.
+/// A failure with every member set, and secrets in most of them.
 fn rich() -> Failure {
     Failure::new(codes::TOOL_FAILED)
         .with_message("the kettle said Bearer abcdefghijklmnop0123456789 and \"no\"")
@@ -78,7 +78,7 @@ fn rich() -> Failure {
         })
 }
 
-/// Failures that are all kept, by what is special about them.
+/// Failures whose outcomes are all kept, with a name each.
 pub(crate) fn failures() -> Vec<(&'static str, Failure)> {
     let sensitive = out_of_tea()
         .with_detail("pin", "0815-4711")
@@ -90,7 +90,7 @@ pub(crate) fn failures() -> Vec<(&'static str, Failure)> {
         ("declared", out_of_tea()),
         ("declared with secrets", sensitive),
         (
-            "declared with details that do not fit",
+            "declared with details that do not match",
             out_of_tea().with_detail("shelf", "top"),
         ),
         (
@@ -98,19 +98,19 @@ pub(crate) fn failures() -> Vec<(&'static str, Failure)> {
             Failure::new(out_of_tea().kind().clone()),
         ),
         (
-            "of the family of statuses",
+            "with an HTTP status as its code",
             Failure::new(Kind::of("HTTP_418").unwrap()),
         ),
         (
-            "of the protocol",
+            "with a protocol code",
             Failure::new(codes::TIMEOUT).with_message("mine"),
         ),
         (
-            "tried inside",
+            "with attempts of its own",
             Failure::new(codes::INSUFFICIENT_FUNDS).with_attempts(4),
         ),
         (
-            "may pass",
+            "retryable",
             Failure::new(codes::NETWORK_ERROR)
                 .with_retry_after_ms(1)
                 .with_effect(Effect::Unknown),
@@ -124,13 +124,13 @@ pub(crate) fn failures() -> Vec<(&'static str, Failure)> {
             Failure::new(codes::TOOL_FAILED).with_details(Default::default()),
         ),
         (
-            "without a way forward",
+            "without recovery advice",
             Failure::new(codes::TOOL_FAILED)
                 .with_actions([""; 0])
                 .with_alternatives([]),
         ),
         (
-            "read from elsewhere",
+            "decoded from JSON",
             serde_json::from_value(json!({"code": "odd code"})).unwrap(),
         ),
     ]

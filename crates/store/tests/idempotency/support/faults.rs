@@ -1,4 +1,4 @@
-//! A store with faults that can be switched on and off.
+//! A store wrapper with faults that can be turned on and off.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,33 +13,33 @@ use panpan_runtime::ports::{
 };
 use uuid::Uuid;
 
-use crate::handed_on::handed_on;
+use crate::delegate::delegate;
 
 use crate::shared::Store;
 
-/// What is wrong with a store.
+/// A fault of the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Nothing can be claimed, extended, completed or flushed.
-    Away(StoreError),
-    /// Completions are written, and the word that they are is lost.
+    /// Claiming, extending, completing and flushing fail.
+    Unavailable(StoreError),
+    /// Completions are written, but their confirmation is lost.
     Unconfirmed,
     /// Completions never return.
     Stuck,
-    /// Claims are granted, but whoever asked hears of it only when the fault is over.
+    /// Claims are granted, but return only when the fault is cleared.
     SlowClaims,
 }
 
-/// A store with faults.
+/// A store with an optional fault.
 #[derive(Debug)]
-pub(crate) struct Faulty {
+pub(crate) struct FaultyStore {
     inner: Arc<dyn Store>,
     fault: Mutex<Option<Fault>>,
     claims: AtomicUsize,
     completions: AtomicUsize,
 }
 
-impl Faulty {
+impl FaultyStore {
     pub(super) fn around(inner: Arc<dyn Store>) -> Self {
         Self {
             inner,
@@ -49,21 +49,21 @@ impl Faulty {
         }
     }
 
-    pub(crate) fn breaks(&self, fault: Fault) {
+    pub(crate) fn inject(&self, fault: Fault) {
         *self.fault.lock().unwrap() = Some(fault);
     }
 
-    pub(crate) fn recovers(&self) {
+    pub(crate) fn clear_fault(&self) {
         *self.fault.lock().unwrap() = None;
     }
 
-    /// Waits until so many claims have reached the store.
-    pub(crate) async fn claimed(&self, times: usize) {
+    /// Waits until this many claims were granted.
+    pub(crate) async fn wait_for_claims(&self, times: usize) {
         reach(&self.claims, times).await;
     }
 
-    /// Waits until so many completions were asked for.
-    pub(crate) async fn completed(&self, times: usize) {
+    /// Waits until this many completions were requested.
+    pub(crate) async fn wait_for_completions(&self, times: usize) {
         reach(&self.completions, times).await;
     }
 
@@ -71,14 +71,14 @@ impl Faulty {
         self.fault.lock().unwrap().clone()
     }
 
-    fn reached(&self) -> Result<(), StoreError> {
+    fn check_available(&self) -> Result<(), StoreError> {
         match self.fault() {
-            Some(Fault::Away(error)) => Err(error),
+            Some(Fault::Unavailable(error)) => Err(error),
             _ => Ok(()),
         }
     }
 
-    async fn while_is(&self, fault: Fault) {
+    async fn wait_while(&self, fault: Fault) {
         while self.fault() == Some(fault.clone()) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -91,20 +91,20 @@ async fn reach(counter: &AtomicUsize, times: usize) {
     }
 }
 
-impl Outcomes for Faulty {
+impl Outcomes for FaultyStore {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         Box::pin(async move {
-            self.reached()?;
-            let claimed = self.inner.claim(claim).await?;
+            self.check_available()?;
+            let wait_for_claims = self.inner.claim(claim).await?;
             self.claims.fetch_add(1, Ordering::SeqCst);
-            self.while_is(Fault::SlowClaims).await;
-            Ok(claimed)
+            self.wait_while(Fault::SlowClaims).await;
+            Ok(wait_for_claims)
         })
     }
 
     fn extend(&self, lease: Lease, lease_ms: u64) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async move {
-            self.reached()?;
+            self.check_available()?;
             self.inner.extend(lease, lease_ms).await
         })
     }
@@ -112,12 +112,12 @@ impl Outcomes for Faulty {
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         Box::pin(async move {
             self.completions.fetch_add(1, Ordering::SeqCst);
-            self.while_is(Fault::Stuck).await;
-            self.reached()?;
-            let completed = self.inner.complete(completion).await?;
+            self.wait_while(Fault::Stuck).await;
+            self.check_available()?;
+            let wait_for_completions = self.inner.complete(completion).await?;
             match self.fault() {
                 Some(Fault::Unconfirmed) => Err(StoreError::Unreachable),
-                _ => Ok(completed),
+                _ => Ok(wait_for_completions),
             }
         })
     }
@@ -128,12 +128,12 @@ impl Outcomes for Faulty {
 
     fn flush(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            self.reached()?;
+            self.check_available()?;
             self.inner.flush().await
         })
     }
 
-    handed_on! {
+    delegate! {
         inner:
         reopen(reopening: Reopening) -> Reopened;
     }

@@ -1,9 +1,9 @@
-//! A fixture around a store: one dispatcher, the operations of an order desk, and short words for calls.
+//! A dispatcher over a store with a manual clock, and helpers for calls.
 
 pub(crate) mod failures;
 mod faults;
+mod handler;
 mod operations;
-mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,41 +18,41 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::shared::{Folder, HandClock, Open, Store};
+use crate::shared::{Folder, ManualClock, Open, Store};
 
-pub(crate) use faults::{Fault, Faulty};
+pub(crate) use faults::{Fault, FaultyStore};
+pub(crate) use handler::{ScriptedHandler, Step};
 pub(crate) use operations::{
-    OTHER, PLACE, harmful, harmless, kinds, opening_after, query, reconciled, retried,
+    OTHER, PLACE, idempotent, kinds, mutation, query, reconciled, retried, with_circuit,
 };
-pub(crate) use work::{Act, Work};
 
-/// How long keys are held in these tests.
+/// The lease of keys in these tests.
 pub(crate) const LEASE_MS: u64 = 3000;
-/// How long outcomes are kept in these tests: a day, as the setting is by default.
+/// How long outcomes are kept in these tests: one day, the default.
 pub(crate) const KEEP_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// A store that was just opened, and its clock.
+/// A newly opened store and its clock.
 #[derive(Debug)]
-pub(crate) struct Bench {
+pub(crate) struct Storage {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<HandClock>,
-    /// Of all fixtures: no two of them give a call the same id.
+    pub(crate) clock: Arc<ManualClock>,
+    /// Shared by all fixtures, so that call ids are unique.
     ids: Arc<CountedIds>,
     _folder: Folder,
 }
 
-/// A dispatcher over the store of a bench, which is the same for all fixtures of the bench.
+/// A dispatcher over a [`Storage`], which several fixtures can share.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixture {
     pub(crate) dispatcher: Dispatcher,
-    pub(crate) store: Arc<Faulty>,
-    pub(crate) clock: Arc<HandClock>,
+    pub(crate) store: Arc<FaultyStore>,
+    pub(crate) clock: Arc<ManualClock>,
     pub(crate) notes: Arc<Notes>,
 }
 
-impl Bench {
+impl Storage {
     pub(crate) fn new(open: Open) -> Self {
-        let (clock, folder) = (HandClock::new(), Folder::new());
+        let (clock, folder) = (ManualClock::new(), Folder::new());
         let store = open(&folder.file("store.db"), clock.clone());
         Self {
             store,
@@ -62,19 +62,19 @@ impl Bench {
         }
     }
 
-    /// A fixture that serves one operation in the usual ways.
+    /// A fixture with one operation and the usual settings.
     pub(crate) fn fixture(&self, operation: Registration) -> Fixture {
-        self.house_with([operation], settings())
+        self.fixture_with([operation], settings())
     }
 
-    pub(crate) fn house_with(
+    pub(crate) fn fixture_with(
         &self,
         operations: impl IntoIterator<Item = Registration>,
         settings: Settings,
     ) -> Fixture {
         let builder = operations.into_iter();
         let builder = builder.fold(Registry::builder(), |builder, it| builder.add(it));
-        let store = Arc::new(Faulty::around(self.store.clone()));
+        let store = Arc::new(FaultyStore::around(self.store.clone()));
         let clock = self.clock.clone();
         let TestPorts { mut ports, notes } = TestPorts::around(store.clone(), clock.clone());
         ports.ids = self.ids.clone();
@@ -89,33 +89,33 @@ impl Bench {
 }
 
 impl Fixture {
-    pub(crate) async fn ask(&self, request: CallRequest) -> Answer {
+    pub(crate) async fn send(&self, request: CallRequest) -> Answer {
         self.dispatcher.dispatch(request).await
     }
 
-    /// Places the usual order under a key.
+    /// Places the usual order with this key.
     pub(crate) async fn call(&self, key: &str) -> Answer {
-        self.ask(order(key)).await
+        self.send(order(key)).await
     }
 
-    /// Places the usual order once nobody else is at work on it.
-    pub(crate) async fn call_at_last(&self, key: &str) -> Answer {
+    /// Places the usual order, and repeats it while another call is in flight.
+    pub(crate) async fn call_until_done(&self, key: &str) -> Answer {
         loop {
             let answer = self.call(key).await;
-            if told(&answer) != "ERR_IDEMPOTENCY_IN_FLIGHT" {
+            if result_of(&answer) != "ERR_IDEMPOTENCY_IN_FLIGHT" {
                 return answer;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// Begins a call that nobody waits for yet.
-    pub(crate) fn begin(&self, request: CallRequest) -> JoinHandle<Answer> {
+    /// Starts a call in its own task.
+    pub(crate) fn start(&self, request: CallRequest) -> JoinHandle<Answer> {
         let dispatcher = self.dispatcher.clone();
         tokio::spawn(async move { dispatcher.dispatch(request).await })
     }
 
-    /// Holds the key of the usual order as somebody who never says another word.
+    /// Claims the key of the usual order and never completes it.
     pub(crate) async fn hold(&self, key: &str) -> Lease {
         let claim = Claim {
             scope: scope(key),
@@ -129,13 +129,13 @@ impl Fixture {
         }
     }
 
-    /// What a crash between effect and record leaves behind.
+    /// Leaves the state of a crash between effect and record.
     pub(crate) async fn crash(&self, key: &str) {
         self.hold(key).await;
-        self.clock.pass(LEASE_MS);
+        self.clock.advance(LEASE_MS);
     }
 
-    /// The kept outcome of the usual order, as text.
+    /// The stored outcome of the usual order, as text.
     pub(crate) async fn kept(&self, key: &str) -> Option<String> {
         use panpan_runtime::ports::KeptOutcome::{Failure, LargeOutput, Output};
         let kept = self.store.kept(scope(key)).await.unwrap()?;
@@ -145,8 +145,8 @@ impl Fixture {
         })
     }
 
-    /// Waits until the usual order has a kept outcome.
-    pub(crate) async fn recorded(&self, key: &str) -> String {
+    /// Waits until the usual order has a stored outcome.
+    pub(crate) async fn wait_for_outcome(&self, key: &str) -> String {
         loop {
             if let Some(text) = self.kept(key).await {
                 return text;
@@ -172,20 +172,20 @@ pub(crate) fn key(text: &str) -> IdempotencyKey {
     IdempotencyKey::new(text).unwrap()
 }
 
-/// The usual order of the usual caller, under a key.
+/// The usual order of the usual caller, with this key.
 pub(crate) fn order(text: &str) -> CallRequest {
-    asked(PLACE, json!({"item": "tea", "pieces": 2})).keyed(key(text))
+    request(PLACE, json!({"item": "tea", "pieces": 2})).keyed(key(text))
 }
 
 /// A call by the usual caller, without a key.
-pub(crate) fn asked(operation: &str, input: Value) -> CallRequest {
+pub(crate) fn request(operation: &str, input: Value) -> CallRequest {
     CallRequest {
         caller: Some(Arc::new(Identity::new("ann"))),
         ..CallRequest::from_wire(operation, input)
     }
 }
 
-/// Where the usual order is kept.
+/// The scope of the usual order with this key.
 pub(crate) fn scope(text: &str) -> Scope {
     Scope::of(Some("ann"), &PLACE.parse().unwrap(), &key(text))
 }
@@ -195,22 +195,22 @@ pub(crate) fn failure(answer: Answer) -> Redacted {
 }
 
 /// The output, or the code of the failure.
-pub(crate) fn told(answer: &Answer) -> String {
+pub(crate) fn result_of(answer: &Answer) -> String {
     match &answer.outcome {
         Ok(output) => output.text().to_string(),
         Err(failure) => failure.code().to_string(),
     }
 }
 
-/// The outcome in full, as its bytes.
-pub(crate) fn text(answer: &Answer) -> String {
+/// The complete outcome as JSON text.
+pub(crate) fn outcome_json(answer: &Answer) -> String {
     match &answer.outcome {
         Ok(output) => output.text().to_string(),
         Err(failure) => serde_json::to_string(failure).unwrap(),
     }
 }
 
-/// A member of a failure's details.
+/// A member of the details of a failure.
 pub(crate) fn detail<'a>(failure: &'a Redacted, name: &str) -> Option<&'a Value> {
     failure.details()?.get(name)
 }

@@ -1,11 +1,11 @@
-//! Documents: versioned, changed all together or not at all.
+//! Documents: versions, and batches that apply completely or not at all.
 
 use std::thread;
 
 use panpan_runtime::ports::{Applied, Change, Document, Expect};
 use serde_json::{Value, json};
 
-use crate::support::Bench;
+use crate::support::Fixture;
 
 fn change(id: &str, expect: Expect, body: impl Into<Option<Value>>) -> Change {
     Change {
@@ -16,45 +16,45 @@ fn change(id: &str, expect: Expect, body: impl Into<Option<Value>>) -> Change {
     }
 }
 
-async fn apply(bench: &Bench, changes: impl Into<Vec<Change>>) -> Applied {
-    bench.store.apply(changes.into()).await.unwrap()
+async fn apply(fixture: &Fixture, changes: impl Into<Vec<Change>>) -> Applied {
+    fixture.store.apply(changes.into()).await.unwrap()
 }
 
-/// Puts one document there, whatever there is.
-async fn put(bench: &Bench, id: &str, body: Value) -> u64 {
-    match apply(bench, [change(id, Expect::Anything, body)]).await {
+/// Writes one document unconditionally.
+async fn put(fixture: &Fixture, id: &str, body: Value) -> u64 {
+    match apply(fixture, [change(id, Expect::Anything, body)]).await {
         Applied::All(versions) => versions[0].unwrap(),
         conflict @ Applied::Conflict { .. } => panic!("{conflict:?}"),
     }
 }
 
-async fn get(bench: &Bench, id: &str) -> Option<Document> {
-    bench.store.get("files", id).await.unwrap()
+async fn get(fixture: &Fixture, id: &str) -> Option<Document> {
+    fixture.store.get("files", id).await.unwrap()
 }
 
-async fn ids(bench: &Bench, after: Option<&str>, limit: usize) -> Vec<String> {
-    let listed = bench.store.list("files", after, limit).await.unwrap();
+async fn ids(fixture: &Fixture, after: Option<&str>, limit: usize) -> Vec<String> {
+    let listed = fixture.store.list("files", after, limit).await.unwrap();
     listed.into_iter().map(|document| document.id).collect()
 }
 
-pub(crate) async fn a_document_is_there_once_it_was_made(bench: Bench) {
-    assert_eq!(get(&bench, "a").await, None);
-    let version = put(&bench, "a", json!({"text": "hello"})).await;
+pub(crate) async fn a_document_exists_from_creation_to_deletion(fixture: Fixture) {
+    assert_eq!(get(&fixture, "a").await, None);
+    let version = put(&fixture, "a", json!({"text": "hello"})).await;
     let document = Document {
         id: "a".to_owned(),
         version,
         body: json!({"text": "hello"}),
     };
-    assert_eq!(get(&bench, "a").await, Some(document.clone()));
-    let listed = bench.store.list("files", None, 9).await;
+    assert_eq!(get(&fixture, "a").await, Some(document.clone()));
+    let listed = fixture.store.list("files", None, 9).await;
     assert_eq!(listed, Ok(vec![document]));
-    let deleted = apply(&bench, [change("a", Expect::Version(version), None)]).await;
+    let deleted = apply(&fixture, [change("a", Expect::Version(version), None)]).await;
     assert_eq!(deleted, Applied::All(vec![None]));
-    assert_eq!(get(&bench, "a").await, None);
-    assert_eq!(ids(&bench, None, 9).await, [""; 0]);
+    assert_eq!(get(&fixture, "a").await, None);
+    assert_eq!(ids(&fixture, None, 9).await, [""; 0]);
 }
 
-pub(crate) async fn a_body_comes_back_as_it_went_in(bench: Bench) {
+pub(crate) async fn a_body_is_stored_unchanged(fixture: Fixture) {
     let deep = (0..300).fold(json!(1), |body, _| json!([body]));
     for (number, body) in [
         json!(null),
@@ -68,14 +68,14 @@ pub(crate) async fn a_body_comes_back_as_it_went_in(bench: Bench) {
     .enumerate()
     {
         let id = number.to_string();
-        put(&bench, &id, body.clone()).await;
-        let found = get(&bench, &id).await.unwrap();
+        put(&fixture, &id, body.clone()).await;
+        let found = get(&fixture, &id).await.unwrap();
         assert!(found.body == body, "body {number}");
     }
 }
 
-pub(crate) async fn a_change_finds_what_it_expects_or_conflicts(bench: Bench) {
-    let version = put(&bench, "there", json!(0)).await;
+pub(crate) async fn a_change_conflicts_unless_its_expectation_is_met(fixture: Fixture) {
+    let version = put(&fixture, "there", json!(0)).await;
     let wrong = Expect::Version(version + 1);
     for (id, expect, found) in [
         ("there", Expect::Absent, Some(version)),
@@ -85,7 +85,7 @@ pub(crate) async fn a_change_finds_what_it_expects_or_conflicts(bench: Bench) {
         ("nowhere", Expect::Version(0), None),
     ] {
         for body in [Some(json!(1)), None] {
-            let applied = apply(&bench, [change(id, expect, body)]).await;
+            let applied = apply(&fixture, [change(id, expect, body)]).await;
             assert_eq!(applied, Applied::Conflict { change: 0, found }, "{id}");
         }
     }
@@ -95,20 +95,20 @@ pub(crate) async fn a_change_finds_what_it_expects_or_conflicts(bench: Bench) {
         ("nowhere", Expect::Anything),
         ("elsewhere", Expect::Absent),
     ] {
-        let applied = apply(&bench, [change(id, expect, json!(1))]).await;
+        let applied = apply(&fixture, [change(id, expect, json!(1))]).await;
         assert!(matches!(applied, Applied::All(_)), "{id} {expect:?}");
     }
     for expect in [Expect::Anything, Expect::Absent] {
-        let applied = apply(&bench, [change("void", expect, None)]).await;
+        let applied = apply(&fixture, [change("void", expect, None)]).await;
         assert_eq!(applied, Applied::All(vec![None]));
     }
 }
 
-pub(crate) async fn a_conflict_changes_nothing_and_names_the_change(bench: Bench) {
-    let kept = put(&bench, "kept", json!(0)).await;
-    let doomed = put(&bench, "doomed", json!(0)).await;
+pub(crate) async fn a_conflict_changes_nothing_and_names_the_change(fixture: Fixture) {
+    let kept = put(&fixture, "kept", json!(0)).await;
+    let doomed = put(&fixture, "doomed", json!(0)).await;
     let applied = apply(
-        &bench,
+        &fixture,
         [
             change("new", Expect::Absent, json!(1)),
             change("kept", Expect::Version(kept), json!(1)),
@@ -123,16 +123,16 @@ pub(crate) async fn a_conflict_changes_nothing_and_names_the_change(bench: Bench
     };
     assert_eq!(change, 3);
     assert!(found > Some(kept));
-    assert_eq!(ids(&bench, None, 9).await, ["doomed", "kept"]);
+    assert_eq!(ids(&fixture, None, 9).await, ["doomed", "kept"]);
     for (id, version) in [("kept", kept), ("doomed", doomed)] {
-        let document = get(&bench, id).await.unwrap();
+        let document = get(&fixture, id).await.unwrap();
         assert_eq!((document.version, document.body), (version, json!(0)));
     }
 }
 
-pub(crate) async fn changes_see_those_before_them(bench: Bench) {
+pub(crate) async fn a_change_sees_earlier_changes_of_its_batch(fixture: Fixture) {
     let applied = apply(
-        &bench,
+        &fixture,
         [
             change("a", Expect::Absent, json!(1)),
             change("a", Expect::Anything, json!(2)),
@@ -144,30 +144,30 @@ pub(crate) async fn changes_see_those_before_them(bench: Bench) {
     let Applied::All(versions) = applied else {
         panic!("a conflict: {applied:?}");
     };
-    let found = get(&bench, "a").await.unwrap();
+    let found = get(&fixture, "a").await.unwrap();
     assert_eq!((Some(found.version), found.body), (versions[3], json!(3)));
     assert!(versions[0] < versions[1] && versions[1] < versions[3]);
     assert_eq!(versions[2], None);
 }
 
-pub(crate) async fn versions_rise_and_are_never_given_twice(bench: Bench) {
+pub(crate) async fn versions_rise_and_are_never_reused(fixture: Fixture) {
     let mut last = 0;
     for round in 0..5 {
         for id in ["a", "b"] {
-            let version = put(&bench, id, json!(round)).await;
+            let version = put(&fixture, id, json!(round)).await;
             assert!(version > last);
             last = version;
         }
-        apply(&bench, [change("b", Expect::Anything, None)]).await;
-        apply(&bench, [change("a", Expect::Anything, None)]).await;
+        apply(&fixture, [change("b", Expect::Anything, None)]).await;
+        apply(&fixture, [change("a", Expect::Anything, None)]).await;
     }
 }
 
-pub(crate) async fn an_empty_batch_changes_nothing(bench: Bench) {
-    assert_eq!(apply(&bench, []).await, Applied::All(vec![]));
+pub(crate) async fn an_empty_batch_changes_nothing(fixture: Fixture) {
+    assert_eq!(apply(&fixture, []).await, Applied::All(vec![]));
 }
 
-pub(crate) async fn a_collection_is_listed_by_the_bytes_of_its_ids(bench: Bench) {
+pub(crate) async fn a_collection_is_listed_in_byte_order_of_ids(fixture: Fixture) {
     let ordered = [
         "",
         "A",
@@ -181,14 +181,14 @@ pub(crate) async fn a_collection_is_listed_by_the_bytes_of_its_ids(bench: Bench)
         "\u{1f99c}",
     ];
     for id in ordered.iter().rev() {
-        put(&bench, id, json!(*id)).await;
+        put(&fixture, id, json!(*id)).await;
     }
-    assert_eq!(ids(&bench, None, 99).await, ordered);
+    assert_eq!(ids(&fixture, None, 99).await, ordered);
 }
 
-pub(crate) async fn a_list_goes_on_behind_an_id(bench: Bench) {
+pub(crate) async fn a_list_continues_after_an_id(fixture: Fixture) {
     for id in ["a", "b", "c"] {
-        put(&bench, id, json!(id)).await;
+        put(&fixture, id, json!(id)).await;
     }
     for (after, limit, expected) in [
         (None, 0, &[][..]),
@@ -199,30 +199,30 @@ pub(crate) async fn a_list_goes_on_behind_an_id(bench: Bench) {
         (Some(""), 1, &["a"]),
         (Some("c"), 9, &[]),
     ] {
-        assert_eq!(ids(&bench, after, limit).await, expected);
+        assert_eq!(ids(&fixture, after, limit).await, expected);
     }
 }
 
-pub(crate) async fn collections_do_not_touch_each_other(bench: Bench) {
-    put(&bench, "a", json!("of files")).await;
+pub(crate) async fn collections_are_independent(fixture: Fixture) {
+    put(&fixture, "a", json!("of files")).await;
     let elsewhere = Change {
         collection: "notes".to_owned(),
         ..change("a", Expect::Absent, json!("of notes"))
     };
-    apply(&bench, [elsewhere]).await;
-    apply(&bench, [change("a", Expect::Anything, None)]).await;
-    let left = bench.store.get("notes", "a").await.unwrap().unwrap();
+    apply(&fixture, [elsewhere]).await;
+    apply(&fixture, [change("a", Expect::Anything, None)]).await;
+    let left = fixture.store.get("notes", "a").await.unwrap().unwrap();
     assert_eq!(left.body, json!("of notes"));
-    assert_eq!(bench.store.list("nowhere", None, 9).await, Ok(vec![]));
+    assert_eq!(fixture.store.list("nowhere", None, 9).await, Ok(vec![]));
 }
 
-/// Each thread changes the version it read; exactly one of them finds it.
-pub(crate) async fn of_many_threads_one_changes_a_version(bench: Bench) {
+/// Each thread changes the version that it read; exactly one succeeds.
+pub(crate) async fn only_one_of_many_threads_changes_a_version(fixture: Fixture) {
     for _ in 0..10 {
-        let version = put(&bench, "a", json!(0)).await;
+        let version = put(&fixture, "a", json!(0)).await;
         let changed = thread::scope(|threads| {
             let changes: Vec<_> = (0..8)
-                .map(|_| threads.spawn(|| change_on_this_thread(&bench, version)))
+                .map(|_| threads.spawn(|| change_on_this_thread(&fixture, version)))
                 .collect();
             let changed = changes.into_iter().map(|one| one.join().unwrap());
             changed.filter(|&changed| changed).count()
@@ -231,10 +231,10 @@ pub(crate) async fn of_many_threads_one_changes_a_version(bench: Bench) {
     }
 }
 
-fn change_on_this_thread(bench: &Bench, version: u64) -> bool {
+fn change_on_this_thread(fixture: &Fixture, version: u64) -> bool {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.unwrap();
     let change = change("a", Expect::Version(version), json!(1));
-    let applied = runtime.block_on(bench.store.apply(vec![change]));
+    let applied = runtime.block_on(fixture.store.apply(vec![change]));
     matches!(applied, Ok(Applied::All(_)))
 }

@@ -1,7 +1,7 @@
-//! What only a file has: opening, sharing, and everything that can be wrong with it.
+//! Behaviour that only a file has: opening, sharing, size limits and errors.
 
-mod neighbours;
+mod failures;
+mod isolation;
 mod opening;
-mod room;
 mod sharing;
-mod trouble;
+mod space;

@@ -1,4 +1,4 @@
-//! Which files are opened, which are refused, and what is there after opening again.
+//! Opening files: which are accepted, which are refused, and that data survives.
 
 use std::fs;
 use std::path::Path;
@@ -10,117 +10,122 @@ use rusqlite::Connection;
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::support::{Bench, Folder, HandClock, START_MS, at, count, recording, released, sqlite};
+use crate::support::{
+    Fixture, Folder, ManualClock, START_MS, at, count, recording, released, sqlite,
+};
 
 fn open(path: &Path) -> Result<SqliteStore, OpenError> {
-    SqliteStore::open(path, HandClock::new())
+    SqliteStore::open(path, ManualClock::new())
 }
 
-/// Opening is refused with this, and the sentence names the file and what to do.
+/// Opening must fail with this error, whose message names the file and the advice.
 fn check(path: &Path, is_expected: fn(&OpenError) -> bool, advice: &str) {
     let refused = open(path).unwrap_err();
-    let sentence = refused.to_string();
+    let message = refused.to_string();
     assert!(is_expected(&refused), "{refused:?}");
-    assert!(sentence.contains(advice), "{sentence}");
+    assert!(message.contains(advice), "{message}");
     let name = path.file_name().unwrap().to_str().unwrap();
-    assert!(sentence.contains(name), "{sentence}");
+    assert!(message.contains(name), "{message}");
 }
 
-/// Leaves one of everything in the store.
-async fn fill(bench: &Bench) {
-    bench.finish(1, "one").await;
-    bench.reopen(1).await;
-    bench.finish(1, "two").await;
-    bench.release(2, 3).await;
-    bench.hold(3).await;
+/// Writes one of everything into the store.
+async fn fill(fixture: &Fixture) {
+    fixture.finish(1, "one").await;
+    fixture.reopen(1).await;
+    fixture.finish(1, "two").await;
+    fixture.release(2, 3).await;
+    fixture.hold(3).await;
     let failed = Some(codes::ERR_TIMEOUT);
-    bench.note([recording(7, START_MS, failed)]).await;
-    bench.count(vec![count("a", None, 0, 5)]).await;
+    fixture.note([recording(7, START_MS, failed)]).await;
+    fixture.count(vec![count("a", None, 0, 5)]).await;
     let change = Change {
         collection: "files".to_owned(),
         id: "a".to_owned(),
         expect: Expect::Absent,
         body: Some(json!({"b": 1})),
     };
-    let applied = bench.store.apply(vec![change]).await;
+    let applied = fixture.store.apply(vec![change]).await;
     assert_eq!(applied, Ok(Applied::All(vec![Some(1)])));
 }
 
-/// Finds what [`fill`] left.
-async fn check_filled(bench: &Bench) {
-    assert_eq!(bench.output(1).await.as_deref(), Some("two"));
-    assert_eq!(bench.earlier(1).await, ["one"]);
-    assert_eq!(bench.before(2).await, released(3));
-    assert!(matches!(bench.claim(3, 1).await, Claimed::InFlight { .. }));
+/// Checks for the data that [`fill`] wrote.
+async fn check_filled(fixture: &Fixture) {
+    assert_eq!(fixture.output(1).await.as_deref(), Some("two"));
+    assert_eq!(fixture.earlier(1).await, ["one"]);
+    assert_eq!(fixture.before(2).await, released(3));
+    assert!(matches!(
+        fixture.claim(3, 1).await,
+        Claimed::InFlight { .. }
+    ));
     let call = Uuid::from_u128(7);
-    assert!(bench.store.find(call).await.unwrap().is_some());
-    let counts = bench.store.counts(at(0)).await;
+    assert!(fixture.store.find(call).await.unwrap().is_some());
+    let counts = fixture.store.counts(at(0)).await;
     assert_eq!(counts, Ok(vec![count("a", None, 0, 5)]));
-    let document = bench.store.get("files", "a").await.unwrap().unwrap();
+    let document = fixture.store.get("files", "a").await.unwrap().unwrap();
     assert_eq!((document.version, document.body), (1, json!({"b": 1})));
 }
 
 #[tokio::test]
-async fn everything_is_there_when_the_file_is_opened_again() {
-    let Bench {
+async fn everything_survives_reopening_the_file() {
+    let Fixture {
         store,
         clock,
         folder,
     } = {
-        let bench = Bench::new(sqlite);
-        fill(&bench).await;
-        bench
+        let fixture = Fixture::new(sqlite);
+        fill(&fixture).await;
+        fixture
     };
     drop(store);
     let path = folder.file("store.db");
     assert!(!folder.file("store.db-wal").exists(), "the log is left");
     let store = sqlite(&path, clock.clone());
-    let bench = Bench {
+    let fixture = Fixture {
         store,
         clock,
         folder,
     };
-    check_filled(&bench).await;
+    check_filled(&fixture).await;
 }
 
 #[tokio::test]
-async fn what_was_noted_is_written_before_the_store_is_gone() {
-    let bench = Bench::new(sqlite);
-    let other = bench.beside(sqlite);
+async fn dropping_the_store_writes_pending_recordings_and_counts() {
+    let fixture = Fixture::new(sqlite);
+    let other = fixture.another(sqlite);
     for call in 0..1500 {
         other.store.note(recording(call, START_MS, None));
     }
     other.store.count(vec![count("a", None, 0, 9)]);
     drop(other);
-    assert_eq!(bench.recent(9999, false).await.len(), 1500);
-    let counts = bench.store.counts(at(0)).await;
+    assert_eq!(fixture.recent(9999, false).await.len(), 1500);
+    let counts = fixture.store.counts(at(0)).await;
     assert_eq!(counts, Ok(vec![count("a", None, 0, 9)]));
 }
 
 #[tokio::test]
-async fn a_log_left_by_a_process_that_was_killed_is_recovered() {
-    let bench = Bench::new(sqlite);
-    fill(&bench).await;
-    // As a killed process leaves it: the log is not written into the file, and nobody holds it.
+async fn the_log_of_a_killed_process_is_recovered() {
+    let fixture = Fixture::new(sqlite);
+    fill(&fixture).await;
+    // The state that a killed process leaves: the log is not checkpointed, and no process has it open.
     for name in ["store.db", "store.db-wal", "store.db-reserve"] {
-        let copy = bench.folder.file(&name.replace("store", "copy"));
-        fs::copy(bench.folder.file(name), copy).unwrap();
+        let copy = fixture.folder.file(&name.replace("store", "copy"));
+        fs::copy(fixture.folder.file(name), copy).unwrap();
     }
     assert!(
-        fs::metadata(bench.folder.file("copy.db-wal"))
+        fs::metadata(fixture.folder.file("copy.db-wal"))
             .unwrap()
             .len()
             > 0
     );
-    let copy = Bench {
-        store: sqlite(&bench.folder.file("copy.db"), bench.clock.clone()),
-        ..bench.clone()
+    let copy = Fixture {
+        store: sqlite(&fixture.folder.file("copy.db"), fixture.clock.clone()),
+        ..fixture.clone()
     };
     check_filled(&copy).await;
 }
 
 #[test]
-fn missing_folders_are_made() {
+fn missing_folders_are_created() {
     let folder = Folder::new();
     let path = folder.file("some/where/deep/store.db");
     drop(open(&path).unwrap());
@@ -139,13 +144,13 @@ fn a_new_file_is_private() {
     let store = open(&folder.file("store.db")).unwrap();
     assert_eq!(mode("store.db"), 0o600);
     assert_eq!(mode("store.db-wal"), 0o600);
-    // The thread that writes makes the reserve, and has ended then.
+    // The writer thread creates the reserve file, and has ended after the drop.
     drop(store);
     assert_eq!(mode("store.db-reserve"), 0o600);
 }
 
 #[test]
-fn an_empty_file_is_begun() {
+fn an_empty_file_is_initialised() {
     let folder = Folder::new();
     let path = folder.file("store.db");
     fs::write(&path, "").unwrap();
@@ -166,21 +171,21 @@ fn a_folder_is_refused() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_refused() {
+fn a_folder_that_cannot_be_created_is_refused() {
     let folder = Folder::new();
     fs::write(folder.file("a-file"), "").unwrap();
     let path = folder.file("a-file/store.db");
     check(
         &path,
         |error| matches!(error, OpenError::Folder { .. }),
-        "another place",
+        "another path",
     );
 }
 
-/// A place where even the administrator cannot make files.
+/// A path where even root cannot create files.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_place_that_cannot_be_written_to_is_refused() {
+fn a_path_that_is_not_writable_is_refused() {
     let path = Path::new("/proc/store.db");
     check(
         path,
@@ -190,21 +195,21 @@ fn a_place_that_cannot_be_written_to_is_refused() {
 }
 
 #[test]
-fn what_is_not_a_database_is_refused_and_left_alone() {
+fn a_file_that_is_not_a_database_is_refused_and_unchanged() {
     let folder = Folder::new();
-    let path = folder.file("letter.txt");
-    let letter = "Dear Ada, ".repeat(1000);
-    fs::write(&path, &letter).unwrap();
+    let path = folder.file("text.txt");
+    let text = "Dear Ada, ".repeat(1000);
+    fs::write(&path, &text).unwrap();
     check(
         &path,
         |error| matches!(error, OpenError::NotADatabase { .. }),
         "another file",
     );
-    assert_eq!(fs::read_to_string(&path).unwrap(), letter);
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
-fn the_database_of_another_program_is_refused_and_left_alone() {
+fn the_database_of_another_program_is_refused_and_unchanged() {
     let folder = Folder::new();
     let path = folder.file("theirs.db");
     let theirs = Connection::open(&path).unwrap();
@@ -228,11 +233,11 @@ fn a_newer_version_is_refused() {
     file.pragma_update(None, "user_version", 1000).unwrap();
     drop(file);
     let is_newer = |error: &OpenError| matches!(error, OpenError::NewerVersion { found: 1000, .. });
-    check(&path, is_newer, "newer program");
+    check(&path, is_newer, "newer version");
 }
 
 #[test]
-fn a_file_locked_by_another_is_refused() {
+fn a_file_locked_by_another_process_is_refused() {
     let folder = Folder::new();
     let path = folder.file("store.db");
     let other = Connection::open(&path).unwrap();
@@ -252,7 +257,7 @@ fn a_damaged_file_is_refused() {
     let path = folder.file("store.db");
     drop(open(&path).unwrap());
     let mut bytes = fs::read(&path).unwrap();
-    // The first page behind the header of the file: the list of what the file holds.
+    // The first page after the file header contains the schema.
     bytes[100..1000].fill(0xff);
     fs::write(&path, bytes).unwrap();
     check(

@@ -1,4 +1,4 @@
-//! Several stores over one file, in one process and in several.
+//! Several stores on one file, in one process and in several.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,12 +8,14 @@ use std::thread;
 use panpan_runtime::ports::{Before, Claimed, Completion, Outcomes};
 use panpan_store::SqliteStore;
 
-use crate::support::{Bench, Folder, HandClock, LEASE_MS, keep, released, sqlite, wish};
+use crate::support::{
+    Fixture, Folder, LEASE_MS, ManualClock, claim_request, keep, released, sqlite,
+};
 
 #[tokio::test]
-async fn a_second_store_sees_what_the_first_holds_and_finished() {
-    let first = Bench::new(sqlite);
-    let second = first.beside(sqlite);
+async fn a_second_store_sees_the_leases_and_outcomes_of_the_first() {
+    let first = Fixture::new(sqlite);
+    let second = first.another(sqlite);
     let (lease, _) = first.hold(1).await;
     assert!(matches!(second.claim(1, 1).await, Claimed::InFlight { .. }));
     assert_eq!(second.claim(1, 2).await, Claimed::Reused);
@@ -24,11 +26,11 @@ async fn a_second_store_sees_what_the_first_holds_and_finished() {
 }
 
 #[tokio::test]
-async fn a_lease_of_one_store_is_taken_over_by_another() {
-    let first = Bench::new(sqlite);
-    let second = first.beside(sqlite);
+async fn a_second_store_takes_over_an_expired_lease() {
+    let first = Fixture::new(sqlite);
+    let second = first.another(sqlite);
     let (lease, _) = first.hold(1).await;
-    first.clock.pass(LEASE_MS);
+    first.clock.advance(LEASE_MS);
     let (newer, before) = second.hold(1).await;
     assert!(matches!(before, Before::Abandoned { .. }));
     assert!(newer.epoch > lease.epoch);
@@ -36,10 +38,10 @@ async fn a_lease_of_one_store_is_taken_over_by_another() {
 }
 
 #[test]
-fn stores_that_begin_one_file_together_all_open_it() {
+fn several_stores_can_create_one_file_at_the_same_time() {
     for _ in 0..10 {
         let folder = Folder::new();
-        let clock = HandClock::new();
+        let clock = ManualClock::new();
         thread::scope(|threads| {
             for _ in 0..6 {
                 threads
@@ -49,21 +51,21 @@ fn stores_that_begin_one_file_together_all_open_it() {
     }
 }
 
-/// The name under which the next test runs as a process of its own, which opens the file named here.
+/// Set in child processes only: the file that the child opens.
 const CHILD: &str = "PANPAN_STORE_TEST_FILE";
-const CHILD_TEST: &str = "sqlite_only::sharing::a_process_of_its_own";
+const CHILD_TEST: &str = "sqlite_only::sharing::child_process";
 const KEYS: u8 = 100;
 
-/// Only as a child: claims every key, finishes each it holds, says so, and waits to be killed.
+/// In a child process: claims every key, completes each key it gets, reports it, and waits to be killed.
 #[tokio::test]
-async fn a_process_of_its_own() {
+async fn child_process() {
     let Some(path) = std::env::var_os(CHILD) else {
         return;
     };
-    let store = SqliteStore::open(path, HandClock::new()).unwrap();
+    let store = SqliteStore::open(path, ManualClock::new()).unwrap();
     let me = std::process::id().to_string();
     for key in 0..KEYS {
-        if let Claimed::Held { lease, .. } = store.claim(wish(key, 1)).await.unwrap() {
+        if let Claimed::Held { lease, .. } = store.claim(claim_request(key, 1)).await.unwrap() {
             let completion = Completion {
                 lease,
                 attempts: 1,
@@ -89,8 +91,8 @@ fn child(folder: &Folder) -> Child {
         .unwrap()
 }
 
-/// The keys a child says it held. It is killed once it is done or held so many; what it had said by then counts
-/// too.
+/// The keys that a child reported. It is killed when it is done or has reported `limit` keys; later reports
+/// count too.
 fn held_by(mut child: Child, limit: usize) -> (u32, Vec<u8>) {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut held = Vec::new();
@@ -108,34 +110,34 @@ fn held_by(mut child: Child, limit: usize) -> (u32, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn of_many_processes_one_holds_a_key_and_nothing_said_is_lost() {
+async fn only_one_of_many_processes_gets_a_key_and_no_outcome_is_lost() {
     let folder = Arc::new(Folder::new());
     let children: Vec<Child> = (0..4).map(|_| child(&folder)).collect();
-    // The first is killed in the middle of its work.
+    // The first child is killed while it works.
     let limits = [5, usize::MAX, usize::MAX, usize::MAX];
-    let said: Vec<_> = thread::scope(|threads| {
-        let said: Vec<_> = children
+    let reports: Vec<_> = thread::scope(|threads| {
+        let reports: Vec<_> = children
             .into_iter()
             .zip(limits)
             .map(|(child, limit)| threads.spawn(move || held_by(child, limit)))
             .collect();
-        said.into_iter().map(|one| one.join().unwrap()).collect()
+        reports.into_iter().map(|one| one.join().unwrap()).collect()
     });
-    let clock = HandClock::new();
-    let bench = Bench {
+    let clock = ManualClock::new();
+    let fixture = Fixture {
         store: sqlite(&folder.file("store.db"), clock.clone()),
         clock,
         folder,
     };
     let mut all: Vec<u8> = Vec::new();
-    for (process, held) in said {
+    for (process, held) in reports {
         for key in held {
-            assert_eq!(bench.output(key).await, Some(process.to_string()));
+            assert_eq!(fixture.output(key).await, Some(process.to_string()));
             assert!(!all.contains(&key), "key {key} was held twice");
             all.push(key);
         }
     }
     assert!(all.len() + 2 >= usize::from(KEYS) - 1, "only {all:?}");
-    let again = bench.store.claim(wish(all[0], 1)).await.unwrap();
+    let again = fixture.store.claim(claim_request(all[0], 1)).await.unwrap();
     assert!(matches!(again, Claimed::Replay(_)));
 }

@@ -1,9 +1,9 @@
-//! What a wrapper of a store does not change.
+//! A macro for store wrappers in tests.
 
-/// Hands the listed requests, and all that no wrapper here changes, on to the store in a field.
+/// Delegates the listed methods, and the methods that no wrapper changes, to the store in a field.
 ///
-/// Whoever uses it has the types of the port in scope.
-macro_rules! handed_on {
+/// The types of the port must be in scope.
+macro_rules! delegate {
     ($inner:tt: $($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {
         $(fn $name(&self, $($argument: $kind),*) -> BoxFuture<'_, Result<$answer, StoreError>> {
             self.$inner.$name($($argument),*)
@@ -46,4 +46,4 @@ macro_rules! handed_on {
         }
     };
 }
-pub(crate) use handed_on;
+pub(crate) use delegate;

@@ -1,4 +1,4 @@
-//! What goes wrong with one thing does not stop another.
+//! A failure of one part does not affect other parts.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,32 +10,34 @@ use panpan_runtime::ports::{Claimed, Outcomes as _, StoreError};
 use panpan_store::SqliteStore;
 use rusqlite::Connection;
 
-use crate::support::{Bench, Folder, HandClock, START_MS, count, recording, sqlite, wish};
+use crate::support::{
+    Fixture, Folder, ManualClock, START_MS, claim_request, count, recording, sqlite,
+};
 
 #[tokio::test]
-async fn notes_nobody_waits_for_do_not_take_the_room_of_keys() {
+async fn recordings_do_not_take_the_space_of_keys() {
     let folder = Folder::new();
-    let store = SqliteStore::open(folder.file("store.db"), HandClock::new()).unwrap();
+    let store = SqliteStore::open(folder.file("store.db"), ManualClock::new()).unwrap();
     store.limit_growth(Some(60 * 4096)).await.unwrap();
     for call in 0..64 {
         let mut note = recording(call, START_MS, Some(codes::ERR_TIMEOUT));
         note.operation = "x".repeat(15_000);
         store.note(note);
     }
-    let claimed = store.claim(wish(1, 1)).await;
+    let claimed = store.claim(claim_request(1, 1)).await;
     assert!(matches!(claimed, Ok(Claimed::Held { .. })), "{claimed:?}");
 }
 
 #[tokio::test]
-async fn one_row_that_cannot_be_read_fails_only_those_who_ask_for_it() {
-    let bench = Bench::new(sqlite);
-    bench.finish(1, "1").await;
-    let other = Connection::open(bench.file()).unwrap();
-    let spoilt = other.execute("UPDATE keys SET outcome_kind = 9", []);
-    assert_eq!(spoilt.unwrap(), 1);
+async fn a_damaged_row_fails_only_calls_that_read_it() {
+    let fixture = Fixture::new(sqlite);
+    fixture.finish(1, "1").await;
+    let other = Connection::open(fixture.file()).unwrap();
+    let changed = other.execute("UPDATE keys SET outcome_kind = 9", []);
+    assert_eq!(changed.unwrap(), 1);
     let claims = (1..20).map(|key| {
-        let store = bench.store.clone();
-        tokio::spawn(async move { (key, store.claim(wish(key, 1)).await) })
+        let store = fixture.store.clone();
+        tokio::spawn(async move { (key, store.claim(claim_request(key, 1)).await) })
     });
     for claim in claims.collect::<Vec<_>>() {
         let (key, claimed) = claim.await.unwrap();
@@ -46,18 +48,18 @@ async fn one_row_that_cannot_be_read_fails_only_those_who_ask_for_it() {
     }
 }
 
-/// Every column of a row, spoilt in every way that its table allows.
+/// Writes unusual values into every column of a row, as far as the table accepts them.
 #[tokio::test]
-async fn a_damaged_row_is_an_error_and_never_a_panic() {
+async fn a_damaged_row_never_causes_a_panic() {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         PANICS.fetch_add(1, Ordering::SeqCst);
         usual(panic);
     }));
-    let bench = Bench::new(sqlite);
-    bench.finish(1, "1").await;
-    let other = Connection::open(bench.file()).unwrap();
+    let fixture = Fixture::new(sqlite);
+    fixture.finish(1, "1").await;
+    let other = Connection::open(fixture.file()).unwrap();
     other
         .execute("CREATE TABLE whole AS SELECT * FROM keys", [])
         .unwrap();
@@ -68,7 +70,7 @@ async fn a_damaged_row_is_an_error_and_never_a_panic() {
         let names = listed.query_map([], |row| row.get(0)).unwrap();
         names.map(Result::unwrap).collect()
     };
-    let mut spoilt = 0;
+    let mut changed = 0;
     for column in &columns {
         for value in [
             "NULL",
@@ -82,9 +84,9 @@ async fn a_damaged_row_is_an_error_and_never_a_panic() {
         ] {
             let is_taken = other.execute(&format!("UPDATE keys SET {column} = {value}"), []);
             if is_taken.is_ok_and(|rows| rows > 0) {
-                spoilt += 1;
-                let _ = bench.store.claim(wish(1, 1)).await;
-                let _ = bench.store.claim(wish(1, 2)).await;
+                changed += 1;
+                let _ = fixture.store.claim(claim_request(1, 1)).await;
+                let _ = fixture.store.claim(claim_request(1, 2)).await;
             }
             other.execute("DELETE FROM keys", []).unwrap();
             other
@@ -92,14 +94,14 @@ async fn a_damaged_row_is_an_error_and_never_a_panic() {
                 .unwrap();
         }
     }
-    assert!(spoilt > columns.len(), "{spoilt}");
+    assert!(changed > columns.len(), "{changed}");
     assert_eq!(PANICS.load(Ordering::SeqCst), 0);
 }
 
 #[test]
-fn a_store_whose_file_is_gone_can_be_dropped() {
+fn a_store_whose_file_is_missing_can_be_dropped() {
     let folder = Folder::new();
-    let store = SqliteStore::open(folder.file("store.db"), HandClock::new()).unwrap();
+    let store = SqliteStore::open(folder.file("store.db"), ManualClock::new()).unwrap();
     for name in ["store.db", "store.db-wal", "store.db-shm"] {
         fs::remove_file(folder.file(name)).unwrap();
     }

@@ -1,24 +1,24 @@
-//! Statements that read keys: what is kept of a call, and what was before.
+//! SQL statements that read keys: stored outcomes, leases and earlier outcomes.
 
 use jiff::Timestamp;
 use panpan_runtime::ports::{Claim, Claimed, Earlier, Kept, Scope};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::errors::Trouble;
+use super::errors::QueryError;
 use super::outcome::Columns;
 use crate::time::{remaining_ms, timestamp};
 
-/// The state of a key somebody holds or held last.
+/// The state of a key with a lease, current or run out.
 pub(super) const HELD: i64 = 1;
 /// The state of a key with an outcome.
 pub(super) const FINISHED: i64 = 3;
 
-const LOOK: &str = "
+const FIND_KEY: &str = "
     SELECT fingerprint, state, lease_until, call, generation, expires_at,
            outcome_kind, outcome_digest, outcome_bytes, outcome_text, without_effect
     FROM keys WHERE scope = ?1";
 
-// Rows of generations to come are left from a key that was forgotten and used again.
+// Rows with a later generation are left over from before the key expired and was claimed again.
 const EARLIER: &str = "
     SELECT earlier.call, earlier.generation, earlier.expires_at, reopened_at, reopened_by, reason,
            earlier.outcome_kind, earlier.outcome_digest, earlier.outcome_bytes, earlier.outcome_text
@@ -27,14 +27,14 @@ const EARLIER: &str = "
       AND (keys.expires_at IS NULL OR keys.expires_at > ?2)
     ORDER BY earlier.generation";
 
-/// What a claim can be told from a finished key, which nobody changes any more.
-pub(super) fn answered(
+/// The result of a claim for a finished key, which no call changes any more.
+pub(super) fn claim_finished(
     connection: &Connection,
     claim: &Claim,
     now_ms: i64,
-) -> Result<Option<Claimed>, Trouble> {
-    let found = look(connection, claim.scope)?;
-    let Some(found) = found.filter(|found| found.is_kept(now_ms)) else {
+) -> Result<Option<Claimed>, QueryError> {
+    let found = find_key(connection, claim.scope)?;
+    let Some(found) = found.filter(|found| found.has_outcome(now_ms)) else {
         return Ok(None);
     };
     if found.fingerprint != claim.fingerprint.0 {
@@ -43,20 +43,20 @@ pub(super) fn answered(
     Ok(Some(Claimed::Replay(found.kept()?)))
 }
 
-/// What a claim can be told when no key may be taken: besides the above, that another call holds it.
-pub(super) fn told(
+/// The result of a claim when no new key may be claimed: as above, or that another call holds the key.
+pub(super) fn claim_without_writing(
     connection: &Connection,
     claim: &Claim,
     now_ms: i64,
-) -> Result<Option<Claimed>, Trouble> {
-    let held = look(connection, claim.scope)?
+) -> Result<Option<Claimed>, QueryError> {
+    let held = find_key(connection, claim.scope)?
         .filter(|found| found.state == HELD && now_ms < found.lease_until);
     match held {
         Some(held) if held.fingerprint == claim.fingerprint.0 => Ok(Some(Claimed::InFlight {
             remaining_ms: remaining_ms(held.lease_until, now_ms),
         })),
         Some(_) => Ok(Some(Claimed::Reused)),
-        None => answered(connection, claim, now_ms),
+        None => claim_finished(connection, claim, now_ms),
     }
 }
 
@@ -65,18 +65,18 @@ pub(super) fn kept(
     connection: &Connection,
     scope: Scope,
     now_ms: i64,
-) -> Result<Option<Kept>, Trouble> {
-    let found = look(connection, scope)?;
-    let kept = found.filter(|found| found.is_kept(now_ms));
-    kept.map(Found::kept).transpose()
+) -> Result<Option<Kept>, QueryError> {
+    let found = find_key(connection, scope)?;
+    let kept = found.filter(|found| found.has_outcome(now_ms));
+    kept.map(KeyRow::kept).transpose()
 }
 
-/// The outcomes a key had before.
+/// The outcomes that a key had before it was reopened.
 pub(super) fn earlier(
     connection: &Connection,
     scope: Scope,
     now_ms: i64,
-) -> Result<Vec<Earlier>, Trouble> {
+) -> Result<Vec<Earlier>, QueryError> {
     let mut statement = connection.prepare_cached(EARLIER)?;
     let mut rows = statement.query(params![scope.0, now_ms])?;
     let mut found = Vec::new();
@@ -96,8 +96,8 @@ pub(super) fn earlier(
     Ok(found)
 }
 
-/// A key as it lies there.
-pub(super) struct Found {
+/// The stored row of a key.
+pub(super) struct KeyRow {
     pub(super) fingerprint: [u8; 32],
     pub(super) state: i64,
     pub(super) lease_until: i64,
@@ -108,15 +108,15 @@ pub(super) struct Found {
     outcome: Columns,
 }
 
-impl Found {
-    fn is_kept(&self, now_ms: i64) -> bool {
+impl KeyRow {
+    fn has_outcome(&self, now_ms: i64) -> bool {
         self.state == FINISHED
             && self
                 .expires_at
                 .is_some_and(|expires_ms| now_ms < expires_ms)
     }
 
-    pub(super) fn kept(self) -> Result<Kept, Trouble> {
+    pub(super) fn kept(self) -> Result<Kept, QueryError> {
         Ok(Kept {
             call: uuid::Uuid::from_bytes(self.call),
             outcome: self.outcome.outcome()?,
@@ -126,11 +126,14 @@ impl Found {
     }
 }
 
-/// The key, whatever its state.
-pub(super) fn look(connection: &Connection, scope: Scope) -> Result<Option<Found>, Trouble> {
-    let mut statement = connection.prepare_cached(LOOK)?;
+/// The row of a key in any state.
+pub(super) fn find_key(
+    connection: &Connection,
+    scope: Scope,
+) -> Result<Option<KeyRow>, QueryError> {
+    let mut statement = connection.prepare_cached(FIND_KEY)?;
     let found = statement.query_row([scope.0], |row| {
-        Ok(Found {
+        Ok(KeyRow {
             fingerprint: row.get(0)?,
             state: row.get(1)?,
             lease_until: row.get(2)?,

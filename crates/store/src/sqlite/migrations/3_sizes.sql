@@ -1,5 +1,4 @@
--- How many bytes the recordings take, with what stands around each. Kept by triggers, so that no statement
--- can forget it.
+-- The bytes that recordings take, with 256 bytes of overhead each. Triggers keep it up to date.
 CREATE TABLE sizes (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     recordings INTEGER NOT NULL
