@@ -1,7 +1,7 @@
-//! What must hold whatever goes wrong, checked while the simulation runs.
+//! Checks the properties while the simulation runs.
 //!
-//! Looks on from outside of every process: at what the store answered, at what callers heard, and at
-//! the effects that took place. Effects are written down here because nothing else survives a crash.
+//! Observes the results of the store, the answers that clients get, and the effects, from outside of all
+//! processes, so that a crash does not lose them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,22 +15,22 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::journal::{Journal, short};
-use crate::keys::{Broken, Key};
+use crate::keys::{Finding, Key};
 use crate::operations::Kind;
-use crate::process::Life;
+use crate::process::ProcessState;
 use crate::properties::{Property, Violation, has_code, kept_text};
 
-/// How many violations are written down; one is enough to fail.
+/// The most violations that are collected; one is enough to fail.
 const VIOLATIONS_LIMIT: usize = 100;
 
-/// Whom a fault strikes.
+/// The call or the lease that a fault affects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Holder {
     Call(Uuid),
     Lease(Lease),
 }
 
-/// The checks and all they know.
+/// The checks and their state.
 #[derive(Debug)]
 pub(crate) struct Checks {
     pub(crate) journal: Arc<Journal>,
@@ -44,12 +44,12 @@ struct State {
     violations: Vec<Violation>,
 }
 
-/// What is known of a call.
+/// What the checks know about a call.
 #[derive(Debug, Default)]
 struct Call {
-    life: Arc<Life>,
-    /// The key it held, and in which era of it.
-    place: Option<(Scope, u32)>,
+    process: Arc<ProcessState>,
+    /// The key that the call held, and the era of the key.
+    key: Option<(Scope, u32)>,
     effects: u32,
 }
 
@@ -75,43 +75,39 @@ impl Checks {
         }
     }
 
-    /// A key that will be used.
-    pub(crate) fn expects(&self, scope: Scope, work: u64, kind: Kind) {
-        self.state().keys.insert(scope, Key::new(work, kind));
+    /// Registers a key before its first use.
+    pub(crate) fn register_key(&self, scope: Scope, item: u64, kind: Kind) {
+        self.state().keys.insert(scope, Key::new(item, kind));
     }
 
-    /// A call asks for a key out of this process.
-    pub(crate) fn comes_from(&self, call: Uuid, life: &Arc<Life>) {
-        self.state().calls.entry(call).or_default().life = life.clone();
+    /// Registers the process that a call runs in.
+    pub(crate) fn register_call(&self, call: Uuid, process: &Arc<ProcessState>) {
+        self.state().calls.entry(call).or_default().process = process.clone();
     }
 
-    /// A fault may keep this holder from showing that it lives.
-    pub(crate) fn disturbed(&self, holder: Holder) {
+    /// A fault may keep this holder from extending its lease.
+    pub(crate) fn mark_disturbed(&self, holder: Holder) {
         let mut state = self.state();
         let scope = match holder {
-            Holder::Call(call) => state
-                .calls
-                .get(&call)
-                .and_then(|it| it.place)
-                .map(|it| it.0),
+            Holder::Call(call) => state.calls.get(&call).and_then(|it| it.key).map(|it| it.0),
             Holder::Lease(lease) => Some(lease.scope),
         };
         if let Some(key) = scope.and_then(|scope| state.keys.get_mut(&scope)) {
-            key.disturbed(holder);
+            key.mark_disturbed(holder);
         }
     }
 
     pub(crate) fn claimed(&self, claim: &Claim, claimed: &Claimed) {
         let now_ms = self.journal.now_ms();
         let found = self.with_key(claim.scope, |key, calls| {
-            let life = key
+            let process = key
                 .holder()
                 .and_then(|call| calls.get(&call))
-                .map(|it| &*it.life);
-            let found = key.claimed(claim, claimed, life, now_ms);
+                .map(|it| &*it.process);
+            let found = key.claimed(claim, claimed, process, now_ms);
             if let Claimed::Held { .. } = claimed {
-                let place = Some((claim.scope, key.era()));
-                calls.entry(claim.call).or_default().place = place;
+                let key = Some((claim.scope, key.era()));
+                calls.entry(claim.call).or_default().key = key;
             }
             found
         });
@@ -142,9 +138,9 @@ impl Checks {
         let end = match end {
             End::Keep { outcome, .. } => kept_text(outcome),
             End::Release => "release".to_owned(),
-            End::Abandon => "nothing known".to_owned(),
+            End::Abandon => "abandon".to_owned(),
         };
-        let event = format!("ends {} with {end}: {completed:?}", lease.epoch);
+        let event = format!("completes {} with {end}: {completed:?}", lease.epoch);
         self.report(&event, lease.scope, found);
         if let (Completed::Recorded { .. }, Some(recording)) = (completed, &completion.recording) {
             self.recorded(recording);
@@ -159,17 +155,20 @@ impl Checks {
     pub(crate) fn recorded(&self, recording: &Recording) {
         if let Err(divergence) = redecide(recording) {
             let call = short(recording.id);
-            self.violated(Property::Redecided, format!("call {call}: {divergence}"));
+            self.violated(
+                Property::ReplayableDecisions,
+                format!("call {call}: {divergence}"),
+            );
         }
     }
 
-    /// An effect takes place outside of every process.
+    /// Records an effect.
     pub(crate) fn took_effect(&self, call: Uuid, kind: Kind, keyed: bool, output: &Value) {
         let mut state = self.state();
         let State { keys, calls, .. } = &mut *state;
         let known = calls.entry(call).or_default();
         known.effects += 1;
-        let found = match known.place.filter(|_| keyed) {
+        let found = match known.key.filter(|_| keyed) {
             Some((scope, era)) => keys
                 .get_mut(&scope)
                 .unwrap()
@@ -188,14 +187,14 @@ impl Checks {
         }
     }
 
-    /// What the effect of this key gave, if it took place.
+    /// The output of the effect under the key of this call, if there was an effect.
     pub(crate) fn effect_of(&self, call: Uuid) -> Option<Value> {
         let state = self.state();
-        let (scope, era) = state.calls.get(&call)?.place?;
+        let (scope, era) = state.calls.get(&call)?.key?;
         state.keys.get(&scope)?.effect(era)
     }
 
-    /// A caller hears an answer to what it asked then.
+    /// Checks the answer to a call that started at `asked_ms`.
     pub(crate) fn answered(&self, scope: Option<Scope>, answer: &Answer, asked_ms: i64) {
         let mut found = Vec::new();
         let state = self.state();
@@ -208,14 +207,14 @@ impl Checks {
                 .is_some_and(|call| call.effects > 0)
         {
             found.push((
-                Property::Told,
+                Property::TruthfulFailure,
                 format!("{} denies its effect", failure.code()),
             ));
         }
         if let Some(scope) = scope {
-            let place = state.calls.get(&answer.call).and_then(|call| call.place);
-            let era = place.map(|(_, era)| era);
-            let key = state.keys.get(&scope).expect("a key that was announced");
+            let key = state.calls.get(&answer.call).and_then(|call| call.key);
+            let era = key.map(|(_, era)| era);
+            let key = state.keys.get(&scope).expect("a registered key");
             found.extend(key.answered(era, answer, asked_ms));
         }
         drop(state);
@@ -224,25 +223,22 @@ impl Checks {
         }
     }
 
-    fn report(&self, event: &str, scope: Scope, found: impl IntoIterator<Item = Broken>) {
-        let work = self.with_key(scope, |key, _| key.work());
-        self.journal.note(format_args!("work {work}: {event}"));
+    fn report(&self, event: &str, scope: Scope, found: impl IntoIterator<Item = Finding>) {
+        let item = self.with_key(scope, |key, _| key.item());
+        self.journal.note(format_args!("item {item}: {event}"));
         for (property, text) in found {
-            self.violated(property, format!("work {work}: {text}"));
+            self.violated(property, format!("item {item}: {text}"));
         }
     }
 
     fn with_key<T>(
         &self,
         scope: Scope,
-        look: impl FnOnce(&mut Key, &mut BTreeMap<Uuid, Call>) -> T,
+        action: impl FnOnce(&mut Key, &mut BTreeMap<Uuid, Call>) -> T,
     ) -> T {
         let mut state = self.state();
         let State { keys, calls, .. } = &mut *state;
-        look(
-            keys.get_mut(&scope).expect("a key that was announced"),
-            calls,
-        )
+        action(keys.get_mut(&scope).expect("a registered key"), calls)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

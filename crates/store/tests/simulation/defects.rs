@@ -1,4 +1,4 @@
-//! Mistakes a store could make, planted to show that the checks find them.
+//! Planted defects of a store, to prove that the checks find them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,41 +16,43 @@ use uuid::Uuid;
 use crate::delegate::delegate;
 use crate::process::Process;
 
-/// How long the mistakes take.
-const MEANWHILE_MS: u64 = 20;
+/// How long the defects delay a step.
+const DEFECT_DELAY_MS: u64 = 20;
 
-/// A mistake a store could make.
+/// A defect of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// Whoever ends a key ends it, its newest holder or not.
+    /// Completes a key for any holder, not only for the newest.
     NoEpochCheck,
-    /// Looks whether a key is free, and takes it a little later.
+    /// Checks whether a key is free, and claims it a little later.
     ReadThenWrite,
-    /// Says that an outcome is written, and writes it a little later.
+    /// Confirms an outcome before it is written.
     ReplyBeforeRecord,
-    /// Takes every outcome for one that had no effect, so that other input gets the key.
+    /// Marks every outcome as without effect, so that different input can claim the key.
     DeniesEffects,
 }
 
-/// The store with the mistakes that are made where it lies.
-pub(crate) fn planted(
+/// Wraps the store with a defect that is located in the store itself.
+pub(crate) fn with_defect(
     store: Arc<dyn Outcomes>,
     defect: Option<Defect>,
     clock: TestClock,
 ) -> Arc<dyn Outcomes> {
     match defect {
-        Some(Defect::NoEpochCheck) => Arc::new(Trusting(store, Newest::default())),
-        Some(Defect::ReadThenWrite) => Arc::new(Careless(store, Newest::default(), clock)),
-        Some(Defect::DeniesEffects) => Arc::new(Denying(store)),
+        Some(Defect::NoEpochCheck) => Arc::new(IgnoresEpochs(store, NewestLeases::default())),
+        Some(Defect::ReadThenWrite) => {
+            Arc::new(ReadsThenWrites(store, NewestLeases::default(), clock))
+        }
+        Some(Defect::DeniesEffects) => Arc::new(DeniesEffects(store)),
         Some(Defect::ReplyBeforeRecord) | None => store,
     }
 }
 
 /// The newest lease of every key.
 #[derive(Debug, Default)]
-struct Newest(Mutex<BTreeMap<Scope, Lease>>);
+struct NewestLeases(Mutex<BTreeMap<Scope, Lease>>);
 
-impl Newest {
+impl NewestLeases {
     fn leases(&self) -> MutexGuard<'_, BTreeMap<Scope, Lease>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -66,11 +68,11 @@ impl Newest {
     }
 }
 
-/// Does not look at epochs.
+/// Ignores epochs.
 #[derive(Debug)]
-struct Trusting(Arc<dyn Outcomes>, Newest);
+struct IgnoresEpochs(Arc<dyn Outcomes>, NewestLeases);
 
-impl Outcomes for Trusting {
+impl Outcomes for IgnoresEpochs {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         Box::pin(async move {
             let claimed = self.0.claim(claim).await?;
@@ -99,11 +101,11 @@ impl Outcomes for Trusting {
     }
 }
 
-/// Takes every outcome for one without an effect.
+/// Marks every outcome as without effect.
 #[derive(Debug)]
-struct Denying(Arc<dyn Outcomes>);
+struct DeniesEffects(Arc<dyn Outcomes>);
 
-impl Outcomes for Denying {
+impl Outcomes for DeniesEffects {
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         self.0.complete(Completion {
             without_effect: true,
@@ -124,16 +126,16 @@ impl Outcomes for Denying {
     }
 }
 
-/// Trusts what it saw a moment ago.
+/// Relies on an earlier read.
 #[derive(Debug)]
-struct Careless(Arc<dyn Outcomes>, Newest, TestClock);
+struct ReadsThenWrites(Arc<dyn Outcomes>, NewestLeases, TestClock);
 
-impl Outcomes for Careless {
+impl Outcomes for ReadsThenWrites {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         Box::pin(async move {
             let Self(store, newest, clock) = self;
             let looked_free = newest.of(claim.scope).is_none();
-            clock.sleep(MEANWHILE_MS).await;
+            clock.sleep(DEFECT_DELAY_MS).await;
             let claimed = store.claim(claim).await?;
             newest.remember(&claimed);
             match (claimed, newest.of(claim.scope)) {
@@ -160,11 +162,11 @@ impl Outcomes for Careless {
     }
 }
 
-/// Answers first. What it has not written is lost with the process.
+/// Replies before it writes. A crash loses the unwritten outcome.
 #[derive(Debug)]
-pub(crate) struct Hasty(pub(crate) Arc<dyn Outcomes>, pub(crate) Arc<Process>);
+pub(crate) struct RepliesEarly(pub(crate) Arc<dyn Outcomes>, pub(crate) Arc<Process>);
 
-impl Outcomes for Hasty {
+impl Outcomes for RepliesEarly {
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         let Self(store, process) = self;
         let now = process.environment.clock.now();
@@ -177,7 +179,7 @@ impl Outcomes for Hasty {
         };
         let (store, clock) = (store.clone(), process.environment.clock);
         process.spawn(Box::pin(async move {
-            clock.sleep(MEANWHILE_MS).await;
+            clock.sleep(DEFECT_DELAY_MS).await;
             let _ = store.complete(completion).await;
         }));
         Box::pin(std::future::ready(Ok(Completed::Recorded { expires_at })))

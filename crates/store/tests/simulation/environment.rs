@@ -1,6 +1,6 @@
-//! Gateways that share one store and come back after a crash with nothing but what the store kept.
+//! Gateways that share one store, and restart after a crash with nothing but the data in the store.
 //!
-//! Callers live outside of every process, and see only that no answer comes.
+//! Clients are outside of all processes; after a crash they only notice that no answer arrives.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,28 +15,28 @@ use crate::defects::Defect;
 use crate::faults::{Fault, Faults, Point};
 use crate::journal::Journal;
 use crate::operations;
-use crate::process::{Life, Process, ProcessClock};
+use crate::process::{Process, ProcessClock, ProcessState};
 use crate::store;
 
-/// How many gateways there are.
+/// The number of gateways.
 pub(crate) const GATEWAYS: usize = 4;
-/// How long a key is held without a sign of life.
+/// The lease of a key.
 pub(crate) const LEASE_MS: u64 = 3000;
 /// How long an outcome is kept.
 pub(crate) const KEEP_MS: u64 = 2 * 60 * 60 * 1000;
 
-/// How often a gateway counts and sweeps.
-const TEND_MS: u64 = 60_000;
+/// How often a gateway flushes counts and sweeps.
+const MAINTENANCE_INTERVAL_MS: u64 = 60_000;
 
-/// Everything there is.
+/// The simulated environment: gateways, store, clock, faults and checks.
 #[derive(Debug)]
 pub(crate) struct Environment {
     pub(crate) clock: TestClock,
     pub(crate) faults: Faults,
     pub(crate) journal: Arc<Journal>,
     pub(crate) checks: Arc<Checks>,
-    /// What survives every crash.
-    pub(crate) medium: Arc<dyn Outcomes>,
+    /// The store, which survives every crash.
+    pub(crate) shared_store: Arc<dyn Outcomes>,
     pub(crate) defect: Option<Defect>,
     gateways: [Mutex<Option<Gateway>>; GATEWAYS],
 }
@@ -52,7 +52,7 @@ impl Environment {
         clock: TestClock,
         faults: Faults,
         checks: Arc<Checks>,
-        medium: Arc<dyn Outcomes>,
+        shared_store: Arc<dyn Outcomes>,
         defect: Option<Defect>,
     ) -> Arc<Self> {
         let environment = Arc::new(Self {
@@ -60,7 +60,7 @@ impl Environment {
             faults,
             journal: checks.journal.clone(),
             checks,
-            medium,
+            shared_store,
             defect,
             gateways: [const { Mutex::new(None) }; GATEWAYS],
         });
@@ -68,15 +68,15 @@ impl Environment {
         environment
     }
 
-    /// Hands a call to a gateway; `None` when it is down.
+    /// Sends a call to a gateway; `None` if it is down.
     ///
-    /// The call is dropped when `gone` fires, as a server does when the connection is closed.
+    /// The call is dropped when `gone` is cancelled, as a server does when a connection closes.
     pub(crate) fn call(
         &self,
         gateway: usize,
         request: CallRequest,
         gone: CancellationToken,
-    ) -> Option<(Arc<Life>, oneshot::Receiver<Answer>)> {
+    ) -> Option<(Arc<ProcessState>, oneshot::Receiver<Answer>)> {
         let Gateway {
             process,
             dispatcher,
@@ -86,26 +86,26 @@ impl Environment {
             let answer = gone.run_until_cancelled(dispatcher.dispatch(request)).await;
             answer.map(|answer| sender.send(answer));
         }));
-        Some((process.life.clone(), receiver))
+        Some((process.state.clone(), receiver))
     }
 
-    /// Crashes gateways and lets them stand still, whatever they are doing.
-    pub(crate) async fn strike(self: Arc<Self>) {
-        while !self.faults.are_over() {
+    /// Crashes and stalls gateways at random times.
+    pub(crate) async fn inject_faults(self: Arc<Self>) {
+        while !self.faults.are_off() {
             self.clock.sleep(self.faults.random.between(100, 900)).await;
             let gateway = self.gateway(self.faults.random.pick(&[0, 1, 2, 3])).clone();
             let Some(Gateway { process, .. }) = gateway else {
                 continue;
             };
-            if self.faults.strikes(Fault::Crash(Point::Anywhere)) {
+            if self.faults.occurs(Fault::Crash(Point::Anywhere)) {
                 process.crash(Point::Anywhere);
-            } else if self.faults.strikes(Fault::Stall(Point::Anywhere)) {
+            } else if self.faults.occurs(Fault::Stall(Point::Anywhere)) {
                 process.stall();
             }
         }
     }
 
-    /// Stops everything for good.
+    /// Stops all gateways.
     pub(crate) fn stop(&self) {
         for gateway in 0..GATEWAYS {
             let stopped = self.gateway(gateway).take();
@@ -118,7 +118,7 @@ impl Environment {
         gateway.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a gateway that crashed, some time later.
+    /// Restarts a crashed gateway after some time.
     pub(crate) fn restart(self: &Arc<Self>, gateway: usize) {
         *self.gateway(gateway) = None;
         let environment = self.clone();
@@ -135,8 +135,8 @@ impl Environment {
             clock: Arc::new(ProcessClock(process.clone())),
             ids: self.faults.random.clone(),
             spawn: process.clone(),
-            outcomes: store::reached_by(&process),
-            log: Arc::new(Silent),
+            outcomes: store::connect(&process),
+            log: Arc::new(NoLog),
         };
         let settings = Settings {
             lease_ms: LEASE_MS,
@@ -146,7 +146,7 @@ impl Environment {
         };
         let registry = operations::registry(&process);
         let dispatcher = Dispatcher::with_settings(registry, ports, settings);
-        process.spawn(Box::pin(tend(self.clock, dispatcher.clone())));
+        process.spawn(Box::pin(maintain(self.clock, dispatcher.clone())));
         self.journal.note(format_args!("gateway {gateway} starts"));
         *self.gateway(gateway) = Some(Gateway {
             process,
@@ -155,16 +155,16 @@ impl Environment {
     }
 }
 
-async fn tend(clock: TestClock, dispatcher: Dispatcher) {
+async fn maintain(clock: TestClock, dispatcher: Dispatcher) {
     loop {
-        clock.sleep(TEND_MS).await;
+        clock.sleep(MAINTENANCE_INTERVAL_MS).await;
         dispatcher.tend().await.unwrap();
     }
 }
 
 #[derive(Debug)]
-struct Silent;
+struct NoLog;
 
-impl PrivateLog for Silent {
+impl PrivateLog for NoLog {
     fn note(&self, _: Uuid, _: &str, _: &str) {}
 }

@@ -1,4 +1,4 @@
-//! Everything that goes wrong: which faults there are, how often each strikes, how often it did.
+//! The faults: their kinds, their rates, and how often each occurred.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,7 +11,7 @@ use panpan_runtime::ports::StoreError;
 
 use crate::random::Random;
 
-/// Where a gateway can stop dead or stand still.
+/// A point where a gateway can crash or stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Point {
     BeforeClaim,
@@ -24,12 +24,12 @@ pub(crate) enum Point {
     HandlerEntered,
     AfterEffect,
     Reconciling,
-    /// Whatever its tasks wait for at that time.
+    /// Any await point.
     Anywhere,
 }
 
 impl Point {
-    /// How often of ten thousand times a gateway does not get past it.
+    /// How often out of ten thousand times a gateway crashes or stalls here.
     fn rate(self) -> u64 {
         match self {
             Self::BeforeClaim | Self::AfterClaim => 40,
@@ -45,56 +45,56 @@ impl Point {
 
 /// A request to the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Port {
+pub(crate) enum StoreRequest {
     Claim,
     Extend,
     Complete,
 }
 
-/// What a handler does instead of its work.
+/// What a handler does instead of succeeding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Misdeed {
+pub(crate) enum HandlerFault {
     /// Fails with one of [`FAILURES`].
-    Fails(usize),
-    Hangs,
-    Panics,
+    Fail(usize),
+    Hang,
+    Panic,
 }
 
 /// What a caller does besides waiting for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Manner {
-    RepeatsAfterSilence,
-    RepeatsAfterFailure,
-    SendsOtherInput,
-    CallsTwiceAtOnce,
-    WaitsForAnother,
-    Leaves,
-    Aborts,
-    Reopens,
+pub(crate) enum CallerBehaviour {
+    RepeatAfterLostReply,
+    RepeatAfterFailure,
+    SendDifferentInput,
+    CallTwice,
+    WaitInFlight,
+    Disconnect,
+    Abort,
+    Reopen,
 }
 
-/// Something that goes wrong.
+/// A fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
     Crash(Point),
-    /// The whole gateway stands still, mostly for longer than a lease.
+    /// The whole gateway stalls, mostly for longer than a lease.
     Stall(Point),
-    SlowRequest(Port),
-    SlowAnswer(Port),
-    /// The store does not do what it is asked; which of [`STORE_ERRORS`].
-    Refused(Port, usize),
-    /// The store does it, and the answer gets lost.
-    AnswerLost(Port, usize),
-    /// Before the effect.
-    Before(Misdeed),
-    /// After the effect.
-    After(Misdeed),
-    /// The handler works for about as long as a lease lasts.
+    SlowRequest(StoreRequest),
+    SlowReply(StoreRequest),
+    /// The store returns one of [`STORE_ERRORS`] and does nothing.
+    RequestFailed(StoreRequest, usize),
+    /// The store does its work, but returns one of [`STORE_ERRORS`].
+    ReplyLost(StoreRequest, usize),
+    /// The handler fails before its effect.
+    BeforeEffect(HandlerFault),
+    /// The handler fails after its effect.
+    AfterEffect(HandlerFault),
+    /// The handler runs for about as long as a lease.
     SlowHandler,
-    /// It cannot be found out what became of a call: an error, silence, or a long time.
+    /// A reconciliation takes long.
     SlowReconcile,
-    Irreconcilable,
-    Caller(Manner),
+    ReconcileFails,
+    Caller(CallerBehaviour),
 }
 
 pub(crate) const STORE_ERRORS: [StoreError; 5] = [
@@ -105,7 +105,7 @@ pub(crate) const STORE_ERRORS: [StoreError; 5] = [
     StoreError::Closed,
 ];
 
-/// A failure of each category, and the one code that differs from its category.
+/// A failure of each category, and the only code whose facts differ from its category.
 pub(crate) const FAILURES: [&Entry; 11] = [
     representative(Category::Transient),
     representative(Category::RateLimit),
@@ -134,75 +134,88 @@ const POINTS: [Point; 11] = [
     Point::Anywhere,
 ];
 
-const PORTS: [Port; 3] = [Port::Claim, Port::Extend, Port::Complete];
+const STORE_REQUESTS: [StoreRequest; 3] = [
+    StoreRequest::Claim,
+    StoreRequest::Extend,
+    StoreRequest::Complete,
+];
 
-const MANNERS: [Manner; 8] = [
-    Manner::RepeatsAfterSilence,
-    Manner::RepeatsAfterFailure,
-    Manner::SendsOtherInput,
-    Manner::CallsTwiceAtOnce,
-    Manner::WaitsForAnother,
-    Manner::Leaves,
-    Manner::Aborts,
-    Manner::Reopens,
+const BEHAVIOURS: [CallerBehaviour; 8] = [
+    CallerBehaviour::RepeatAfterLostReply,
+    CallerBehaviour::RepeatAfterFailure,
+    CallerBehaviour::SendDifferentInput,
+    CallerBehaviour::CallTwice,
+    CallerBehaviour::WaitInFlight,
+    CallerBehaviour::Disconnect,
+    CallerBehaviour::Abort,
+    CallerBehaviour::Reopen,
 ];
 
 impl Fault {
-    /// Every fault there is.
+    /// Every fault.
     pub(crate) fn all() -> Vec<Self> {
-        let misdeeds = || {
-            let failures = (0..FAILURES.len()).map(Misdeed::Fails);
-            failures.chain([Misdeed::Hangs, Misdeed::Panics])
+        let handler_faults = || {
+            let failures = (0..FAILURES.len()).map(HandlerFault::Fail);
+            failures.chain([HandlerFault::Hang, HandlerFault::Panic])
         };
         let mut all: Vec<_> = POINTS.map(Self::Crash).into();
         all.extend(POINTS.map(Self::Stall));
-        for port in PORTS {
-            all.extend([Self::SlowRequest(port), Self::SlowAnswer(port)]);
-            all.extend((0..STORE_ERRORS.len()).map(|error| Self::Refused(port, error)));
-            all.extend((0..STORE_ERRORS.len()).map(|error| Self::AnswerLost(port, error)));
+        for port in STORE_REQUESTS {
+            all.extend([Self::SlowRequest(port), Self::SlowReply(port)]);
+            all.extend((0..STORE_ERRORS.len()).map(|error| Self::RequestFailed(port, error)));
+            all.extend((0..STORE_ERRORS.len()).map(|error| Self::ReplyLost(port, error)));
         }
-        all.extend(misdeeds().map(Self::Before));
-        all.extend(misdeeds().map(Self::After));
-        all.extend([Self::SlowHandler, Self::SlowReconcile, Self::Irreconcilable]);
-        all.extend(MANNERS.map(Self::Caller));
+        all.extend(handler_faults().map(Self::BeforeEffect));
+        all.extend(handler_faults().map(Self::AfterEffect));
+        all.extend([Self::SlowHandler, Self::SlowReconcile, Self::ReconcileFails]);
+        all.extend(BEHAVIOURS.map(Self::Caller));
         all
     }
 
-    /// How often of ten thousand chances it strikes; none for what is chosen elsewhere.
+    /// How often the fault occurs out of ten thousand chances; 0 if it is chosen elsewhere.
     fn rate(self) -> u64 {
         match self {
             Self::Crash(point) | Self::Stall(point) => point.rate(),
-            Self::SlowAnswer(Port::Claim) => 500,
-            Self::SlowRequest(_) | Self::SlowAnswer(_) => 250,
-            Self::Refused(Port::Extend, _) | Self::AnswerLost(Port::Extend, _) => 350,
-            Self::Refused(Port::Claim, _) | Self::AnswerLost(Port::Claim, _) => 50,
-            Self::Refused(Port::Complete, _) | Self::AnswerLost(Port::Complete, _) => 100,
+            Self::SlowReply(StoreRequest::Claim) => 500,
+            Self::SlowRequest(_) | Self::SlowReply(_) => 250,
+            Self::RequestFailed(StoreRequest::Extend, _)
+            | Self::ReplyLost(StoreRequest::Extend, _) => 350,
+            Self::RequestFailed(StoreRequest::Claim, _)
+            | Self::ReplyLost(StoreRequest::Claim, _) => 50,
+            Self::RequestFailed(StoreRequest::Complete, _)
+            | Self::ReplyLost(StoreRequest::Complete, _) => 100,
             Self::SlowReconcile => 1500,
-            Self::Irreconcilable => 2000,
-            Self::Caller(Manner::CallsTwiceAtOnce) => 1500,
-            Self::Caller(Manner::WaitsForAnother) => 1000,
-            Self::Caller(Manner::SendsOtherInput) => 400,
-            Self::Caller(Manner::Leaves) => 600,
-            Self::Caller(Manner::Aborts) => 300,
-            Self::Caller(Manner::Reopens) => 1000,
-            Self::Before(_) | Self::After(_) | Self::SlowHandler | Self::Caller(_) => 0,
+            Self::ReconcileFails => 2000,
+            Self::Caller(CallerBehaviour::CallTwice) => 1500,
+            Self::Caller(CallerBehaviour::WaitInFlight) => 1000,
+            Self::Caller(CallerBehaviour::SendDifferentInput) => 400,
+            Self::Caller(CallerBehaviour::Disconnect) => 600,
+            Self::Caller(CallerBehaviour::Abort) => 300,
+            Self::Caller(CallerBehaviour::Reopen) => 1000,
+            Self::BeforeEffect(_) | Self::AfterEffect(_) | Self::SlowHandler | Self::Caller(_) => 0,
         }
     }
 
     fn label(self) -> String {
         match self {
-            Self::Refused(port, error) => format!("Refused({port:?}, {:?})", STORE_ERRORS[error]),
-            Self::AnswerLost(port, error) => {
-                format!("AnswerLost({port:?}, {:?})", STORE_ERRORS[error])
+            Self::RequestFailed(port, error) => {
+                format!("RequestFailed({port:?}, {:?})", STORE_ERRORS[error])
             }
-            Self::Before(Misdeed::Fails(failure)) => format!("Before({})", FAILURES[failure].code),
-            Self::After(Misdeed::Fails(failure)) => format!("After({})", FAILURES[failure].code),
+            Self::ReplyLost(port, error) => {
+                format!("ReplyLost({port:?}, {:?})", STORE_ERRORS[error])
+            }
+            Self::BeforeEffect(HandlerFault::Fail(failure)) => {
+                format!("BeforeEffect({})", FAILURES[failure].code)
+            }
+            Self::AfterEffect(HandlerFault::Fail(failure)) => {
+                format!("AfterEffect({})", FAILURES[failure].code)
+            }
             other => format!("{other:?}"),
         }
     }
 }
 
-/// Strikes by chance until it is told to stop, and counts.
+/// Decides by chance whether faults occur, until they are turned off, and counts them.
 #[derive(Debug)]
 pub(crate) struct Faults {
     pub(crate) random: Arc<Random>,
@@ -219,13 +232,13 @@ impl Faults {
         }
     }
 
-    /// Whether the fault strikes now.
-    pub(crate) fn strikes(&self, fault: Fault) -> bool {
-        let strikes = !self.are_over() && self.random.happens(fault.rate());
-        if strikes {
+    /// Whether the fault occurs now; counts it.
+    pub(crate) fn occurs(&self, fault: Fault) -> bool {
+        let occurs = !self.are_off() && self.random.happens(fault.rate());
+        if occurs {
             self.count(fault);
         }
-        strikes
+        occurs
     }
 
     /// Counts a fault that was chosen elsewhere.
@@ -234,16 +247,16 @@ impl Faults {
         *counts.entry(fault).or_default() += 1;
     }
 
-    /// From now on everything works.
+    /// Turns all faults off.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn are_over(&self) -> bool {
+    pub(crate) fn are_off(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// How often each fault struck, those that never did included.
+    /// How often each fault occurred, including those that never did.
     pub(crate) fn counts(&self) -> Vec<(Fault, u64)> {
         let counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |fault| (fault, counts.get(&fault).copied().unwrap_or_default());
@@ -251,7 +264,7 @@ impl Faults {
     }
 }
 
-/// The counts as lines for people.
+/// The counts as a table.
 pub(crate) fn table(counts: &[(Fault, u64)]) -> String {
     let mut table = String::new();
     for (fault, count) in counts {

@@ -1,6 +1,6 @@
-//! What happened, one line per event, in the order it happened.
+//! The journal of a run: one line per event.
 //!
-//! Holds nothing that depends on the machine: two runs of a seed write the same bytes.
+//! Contains nothing that depends on the machine: two runs with the same seed write the same bytes.
 
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ impl Journal {
         }
     }
 
-    /// The time now, in milliseconds since the run began.
+    /// The current time in milliseconds since the start of the run.
     pub(crate) fn now_ms(&self) -> i64 {
         self.clock.now().as_millisecond()
     }
@@ -41,7 +41,7 @@ impl Journal {
     }
 }
 
-/// A call as the journal names it.
+/// The short form of a call id.
 pub(crate) fn short(call: Uuid) -> String {
     format!("{:08x}", call.as_u128() >> 96)
 }

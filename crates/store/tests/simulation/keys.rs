@@ -1,7 +1,7 @@
-//! One key as the checks see it: who holds it, what it ended with, what took effect under it.
+//! The state of one key as the checks see it: holders, outcomes and effects.
 //!
-//! A key lives through eras: a new one begins when its outcome is reopened or expires, and when it is
-//! claimed for other input after nothing happened under it.
+//! A key has eras: a new era starts when its outcome is reopened or expires, and when the key is claimed
+//! for different input after a call without effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,30 +15,30 @@ use uuid::Uuid;
 
 use crate::checks::Holder;
 use crate::operations::Kind;
-use crate::process::Life;
-use crate::properties::{Property, has_code, heard_text, kept_text};
+use crate::process::ProcessState;
+use crate::properties::{Property, answer_text, has_code, kept_text};
 
-/// A property that does not hold, and how.
-pub(crate) type Broken = (Property, String);
-/// All that a step of a key breaks.
-type Found = Vec<Broken>;
+/// A violated property and a description.
+pub(crate) type Finding = (Property, String);
+/// The violations of one step.
+type Findings = Vec<Finding>;
 
 #[derive(Debug)]
 pub(crate) struct Key {
-    work: u64,
+    item: u64,
     kind: Kind,
     era: u32,
     epoch: u64,
     fingerprint: Option<Fingerprint>,
-    /// Whether it ended last with the word that nothing happened.
+    /// Whether the last completion reported no effect.
     without_effect: bool,
     lease: Option<Held>,
-    /// Who held it until when.
+    /// Earlier holders, and when each lost the key.
     holders: Vec<(Uuid, i64)>,
-    /// Leases that are over without their holders having heard of it: they are still at work.
-    unheard: BTreeSet<u64>,
-    /// The eras in which somebody lost the key without having crashed, and may still be at work.
-    haunted: BTreeSet<u32>,
+    /// Epochs of leases that ended without their holders knowing: these calls may still run.
+    unnoticed_ends: BTreeSet<u64>,
+    /// Eras whose holder lost the key without a crash, and may still run.
+    contested_eras: BTreeSet<u32>,
     outcomes: BTreeMap<u32, Recorded>,
     effects: BTreeMap<u32, Vec<Value>>,
 }
@@ -59,9 +59,9 @@ struct Recorded {
 }
 
 impl Key {
-    pub(crate) fn new(work: u64, kind: Kind) -> Self {
+    pub(crate) fn new(item: u64, kind: Kind) -> Self {
         Self {
-            work,
+            item,
             kind,
             era: 0,
             epoch: 0,
@@ -69,15 +69,15 @@ impl Key {
             without_effect: false,
             lease: None,
             holders: Vec::new(),
-            unheard: BTreeSet::new(),
-            haunted: BTreeSet::new(),
+            unnoticed_ends: BTreeSet::new(),
+            contested_eras: BTreeSet::new(),
             outcomes: BTreeMap::new(),
             effects: BTreeMap::new(),
         }
     }
 
-    pub(crate) fn work(&self) -> u64 {
-        self.work
+    pub(crate) fn item(&self) -> u64 {
+        self.item
     }
 
     pub(crate) fn era(&self) -> u32 {
@@ -92,10 +92,10 @@ impl Key {
         self.effects.get(&era)?.first().cloned()
     }
 
-    pub(crate) fn disturbed(&mut self, holder: Holder) {
+    pub(crate) fn mark_disturbed(&mut self, holder: Holder) {
         let Some(held) = &mut self.lease else {
             if let Holder::Lease(lease) = holder {
-                self.unheard.insert(lease.epoch);
+                self.unnoticed_ends.insert(lease.epoch);
             }
             return;
         };
@@ -109,21 +109,21 @@ impl Key {
         &mut self,
         claim: &Claim,
         claimed: &Claimed,
-        life: Option<&Life>,
+        process: Option<&ProcessState>,
         now_ms: i64,
-    ) -> Found {
+    ) -> Findings {
         let kept = self.outcomes.get(&self.era);
         if kept.is_some_and(|kept| kept.expires_ms <= now_ms) {
-            self.begin_era();
+            self.start_era();
             self.fingerprint = None;
         }
-        let mut found: Found = self.passes_on(claim).into_iter().collect();
+        let mut found: Findings = self.accepts_different_input(claim).into_iter().collect();
         found.extend(self.contradicts(claim, claimed));
         if let Claimed::Held { lease, .. } = claimed {
             self.without_effect = false;
-            self.unheard.clear();
-            found.extend(self.taken(life, now_ms));
-            found.extend(self.rises(*lease));
+            self.unnoticed_ends.clear();
+            found.extend(self.takeover(process, now_ms));
+            found.extend(self.epoch_rises(*lease));
             self.lease = Some(Held {
                 lease: *lease,
                 call: claim.call,
@@ -135,8 +135,8 @@ impl Key {
         found
     }
 
-    /// A key under which nothing happened is there for other input.
-    fn passes_on(&mut self, claim: &Claim) -> Option<Broken> {
+    /// A key whose call had no effect accepts different input.
+    fn accepts_different_input(&mut self, claim: &Claim) -> Option<Finding> {
         let is_other = self
             .fingerprint
             .is_some_and(|first| first != claim.fingerprint);
@@ -144,50 +144,51 @@ impl Key {
             return None;
         }
         let happened = self.kind.is_harmful() && self.effect(self.era).is_some();
-        self.begin_era();
+        self.start_era();
         self.fingerprint = None;
-        let text = "claimed for other input after an effect".to_owned();
+        let text = "claimed for different input after an effect".to_owned();
         happened.then_some((Property::OneEffect, text))
     }
 
-    /// What the store should not have answered, as far as inputs and outcomes go.
-    fn contradicts(&mut self, claim: &Claim, claimed: &Claimed) -> Option<Broken> {
+    /// Compares the result of a claim with the known input and outcome.
+    fn contradicts(&mut self, claim: &Claim, claimed: &Claimed) -> Option<Finding> {
         let first = *self.fingerprint.get_or_insert(claim.fingerprint);
         if (first != claim.fingerprint) != (*claimed == Claimed::Reused) {
-            return broken(Property::OneOutcome, "two inputs share a key");
+            return finding(Property::OneOutcome, "two inputs under one key");
         }
         let kept = self.outcomes.get(&self.era).map(|kept| &*kept.text);
         match claimed {
-            Claimed::Held { .. } | Claimed::InFlight { .. } if kept.is_some() => {
-                broken(Property::OutcomeKept, "an outcome is gone before its time")
-            }
+            Claimed::Held { .. } | Claimed::InFlight { .. } if kept.is_some() => finding(
+                Property::OutcomeKept,
+                "an outcome disappeared before it expired",
+            ),
             Claimed::Replay(replayed) if kept != Some(&kept_text(&replayed.outcome)) => {
-                broken(Property::OneOutcome, "a replay differs from the record")
+                finding(Property::OneOutcome, "a replay differs from the record")
             }
             _ => None,
         }
     }
 
-    /// Somebody held it before.
-    fn taken(&mut self, life: Option<&Life>, now_ms: i64) -> Option<Broken> {
+    /// Checks that the previous holder lost the key for a reason.
+    fn takeover(&mut self, process: Option<&ProcessState>, now_ms: i64) -> Option<Finding> {
         let held = self.lease.take()?;
         self.holders.push((held.call, now_ms));
-        let life = life.expect("a holder came from somewhere");
-        if !life.is_over() {
-            self.haunted.insert(self.era);
+        let process = process.expect("a holder is registered");
+        if !process.is_dead() {
+            self.contested_eras.insert(self.era);
         }
         if now_ms < held.until_ms {
-            return broken(Property::OneLease, "two live leases");
+            return finding(Property::OneLease, "two valid leases");
         }
-        let cause = held.disturbed || life.is_over() || life.stalled_after(held.since_ms);
+        let cause = held.disturbed || process.is_dead() || process.stalled_after(held.since_ms);
         let text = format!(
             "epoch {} was taken over from a healthy holder",
             held.lease.epoch
         );
-        (!cause).then_some((Property::TakenWithCause, text))
+        (!cause).then_some((Property::JustifiedTakeover, text))
     }
 
-    fn rises(&mut self, lease: Lease) -> Option<Broken> {
+    fn epoch_rises(&mut self, lease: Lease) -> Option<Finding> {
         let last = std::mem::replace(&mut self.epoch, lease.epoch);
         let text = format!("epoch {} after {last}", lease.epoch);
         (lease.epoch <= last).then_some((Property::OneLease, text))
@@ -198,16 +199,16 @@ impl Key {
         lease: Lease,
         until_ms: i64,
         extended: bool,
-    ) -> Option<Broken> {
+    ) -> Option<Finding> {
         match &mut self.lease {
             Some(held) if held.lease == lease && extended => {
                 held.until_ms = until_ms;
                 None
             }
             Some(held) if held.lease == lease => {
-                broken(Property::OneLease, "the holder was refused")
+                finding(Property::OneLease, "the holder could not extend its lease")
             }
-            _ if extended => broken(Property::OneLease, "a lost lease was extended"),
+            _ if extended => finding(Property::OneLease, "a lost lease was extended"),
             _ => None,
         }
     }
@@ -217,60 +218,61 @@ impl Key {
         completion: &Completion,
         completed: &Completed,
         now_ms: i64,
-    ) -> Found {
+    ) -> Findings {
         let Completion { lease, end, .. } = completion;
-        self.unheard.remove(&lease.epoch);
+        self.unnoticed_ends.remove(&lease.epoch);
         let is_holder = self.lease.as_ref().is_some_and(|held| held.lease == *lease);
         let Completed::Recorded { expires_at } = completed else {
             let refused =
-                is_holder.then(|| broken(Property::OneLease, "the holder was superseded"));
+                is_holder.then(|| finding(Property::OneLease, "the holder was superseded"));
             return refused.into_iter().flatten().collect();
         };
-        let mut found = Found::new();
+        let mut found = Findings::new();
         if !is_holder {
-            found.extend(broken(
+            found.extend(finding(
                 Property::OneLease,
-                "a superseded holder ended the key",
+                "a superseded holder completed the key",
             ));
         }
         self.without_effect = completion.without_effect;
         let held = self.lease.take();
         self.holders.extend(held.map(|held| (held.call, now_ms)));
         if let (End::Keep { outcome, .. }, Some(expires_at)) = (end, expires_at) {
-            found.extend(self.keeps(outcome, expires_at.as_millisecond()));
+            found.extend(self.record(outcome, expires_at.as_millisecond()));
         }
         found
     }
 
-    fn keeps(&mut self, outcome: &KeptOutcome, expires_ms: i64) -> Option<Broken> {
+    fn record(&mut self, outcome: &KeptOutcome, expires_ms: i64) -> Option<Finding> {
         let is_success = !matches!(outcome, KeptOutcome::Failure(_));
         let text = kept_text(outcome);
         let before = self
             .outcomes
             .insert(self.era, Recorded { text, expires_ms });
         if before.is_some() {
-            return broken(Property::OneOutcome, "a second outcome was recorded");
+            return finding(Property::OneOutcome, "a second outcome was recorded");
         }
-        let hollow = is_success && self.kind != Kind::Read && self.effect(self.era).is_none();
+        let without_effect_recorded =
+            is_success && self.kind != Kind::Read && self.effect(self.era).is_none();
         let text = "a success without an effect".to_owned();
-        hollow.then_some((Property::OneEffect, text))
+        without_effect_recorded.then_some((Property::OneEffect, text))
     }
 
     pub(crate) fn reopened(&mut self, reopened: Reopened) {
         if let Reopened::Free { .. } = reopened {
             self.without_effect = false;
-            self.begin_era();
+            self.start_era();
         }
     }
 
-    pub(crate) fn took_effect(&mut self, era: u32, output: Value) -> Option<Broken> {
+    pub(crate) fn took_effect(&mut self, era: u32, output: Value) -> Option<Finding> {
         let effects = self.effects.entry(era).or_default();
         effects.push(output);
-        // Whoever reconciles cannot see that a process which stood still will go on: only what the
-        // runtime could have known is held against it.
-        let excused = self.kind == Kind::Book && self.haunted.contains(&era);
+        // A reconciliation cannot know that a stalled process will continue: this is not the runtime's
+        // fault.
+        let excused = self.kind == Kind::Book && self.contested_eras.contains(&era);
         let twice = effects.len() > 1 && self.kind.is_harmful() && !excused;
-        let text = format!("work {}: {} effects", self.work, effects.len());
+        let text = format!("item {}: {} effects", self.item, effects.len());
         twice.then_some((Property::OneEffect, text))
     }
 
@@ -279,39 +281,46 @@ impl Key {
         era: Option<u32>,
         answer: &Answer,
         asked_ms: i64,
-    ) -> Option<Broken> {
+    ) -> Option<Finding> {
         if has_code(answer, codes::ERR_IDEMPOTENCY_IN_FLIGHT)
             && !self.was_held_by_others(answer.call, asked_ms)
         {
-            return broken(Property::Told, "in flight, and nobody is at work");
+            return finding(
+                Property::TruthfulFailure,
+                "reported in flight without another call",
+            );
         }
         match era.and_then(|era| self.outcomes.get(&era)) {
             _ if answer.expires_at.is_none() && answer.outcome.is_err() => None,
             _ if answer.expires_at.is_none() => {
-                broken(Property::OutcomeKept, "a success that nobody keeps")
+                finding(Property::OutcomeKept, "a success that is not kept")
             }
-            None => broken(Property::OutcomeKept, "answered and not recorded"),
-            Some(recorded) if recorded.text != heard_text(answer) => {
-                let text = format!("heard {}, recorded {}", heard_text(answer), recorded.text);
-                broken(Property::OneOutcome, text)
+            None => finding(Property::OutcomeKept, "answered but not recorded"),
+            Some(recorded) if recorded.text != answer_text(answer) => {
+                let text = format!(
+                    "answered {}, recorded {}",
+                    answer_text(answer),
+                    recorded.text
+                );
+                finding(Property::OneOutcome, text)
             }
             Some(_) => None,
         }
     }
 
-    /// Whether another call than this one held it at some time since then.
+    /// Whether a different call held the key at some time since then.
     fn was_held_by_others(&self, call: Uuid, since_ms: i64) -> bool {
         let holders = self.holders.iter().copied();
         let holders = holders.chain(self.holder().map(|call| (call, i64::MAX)));
         let held = |(holder, until_ms)| holder != call && until_ms >= since_ms;
-        !self.unheard.is_empty() || holders.into_iter().any(held)
+        !self.unnoticed_ends.is_empty() || holders.into_iter().any(held)
     }
 
-    fn begin_era(&mut self) {
+    fn start_era(&mut self) {
         self.era += 1;
     }
 }
 
-fn broken(property: Property, text: impl Into<String>) -> Option<Broken> {
+fn finding(property: Property, text: impl Into<String>) -> Option<Finding> {
     Some((property, text.into()))
 }

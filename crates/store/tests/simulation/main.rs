@@ -1,19 +1,19 @@
-//! The whole runtime on a simulated afternoon: several gateways, one store, and everything that can go
-//! wrong between any two steps, in virtual time and out of one seed.
+//! Simulates the runtime with several gateways and one store, and injects faults between any two steps, in
+//! virtual time and from one seed.
 //!
-//! The same seed gives the same run, byte for byte. To see a run again or to make it larger:
+//! The same seed gives the same run, byte for byte. To repeat a run, or to make it larger:
 //!
 //! ```text
 //! PANPAN_SIMULATION_SEED=7 PANPAN_SIMULATION_CALLS=100000 \
-//!     cargo test -p panpan-store --test simulation -- --nocapture whatever_goes_wrong
+//!     cargo test -p panpan-store --test simulation -- --nocapture no_property
 //! ```
 //!
-//! A failing run prints its seed and what it broke; `PANPAN_SIMULATION_JOURNAL=FILE` keeps its journal.
+//! A failing run prints its seed and the violations; `PANPAN_SIMULATION_JOURNAL=FILE` writes its journal.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-mod callers;
 mod checks;
+mod clients;
 mod defects;
 #[path = "../shared/delegate.rs"]
 mod delegate;
@@ -35,37 +35,37 @@ use panpan_runtime::ports::Clock as _;
 use panpan_runtime::testing::TestClock;
 use panpan_store::MemoryStore;
 
-use callers::Piece;
 use checks::Checks;
+use clients::WorkItem;
 use defects::Defect;
 use environment::{Environment, KEEP_MS};
 use faults::{Fault, Faults};
 use journal::Journal;
 use properties::{Property, Violation};
 use random::Random;
-use store::Observed;
+use store::ObservedStore;
 
-/// Pieces of work in a run, unless the environment says otherwise.
+/// Work items in a run, unless the environment sets another number.
 const CALLS: u64 = 10_000;
-/// The seed, unless the environment says otherwise.
+/// The seed, unless the environment sets another one.
 const SEED: u64 = 20_260_728;
-/// How often every kind of fault has to strike in a run of [`CALLS`].
-const STRIKES: u64 = 50;
-/// How many callers there are at a time.
+/// How often every fault must occur in a run of [`CALLS`].
+const OCCURRENCES_MIN: u64 = 50;
+/// The number of concurrent clients.
 const CALLERS: usize = 24;
-/// How long it takes until everything that was under way has ended.
+/// How long all pending work takes to end.
 const SETTLE_MS: u64 = 120_000;
-/// Every so many-th piece of work is asked for again when its outcome has expired.
-const EXPIRED_EVERY: usize = 10;
+/// Every n-th work item is called again after its outcome expired.
+const RECHECK_INTERVAL: usize = 10;
 
-/// What a run leaves behind.
+/// The result of a run.
 struct Report {
     journal: String,
     violations: Vec<Violation>,
     faults: Vec<(Fault, u64)>,
 }
 
-/// A run with this seed, so many pieces of work, and perhaps a defect.
+/// Runs a simulation with this seed, this many work items, and optionally a planted defect.
 fn run(seed: u64, calls: u64, defect: Option<Defect>) -> Report {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -80,16 +80,16 @@ async fn simulate(seed: u64, calls: u64, defect: Option<Defect>) -> Report {
     let journal = Arc::new(Journal::new(clock));
     let checks = Arc::new(Checks::new(journal.clone()));
     let memory = Arc::new(MemoryStore::new(Arc::new(clock)));
-    let medium = defects::planted(memory, defect, clock);
-    let medium = Arc::new(Observed(medium, checks.clone()));
+    let shared_store = defects::with_defect(memory, defect, clock);
+    let shared_store = Arc::new(ObservedStore(shared_store, checks.clone()));
     let faults = Faults::new(Arc::new(Random::new(seed)));
-    let environment = Environment::new(clock, faults, checks.clone(), medium, defect);
-    let striking = tokio::spawn(environment.clone().strike());
-    let pieces = work(&environment, calls).await;
+    let environment = Environment::new(clock, faults, checks.clone(), shared_store, defect);
+    let injecting = tokio::spawn(environment.clone().inject_faults());
+    let items = run_items(&environment, calls).await;
     environment.faults.end();
-    striking.await.unwrap();
+    injecting.await.unwrap();
     clock.sleep(SETTLE_MS).await;
-    confirm(&environment, &pieces).await;
+    confirm(&environment, &items).await;
     environment.stop();
     Report {
         journal: journal.take(),
@@ -98,71 +98,72 @@ async fn simulate(seed: u64, calls: u64, defect: Option<Defect>) -> Report {
     }
 }
 
-/// All callers do their pieces of work.
-async fn work(environment: &Arc<Environment>, calls: u64) -> Vec<Piece> {
+/// Runs all work items, on concurrent clients.
+async fn run_items(environment: &Arc<Environment>, calls: u64) -> Vec<WorkItem> {
     let next = Arc::new(AtomicU64::new(0));
-    let mut callers = Vec::new();
+    let mut clients = Vec::new();
     for _ in 0..CALLERS {
         let (environment, next) = (environment.clone(), next.clone());
-        callers.push(tokio::spawn(async move {
-            let mut pieces = Vec::new();
+        clients.push(tokio::spawn(async move {
+            let mut items = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= calls {
-                    return pieces;
+                    return items;
                 }
-                let piece = Piece::draw(&environment, number);
-                piece.pursue(&environment).await;
-                pieces.push(piece);
+                let item = WorkItem::draw(&environment, number);
+                item.run(&environment).await;
+                items.push(item);
             }
         }));
     }
-    let mut pieces = Vec::new();
-    for caller in callers {
-        pieces.extend(caller.await.unwrap());
+    let mut items = Vec::new();
+    for caller in clients {
+        items.extend(caller.await.unwrap());
     }
-    pieces.retain(Piece::is_keyed);
-    pieces
+    items.retain(WorkItem::is_keyed);
+    items
 }
 
-/// With all faults over, every key has an outcome, and a new one when its time is over.
-async fn confirm(environment: &Arc<Environment>, pieces: &[Piece]) {
-    for piece in pieces {
-        piece.confirm(environment).await;
+/// After all faults are over, every key has an outcome, and a new one after the first expired.
+async fn confirm(environment: &Arc<Environment>, items: &[WorkItem]) {
+    for item in items {
+        item.confirm(environment).await;
     }
     environment.clock.sleep(KEEP_MS + 1).await;
-    for piece in pieces.iter().step_by(EXPIRED_EVERY) {
-        if let Some(answer) = piece.confirm(environment).await
+    for item in items.iter().step_by(RECHECK_INTERVAL) {
+        if let Some(answer) = item.confirm(environment).await
             && answer.replayed
         {
-            environment
-                .checks
-                .violated(Property::OutcomeKept, "an outcome outlived its time");
+            environment.checks.violated(
+                Property::OutcomeKept,
+                "an outcome was replayed after it expired",
+            );
         }
     }
 }
 
-fn from_environment(name: &str, default: u64) -> u64 {
+fn env_number(name: &str, default: u64) -> u64 {
     let text = std::env::var(name);
     text.map_or(default, |text| text.parse().unwrap())
 }
 
 fn seed() -> u64 {
-    from_environment("PANPAN_SIMULATION_SEED", SEED)
+    env_number("PANPAN_SIMULATION_SEED", SEED)
 }
 
 #[test]
-fn whatever_goes_wrong_no_promise_is_broken() {
-    let (seed, calls) = (seed(), from_environment("PANPAN_SIMULATION_CALLS", CALLS));
+fn no_property_is_violated_under_faults() {
+    let (seed, calls) = (seed(), env_number("PANPAN_SIMULATION_CALLS", CALLS));
     let report = run(seed, calls, None);
     if let Ok(file) = std::env::var("PANPAN_SIMULATION_JOURNAL") {
         std::fs::write(file, &report.journal).unwrap();
     }
     println!(
-        "seed {seed}, {calls} pieces of work\n{}",
+        "seed {seed}, {calls} work items\n{}",
         faults::table(&report.faults)
     );
-    println!("{} lines of journal", report.journal.lines().count());
+    println!("{} journal lines", report.journal.lines().count());
     assert!(
         report.violations.is_empty(),
         "seed {seed}: {:#?}",
@@ -172,14 +173,14 @@ fn whatever_goes_wrong_no_promise_is_broken() {
         let rare: Vec<_> = report
             .faults
             .iter()
-            .filter(|(_, count)| *count < STRIKES)
+            .filter(|(_, count)| *count < OCCURRENCES_MIN)
             .collect();
         assert!(rare.is_empty(), "seed {seed}: too rare: {rare:?}");
     }
 }
 
 #[test]
-fn a_seed_is_a_run_byte_for_byte() {
+fn the_same_seed_gives_the_same_journal() {
     let seed = seed();
     let journal = run(seed, CALLS / 10, None).journal;
     assert!(
@@ -192,41 +193,41 @@ fn a_seed_is_a_run_byte_for_byte() {
     );
 }
 
-/// A planted defect breaks these properties.
+/// Checks that a planted defect violates these properties.
 #[track_caller]
-fn is_caught(defect: Defect, broken: &[Property]) {
+fn check_detected(defect: Defect, violated: &[Property]) {
     let seed = seed();
     let violations = run(seed, CALLS / 5, Some(defect)).violations;
     let found: BTreeSet<_> = violations
         .iter()
         .map(|violation| violation.property)
         .collect();
-    let caught = broken.iter().all(|property| found.contains(property));
+    let detected = violated.iter().all(|property| found.contains(property));
     assert!(
-        caught,
-        "seed {seed}: {defect:?} broke {found:?}: {violations:#?}"
+        detected,
+        "seed {seed}: {defect:?} violated {found:?}: {violations:#?}"
     );
 }
 
 #[test]
-fn a_store_that_does_not_look_at_epochs_is_caught() {
-    is_caught(Defect::NoEpochCheck, &[Property::OneLease]);
+fn a_store_without_epoch_checks_is_detected() {
+    check_detected(Defect::NoEpochCheck, &[Property::OneLease]);
 }
 
 #[test]
-fn a_store_that_reads_before_it_writes_is_caught() {
-    is_caught(
+fn a_store_that_claims_in_two_steps_is_detected() {
+    check_detected(
         Defect::ReadThenWrite,
         &[Property::OneLease, Property::OneEffect],
     );
 }
 
 #[test]
-fn a_store_that_passes_keys_on_after_an_effect_is_caught() {
-    is_caught(Defect::DeniesEffects, &[Property::OneOutcome]);
+fn a_store_that_grants_a_key_again_after_an_effect_is_detected() {
+    check_detected(Defect::DeniesEffects, &[Property::OneOutcome]);
 }
 
 #[test]
-fn a_store_that_answers_before_it_writes_is_caught() {
-    is_caught(Defect::ReplyBeforeRecord, &[Property::OutcomeKept]);
+fn a_store_that_replies_before_it_writes_is_detected() {
+    check_detected(Defect::ReplyBeforeRecord, &[Property::OutcomeKept]);
 }

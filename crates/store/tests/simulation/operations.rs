@@ -1,4 +1,4 @@
-//! What the gateways serve: one operation of each kind, whose handlers do their work, or not.
+//! The operations of the gateways: one of each kind, with handlers that can fail.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use uuid::Uuid;
 
 use crate::checks::{Checks, Holder};
 use crate::environment::LEASE_MS;
-use crate::faults::{FAILURES, Fault, Misdeed, Point};
+use crate::faults::{FAILURES, Fault, HandlerFault, Point};
 use crate::process::Process;
 
-/// How long one attempt may take.
+/// The timeout of one attempt.
 const ATTEMPT_MS: u64 = 8000;
 
-/// What calling an operation again does.
+/// The kind of an operation: the effect of calling it again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Reads.
+    /// A query.
     Read,
-    /// Changes something, and again changes nothing more.
+    /// An idempotent mutation.
     Put,
-    /// Changes something each time.
+    /// A mutation that has its effect each time.
     Pay,
-    /// Changes something each time, and can be asked whether it did.
+    /// A mutation that has its effect each time, and that can be reconciled.
     Book,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
         name.parse().unwrap()
     }
 
-    /// Whether a second effect is one too many.
+    /// Whether a second effect is a violation.
     pub(crate) fn is_harmful(self) -> bool {
         matches!(self, Self::Pay | Self::Book)
     }
@@ -64,7 +64,7 @@ impl Kind {
     }
 }
 
-/// The operations as one process serves them.
+/// The operations of one process.
 pub(crate) fn registry(process: &Arc<Process>) -> Registry {
     let circuit = CircuitRule::On(CircuitSettings {
         row: 5,
@@ -98,13 +98,13 @@ fn handler(process: Arc<Process>, kind: Kind) -> impl panpan_runtime::Handler {
     }
 }
 
-/// What a handler is about to do.
+/// What a run of a handler will do.
 #[derive(Clone, Copy, Debug)]
 enum Plan {
-    Work,
-    WorkSlowly,
-    Before(Misdeed),
-    After(Misdeed),
+    Succeed,
+    SucceedSlowly,
+    FailBeforeEffect(HandlerFault),
+    FailAfterEffect(HandlerFault),
 }
 
 async fn run(
@@ -121,10 +121,10 @@ async fn run(
         context.attempt()
     ));
     context.sleep(duration_ms(process, plan)).await;
-    if let Plan::Before(misdeed) = plan {
-        process.environment.faults.count(Fault::Before(misdeed));
+    if let Plan::FailBeforeEffect(fault) = plan {
+        process.environment.faults.count(Fault::BeforeEffect(fault));
         let effects = [Effect::None, Effect::None, Effect::Unknown];
-        return commit(process, misdeed, &effects).await;
+        return fail(process, fault, &effects).await;
     }
     let serial = process.environment.faults.random.next() >> 16;
     let output = json!({"work": input["work"], "serial": serial});
@@ -136,57 +136,61 @@ async fn run(
             .took_effect(call, kind, keyed, &output);
         process.step(Point::AfterEffect).await;
     }
-    if let Plan::After(misdeed) = plan {
-        process.environment.faults.count(Fault::After(misdeed));
-        return commit(process, misdeed, &[Effect::Applied, Effect::Unknown]).await;
+    if let Plan::FailAfterEffect(fault) = plan {
+        process.environment.faults.count(Fault::AfterEffect(fault));
+        return fail(process, fault, &[Effect::Applied, Effect::Unknown]).await;
     }
     Ok(output)
 }
 
 fn plan(process: &Process, kind: Kind, attempt: u32) -> Plan {
     let faults = &process.environment.faults;
-    if faults.are_over() {
-        return Plan::Work;
+    if faults.are_off() {
+        return Plan::Succeed;
     }
-    // What failed once fails again more often than not, so that some calls spend all their attempts.
+    // A retry fails more often than a first attempt, so that some calls use up all their attempts.
     let fails = if attempt > 1 { 110 } else { 20 };
     let failure = usize::try_from(faults.random.next()).unwrap() % FAILURES.len();
-    let misdeed = faults.random.weighted(&[
-        (80, Misdeed::Fails(failure)),
-        (10, Misdeed::Hangs),
-        (10, Misdeed::Panics),
+    let fault = faults.random.weighted(&[
+        (80, HandlerFault::Fail(failure)),
+        (10, HandlerFault::Hang),
+        (10, HandlerFault::Panic),
     ]);
     let plan = faults.random.weighted(&[
-        (50, Plan::Work),
-        (16, Plan::WorkSlowly),
-        (fails, Plan::Before(misdeed)),
-        (20, Plan::After(misdeed)),
+        (50, Plan::Succeed),
+        (16, Plan::SucceedSlowly),
+        (fails, Plan::FailBeforeEffect(fault)),
+        (20, Plan::FailAfterEffect(fault)),
     ]);
     match plan {
-        // Reading has no effect that could come first.
-        Plan::After(misdeed) if kind == Kind::Read => Plan::Before(misdeed),
+        // A query has no effect.
+        Plan::FailAfterEffect(fault) if kind == Kind::Read => Plan::FailBeforeEffect(fault),
         plan => plan,
     }
 }
 
 fn duration_ms(process: &Process, plan: Plan) -> u64 {
     let faults = &process.environment.faults;
-    if let Plan::WorkSlowly = plan {
+    if let Plan::SucceedSlowly = plan {
         faults.count(Fault::SlowHandler);
         return faults.random.between(LEASE_MS / 2, 2 * LEASE_MS);
     }
     faults.random.between(0, 100)
 }
 
-async fn commit(process: &Process, misdeed: Misdeed, effects: &[Effect]) -> Result<Value, Failure> {
-    match misdeed {
-        Misdeed::Fails(failure) => {
+async fn fail(
+    process: &Process,
+    fault: HandlerFault,
+    effects: &[Effect],
+) -> Result<Value, Failure> {
+    match fault {
+        HandlerFault::Fail(failure) => {
             let effect = process.environment.faults.random.pick(effects);
             Err(Failure::new(FAILURES[failure]).with_effect(effect))
         }
-        Misdeed::Hangs => std::future::pending().await,
-        // Panics without the hook, which would print every one of them.
-        Misdeed::Panics => std::panic::resume_unwind(Box::new("a simulated defect")),
+        HandlerFault::Hang => std::future::pending().await,
+        // `resume_unwind` does not call the panic hook, which would print every panic.
+        HandlerFault::Panic => std::panic::resume_unwind(Box::new("a simulated defect")),
     }
 }
 
@@ -200,40 +204,41 @@ fn reconciler(process: Arc<Process>) -> impl panpan_runtime::Reconcile {
 async fn reconcile(process: &Arc<Process>, context: &Context) -> Result<Reconciled, Failure> {
     let faults = &process.environment.faults;
     let checks = process.environment.checks.clone();
-    let mut unclear = Unclear(Some((checks, context.call_id())));
+    let mut guard = DisturbedUnlessDone(Some((checks, context.call_id())));
     process.step(Point::Reconciling).await;
-    if faults.strikes(Fault::SlowReconcile) {
+    if faults.occurs(Fault::SlowReconcile) {
         context
             .sleep(faults.random.between(LEASE_MS / 2, 2 * LEASE_MS))
             .await;
     }
-    if faults.strikes(Fault::Irreconcilable) {
-        match faults
-            .random
-            .pick(&[Misdeed::Fails(0), Misdeed::Hangs, Misdeed::Panics])
-        {
-            Misdeed::Fails(failure) if faults.random.happens(5000) => {
+    if faults.occurs(Fault::ReconcileFails) {
+        match faults.random.pick(&[
+            HandlerFault::Fail(0),
+            HandlerFault::Hang,
+            HandlerFault::Panic,
+        ]) {
+            HandlerFault::Fail(failure) if faults.random.happens(5000) => {
                 return Err(Failure::new(FAILURES[failure]));
             }
-            Misdeed::Fails(_) => {
-                unclear.0 = None;
+            HandlerFault::Fail(_) => {
+                guard.0 = None;
                 return Ok(Reconciled::Unknown);
             }
-            misdeed => commit(process, misdeed, &[]).await?,
+            fault => fail(process, fault, &[]).await?,
         };
     }
-    unclear.0 = None;
+    guard.0 = None;
     let effect = process.environment.checks.effect_of(context.call_id());
     Ok(effect.map_or(Reconciled::DidNotHappen, Reconciled::Happened))
 }
 
-/// Unless it is taken back, nothing was found out, and the key is left to whoever asks next.
-struct Unclear(Option<(Arc<Checks>, Uuid)>);
+/// Marks the holder as disturbed unless the reconciliation ends with a result.
+struct DisturbedUnlessDone(Option<(Arc<Checks>, Uuid)>);
 
-impl Drop for Unclear {
+impl Drop for DisturbedUnlessDone {
     fn drop(&mut self) {
         if let Some((checks, call)) = self.0.take() {
-            checks.disturbed(Holder::Call(call));
+            checks.mark_disturbed(Holder::Call(call));
         }
     }
 }

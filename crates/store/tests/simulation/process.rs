@@ -1,6 +1,6 @@
-//! One run of a gateway: a set of tasks that crash together and stand still together.
+//! One process of a gateway: a set of tasks that crash together and stall together.
 //!
-//! A crash drops every task at whatever it waits for; a stall lets none of them go on while time does.
+//! A crash drops every task at its current await point; a stall stops all tasks while time goes on.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -18,34 +18,34 @@ use tokio::time::Sleep;
 use crate::environment::{Environment, LEASE_MS};
 use crate::faults::{Fault, Point};
 
-/// One run of a gateway, from its start to its crash.
+/// One process of a gateway, from its start to its crash.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub(crate) environment: Arc<Environment>,
-    pub(crate) life: Arc<Life>,
+    pub(crate) state: Arc<ProcessState>,
     gateway: usize,
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
-/// What can be known of a process from outside.
+/// The state of a process as seen from outside.
 #[derive(Debug, Default)]
-pub(crate) struct Life {
+pub(crate) struct ProcessState {
     dead: AtomicBool,
     stalled_until_ms: AtomicI64,
     stalled_ms: AtomicI64,
 }
 
-impl Life {
-    pub(crate) fn is_over(&self) -> bool {
+impl ProcessState {
+    pub(crate) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Whether it stood still at some time after this one.
+    /// Whether the process was stalled at some time after this one.
     pub(crate) fn stalled_after(&self, ms: i64) -> bool {
         self.stalled_until_ms.load(Ordering::Relaxed) > ms
     }
 
-    /// How long it has stood still until now, all stalls together.
+    /// The total time that the process has been stalled.
     pub(crate) fn stalled_ms(&self, now_ms: i64) -> i64 {
         let to_come_ms = self.stalled_until_ms.load(Ordering::Relaxed) - now_ms;
         self.stalled_ms.load(Ordering::Relaxed) - to_come_ms.max(0)
@@ -56,19 +56,19 @@ impl Process {
     pub(crate) fn new(environment: Arc<Environment>, gateway: usize) -> Arc<Self> {
         Arc::new(Self {
             environment,
-            life: Arc::default(),
+            state: Arc::default(),
             gateway,
             tasks: Mutex::new(Some(JoinSet::new())),
         })
     }
 
-    /// Between two steps of a process: it may crash here and never go on, or stand still.
+    /// A point between two steps, where the process may crash or stall.
     pub(crate) async fn step(&self, point: Point) {
-        if self.environment.faults.strikes(Fault::Crash(point)) {
+        if self.environment.faults.occurs(Fault::Crash(point)) {
             self.crash(point);
             std::future::pending::<()>().await;
         }
-        if self.environment.faults.strikes(Fault::Stall(point)) {
+        if self.environment.faults.occurs(Fault::Stall(point)) {
             self.stall();
             tokio::task::yield_now().await;
         }
@@ -80,7 +80,7 @@ impl Process {
     }
 
     pub(crate) fn crash(&self, point: Point) {
-        if self.life.is_over() {
+        if self.state.is_dead() {
             return;
         }
         self.note(format_args!("crashes {point:?}"));
@@ -88,16 +88,16 @@ impl Process {
         self.environment.restart(self.gateway);
     }
 
-    /// Drops every task of it, wherever they are.
+    /// Drops all tasks.
     pub(crate) fn end(&self) {
-        self.life.dead.store(true, Ordering::Relaxed);
+        self.state.dead.store(true, Ordering::Relaxed);
         let tasks = self.tasks().take();
         drop(tasks);
     }
 
     pub(crate) fn stall(&self) {
         let now_ms = self.environment.journal.now_ms();
-        if self.life.stalled_after(now_ms) {
+        if self.state.stalled_after(now_ms) {
             return;
         }
         let stall_ms = self
@@ -105,13 +105,13 @@ impl Process {
             .faults
             .random
             .between(LEASE_MS / 2, 3 * LEASE_MS);
-        self.note(format_args!("stands still for {stall_ms} ms"));
+        self.note(format_args!("stalls for {stall_ms} ms"));
         let until_ms = now_ms + stall_ms.cast_signed();
-        let Life {
+        let ProcessState {
             stalled_until_ms,
             stalled_ms,
             ..
-        } = &*self.life;
+        } = &*self.state;
         stalled_until_ms.store(until_ms, Ordering::Relaxed);
         stalled_ms.fetch_add(stall_ms.cast_signed(), Ordering::Relaxed);
     }
@@ -124,45 +124,45 @@ impl Process {
 impl Spawn for Process {
     fn spawn(&self, work: BoxFuture<'static, ()>) {
         let mut tasks = self.tasks();
-        // A dead process starts nothing.
+        // A crashed process starts no tasks.
         let Some(tasks) = &mut *tasks else { return };
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(Freezing {
-            life: self.life.clone(),
+        tasks.spawn(Stallable {
+            state: self.state.clone(),
             clock: self.environment.clock,
             work,
-            thaw: None,
+            resume: None,
         });
     }
 }
 
-/// Work that makes no step while its process stands still.
-struct Freezing {
-    life: Arc<Life>,
+/// A task that makes no progress while its process is stalled.
+struct Stallable {
+    state: Arc<ProcessState>,
     clock: TestClock,
     work: BoxFuture<'static, ()>,
-    thaw: Option<Pin<Box<Sleep>>>,
+    resume: Option<Pin<Box<Sleep>>>,
 }
 
-impl Future for Freezing {
+impl Future for Stallable {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<()> {
         loop {
             let now_ms = self.clock.now().as_millisecond();
-            let until_ms = self.life.stalled_until_ms.load(Ordering::Relaxed);
+            let until_ms = self.state.stalled_until_ms.load(Ordering::Relaxed);
             let Ok(left_ms @ 1..) = u64::try_from(until_ms - now_ms) else {
-                self.thaw = None;
+                self.resume = None;
                 return self.work.as_mut().poll(task);
             };
-            let rest = || Box::pin(tokio::time::sleep(Duration::from_millis(left_ms)));
-            ready!(self.thaw.get_or_insert_with(rest).as_mut().poll(task));
-            self.thaw = None;
+            let wait = || Box::pin(tokio::time::sleep(Duration::from_millis(left_ms)));
+            ready!(self.resume.get_or_insert_with(wait).as_mut().poll(task));
+            self.resume = None;
         }
     }
 }
 
-/// Time as a process sees it.
+/// The clock of a process.
 #[derive(Debug)]
 pub(crate) struct ProcessClock(pub(crate) Arc<Process>);
 

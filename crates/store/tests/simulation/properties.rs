@@ -1,31 +1,31 @@
-//! What must hold, and how answers and outcomes are compared.
+//! The properties that must hold, and helpers to compare answers with outcomes.
 
 use panpan_failure::catalogue::Entry;
 use panpan_runtime::Answer;
 use panpan_runtime::ports::KeptOutcome;
 
-/// What must hold.
+/// A property that must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Property {
-    /// What was answered as recorded is what every later caller gets, until its time is over.
+    /// A recorded outcome is what every later caller gets, until it expires.
     OutcomeKept,
     /// A key has one outcome, unless it is reopened.
     OneOutcome,
-    /// What is not safe to repeat takes effect at most once, and a success did take effect.
+    /// An operation that is not idempotent has at most one effect, and a success has had its effect.
     OneEffect,
-    /// At most one live lease; who lost it changes nothing.
+    /// A key has at most one valid lease, and a lost lease cannot change anything.
     OneLease,
-    /// Every call is answered in time, or its process crashed.
+    /// Every call is answered in time, unless its process crashed.
     Answered,
-    /// Every recording is decided again alike.
-    Redecided,
-    /// A key is taken over only from a process that crashed, stood still or could not reach the store.
-    TakenWithCause,
-    /// A failure is right when it denies an effect, and when it says that somebody else is at work.
-    Told,
+    /// Decisions made again from a recording are the same.
+    ReplayableDecisions,
+    /// A key is taken over only from a process that crashed, stalled or could not reach the store.
+    JustifiedTakeover,
+    /// A failure that denies an effect, or reports a call in flight, is right.
+    TruthfulFailure,
 }
 
-/// Something that must not happen, happened.
+/// A violation of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) property: Property,
@@ -38,7 +38,7 @@ pub(crate) fn has_code(answer: &Answer, entry: &Entry) -> bool {
     failure.is_some_and(|failure| failure.code().as_str() == entry.code)
 }
 
-/// A kept outcome as text that can be compared.
+/// A stored outcome as text, for comparison.
 pub(crate) fn kept_text(outcome: &KeptOutcome) -> String {
     match outcome {
         KeptOutcome::Output(text) => format!("ok {text}"),
@@ -47,8 +47,8 @@ pub(crate) fn kept_text(outcome: &KeptOutcome) -> String {
     }
 }
 
-/// What a caller heard, as the same text.
-pub(crate) fn heard_text(answer: &Answer) -> String {
+/// The outcome in an answer, in the same text form.
+pub(crate) fn answer_text(answer: &Answer) -> String {
     match &answer.outcome {
         Ok(output) => format!("ok {}", output.text()),
         Err(failure) => format!("failure {}", serde_json::to_string(failure).unwrap()),

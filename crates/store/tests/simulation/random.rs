@@ -1,14 +1,14 @@
-//! The one source of chance: splitmix64, so that a seed is a whole run.
+//! The only source of randomness: splitmix64, so that a seed determines a whole run.
 
 use std::sync::{Mutex, PoisonError};
 
 use panpan_runtime::ports::Ids;
 use uuid::Uuid;
 
-/// How many rates add up to certainty.
-pub(crate) const CERTAIN: u64 = 10_000;
+/// A rate of this value always happens.
+pub(crate) const RATE_SCALE: u64 = 10_000;
 
-/// Numbers that follow from a seed and from the order they are asked for.
+/// Pseudorandom numbers that depend on the seed and on the order of the calls.
 #[derive(Debug)]
 pub(crate) struct Random(Mutex<u64>);
 
@@ -25,14 +25,14 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from this range, its ends included.
+    /// A number from this range, including both ends.
     pub(crate) fn between(&self, least: u64, most: u64) -> u64 {
         least + self.next() % (most - least + 1)
     }
 
-    /// Whether something happens that happens so often in [`CERTAIN`] times.
+    /// Whether an event with this rate happens, out of [`RATE_SCALE`].
     pub(crate) fn happens(&self, rate: u64) -> bool {
-        self.next() % CERTAIN < rate
+        self.next() % RATE_SCALE < rate
     }
 
     pub(crate) fn pick<T: Copy>(&self, among: &[T]) -> T {
@@ -40,13 +40,13 @@ impl Random {
         among[usize::try_from(self.next() % count).unwrap()]
     }
 
-    /// One of these, each as often as its weight says.
+    /// One of these, with a probability in proportion to its weight.
     pub(crate) fn weighted<T: Copy>(&self, among: &[(u64, T)]) -> T {
         let total: u64 = among.iter().map(|(weight, _)| weight).sum();
         let mut left = self.next() % total;
         for (weight, choice) in among {
             match left.checked_sub(*weight) {
-                Some(rest) => left = rest,
+                Some(wait) => left = wait,
                 None => return *choice,
             }
         }

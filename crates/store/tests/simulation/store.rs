@@ -1,7 +1,7 @@
-//! The store on its way to the gateways: slow, refusing, losing answers; and watched.
+//! The store between gateways and memory: with slow requests, errors and lost replies, and observed.
 //!
-//! A request passes from a process through [`Reached`], where faults strike, to [`Observed`], where the
-//! checks see what the store really answered, to a store in memory.
+//! A request goes through [`FaultyConnection`], which injects faults, and [`ObservedStore`], where the
+//! checks see the real results, to a store in memory.
 
 use std::sync::Arc;
 
@@ -15,53 +15,61 @@ use panpan_runtime::ports::{
 use uuid::Uuid;
 
 use crate::checks::{Checks, Holder};
-use crate::defects::{Defect, Hasty};
+use crate::defects::{Defect, RepliesEarly};
 use crate::delegate::delegate;
-use crate::faults::{Fault, Point, Port, STORE_ERRORS};
+use crate::faults::{Fault, Point, STORE_ERRORS, StoreRequest};
 use crate::process::Process;
 
-/// The longest a slow store takes for one request.
+/// The longest delay of a slow request or reply.
 pub(crate) const SLOW_MS: u64 = 1500;
 
-/// The store as one process reaches it.
-pub(crate) fn reached_by(process: &Arc<Process>) -> Arc<dyn Outcomes> {
-    let reached = Arc::new(Reached(process.environment.medium.clone(), process.clone()));
+/// The store as one process sees it.
+pub(crate) fn connect(process: &Arc<Process>) -> Arc<dyn Outcomes> {
+    let reached = Arc::new(FaultyConnection(
+        process.environment.shared_store.clone(),
+        process.clone(),
+    ));
     if process.environment.defect == Some(Defect::ReplyBeforeRecord) {
-        return Arc::new(Hasty(reached, process.clone()));
+        return Arc::new(RepliesEarly(reached, process.clone()));
     }
     reached
 }
 
-/// Between a process and the store: every step can fail, and the process between them.
+/// A connection between a process and the store: every step can fail, and the process can crash.
 #[derive(Debug)]
-struct Reached(Arc<dyn Outcomes>, Arc<Process>);
+struct FaultyConnection(Arc<dyn Outcomes>, Arc<Process>);
 
-impl Reached {
+impl FaultyConnection {
     async fn request<T>(
         &self,
-        (port, holder): (Port, Holder),
+        (port, holder): (StoreRequest, Holder),
         (before, after): (Point, Point),
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let Self(_, process) = self;
         process.step(before).await;
         self.may_be_slow(port, holder, Fault::SlowRequest).await;
-        self.may_fail(port, holder, Fault::Refused)?;
+        self.may_fail(port, holder, Fault::RequestFailed)?;
         let answer = work.await?;
-        self.may_be_slow(port, holder, Fault::SlowAnswer).await;
+        self.may_be_slow(port, holder, Fault::SlowReply).await;
         process.step(after).await;
-        self.may_fail(port, holder, Fault::AnswerLost)?;
+        self.may_fail(port, holder, Fault::ReplyLost)?;
         Ok(answer)
     }
 
-    async fn may_be_slow(&self, port: Port, holder: Holder, fault: fn(Port) -> Fault) {
+    async fn may_be_slow(
+        &self,
+        port: StoreRequest,
+        holder: Holder,
+        fault: fn(StoreRequest) -> Fault,
+    ) {
         let Self(_, process) = self;
         let environment = &process.environment;
-        if environment.faults.strikes(fault(port)) {
+        if environment.faults.occurs(fault(port)) {
             process.note(format_args!("{:?}", fault(port)));
-            // A holder that waits for an answer to its claim has not begun to show that it lives.
-            if port != Port::Claim {
-                environment.checks.disturbed(holder);
+            // A holder that waits for its claim does not extend a lease yet.
+            if port != StoreRequest::Claim {
+                environment.checks.mark_disturbed(holder);
             }
             environment
                 .clock
@@ -72,37 +80,37 @@ impl Reached {
 
     fn may_fail(
         &self,
-        port: Port,
+        port: StoreRequest,
         holder: Holder,
-        fault: fn(Port, usize) -> Fault,
+        fault: fn(StoreRequest, usize) -> Fault,
     ) -> Result<(), StoreError> {
         let Self(_, process) = self;
         let faults = &process.environment.faults;
-        let strikes = |error: &usize| faults.strikes(fault(port, *error));
-        let Some(error) = (0..STORE_ERRORS.len()).find(strikes) else {
+        let occurs = |error: &usize| faults.occurs(fault(port, *error));
+        let Some(error) = (0..STORE_ERRORS.len()).find(occurs) else {
             return Ok(());
         };
         process.note(format_args!("{:?}", fault(port, error)));
-        process.environment.checks.disturbed(holder);
+        process.environment.checks.mark_disturbed(holder);
         Err(STORE_ERRORS[error].clone())
     }
 }
 
-impl Outcomes for Reached {
+impl Outcomes for FaultyConnection {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         let Self(store, process) = self;
         process
             .environment
             .checks
-            .comes_from(claim.call, &process.life);
+            .register_call(claim.call, &process.state);
         let points = (Point::BeforeClaim, Point::AfterClaim);
-        let what = (Port::Claim, Holder::Call(claim.call));
+        let what = (StoreRequest::Claim, Holder::Call(claim.call));
         Box::pin(self.request(what, points, async move { store.claim(claim).await }))
     }
 
     fn extend(&self, lease: Lease, lease_ms: u64) -> BoxFuture<'_, Result<bool, StoreError>> {
         let points = (Point::BeforeExtend, Point::AfterExtend);
-        let what = (Port::Extend, Holder::Lease(lease));
+        let what = (StoreRequest::Extend, Holder::Lease(lease));
         Box::pin(self.request(
             what,
             points,
@@ -112,7 +120,7 @@ impl Outcomes for Reached {
 
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
         let points = (Point::BeforeComplete, Point::AfterComplete);
-        let what = (Port::Complete, Holder::Lease(completion.lease));
+        let what = (StoreRequest::Complete, Holder::Lease(completion.lease));
         Box::pin(self.request(
             what,
             points,
@@ -131,11 +139,11 @@ impl Outcomes for Reached {
     }
 }
 
-/// The store with the checks looking on.
+/// The store, observed by the checks.
 #[derive(Debug)]
-pub(crate) struct Observed(pub(crate) Arc<dyn Outcomes>, pub(crate) Arc<Checks>);
+pub(crate) struct ObservedStore(pub(crate) Arc<dyn Outcomes>, pub(crate) Arc<Checks>);
 
-impl Outcomes for Observed {
+impl Outcomes for ObservedStore {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         Box::pin(async move {
             let claimed = self.0.claim(claim).await?;

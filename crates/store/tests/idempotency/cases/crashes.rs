@@ -78,7 +78,7 @@ pub(crate) async fn a_crashed_call_is_reconciled_first(storage: Storage) {
 }
 
 pub(crate) async fn a_call_is_not_reconciled_without_a_crash(storage: Storage) {
-    let happened = finds(Ok(Reconciled::Happened(json!("request"))));
+    let happened = finds(Ok(Reconciled::Happened(json!("reconciled"))));
     let busy = Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     let handler = ScriptedHandler::of([Step::Fail(busy)]);
     let fixture = storage.fixture(reconciled(handler.clone(), happened));
@@ -87,8 +87,8 @@ pub(crate) async fn a_call_is_not_reconciled_without_a_crash(storage: Storage) {
 }
 
 pub(crate) async fn a_failed_reconciliation_is_repeated_by_the_next_call(storage: Storage) {
-    let request = Arc::new(AtomicUsize::new(0));
-    let counted = request.clone();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = count.clone();
     let flaky = move |context: Context, _: Arc<Value>| {
         let number = counted.fetch_add(1, Ordering::SeqCst);
         assert!(context.downstream_key().is_some());
@@ -112,7 +112,7 @@ pub(crate) async fn a_failed_reconciliation_is_repeated_by_the_next_call(storage
         assert_eq!(fixture.kept("k").await, None);
     }
     assert_eq!(result_of(&fixture.call("k").await), r#""found""#);
-    assert_eq!((request.load(Ordering::SeqCst), handler.runs()), (7, 0));
+    assert_eq!((count.load(Ordering::SeqCst), handler.runs()), (7, 0));
     let causes = fixture.notes.causes().join("; ");
     assert!(causes.contains("a defect while reconciling"), "{causes}");
 }
@@ -139,10 +139,10 @@ pub(crate) async fn a_key_stays_held_during_a_long_reconciliation(storage: Stora
     let (started, finish) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (start, end) = (started.clone(), finish.clone());
     let slow = move |_: Context, _: Arc<Value>| {
-        let (start, end) = (request.clone(), answers.clone());
+        let (start, end) = (start.clone(), end.clone());
         async move {
-            request.notify_one();
-            answers.notified().await;
+            start.notify_one();
+            end.notified().await;
             Ok::<_, Failure>(Reconciled::DidNotHappen)
         }
     };
