@@ -1,60 +1,57 @@
-//! One call: what callers were told of it, what it did, and which of that may never be together.
+//! One call: its answers, its effects, and the checks that compare them.
 
 use crate::operations::output;
 use crate::plan::Kind;
 
-/// Codes that are the last word about a call: its own, and those for what nobody can tell any more.
+/// Codes of final failures: the handler's own, and the codes for unknown outcomes.
 const FAILS: &str = "TOOL_FAILED";
 const UNKNOWN: &str = "ERR_OUTCOME_UNKNOWN";
 const GIVEN_UP: &str = "ERR_RECOVERY_EXHAUSTED";
 
-/// A call as its parent knows it.
+/// What the parent knows about a call.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
     pub(crate) acknowledged: Option<Acknowledged>,
-    /// How many answers said that they brought the outcome about.
-    pub(crate) ran_for_it: u32,
-    /// Who made each effect.
+    /// How many answers reported a run of their own rather than a replay.
+    pub(crate) own_runs: u32,
+    /// The attempts that had an effect.
     pub(crate) effects: Vec<String>,
 }
 
-/// The outcome a caller was told, and how many effects there were when its life had ended.
+/// An acknowledged outcome, and the number of effects at the end of that run.
 #[derive(Debug)]
 pub(crate) struct Acknowledged {
     pub(crate) outcome: String,
-    pub(crate) life: u64,
+    pub(crate) run_number: u64,
     pub(crate) effects: Option<usize>,
 }
 
 impl Acknowledged {
-    /// Whether nobody can tell any more how the call ended.
+    /// Whether the outcome of the call is unknown.
     pub(crate) fn is_unknown(&self) -> bool {
         is_failure(&self.outcome, UNKNOWN) || is_failure(&self.outcome, GIVEN_UP)
     }
 }
 
 impl Call {
-    /// What may not be, of one call.
-    pub(crate) fn wrong(&self, number: u64, kind: Kind) -> Option<String> {
+    /// The violation of this call, if there is one.
+    pub(crate) fn violation(&self, number: u64, kind: Kind) -> Option<String> {
         let ran = self.effects.len();
         if kind != Kind::Repeatable && ran > 1 {
             return Some(format!("took effect {ran} times"));
         }
-        if self.ran_for_it > 1 {
-            return Some(format!(
-                "brought its outcome about {} times",
-                self.ran_for_it
-            ));
+        if self.own_runs > 1 {
+            return Some(format!("ran {} times for one outcome", self.own_runs));
         }
         let acknowledged = self.acknowledged.as_ref()?;
         if acknowledged.effects.is_some_and(|before| before != ran) {
             return Some("took effect after it had an outcome".to_owned());
         }
-        self.unexplained(number, kind, &acknowledged.outcome)
+        self.check_outcome(number, kind, &acknowledged.outcome)
     }
 
-    /// Whether its effects do not explain its outcome.
-    fn unexplained(&self, number: u64, kind: Kind, outcome: &str) -> Option<String> {
+    /// Checks that the effects explain the outcome.
+    fn check_outcome(&self, number: u64, kind: Kind, outcome: &str) -> Option<String> {
         let explained = match outcome.strip_prefix("ok ") {
             Some(text) => self.effects.iter().any(|by| {
                 let expected = output(number, by).to_string();

@@ -1,4 +1,4 @@
-//! The process that is killed: a real dispatcher over a real file, with many callers at once.
+//! The process that is killed: a real dispatcher over a real file, with many concurrent callers.
 
 use std::io::{self, BufRead as _};
 use std::path::Path;
@@ -14,85 +14,84 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use crate::line::{Answered, Line};
-use crate::operations::{Stage, input};
-use crate::orders::{Defect, Orders, Work};
+use crate::message::{Answered, Message};
+use crate::observed_store::ObservedStore;
+use crate::operations::{Operations, input};
+use crate::options::{ChildOptions, Defect, Task};
 use crate::plan::{Plan, key};
-use crate::watched::Watched;
 
-/// How long a key is held without a sign of life.
+/// The lease of a key.
 const LEASE_MS: u64 = 300;
 
-/// The same where nobody is killed: under trace on a busy machine, signs of life come late.
+/// The lease of a key in runs without kills: under trace on a busy machine, heartbeats are late.
 const LONG_LEASE_MS: u64 = 60_000;
 
-/// How many callers there are at once.
+/// The number of concurrent callers.
 const CALLERS: usize = 32;
 
-/// How often a key is asked for before it counts as stuck. Each time waits as long as a call may take.
-const ASKED_AT_MOST: u32 = 50;
+/// How often a call is repeated before it counts as stuck. Each repeat waits until its timeout.
+const CALLS_MAX: u32 = 50;
 
-/// What ends the list of numbers to ask for.
+/// Ends the list of numbers on the input.
 pub(crate) const GO: &str = "go";
 
-/// Does what it was told, until that is done, until its parent is gone, or until it is killed.
-pub(crate) fn run(orders: &Orders) {
-    let numbers = numbers_to_ask();
-    let fixture = Fixture::open(orders);
-    Line::Began.send();
+/// Runs until the work is done, until the parent ends, or until it is killed.
+pub(crate) fn run(options: &ChildOptions) {
+    let numbers = numbers_to_call();
+    let clients = Clients::open(options);
+    Message::Started.send();
     let runtime = runtime();
     runtime.block_on(async {
         tokio::select! {
-            () = work(&fixture, orders, numbers) => Line::Done.send(),
+            () = run_task(&clients, options, numbers) => Message::Done.send(),
             () = parent_gone() => {}
         }
     });
     runtime.shutdown_timeout(Duration::from_secs(1));
 }
 
-async fn work(fixture: &Arc<Fixture>, orders: &Orders, numbers: Vec<u64>) {
-    match orders.work {
-        Work::Settle => settle(fixture, numbers).await,
-        Work::Load => load(fixture, orders.first, u64::MAX, numbers).await,
-        Work::Some(calls) => load(fixture, orders.first, orders.first + calls, numbers).await,
+async fn run_task(clients: &Arc<Clients>, options: &ChildOptions, numbers: Vec<u64>) {
+    match options.task {
+        Task::Settle => settle(clients, numbers).await,
+        Task::Load => load(clients, options.first, u64::MAX, numbers).await,
+        Task::Calls(calls) => load(clients, options.first, options.first + calls, numbers).await,
     }
 }
 
-/// New calls, and beside them one caller for each call that is asked for again: those may wait long
-/// for a lease to run out.
-async fn load(fixture: &Arc<Fixture>, first: u64, end: u64, again: Vec<u64>) {
+/// Makes new calls, and repeats earlier calls, each in its own task because it may wait for a lease to expire.
+async fn load(clients: &Arc<Clients>, first: u64, end: u64, repeated: Vec<u64>) {
     let mut callers = JoinSet::new();
-    for number in again {
-        let fixture = Arc::clone(fixture);
-        callers.spawn(async move { _ = fixture.ask(number).await });
+    for number in repeated {
+        let clients = Arc::clone(clients);
+        callers.spawn(async move { _ = clients.call(number).await });
     }
     let next = Arc::new(AtomicU64::new(first));
     for _ in 0..CALLERS {
-        let (fixture, next) = (Arc::clone(fixture), Arc::clone(&next));
+        let (clients, next) = (Arc::clone(clients), Arc::clone(&next));
         callers.spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= end {
                     return;
                 }
-                fixture.begin(number).await;
+                clients.call_new(number).await;
             }
         });
     }
     callers.join_all().await;
 }
 
-async fn settle(fixture: &Arc<Fixture>, numbers: Vec<u64>) {
+async fn settle(clients: &Arc<Clients>, numbers: Vec<u64>) {
     let numbers = Arc::new(Mutex::new(numbers));
     let mut callers = JoinSet::new();
     for _ in 0..2 * CALLERS {
-        let (fixture, numbers) = (Arc::clone(fixture), Arc::clone(&numbers));
+        let (clients, numbers) = (Arc::clone(clients), Arc::clone(&numbers));
         callers.spawn(async move {
             loop {
                 let number = numbers.lock().unwrap().pop();
                 let Some(number) = number else { return };
-                for _ in 0..ASKED_AT_MOST {
-                    if fixture.ask(number).await {
+                for _ in 0..CALLS_MAX {
+                    if clients.call(number).await {
                         break;
                     }
                 }
@@ -102,43 +101,44 @@ async fn settle(fixture: &Arc<Fixture>, numbers: Vec<u64>) {
     callers.join_all().await;
 }
 
-/// What the callers share.
-struct Fixture {
+/// The state that the callers share.
+struct Clients {
     seed: u64,
     dispatcher: Dispatcher,
 }
 
-impl Fixture {
-    fn open(orders: &Orders) -> Arc<Self> {
-        let stage = Stage::open(&orders.directory, orders.seed).expect("the effects can be opened");
-        let registry = Arc::new(stage).registry(orders.defect == Defect::RunsTwice);
+impl Clients {
+    fn open(options: &ChildOptions) -> Arc<Self> {
+        let operations =
+            Operations::open(&options.directory, options.seed).expect("the effects can be opened");
+        let registry = Arc::new(operations).registry(options.defect == Defect::RunsTwice);
         let settings = Settings {
-            lease_ms: match orders.work {
-                Work::Some(_) => LONG_LEASE_MS,
-                Work::Load | Work::Settle => LEASE_MS,
+            lease_ms: match options.task {
+                Task::Calls(_) => LONG_LEASE_MS,
+                Task::Load | Task::Settle => LEASE_MS,
             },
             ..Settings::default()
         };
-        let ports = Ports::system(store(&orders.directory, orders.defect));
+        let ports = Ports::system(store(&options.directory, options.defect));
         let dispatcher = Dispatcher::with_settings(registry, ports, settings);
-        let seed = orders.seed;
+        let seed = options.seed;
         Arc::new(Self { seed, dispatcher })
     }
 
-    /// Makes a call nobody has made before.
-    async fn begin(&self, number: u64) {
-        Line::Asked(number).send();
-        if Plan::of(self.seed, number).twice_at_once {
-            tokio::join!(self.ask(number), self.ask(number));
+    /// Makes a new call.
+    async fn call_new(&self, number: u64) {
+        Message::Calling(number).send();
+        if Plan::of(self.seed, number).called_twice {
+            tokio::join!(self.call(number), self.call(number));
         } else {
-            self.ask(number).await;
+            self.call(number).await;
         }
     }
 
-    /// Makes a call and tells how it ended; whether that is the last word.
-    async fn ask(&self, number: u64) -> bool {
+    /// Makes a call and reports the answer; returns whether its outcome is recorded.
+    async fn call(&self, number: u64) -> bool {
         let operation = Plan::of(self.seed, number).operation;
-        let key = IdempotencyKey::new(&key(number)).expect("a key is made of visible characters");
+        let key = IdempotencyKey::new(&key(number)).expect("a valid key");
         let request = CallRequest {
             in_flight: InFlight::Wait,
             ..CallRequest::from_wire(operation, input(number)).keyed(key)
@@ -146,7 +146,7 @@ impl Fixture {
         let answer = self.dispatcher.dispatch(request).await;
         let answered = Answered::of(number, &answer);
         let kept = answered.kept;
-        Line::Answered(answered).send();
+        Message::Answered(answered).send();
         kept
     }
 }
@@ -156,22 +156,22 @@ fn store(directory: &Path, defect: Defect) -> Arc<dyn Outcomes> {
     if defect == Defect::DoesNotSync {
         options.synchronous = Synchronous::Off;
     }
-    // The store makes its folder itself.
+    // The store creates its folder.
     let path = directory.join("store").join("panpan.db");
     let store = SqliteStore::open_with(path, Arc::new(SystemClock), options);
-    Arc::new(Watched {
-        inner: Arc::new(store.expect("the store opens whatever was killed over it")),
-        answers_early: defect == Defect::AnswersEarly,
+    Arc::new(ObservedStore {
+        inner: Arc::new(store.expect("the store opens after a kill")),
+        acknowledges_early: defect == Defect::AcknowledgesEarly,
     })
 }
 
-fn numbers_to_ask() -> Vec<u64> {
+fn numbers_to_call() -> Vec<u64> {
     let lines = io::stdin().lock().lines().map_while(Result::ok);
     let numbers = lines.take_while(|line| line != GO);
     numbers.filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Ready when the parent closes the input, or ends without a word: nobody is left to kill the child.
+/// Ready when the input is closed, because the parent has ended or will not kill this child.
 async fn parent_gone() {
     let (gone, wait) = oneshot::channel();
     std::thread::spawn(move || {
@@ -186,5 +186,5 @@ fn runtime() -> Runtime {
         .worker_threads(4)
         .enable_time()
         .build();
-    runtime.expect("the system has threads")
+    runtime.expect("a runtime")
 }

@@ -1,26 +1,26 @@
-//! What the parent knows of every call, and what may never be.
+//! What the parent knows about every call, and the checks across runs.
 //!
-//! A life is one child from its start to its end. Within one life the order of two callers' lines says
-//! nothing; between lives it does.
+//! A run is one child from its start to its end. Within one run, the order of messages from different callers
+//! means nothing; across runs it does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::call::{Acknowledged, Call, is_failure};
-use crate::line::{Answered, Line};
-use crate::operations::Effected;
+use crate::message::{Answered, Message};
+use crate::operations::EffectRecord;
 use crate::plan::{Plan, Random};
 
-/// Codes that may advance. A living holder that was stalled for longer than its lease can lose it.
-const PASSING: [&str; 2] = ["ERR_RESOURCE_BUSY", "ERR_IDEMPOTENCY_IN_FLIGHT"];
+/// Codes of temporary failures. A holder that is stalled for longer than its lease can lose it.
+const TEMPORARY: [&str; 2] = ["ERR_RESOURCE_BUSY", "ERR_IDEMPOTENCY_IN_FLIGHT"];
 
-/// What is known, and what was found to be wrong.
+/// The known calls and the violations.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     seed: u64,
-    life: u64,
+    run_number: u64,
     pub(crate) kills: u64,
     pub(crate) taken_over: u64,
-    /// How often an outcome was the same as in an earlier life.
+    /// How often an outcome was the same as in an earlier run.
     pub(crate) confirmed: u64,
     pub(crate) violations: Vec<String>,
     calls: BTreeMap<u64, Call>,
@@ -34,7 +34,7 @@ impl Ledger {
     pub(crate) fn new(seed: u64) -> Self {
         Self {
             seed,
-            life: 0,
+            run_number: 0,
             kills: 0,
             taken_over: 0,
             confirmed: 0,
@@ -57,14 +57,14 @@ impl Ledger {
         self.calls.keys().copied().collect()
     }
 
-    /// What was asked for since everything had its outcome.
+    /// Calls that were made since the last time that every call had an outcome.
     pub(crate) fn unsettled(&self) -> Vec<u64> {
         let unsettled = self.calls.range(self.settled_below..);
         unsettled.map(|(number, _)| *number).collect()
     }
 
-    /// Calls without an outcome, those acknowledged in the last life, and some of all others.
-    pub(crate) fn to_ask_again(&self, sample: u64, random: &mut Random) -> Vec<u64> {
+    /// Calls without an outcome, calls acknowledged in the last run, and a sample of all others.
+    pub(crate) fn to_repeat(&self, sample: u64, random: &mut Random) -> Vec<u64> {
         let open = self.calls.range(self.settled_below..);
         let open = open.filter(|(_, call)| call.acknowledged.is_none());
         let mut numbers: BTreeSet<u64> = open.map(|(number, _)| *number).collect();
@@ -75,19 +75,19 @@ impl Ledger {
         numbers.into_iter().collect()
     }
 
-    pub(crate) fn hear(&mut self, line: Line) {
-        match line {
-            Line::Asked(number) => _ = self.calls.entry(number).or_default(),
-            Line::TakenOver => self.taken_over += 1,
-            Line::Answered(answered) if answered.kept => self.acknowledge(answered),
-            Line::Answered(answered) => self.advance(&answered),
-            Line::Began | Line::Done => {}
+    pub(crate) fn receive(&mut self, message: Message) {
+        match message {
+            Message::Calling(number) => _ = self.calls.entry(number).or_default(),
+            Message::TakenOver => self.taken_over += 1,
+            Message::Answered(answered) if answered.kept => self.acknowledge(answered),
+            Message::Answered(answered) => self.check_temporary(&answered),
+            Message::Started | Message::Done => {}
         }
     }
 
-    /// Notes something wrong that is about no call in particular.
-    pub(crate) fn blame(&mut self, wrong: String) {
-        self.violations.push(wrong);
+    /// Adds a violation that is not about one call.
+    pub(crate) fn add_violation(&mut self, violation: String) {
+        self.violations.push(violation);
     }
 
     fn acknowledge(&mut self, answered: Answered) {
@@ -98,28 +98,29 @@ impl Ledger {
             ..
         } = answered;
         self.touched.insert(number);
-        let life = self.life;
+        let run_number = self.run_number;
         let call = self.calls.entry(number).or_default();
-        call.ran_for_it += u32::from(!replayed);
+        call.own_runs += u32::from(!replayed);
         match &call.acknowledged {
             Some(before) if before.outcome != outcome => {
-                let wrong = format!("call {number} had {} and now has {outcome}", before.outcome);
-                self.violations.push(wrong);
+                let violation =
+                    format!("call {number} had {} and now has {outcome}", before.outcome);
+                self.violations.push(violation);
             }
-            Some(before) => self.confirmed += u64::from(before.life < life),
+            Some(before) => self.confirmed += u64::from(before.run_number < run_number),
             None => {
                 self.newest.push(number);
                 call.acknowledged = Some(Acknowledged {
                     outcome,
-                    life,
+                    run_number,
                     effects: None,
                 });
             }
         }
     }
 
-    /// An answer that is not the last word.
-    fn advance(&mut self, answered: &Answered) {
+    /// Checks an answer whose outcome was not recorded.
+    fn check_temporary(&mut self, answered: &Answered) {
         let Answered {
             number, outcome, ..
         } = answered;
@@ -127,27 +128,27 @@ impl Ledger {
             .calls
             .get(number)
             .and_then(|call| call.acknowledged.as_ref());
-        if let Some(lost) = before.filter(|before| before.life < self.life) {
-            let wrong = format!("call {number} had {} and lost it: {outcome}", lost.outcome);
-            self.violations.push(wrong);
+        if let Some(lost) = before.filter(|before| before.run_number < self.run_number) {
+            let violation = format!("call {number} had {} and lost it: {outcome}", lost.outcome);
+            self.violations.push(violation);
         }
-        if !PASSING.iter().any(|code| is_failure(outcome, code)) {
-            let wrong = format!("call {number} was answered without a record: {outcome}");
-            self.violations.push(wrong);
+        if !TEMPORARY.iter().any(|code| is_failure(outcome, code)) {
+            let violation = format!("call {number} was answered without a record: {outcome}");
+            self.violations.push(violation);
         }
     }
 
-    /// Takes all effects there are.
-    pub(crate) fn see(&mut self, effects: impl Iterator<Item = Effected>) {
-        for effected in effects.skip(self.effects_seen) {
+    /// Adds the new effects.
+    pub(crate) fn add_effects(&mut self, effects: impl Iterator<Item = EffectRecord>) {
+        for effect in effects.skip(self.effects_seen) {
             self.effects_seen += 1;
-            self.touched.insert(effected.number);
-            let call = self.calls.entry(effected.number).or_default();
-            call.effects.push(effected.by);
+            self.touched.insert(effect.number);
+            let call = self.calls.entry(effect.number).or_default();
+            call.effects.push(effect.by);
         }
     }
 
-    /// Every one of these was asked for until it had an outcome.
+    /// Checks that every one of these calls has an outcome.
     pub(crate) fn settled(&mut self, numbers: Vec<u64>) {
         for number in numbers {
             if self.calls[&number].acknowledged.is_none() {
@@ -157,30 +158,30 @@ impl Ledger {
         self.settled_below = self.next_number();
     }
 
-    /// Judges what changed; nothing of this life comes any more.
-    pub(crate) fn end_life(&mut self) {
-        let life = self.life;
+    /// Checks everything that changed in this run, which has ended.
+    pub(crate) fn end_run(&mut self) {
+        let run_number = self.run_number;
         for number in std::mem::take(&mut self.touched) {
             let kind = Plan::of(self.seed, number).kind;
             let Some(call) = self.calls.get_mut(&number) else {
                 continue;
             };
-            let wrong = call.wrong(number, kind);
+            let violation = call.violation(number, kind);
             self.violations
-                .extend(wrong.map(|wrong| format!("call {number} {wrong}")));
+                .extend(violation.map(|violation| format!("call {number} {violation}")));
             if let Some(acknowledged) = &mut call.acknowledged {
                 acknowledged.effects = Some(call.effects.len());
             }
         }
         let this_life = |number: &u64| {
             let acknowledged = self.calls[number].acknowledged.as_ref();
-            acknowledged.is_some_and(|it| it.life == life)
+            acknowledged.is_some_and(|it| it.run_number == run_number)
         };
         self.newest.retain(this_life);
-        self.life += 1;
+        self.run_number += 1;
     }
 
-    /// How many calls there are, how many acknowledged, and how many with an outcome nobody can tell.
+    /// The numbers of kills, keys, outcomes and effects.
     pub(crate) fn summary(&self) -> String {
         let acknowledged = self
             .calls
@@ -188,7 +189,7 @@ impl Ledger {
             .filter_map(|call| call.acknowledged.as_ref());
         format!(
             "{} kills, {} keys, {} acknowledged, {} unknown, {} taken over, {} effects, \
-             {} answers as in an earlier life",
+             {} answers as in an earlier run",
             self.kills,
             self.calls.len(),
             acknowledged.clone().count(),

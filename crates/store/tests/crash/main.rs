@@ -1,15 +1,15 @@
-//! What survives a process that is killed: outcomes, and the word that an effect may have happened.
-//! What survives the machine's end is in `trace`.
+//! Kills processes and checks that acknowledged outcomes survive, and that no effect is repeated. What
+//! survives a power failure is in `trace`.
 //!
-//! This program starts itself as a child, kills it at random moments under load, and asks the next
-//! child on the same directory. `PANPAN_CRASH_POINTS` says how often, `PANPAN_CRASH_SEED` repeats the
-//! same plan and moments; which of them meet in the child is up to the machine. Arguments that are not
-//! options choose facts by a part of their name.
+//! This program starts itself as a child, kills the child at random moments under load, and calls the next
+//! child on the same directory. `PANPAN_CRASH_POINTS` sets the number of kills. `PANPAN_CRASH_SEED` repeats
+//! the same plan and moments; how they interleave depends on the machine. Arguments that are not options
+//! select tests by a part of their name.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 #![allow(
     clippy::print_stdout,
-    reason = "figures are what a longer run is made for"
+    reason = "the figures are the result of a longer run"
 )]
 
 mod call;
@@ -17,13 +17,13 @@ mod child;
 #[path = "../shared/delegate.rs"]
 mod delegate;
 mod ledger;
-mod line;
+mod message;
+mod observed_store;
 mod operations;
-mod orders;
+mod options;
 mod parent;
 mod plan;
 mod trace;
-mod watched;
 
 use std::panic::catch_unwind;
 use std::path::PathBuf;
@@ -32,43 +32,43 @@ use std::time::{Instant, SystemTime};
 use std::{env, fs};
 
 use ledger::Ledger;
-use orders::{CHILD, Defect, Orders};
+use options::{CHILD, ChildOptions, Defect};
 use parent::Campaign;
 
-/// How often a child is killed unless somebody says otherwise.
+/// How often a child is killed by default.
 const KILLS: u64 = 200;
 
-/// How often a child is killed while it begins the file.
-const BEGINNINGS: u64 = 20;
+/// How often a child is killed while it creates the file.
+const CREATIONS: u64 = 20;
 
-/// How many kills a planted defect may survive.
+/// The most kills until a planted defect must be detected.
 const KILLS_FOR_DEFECT: u64 = 40;
 
 /// A table of functions with their names.
 macro_rules! by_name {
-    ($($fact:path),* $(,)?) => { &[$((stringify!($fact), $fact)),*] };
+    ($($test:path),* $(,)?) => { &[$((stringify!($test), $test)),*] };
 }
 
-/// What holds.
-const FACTS: &[(&str, fn())] = by_name![
-    line::every_line_survives_its_way,
-    orders::orders_survive_their_way,
-    a_file_that_was_just_begun_opens_again,
+/// The tests.
+const TESTS: &[(&str, fn())] = by_name![
+    message::every_message_can_be_parsed,
+    options::options_can_be_parsed,
+    a_file_killed_during_creation_opens_again,
     acknowledged_outcomes_survive_every_kill,
-    an_answer_before_its_record_is_found_out,
-    a_silent_second_run_is_found_out,
-    trace::a_trace_is_read_whole_however_it_is_cut,
+    an_early_acknowledgement_is_detected,
+    a_second_run_is_detected,
+    trace::a_trace_with_split_calls_is_parsed,
     trace::a_sync_counts_only_between_write_and_answer,
     trace::every_answer_waits_for_the_sync_of_its_outcome,
-    trace::a_store_that_does_not_sync_is_found_out,
-    trace::a_store_that_answers_before_it_writes_is_found_out,
+    trace::a_store_that_does_not_sync_is_detected,
+    trace::a_store_that_acknowledges_before_it_writes_is_detected,
 ];
 
 fn main() -> ExitCode {
     let mut arguments = env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == CHILD) {
-        let orders = Orders::read(arguments).expect("a parent gives whole orders");
-        child::run(&orders);
+        let options = ChildOptions::read(arguments).expect("valid options from the parent");
+        child::run(&options);
         return ExitCode::SUCCESS;
     }
     let names: Vec<String> = env::args()
@@ -77,8 +77,8 @@ fn main() -> ExitCode {
         .collect();
     let chosen = |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part));
     let mut failed = false;
-    for (name, fact) in FACTS.iter().filter(|(name, _)| chosen(name)) {
-        let holds = catch_unwind(fact).is_ok();
+    for (name, test) in TESTS.iter().filter(|(name, _)| chosen(name)) {
+        let holds = catch_unwind(test).is_ok();
         println!("crash: {name} ... {}", if holds { "ok" } else { "FAILED" });
         failed |= !holds;
     }
@@ -89,10 +89,10 @@ fn main() -> ExitCode {
     }
 }
 
-fn a_file_that_was_just_begun_opens_again() {
+fn a_file_killed_during_creation_opens_again() {
     let seed = seed();
-    for beginning in 0..BEGINNINGS {
-        let ledger = campaign("beginning", seed.wrapping_add(beginning), 1, Defect::None);
+    for creation in 0..CREATIONS {
+        let ledger = campaign("creation", seed.wrapping_add(creation), 1, Defect::None);
         assert_eq!(ledger.violations, Vec::<String>::new(), "seed {seed}");
     }
 }
@@ -108,20 +108,25 @@ fn acknowledged_outcomes_survive_every_kill() {
         .collect::<Vec<_>>();
     assert!(shown.is_empty(), "{}", shown.join("\n"));
     assert_eq!(ledger.kills, kills);
-    assert!(ledger.confirmed > 0, "nothing was asked for twice");
+    assert!(ledger.confirmed > 0, "no call was repeated");
 }
 
-fn an_answer_before_its_record_is_found_out() {
-    let ledger = run("answers-early", KILLS_FOR_DEFECT, Defect::AnswersEarly);
+fn an_early_acknowledgement_is_detected() {
+    let ledger = run(
+        "acknowledges-early",
+        KILLS_FOR_DEFECT,
+        Defect::AcknowledgesEarly,
+    );
     assert!(
         !ledger.violations.is_empty(),
         "lost outcomes were not noticed"
     );
 }
 
-fn a_silent_second_run_is_found_out() {
+fn a_second_run_is_detected() {
     let ledger = run("runs-twice", KILLS_FOR_DEFECT, Defect::RunsTwice);
-    let twice = |wrong: &String| wrong.contains("took effect") && wrong.ends_with("times");
+    let twice =
+        |violation: &String| violation.contains("took effect") && violation.ends_with("times");
     assert!(
         ledger.violations.iter().any(twice),
         "{:?}",
@@ -129,19 +134,19 @@ fn a_silent_second_run_is_found_out() {
     );
 }
 
-/// A series of kills that says what it did.
+/// Runs a series of kills and prints a summary.
 fn run(name: &str, kills: u64, defect: Defect) -> Ledger {
     let seed = seed();
     println!("crash: {name}: seed {seed}");
-    let begun = Instant::now();
+    let start = Instant::now();
     let ledger = campaign(name, seed, kills, defect);
-    let (wrong, took) = (ledger.violations.len(), begun.elapsed().as_secs_f64());
+    let (violations, took) = (ledger.violations.len(), start.elapsed().as_secs_f64());
     let summary = ledger.summary();
-    println!("crash: {name}: {summary}, {wrong} violations, {took:.1} s");
+    println!("crash: {name}: {summary}, {violations} violations, {took:.1} s");
     ledger
 }
 
-/// A series of kills in a directory of its own, which stays when something unexpected was found.
+/// Runs a series of kills in a new directory, which is kept if the result is unexpected.
 fn campaign(name: &str, seed: u64, kills: u64, defect: Defect) -> Ledger {
     let directory = format!("crash-{name}-{}", std::process::id());
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(directory);
@@ -158,7 +163,7 @@ fn campaign(name: &str, seed: u64, kills: u64, defect: Defect) -> Ledger {
     ledger
 }
 
-/// The seed somebody asked for, or another each second.
+/// The seed from the environment, or a new seed each second.
 fn seed() -> u64 {
     number("PANPAN_CRASH_SEED").unwrap_or_else(|| {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
@@ -170,6 +175,6 @@ fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;
     Some(
         text.parse()
-            .unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
+            .unwrap_or_else(|_| panic!("{variable} is not a number: {text}")),
     )
 }

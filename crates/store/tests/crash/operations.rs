@@ -1,5 +1,5 @@
-//! The operations under load. Their effect is a line in a file, written in one piece: it is there or
-//! not, whatever becomes of the process.
+//! The operations under load. Their effect is a line in a file, written with one system call: it is either
+//! there or not, even if the process is killed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,25 +14,25 @@ use serde_json::{Value, json};
 
 use crate::plan::{Ending, KINDS, Kind, Plan, marker};
 
-/// How often a busy call is tried again before its key is set free.
+/// How often a busy call is retried before its key is released.
 const MAX_RETRIES: u32 = 1;
 
-/// What the operations share.
+/// The state that the operations share.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Operations {
     seed: u64,
     path: PathBuf,
     effects: File,
 }
 
-/// An effect: which call, and which process's attempt at it.
+/// An effect: the number of the call, and the attempt that had it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Effected {
+pub(crate) struct EffectRecord {
     pub(crate) number: u64,
     pub(crate) by: String,
 }
 
-impl Stage {
+impl Operations {
     pub(crate) fn open(directory: &Path, seed: u64) -> io::Result<Self> {
         let path = effects_path(directory);
         let effects = OpenOptions::new().append(true).create(true).open(&path)?;
@@ -43,31 +43,32 @@ impl Stage {
         })
     }
 
-    /// All operations; when those that must run once are said to be repeatable, that is a defect.
+    /// All operations. With the defect, operations that must run once are declared idempotent.
     pub(crate) fn registry(self: &Arc<Self>, once_is_repeatable: bool) -> Registry {
         let mut builder = Registry::builder();
         for (kind, name) in KINDS {
-            let name = OperationName::new(name).expect("the names are well formed");
+            let name = OperationName::new(name).expect("valid names");
             let mut spec = OperationSpec::new(name, OperationType::Mutation);
             spec.idempotency.idempotent =
                 kind == Kind::Repeatable || (kind == Kind::Once && once_is_repeatable);
             spec.idempotency.reconcilable = kind == Kind::Reconcilable;
-            spec.retry = Some(soon());
+            spec.retry = Some(retry_policy());
             builder = builder.add(self.registration(kind, spec));
         }
-        builder.build().expect("the operations fit together")
+        builder.build().expect("valid operations")
     }
 
     fn registration(self: &Arc<Self>, kind: Kind, spec: OperationSpec) -> Registration {
-        let stage = Arc::clone(self);
-        let run = move |context, input: Arc<Value>| Arc::clone(&stage).run(context, number(&input));
+        let operations = Arc::clone(self);
+        let run =
+            move |context, input: Arc<Value>| Arc::clone(&operations).run(context, number(&input));
         let registration = Registration::new(spec, run);
         if kind != Kind::Reconcilable {
             return registration;
         }
-        let stage = Arc::clone(self);
+        let operations = Arc::clone(self);
         registration.reconciled_by(move |_: Context, input: Arc<Value>| {
-            let found = stage.became(number(&input));
+            let found = operations.reconcile(number(&input));
             async move { Ok::<_, Failure>(found) }
         })
     }
@@ -76,15 +77,15 @@ impl Stage {
         let plan = Plan::of(self.seed, number);
         context.sleep(plan.before_ms).await;
         match plan.ending {
-            Ending::FailsBefore => return Err(refused(number, Effect::None)),
+            Ending::FailsBeforeEffect => return Err(permanent_failure(number, Effect::None)),
             Ending::Busy { attempts } if context.attempt() <= attempts => return Err(busy()),
             _ => {}
         }
         let by = format!("{}/{}", context.call_id(), context.attempt());
         self.take_effect(number, &by);
         context.sleep(plan.after_ms).await;
-        if plan.ending == Ending::FailsAfter {
-            return Err(refused(number, Effect::Applied));
+        if plan.ending == Ending::FailsAfterEffect {
+            return Err(permanent_failure(number, Effect::Applied));
         }
         Ok(output(number, &by))
     }
@@ -94,44 +95,44 @@ impl Stage {
         let line = format!("{effect:<width$}\n", width = LINE_BYTES - 1);
         assert_eq!(line.len(), LINE_BYTES, "an effect fits into its line");
         let written = (&self.effects).write(line.as_bytes());
-        let written = written.expect("there is room for the effects");
-        assert_eq!(written, line.len(), "an effect is written in one piece");
+        let written = written.expect("the effects can be written");
+        assert_eq!(written, line.len(), "an effect is written with one call");
     }
 
-    /// What the other side says became of a lost call.
-    fn became(&self, number: u64) -> Reconciled {
+    /// Reconciles a lost call with the recorded effects.
+    fn reconcile(&self, number: u64) -> Reconciled {
         let text = std::fs::read_to_string(&self.path).expect("the effects can be read");
-        match effects(&text).find(|effected| effected.number == number) {
-            Some(effected) => Reconciled::Happened(output(number, &effected.by)),
+        match effects(&text).find(|effect| effect.number == number) {
+            Some(effect) => Reconciled::Happened(output(number, &effect.by)),
             None => Reconciled::DidNotHappen,
         }
     }
 }
 
-/// How long each line is: a part of a page, so that none goes across the end of one. A killed process leaves a write
-/// that does half done.
+/// The length of a line: a divisor of the page size, so that no line crosses a page. A killed process can leave
+/// such a write half done.
 const LINE_BYTES: usize = 64;
 
-/// Where the effects of a directory are.
+/// The path of the effects in a directory.
 pub(crate) fn effects_path(directory: &Path) -> PathBuf {
     directory.join("effects")
 }
 
 /// The effects in the text of the file.
-pub(crate) fn effects(text: &str) -> impl Iterator<Item = Effected> {
+pub(crate) fn effects(text: &str) -> impl Iterator<Item = EffectRecord> {
     text.lines().map(|line| {
         let (number, by) = line
             .trim_end()
             .split_once(' ')
-            .expect("an effect is written in one piece");
-        Effected {
-            number: number.parse().expect("an effect begins with its number"),
+            .expect("an effect is written with one call");
+        EffectRecord {
+            number: number.parse().expect("an effect starts with its number"),
             by: by.to_owned(),
         }
     })
 }
 
-/// The output of a call: who brought it about, and a text to be found again.
+/// The output of a call: the attempt that had the effect, and a text to search for.
 pub(crate) fn output(number: u64, by: &str) -> Value {
     json!({"by": by, "marker": marker(number)})
 }
@@ -145,24 +146,24 @@ fn number(input: &Value) -> u64 {
     input["number"].as_u64().expect("the input is a number")
 }
 
-fn refused(number: u64, effect: Effect) -> Failure {
+fn permanent_failure(number: u64, effect: Effect) -> Failure {
     Failure::new(codes::TOOL_FAILED)
-        .with_message(format!("it fails for good: {}", marker(number)))
+        .with_message(format!("permanent failure: {}", marker(number)))
         .with_effect(effect)
 }
 
 fn busy() -> Failure {
     Failure::new(codes::ERR_RESOURCE_BUSY)
-        .with_message("it is busy")
+        .with_message("busy")
         .with_effect(Effect::None)
 }
 
-fn soon() -> RetryPolicy {
+fn retry_policy() -> RetryPolicy {
     let settings = RetrySettings {
         max_retries: MAX_RETRIES,
         initial_delay_ms: 2,
         max_delay_ms: 2,
         ..RetrySettings::default()
     };
-    settings.try_into().expect("the policy is sound")
+    settings.try_into().expect("a valid policy")
 }

@@ -1,5 +1,5 @@
-//! The process that kills: starts children on one directory, ends them at random moments, and hands
-//! what they said to the ledger.
+//! The process that kills: starts children on one directory, kills them at random moments, and passes
+//! their messages to the ledger.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write as _};
@@ -11,25 +11,25 @@ use std::time::Duration;
 
 use crate::child::GO;
 use crate::ledger::Ledger;
-use crate::line::Line;
+use crate::message::Message;
 use crate::operations::{effects, effects_path};
-use crate::orders::{Defect, Orders, Work};
+use crate::options::{ChildOptions, Defect, Task};
 use crate::plan::Random;
 
-/// The longest a child lives after its load has begun, or after its first new answer.
-const LIFE_US: u64 = 60_000;
+/// The longest time from the start of the load, or from the first new answer, to the kill.
+const LOAD_US: u64 = 60_000;
 
-/// The longest a child lives that is killed while it opens the store.
+/// The longest time to the kill of a child that opens the store.
 const OPENING_US: u64 = 40_000;
 
-/// After so many kills everything asked for so far has to find its outcome.
-const SETTLED_EVERY: u64 = 20;
+/// After this many kills, every call so far must get its outcome.
+const SETTLE_INTERVAL: u64 = 20;
 
-/// How many of all acknowledged calls are asked for again at each start, besides the newest.
+/// How many acknowledged calls are repeated at each start, besides the newest.
 const SAMPLE: u64 = 64;
 
-/// How long a child that is not killed may take; far longer than it needs.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The timeout of a child that is not killed; much longer than it needs.
+const CHILD_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A series of kills on one directory.
 pub(crate) struct Campaign {
@@ -40,15 +40,15 @@ pub(crate) struct Campaign {
 }
 
 impl Campaign {
-    /// Kills as often as it should, or until something is found to be wrong.
+    /// Kills children until the number is reached or a violation is found.
     pub(crate) fn run(&self) -> Ledger {
         fs::create_dir_all(&self.directory).unwrap();
         let mut ledger = Ledger::new(self.seed);
         let mut random = Random::new(self.seed);
         for kill in 1..=self.kills {
-            self.live_and_die(&mut ledger, &mut random);
+            self.run_and_kill(&mut ledger, &mut random);
             ledger.kills = kill;
-            if kill % SETTLED_EVERY == 0 {
+            if kill % SETTLE_INTERVAL == 0 {
                 let asked = ledger.unsettled();
                 self.settle(&mut ledger, asked);
             }
@@ -61,126 +61,132 @@ impl Campaign {
         ledger
     }
 
-    /// One child, from its start to its death.
-    fn live_and_die(&self, ledger: &mut Ledger, random: &mut Random) {
-        let again = ledger.to_ask_again(SAMPLE, random);
-        let mut running = self.start(ledger, Work::Load, &again);
+    /// Starts one child and kills it.
+    fn run_and_kill(&self, ledger: &mut Ledger, random: &mut Random) {
+        let repeated = ledger.to_repeat(SAMPLE, random);
+        let mut running = self.start(ledger, Task::Load, &repeated);
         let first = ledger.kills == 0;
-        let life_us = match random.below(8) {
-            // The first meets a file that is just begun.
+        let delay_us = match random.below(8) {
+            // The first child finds no file.
             moment if first || moment == 0 => random.below(OPENING_US),
             1..=3 => {
-                running.wait_for(|line| *line == Line::Began);
-                random.below(LIFE_US)
+                running.wait_for(|message| *message == Message::Started);
+                random.below(LOAD_US)
             }
             _ => {
-                running.wait_for(|line| matches!(line, Line::Answered(it) if !it.replayed));
-                random.below(LIFE_US)
+                running
+                    .wait_for(|message| matches!(message, Message::Answered(it) if !it.replayed));
+                random.below(LOAD_US)
             }
         };
-        sleep(Duration::from_micros(life_us));
+        sleep(Duration::from_micros(delay_us));
         running.child.kill().unwrap();
-        let status = self.hear_out(ledger, running);
-        // One that a signal ended has no code.
+        let status = self.collect(ledger, running);
+        // A process that was ended by a signal has no exit code.
         if status.code().is_some() {
-            ledger.blame(format!("a child under load ended by itself: {status}"));
+            ledger.add_violation(format!(
+                "a child under load ended before it was killed: {status}"
+            ));
         }
     }
 
-    /// One child that lives until every one of these has an outcome.
+    /// Runs one child until each of these calls has an outcome.
     fn settle(&self, ledger: &mut Ledger, numbers: Vec<u64>) {
-        let mut running = self.start(ledger, Work::Settle, &numbers);
-        running.wait_for(|line| *line == Line::Done);
-        let status = self.hear_out(ledger, running);
+        let mut running = self.start(ledger, Task::Settle, &numbers);
+        running.wait_for(|message| *message == Message::Done);
+        let status = self.collect(ledger, running);
         if !status.success() {
-            ledger.blame(format!("a child that nobody killed ended badly: {status}"));
+            ledger.add_violation(format!("a child that was not killed failed: {status}"));
         }
         ledger.settled(numbers);
     }
 
-    fn start(&self, ledger: &Ledger, work: Work, again: &[u64]) -> Running {
-        let orders = Orders {
+    fn start(&self, ledger: &Ledger, task: Task, repeated: &[u64]) -> Running {
+        let options = ChildOptions {
             directory: self.directory.clone(),
             seed: self.seed,
             first: ledger.next_number(),
-            work,
+            task,
             defect: self.defect,
         };
         let program = std::env::current_exe().unwrap();
         let mut command = Command::new(program);
-        command.args(orders.arguments());
-        Running::start(command, again)
+        command.args(options.arguments());
+        Running::start(command, repeated)
     }
 
-    /// Everything a child said and did, once it has ended.
-    fn hear_out(&self, ledger: &mut Ledger, running: Running) -> ExitStatus {
-        let (lines, status) = running.end();
-        for line in lines {
-            ledger.hear(line);
+    /// Collects the messages and effects of a child that has ended.
+    fn collect(&self, ledger: &mut Ledger, running: Running) -> ExitStatus {
+        let (messages, status) = running.end();
+        for message in messages {
+            ledger.receive(message);
         }
         let text = fs::read_to_string(effects_path(&self.directory)).unwrap_or_default();
-        ledger.see(effects(&text));
-        ledger.end_life();
+        ledger.add_effects(effects(&text));
+        ledger.end_run();
         status
     }
 }
 
-/// A child that was started.
+/// A running child.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    lines: Receiver<Line>,
-    heard: Vec<Line>,
+    messages: Receiver<Message>,
+    received: Vec<Message>,
 }
 
 impl Running {
-    /// Starts it and gives it its numbers.
-    pub(crate) fn start(mut command: Command, again: &[u64]) -> Self {
+    /// Starts the child and sends the numbers of the calls to repeat.
+    pub(crate) fn start(mut command: Command, repeated: &[u64]) -> Self {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = piped.spawn().unwrap();
-        let (sender, lines) = channel();
+        let (sender, messages) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || read_lines(output, &sender));
-        let numbers: String = again.iter().map(|number| format!("{number}\n")).collect();
+        let numbers: String = repeated
+            .iter()
+            .map(|number| format!("{number}\n"))
+            .collect();
         let input = child.stdin.as_mut().unwrap();
-        // A child that is gone already says nothing, and that is what is looked at.
+        // The child may have been killed already.
         _ = input.write_all(format!("{numbers}{GO}\n").as_bytes());
         Self {
             child,
-            lines,
-            heard: Vec::new(),
+            messages,
+            received: Vec::new(),
         }
     }
 
-    /// Waits until the child has said something like this, or nothing more comes.
-    pub(crate) fn wait_for(&mut self, awaited: impl Fn(&Line) -> bool) {
+    /// Waits for a message that matches, or for the end of the output.
+    pub(crate) fn wait_for(&mut self, awaited: impl Fn(&Message) -> bool) {
         loop {
-            match self.lines.recv_timeout(PATIENCE) {
-                Ok(line) => {
-                    let came = awaited(&line);
-                    self.heard.push(line);
-                    if came {
+            match self.messages.recv_timeout(CHILD_TIMEOUT) {
+                Ok(message) => {
+                    let matches = awaited(&message);
+                    self.received.push(message);
+                    if matches {
                         return;
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     self.child.kill().unwrap();
-                    panic!("a child said nothing for {PATIENCE:?}");
+                    panic!("no message from a child for {CHILD_TIMEOUT:?}");
                 }
             }
         }
     }
 
-    /// Lets it end, and gives everything it said.
-    pub(crate) fn end(mut self) -> (Vec<Line>, ExitStatus) {
+    /// Lets the child end, and returns all its messages.
+    pub(crate) fn end(mut self) -> (Vec<Message>, ExitStatus) {
         drop(self.child.stdin.take());
-        self.heard.extend(self.lines);
-        (self.heard, self.child.wait().unwrap())
+        self.received.extend(self.messages);
+        (self.received, self.child.wait().unwrap())
     }
 }
 
-/// Hands on every whole line: what a killed child did not finish to say was not said.
-fn read_lines(mut output: impl BufRead, sender: &Sender<Line>) {
+/// Sends every complete message; an incomplete message of a killed child is ignored.
+fn read_lines(mut output: impl BufRead, sender: &Sender<Message>) {
     let mut text = Vec::new();
     while output
         .read_until(b'\n', &mut text)
@@ -189,8 +195,8 @@ fn read_lines(mut output: impl BufRead, sender: &Sender<Line>) {
         let whole = text
             .strip_suffix(b"\n")
             .and_then(|it| str::from_utf8(it).ok());
-        if let Some(line) = whole.and_then(Line::read)
-            && sender.send(line).is_err()
+        if let Some(message) = whole.and_then(Message::read)
+            && sender.send(message).is_err()
         {
             return;
         }

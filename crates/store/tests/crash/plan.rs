@@ -1,6 +1,6 @@
-//! What each numbered call is to do, drawn from the seed: the same number does the same in every process.
+//! What each numbered call does, derived from the seed: the same in every process.
 
-/// Small and good enough to choose moments; not for secrets.
+/// A small random generator; not for secrets.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -9,7 +9,7 @@ impl Random {
         Self(seed)
     }
 
-    /// The next number of the sequence called SplitMix64.
+    /// The next number of SplitMix64.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -17,45 +17,45 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below this one, which is not 0.
+    /// A number below `limit`, which must not be 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 }
 
-/// What running twice means.
+/// The kind of an operation: the effect of running it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Harm.
+    /// Must run at most once.
     Once,
-    /// Nothing.
+    /// Can be repeated.
     Repeatable,
-    /// Harm, but the other side can be asked.
+    /// Must run at most once, and can be reconciled.
     Reconcilable,
 }
 
-/// Every kind with the operation that stands for it.
+/// Every kind with its operation.
 pub(crate) const KINDS: [(Kind, &str); 3] = [
     (Kind::Once, "crash/once"),
     (Kind::Repeatable, "crash/repeatable"),
     (Kind::Reconcilable, "crash/reconcilable"),
 ];
 
-/// How a call is to end.
+/// How a call ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     Succeeds,
-    /// For good, and nothing happened.
-    FailsBefore,
-    /// For good, and it happened.
-    FailsAfter,
-    /// So many attempts find it busy, with nothing done; then it succeeds.
+    /// Fails permanently, without effect.
+    FailsBeforeEffect,
+    /// Fails permanently, after its effect.
+    FailsAfterEffect,
+    /// Is busy for this many attempts, without effect; then succeeds.
     Busy {
         attempts: u32,
     },
 }
 
-/// What a numbered call does.
+/// The plan of a numbered call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
@@ -63,9 +63,9 @@ pub(crate) struct Plan {
     pub(crate) ending: Ending,
     pub(crate) before_ms: u64,
     pub(crate) after_ms: u64,
-    /// Whether two callers ask at once. Not where a stalled but living holder could be taken over and
-    /// its effect come after somebody asked for it: that is no crash.
-    pub(crate) twice_at_once: bool,
+    /// Whether two callers make the call at once. Not for reconcilable calls: a stalled holder could be
+    /// taken over and have its effect after the reconciliation, which is not a crash.
+    pub(crate) called_twice: bool,
 }
 
 impl Plan {
@@ -73,8 +73,8 @@ impl Plan {
         let mut random = Random::new(seed ^ number.wrapping_mul(0xD6E8_FEB8_6659_FD93));
         let (kind, operation) = KINDS[usize::try_from(number % 3).unwrap_or(0)];
         let ending = match random.below(10) {
-            0 => Ending::FailsBefore,
-            1 => Ending::FailsAfter,
+            0 => Ending::FailsBeforeEffect,
+            1 => Ending::FailsAfterEffect,
             2 | 3 => Ending::Busy {
                 attempts: 1 + u32::try_from(random.below(4)).unwrap_or(0),
             },
@@ -86,17 +86,17 @@ impl Plan {
             ending,
             before_ms: random.below(5),
             after_ms: random.below(5),
-            twice_at_once: kind != Kind::Reconcilable && random.below(4) == 0,
+            called_twice: kind != Kind::Reconcilable && random.below(4) == 0,
         }
     }
 }
 
-/// The name of a numbered piece of work.
+/// The key of a numbered call.
 pub(crate) fn key(number: u64) -> String {
     format!("key-{number:06}")
 }
 
-/// A text that stands in the outcome of a numbered call and nowhere else.
+/// A text that occurs in the outcome of a numbered call only.
 pub(crate) fn marker(number: u64) -> String {
     format!("marker-{number:06}")
 }

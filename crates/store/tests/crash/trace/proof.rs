@@ -1,34 +1,34 @@
-//! Whether each answer left after its outcome was on the disk.
+//! Checks that each answer was sent after its outcome was on the disk.
 
 use std::collections::HashMap;
 
 use super::read::SystemCall;
 
-/// How the text begins that an outcome and its answers share.
+/// The start of the text that an outcome and its answers share.
 const MARKER: &str = "marker-";
 const MARKER_LENGTH: usize = MARKER.len() + 6;
 
-/// What a trace proves.
+/// The result of checking a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Proof {
-    /// How many answers left after a sync of their outcome.
+    /// The number of answers that were sent after the sync of their outcome.
     pub(crate) proven: usize,
-    /// The others, and what is missing.
+    /// The other answers, and the reasons.
     pub(crate) unproven: Vec<String>,
-    /// Whether the folder of the store was synced into the one it was made in before the first answer.
+    /// Whether the parent of the store's folder was synced before the first answer.
     pub(crate) folder_synced: bool,
 }
 
 impl Proof {
-    /// Looks at every answer that is the last word about its call, and at where the folder was made.
-    pub(crate) fn of(calls: &[SystemCall], made_in: &str) -> Self {
+    /// Checks every answer with a recorded outcome, and the folder that contains the store's folder.
+    pub(crate) fn of(calls: &[SystemCall], parent_folder: &str) -> Self {
         let written = first_writes(calls);
         let mut proof = Self::default();
-        if let Some(first) = calls.iter().find(|call| is_last_word(call)) {
-            let synced = |call| is_sync(call, made_in, first.began);
+        if let Some(first) = calls.iter().find(|call| is_recorded_answer(call)) {
+            let synced = |call| is_sync(call, parent_folder, first.began);
             proof.folder_synced = calls.iter().any(synced);
         }
-        for answer in calls.iter().filter(|call| is_last_word(call)) {
+        for answer in calls.iter().filter(|call| is_recorded_answer(call)) {
             match missing(answer, &written, calls) {
                 None => proof.proven += 1,
                 Some(what) => proof.unproven.push(format!("{what}: {}", answer.data)),
@@ -38,8 +38,8 @@ impl Proof {
     }
 }
 
-/// The write that first brought each outcome to a file. Later ones of the same page, and those of a
-/// checkpoint, prove nothing: the answer may have left before.
+/// The first write of each outcome. Later writes of the same page, and the writes of a checkpoint, prove nothing:
+/// the answer may have been sent before.
 fn first_writes(calls: &[SystemCall]) -> HashMap<&str, &SystemCall> {
     let mut first = HashMap::new();
     for call in calls.iter().filter(|call| call.name == "pwrite64") {
@@ -50,10 +50,10 @@ fn first_writes(calls: &[SystemCall]) -> HashMap<&str, &SystemCall> {
     first
 }
 
-fn is_last_word(call: &SystemCall) -> bool {
+fn is_recorded_answer(call: &SystemCall) -> bool {
     let mut words = call.data.split(' ');
-    let said = (words.next(), words.nth(1));
-    call.name == "write" && call.descriptor == 1 && said == (Some("answered"), Some("kept"))
+    let start = (words.next(), words.nth(1));
+    call.name == "write" && call.descriptor == 1 && start == (Some("answered"), Some("kept"))
 }
 
 fn missing(
@@ -109,8 +109,7 @@ pub(crate) fn a_sync_counts_only_between_write_and_answer() {
         (vec![call("fdatasync", "wal", 4, Some(9))], true),
         (vec![sync("wal", 1, Some(2)), sync("wal", 4, Some(9))], true),
         (vec![], false),
-        // It began before the write had ended, ended after the answer began, failed, or was of another
-        // file.
+        // Started before the write ended, ended after the answer started, failed, or for another file.
         (vec![sync("wal", 2, Some(5))], false),
         (vec![sync("wal", 4, Some(11))], false),
         (vec![sync("wal", 4, None)], false),
@@ -119,7 +118,7 @@ pub(crate) fn a_sync_counts_only_between_write_and_answer() {
         let mut calls = syncs.clone();
         calls.push(call("pwrite64", "wal", 1, Some(3)));
         calls.push(call("write", "pipe", 10, Some(12)));
-        // A later write and its sync change nothing.
+        // A later write and its sync do not matter.
         calls.push(call("pwrite64", "wal", 13, Some(14)));
         calls.push(sync("wal", 15, Some(16)));
         calls.sort_by_key(|call| call.began);

@@ -1,58 +1,58 @@
-//! Reads what `strace` wrote: calls of several threads, some cut in two by those of others.
+//! Parses the output of `strace`: system calls of several threads, some split by calls of other threads.
 //!
-//! The place of a line is its time. A call is seen to begin before the system does anything for it and
-//! to end after that, so what ended on an earlier line was over before what began on a later one.
+//! The line number is the time. The start of a call is logged before the system runs it, and its end
+//! after that. So a call that ended on an earlier line was over before a call that started on a later line.
 
 use std::collections::HashMap;
 
-/// A call of the system.
+/// A system call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SystemCall {
     pub(crate) name: String,
     pub(crate) descriptor: u32,
-    /// What the descriptor stands for.
+    /// The file of the descriptor.
     pub(crate) path: String,
-    /// What is written, with unprintable bytes as the tracer shows them.
+    /// The written data, with unprintable bytes as strace shows them.
     pub(crate) data: String,
     pub(crate) began: usize,
-    /// When it ended, if it ended well.
+    /// The line where it ended, if it succeeded.
     pub(crate) ended: Option<usize>,
 }
 
 const UNFINISHED: &str = "<unfinished ...>";
 const RESUMED: &str = "<... ";
 
-/// Reads a whole trace; a line nobody can read is a defect of this reader.
+/// Parses a whole trace; panics at a line that cannot be parsed.
 pub(crate) fn read(trace: &str) -> Vec<SystemCall> {
     let mut calls: Vec<SystemCall> = Vec::new();
     let mut open = HashMap::new();
-    for (place, line) in trace.lines().enumerate() {
-        let (thread, said) = line.split_once(' ').unwrap_or((line, ""));
-        let said = said.trim_start();
+    for (position, line) in trace.lines().enumerate() {
+        let (thread, text) = line.split_once(' ').unwrap_or((line, ""));
+        let text = text.trim_start();
         // Signals, and ends of threads.
-        if said.starts_with("---") || said.starts_with("+++") {
+        if text.starts_with("---") || text.starts_with("+++") {
             continue;
         }
-        if said.starts_with(RESUMED) {
+        if text.starts_with(RESUMED) {
             let call: Option<usize> = open.remove(thread);
-            let call = call.unwrap_or_else(|| panic!("nothing was begun: {line}"));
-            calls[call].ended = ended(said, place);
+            let call = call.unwrap_or_else(|| panic!("no unfinished call: {line}"));
+            calls[call].ended = ended(text, position);
             continue;
         }
-        let mut call = begun(said, place).unwrap_or_else(|| panic!("no call: {line}"));
-        if said.ends_with(UNFINISHED) {
+        let mut call = parse_start(text, position).unwrap_or_else(|| panic!("not a call: {line}"));
+        if text.ends_with(UNFINISHED) {
             open.insert(thread, calls.len());
         } else {
-            call.ended = ended(said, place);
+            call.ended = ended(text, position);
         }
         calls.push(call);
     }
     calls
 }
 
-/// `name(descriptor<path>, "data"…`, of which the data may be missing.
-fn begun(said: &str, place: usize) -> Option<SystemCall> {
-    let (name, arguments) = said.split_once('(')?;
+/// Parses `name(descriptor<path>, "data"…`; the data may be missing.
+fn parse_start(text: &str, position: usize) -> Option<SystemCall> {
+    let (name, arguments) = text.split_once('(')?;
     let (descriptor, rest) = arguments.split_once('<')?;
     let (path, rest) = rest.split_once('>')?;
     let data = rest.strip_prefix(", \"").map_or("", quoted);
@@ -61,12 +61,12 @@ fn begun(said: &str, place: usize) -> Option<SystemCall> {
         descriptor: descriptor.parse().ok()?,
         path: path.to_owned(),
         data: data.to_owned(),
-        began: place,
+        began: position,
         ended: None,
     })
 }
 
-/// What stands before the quotation mark that is not written as data.
+/// The text before the closing quotation mark.
 fn quoted(text: &str) -> &str {
     let mut escaped = false;
     let end = text.bytes().position(|byte| {
@@ -77,14 +77,14 @@ fn quoted(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The place, if the call gave no error.
-fn ended(said: &str, place: usize) -> Option<usize> {
-    let (_, result) = said.rsplit_once(" = ")?;
+/// The line, if the call succeeded.
+fn ended(text: &str, position: usize) -> Option<usize> {
+    let (_, result) = text.rsplit_once(" = ")?;
     let result: i64 = result.split(' ').next()?.parse().ok()?;
-    (result >= 0).then_some(place)
+    (result >= 0).then_some(position)
 }
 
-pub(crate) fn a_trace_is_read_whole_however_it_is_cut() {
+pub(crate) fn a_trace_with_split_calls_is_parsed() {
     let trace = r#"12  write(1<pipe:[7]>, "a \"b\", c = 3\n", 11 <unfinished ...>
 13  pwrite64(5</a/b-wal>, "\0\\", 2, 70072 <unfinished ...>
 12  <... write resumed>)              = 11

@@ -1,29 +1,29 @@
-//! What a child tells its parent, one line each: written here, and read again.
+//! The messages from a child to its parent, one line each.
 
 use std::io::{self, Write as _};
 
 use panpan_runtime::Answer;
 
-/// One line.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
-    /// The store is open and the load begins.
-    Began,
-    /// A call is about to be made.
-    Asked(u64),
-    /// The key of a call that stopped without a word was taken over.
+pub(crate) enum Message {
+    /// The store is open and the load starts.
+    Started,
+    /// A new call is about to be made.
+    Calling(u64),
+    /// The key of an abandoned call was taken over.
     TakenOver,
     /// A call was answered.
     Answered(Answered),
-    /// Everything that was to be asked is answered.
+    /// All work is done.
     Done,
 }
 
-/// How a call was answered.
+/// The answer to a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answered {
     pub(crate) number: u64,
-    /// Whether it is the last word about its key.
+    /// Whether the outcome is recorded.
     pub(crate) kept: bool,
     pub(crate) replayed: bool,
     /// `ok` and the output, or `failed` and the failure.
@@ -35,7 +35,7 @@ impl Answered {
         let outcome = match &answer.outcome {
             Ok(output) => format!("ok {}", output.text()),
             Err(failure) => {
-                let text = serde_json::to_string(failure).expect("a failure is made of JSON");
+                let text = serde_json::to_string(failure).expect("a failure serialises to JSON");
                 format!("failed {text}")
             }
         };
@@ -48,37 +48,37 @@ impl Answered {
     }
 }
 
-impl Line {
-    /// Writes the line in one piece; when nobody reads any more, there is nobody to tell.
+impl Message {
+    /// Writes the message with one system call; errors are ignored, because the parent may have ended.
     pub(crate) fn send(&self) {
         let _ = io::stdout().lock().write_all(self.text().as_bytes());
     }
 
     fn text(&self) -> String {
         match self {
-            Line::Began => "began\n".to_owned(),
-            Line::Asked(number) => format!("asked {number}\n"),
-            Line::TakenOver => "taken-over\n".to_owned(),
-            Line::Answered(answered) => format!(
+            Message::Started => "started\n".to_owned(),
+            Message::Calling(number) => format!("calling {number}\n"),
+            Message::TakenOver => "taken-over\n".to_owned(),
+            Message::Answered(answered) => format!(
                 "answered {} {} {} {}\n",
                 answered.number,
-                if answered.kept { "kept" } else { "passing" },
+                if answered.kept { "kept" } else { "temporary" },
                 if answered.replayed { "replayed" } else { "new" },
                 answered.outcome
             ),
-            Line::Done => "done\n".to_owned(),
+            Message::Done => "done\n".to_owned(),
         }
     }
 
-    /// Reads a line without its end.
+    /// Parses a message without its line end.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         match word {
-            "began" => Some(Line::Began),
-            "asked" => rest.parse().ok().map(Line::Asked),
-            "taken-over" => Some(Line::TakenOver),
-            "answered" => answered(rest).map(Line::Answered),
-            "done" => Some(Line::Done),
+            "started" => Some(Message::Started),
+            "calling" => rest.parse().ok().map(Message::Calling),
+            "taken-over" => Some(Message::TakenOver),
+            "answered" => answered(rest).map(Message::Answered),
+            "done" => Some(Message::Done),
             _ => None,
         }
     }
@@ -94,26 +94,29 @@ fn answered(text: &str) -> Option<Answered> {
     })
 }
 
-/// A line that is read is the line that was written.
-pub(crate) fn every_line_survives_its_way() {
+/// A message that is parsed is the message that was written.
+pub(crate) fn every_message_can_be_parsed() {
     let answered = |kept, replayed| {
-        Line::Answered(Answered {
+        Message::Answered(Answered {
             number: 12,
             kept,
             replayed,
             outcome: "ok {\"a\": \"b c\"}".to_owned(),
         })
     };
-    for line in [
-        Line::Began,
-        Line::Asked(7),
-        Line::TakenOver,
+    for message in [
+        Message::Started,
+        Message::Calling(7),
+        Message::TakenOver,
         answered(true, false),
         answered(false, true),
-        Line::Done,
+        Message::Done,
     ] {
-        let text = line.text();
-        assert_eq!(Line::read(text.strip_suffix('\n').unwrap()), Some(line));
+        let text = message.text();
+        assert_eq!(
+            Message::read(text.strip_suffix('\n').unwrap()),
+            Some(message)
+        );
     }
-    assert_eq!(Line::read("answered 12 kept"), None);
+    assert_eq!(Message::read("answered 12 kept"), None);
 }

@@ -1,4 +1,4 @@
-//! What a parent tells a child when it starts it: written as arguments, and read again.
+//! The options that a parent passes to a child as arguments.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,77 +6,77 @@ use std::path::PathBuf;
 /// The first argument of a child.
 pub(crate) const CHILD: &str = "--child";
 
-/// What is to be done.
+/// The options of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Orders {
-    /// Where the store and the effects are.
+pub(crate) struct ChildOptions {
+    /// The directory of the store and the effects.
     pub(crate) directory: PathBuf,
     pub(crate) seed: u64,
-    /// The number of the first call nobody has made yet.
+    /// The number of the first new call.
     pub(crate) first: u64,
-    pub(crate) work: Work,
+    pub(crate) task: Task,
     pub(crate) defect: Defect,
 }
 
-/// What a child does besides asking for the numbers that it reads from its input.
+/// What a child does besides repeating the calls whose numbers it reads from its input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Work {
-    /// It makes new calls until it is killed.
+pub(crate) enum Task {
+    /// Makes new calls until it is killed.
     Load,
-    /// It makes so many new calls.
-    Some(u64),
-    /// It makes none, and asks for each number until there is an outcome.
+    /// Makes this many new calls.
+    Calls(u64),
+    /// Makes no new calls, and repeats each call until it has an outcome.
     Settle,
 }
 
-/// What is wrong with a child, to see that it is found out.
+/// A planted defect of a child, to prove that it is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// Nothing.
+    /// No defect.
     None,
-    /// Outcomes are answered before they are written.
-    AnswersEarly,
-    /// What must run once is said to be repeatable.
+    /// Outcomes are acknowledged before they are written.
+    AcknowledgesEarly,
+    /// Operations that must run once are declared idempotent.
     RunsTwice,
-    /// Outcomes are written and not synced.
+    /// Outcomes are written but not synced.
     DoesNotSync,
 }
 
 const DEFECTS: [(Defect, &str); 4] = [
     (Defect::None, "none"),
-    (Defect::AnswersEarly, "answers-early"),
+    (Defect::AcknowledgesEarly, "acknowledges-early"),
     (Defect::RunsTwice, "runs-twice"),
     (Defect::DoesNotSync, "does-not-sync"),
 ];
 
-impl Orders {
-    /// The arguments of a child that is to do this.
+impl ChildOptions {
+    /// The options as arguments.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let defect = DEFECTS.iter().find(|(defect, _)| *defect == self.defect);
-        let work = match self.work {
-            Work::Load => "load".to_owned(),
-            Work::Some(calls) => calls.to_string(),
-            Work::Settle => "settle".to_owned(),
+        let task = match self.task {
+            Task::Load => "load".to_owned(),
+            Task::Calls(calls) => calls.to_string(),
+            Task::Settle => "settle".to_owned(),
         };
         vec![
             CHILD.into(),
             self.directory.clone().into(),
             self.seed.to_string().into(),
             self.first.to_string().into(),
-            work.into(),
+            task.into(),
             defect.map_or("none", |(_, word)| word).into(),
         ]
     }
 
-    /// Reads what comes after the first argument.
+    /// Parses the arguments after the first.
     pub(crate) fn read(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let directory = arguments.next()?.into();
         let mut word = || arguments.next()?.into_string().ok();
         let (seed, first) = (word()?.parse().ok()?, word()?.parse().ok()?);
-        let work = match word()?.as_str() {
-            "load" => Work::Load,
-            "settle" => Work::Settle,
-            calls => Work::Some(calls.parse().ok()?),
+        let task = match word()?.as_str() {
+            "load" => Task::Load,
+            "settle" => Task::Settle,
+            calls => Task::Calls(calls.parse().ok()?),
         };
         let defect = word()?;
         let defect = DEFECTS.iter().find(|(_, word)| *word == defect)?.0;
@@ -84,25 +84,25 @@ impl Orders {
             directory,
             seed,
             first,
-            work,
+            task,
             defect,
         })
     }
 }
 
-/// Orders that are read are the orders that were given.
-pub(crate) fn orders_survive_their_way() {
-    for work in [Work::Load, Work::Some(3), Work::Settle] {
+/// Options that are parsed are the options that were passed.
+pub(crate) fn options_can_be_parsed() {
+    for task in [Task::Load, Task::Calls(3), Task::Settle] {
         for (defect, _) in DEFECTS {
-            let orders = Orders {
+            let options = ChildOptions {
                 directory: "a b".into(),
                 seed: u64::MAX,
                 first: 7,
-                work,
+                task,
                 defect,
             };
-            let arguments = orders.arguments().into_iter().skip(1);
-            assert_eq!(Orders::read(arguments), Some(orders));
+            let arguments = options.arguments().into_iter().skip(1);
+            assert_eq!(ChildOptions::read(arguments), Some(options));
         }
     }
 }

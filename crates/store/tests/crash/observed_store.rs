@@ -1,4 +1,4 @@
-//! A store that is watched: it says when a key is taken over, and can be made to answer too early.
+//! A store wrapper that reports takeovers, and that can acknowledge outcomes too early.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use panpan_runtime::ports::{
 use uuid::Uuid;
 
 use crate::delegate::delegate;
-use crate::line::Line;
+use crate::message::Message;
 
-/// How much later than its answer an outcome is written by a store that answers too early.
-const LATE: Duration = Duration::from_millis(15);
+/// The delay between acknowledging and writing, with the defect.
+const WRITE_DELAY: Duration = Duration::from_millis(15);
 
-/// A store that is watched.
+/// An observed store.
 #[derive(Debug)]
-pub(crate) struct Watched {
+pub(crate) struct ObservedStore {
     pub(crate) inner: Arc<dyn Outcomes>,
-    /// The defect: what is answered is not written yet.
-    pub(crate) answers_early: bool,
+    /// The defect: outcomes are acknowledged before they are written.
+    pub(crate) acknowledges_early: bool,
 }
 
-impl Outcomes for Watched {
+impl Outcomes for ObservedStore {
     fn claim(&self, claim: Claim) -> BoxFuture<'_, Result<Claimed, StoreError>> {
         Box::pin(async move {
             let claimed = self.inner.claim(claim).await;
@@ -36,20 +36,20 @@ impl Outcomes for Watched {
                 ..
             }) = claimed
             {
-                Line::TakenOver.send();
+                Message::TakenOver.send();
             }
             claimed
         })
     }
 
     fn complete(&self, completion: Completion) -> BoxFuture<'_, Result<Completed, StoreError>> {
-        if !self.answers_early {
+        if !self.acknowledges_early {
             return self.inner.complete(completion);
         }
         let expires_at = expiry(&completion.end);
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
-            tokio::time::sleep(LATE).await;
+            tokio::time::sleep(WRITE_DELAY).await;
             inner.complete(completion).await
         });
         Box::pin(ready(Ok(Completed::Recorded { expires_at })))
