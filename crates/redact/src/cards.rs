@@ -96,22 +96,22 @@ fn digit_groups(bytes: &[u8]) -> Vec<Range<usize>> {
         }
         if at == start {
             at += 1;
-        } else if stands_free(bytes, start, at) {
+        } else if is_separate(bytes, start, at) {
             groups.push(start..at);
         }
     }
     groups
 }
 
-fn stands_free(bytes: &[u8], start: usize, end: usize) -> bool {
-    let back = |distance: usize| start.checked_sub(distance).map(|at| bytes[at]);
+fn is_separate(bytes: &[u8], start: usize, end: usize) -> bool {
+    let before = |distance: usize| start.checked_sub(distance).map(|at| bytes[at]);
     let digit = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_digit());
     let letter = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphabetic());
-    let escape = back(2) == Some(b'\\') || back(3) == Some(b'%');
+    let escape = before(2) == Some(b'\\') || before(3) == Some(b'%');
     let after = bytes.get(end).copied();
-    let fraction = back(1) == Some(b'.') && digit(back(2))
+    let fraction = before(1) == Some(b'.') && digit(before(2))
         || after == Some(b'.') && digit(bytes.get(end + 1).copied());
-    (!letter(back(1)) || escape) && !letter(after) && !fraction
+    (!letter(before(1)) || escape) && !letter(after) && !fraction
 }
 
 fn is_card(digits: &[u8]) -> bool {
@@ -133,9 +133,9 @@ fn has_check_digit(digits: &[u8]) -> bool {
         .iter()
         .rev()
         .enumerate()
-        .map(|(place, digit)| {
+        .map(|(position, digit)| {
             let digit = u32::from(digit - b'0');
-            if place % 2 == 0 {
+            if position % 2 == 0 {
                 digit
             } else {
                 digit * 2 / 10 + digit * 2 % 10

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::harmless::is_harmless;
-use super::looks::{Look, look};
+use super::shape::{Shape, shape_of};
 use super::spans::Spans;
 
 /// What a text must hold before it can hold one of these.
@@ -92,7 +92,8 @@ fn find_arguments(text: &str, spans: &mut Spans) {
         for (index, argument) in call.as_str().split(',').enumerate() {
             let value = argument.trim().trim_matches(['\'', '"']);
             let is_quoted = argument.trim().starts_with(['\'', '"']) && !value.is_empty();
-            if index > 0 && is_quoted && matches!(look(value), Look::Password | Look::Opaque) {
+            if index > 0 && is_quoted && matches!(shape_of(value), Shape::Password | Shape::Opaque)
+            {
                 let start = at + argument.find(value).unwrap_or(0);
                 spans.push(start..start + value.len());
             }

@@ -22,7 +22,7 @@ pub(super) fn is_unmasked(password: &str) -> bool {
 }
 
 /// Accepts a value that looks like a secret and not like what is written in place of one.
-pub(super) fn is_shown(value: &str) -> bool {
+pub(super) fn is_visible_secret(value: &str) -> bool {
     is_credible(value) && !is_harmless(value)
 }
 

@@ -64,8 +64,8 @@ pub(super) fn skip_blanks(bytes: &[u8], mut at: usize, lines: bool) -> usize {
 
 /// Whether an escape ends at `at`, whose last character only looks like a letter or digit.
 pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
-    let back = |distance: usize| at.checked_sub(distance).map(|at| bytes[at]);
-    back(2) == Some(b'\\') || back(3) == Some(b'%') || back(6) == Some(b'\\')
+    let before = |distance: usize| at.checked_sub(distance).map(|at| bytes[at]);
+    before(2) == Some(b'\\') || before(3) == Some(b'%') || before(6) == Some(b'\\')
 }
 
 fn escaped(rest: &[u8]) -> Option<Glyph> {

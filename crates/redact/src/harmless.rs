@@ -5,12 +5,12 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::looks::{Look, look};
-use super::names::{is_nothing, is_sensitive_name, listed};
+use super::names::{is_empty_value, is_sensitive_name, listed};
 use super::prose::is_everyday_word;
+use super::shape::{Shape, shape_of};
 
 /// Whether a connection string says how to get somewhere, and nothing to get in with.
-fn is_open_connection(value: &str) -> bool {
+fn is_connection_without_secret(value: &str) -> bool {
     let pairs = value.split(';').filter(|it| !it.trim().is_empty());
     let is_open = |pair: &str| {
         pair.split_once('=')
@@ -36,19 +36,19 @@ pub(super) fn is_harmless(value: &str) -> bool {
     if value.len() < 16 && value.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         let is_mask =
             value.len() >= 4 && value.bytes().all(|byte| byte.eq_ignore_ascii_case(&b'x'));
-        return is_nothing(value) || listed!(STATES, value) || is_mask;
+        return is_empty_value(value) || listed!(STATES, value) || is_mask;
     }
     let inside = value
         .trim_start_matches(['[', '('])
         .trim_end_matches([']', ')']);
     let is_reference = REFERENCE.is_match(value) || REFERENCE.is_match(inside);
-    is_nothing(value)
+    is_empty_value(value)
         || is_state(value)
         || listed!(STATES, value)
         || is_placeholder(value)
         || is_reference
-        || is_open_connection(value)
-        || is_open_address(value)
+        || is_connection_without_secret(value)
+        || is_plain_address(value)
         || listed!(MECHANISMS, value)
 }
 
@@ -57,11 +57,11 @@ const MECHANISMS: &str =
     "xoauth2 oauthbearer cram-md5 digest-md5 scram-sha-1 scram-sha-256 gssapi ntlm";
 
 /// Whether a value is the address of a page, with nothing in it that opens it.
-fn is_open_address(value: &str) -> bool {
+fn is_plain_address(value: &str) -> bool {
     let rest = value
         .strip_prefix("https://")
         .or_else(|| value.strip_prefix("http://"));
-    let is_plain = |part: &str| matches!(look(part), Look::Word | Look::Thing);
+    let is_plain = |part: &str| matches!(shape_of(part), Shape::Word | Shape::KnownFormat);
     rest.is_some_and(|rest| {
         !rest.contains(['@', ' ', '%'])
             && rest

@@ -7,22 +7,22 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 /// What a value that is called so looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum SecretKind {
     /// Anything a person can make up.
     Password,
     /// Something that a person keeps to themselves, by a word with other meanings.
-    Soft,
+    Generic,
     /// A few digits or letters, given for one use.
     Code,
     /// Something opaque.
     Token,
 }
 
-use Sort::{Code, Password, Soft, Token};
+use SecretKind::{Code, Generic, Password, Token};
 
 /// Words by what they call, apart by commas; several words for one thing are written with blanks between, and a
 /// star stands for the endings of a stem. English has no plural here: it speaks about many and shows none.
-const WORDS: &[(Sort, &str)] = &[
+const WORDS: &[(SecretKind, &str)] = &[
     (
         Password,
         "passwort*, kennwort*, wachtwoord*, lösenord*, passord*, kodeord*, adgangskod*, salasan*, lykilorð*, contraseñ*, contrasenya*, contrasinal*, \
@@ -50,7 +50,7 @@ const WORDS: &[(Sort, &str)] = &[
         pre-shared key, preshared key, wireless key, wifi key, seed phrase, recovery phrase, mnemonic, recovery password, app password, security answer, security word, community string, wi-fi key",
     ),
     (
-        Soft,
+        Generic,
         "secret, credential, credentials, security question, override key, backup key, encryption key, login, sign-in, bind, authentication, authenticate",
     ),
     (
@@ -176,25 +176,25 @@ const WORDS: &[(Sort, &str)] = &[
 pub(super) struct Mention {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) sort: Sort,
+    pub(super) kind: SecretKind,
 }
 
 struct Lexicon {
     automaton: AhoCorasick,
     words: Vec<String>,
-    kinds: Vec<Kind>,
+    entries: Vec<Entry>,
 }
 
 /// What a word calls, and whether it is the stem of others.
 #[derive(Clone, Copy)]
-struct Kind {
-    sort: Sort,
+struct Entry {
+    kind: SecretKind,
     is_stem: bool,
 }
 
 static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
-    let mut words: Vec<(String, Kind)> = Vec::new();
-    for (sort, list) in WORDS {
+    let mut words: Vec<(String, Entry)> = Vec::new();
+    for (kind, list) in WORDS {
         for word in list.split(',') {
             let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
             let is_stem = word.ends_with('*');
@@ -204,13 +204,13 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
                 true => vec![word],
                 false => vec![capitalised(&word), word.to_uppercase(), word],
             };
-            let kind = Kind {
-                sort: *sort,
+            let entry = Entry {
+                kind: *kind,
                 is_stem,
             };
             for form in forms {
                 if !words.iter().any(|(known, _)| *known == form) {
-                    words.push((form, kind));
+                    words.push((form, entry));
                 }
             }
         }
@@ -220,11 +220,11 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
         .match_kind(MatchKind::LeftmostLongest)
         .build(words.iter().map(|(word, _)| word))
         .expect("a few hundred words fit an automaton");
-    let (words, kinds) = words.into_iter().unzip();
+    let (words, entries) = words.into_iter().unzip();
     Lexicon {
         automaton,
         words,
-        kinds,
+        entries,
     }
 });
 
@@ -242,16 +242,16 @@ pub(super) fn forms() -> impl Iterator<Item = String> {
 /// Every mention of a secret in a text, in order.
 pub(super) fn mentions(text: &str) -> impl Iterator<Item = Mention> {
     let Lexicon {
-        automaton, kinds, ..
+        automaton, entries, ..
     } = &*LEXICON;
     automaton.find_iter(text).filter_map(|found| {
         let (start, end) = (found.start(), found.end());
-        let Kind { sort, is_stem } = kinds[found.pattern().as_usize()];
+        let Entry { kind, is_stem } = entries[found.pattern().as_usize()];
         let ending = ending(&text[end..]);
         // What a stem ends with belongs to the word.
         let end = if is_stem { end + ending.len() } else { end };
         let is_whole = is_whole(text, start, end, is_stem);
-        is_whole.then_some(Mention { start, end, sort })
+        is_whole.then_some(Mention { start, end, kind })
     })
 }
 

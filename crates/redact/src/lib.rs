@@ -1,38 +1,38 @@
 //! Redaction: removes secrets from values, texts, URLs and JSON inside strings, by name, by
 //! schema marker and by how a value looks. When to redact, and what is logged, is not decided here.
 
+mod base64_text;
 mod cards;
 mod commands;
 mod credentials;
-mod encoded;
+mod encodings;
+mod generic_rules;
 mod glyphs;
 mod harmless;
+mod labels;
 mod layouts;
 mod lexicon;
 mod literals;
-mod looks;
 mod markers;
 mod mentions;
 mod names;
-mod neighbours;
 mod opaque;
 mod pairs;
+mod passwords;
 mod prefilter;
 mod prose;
-mod providers;
+mod provider_rules;
 mod rules;
 mod secret;
 mod sentences;
-mod shapes;
+mod shape;
 mod spans;
-mod statements;
+mod sql;
 mod text;
 mod tree;
-mod typed;
 mod urls;
 mod values;
-mod words;
-mod writings;
+mod word_lists;
 
 use std::borrow::Cow;
 
@@ -81,7 +81,7 @@ impl Redactor {
     /// Adds a secret to be removed wherever it appears; shorter than four characters it is not
     /// learned, because it would blank innocent text.
     pub fn learn_literal(&mut self, secret: &str) {
-        self.literals.tell(secret);
+        self.literals.add_configured(secret);
     }
 
     /// Learns every string and number that sits under a sensitive name or in a marked place, so
@@ -93,7 +93,7 @@ impl Redactor {
             return;
         }
         let mut found = Vec::new();
-        tree::secrets_of_members(object, &mut found);
+        tree::collect_member_secrets(object, &mut found);
         self.learn_all(&found);
     }
 
@@ -102,9 +102,11 @@ impl Redactor {
         let mut found = Vec::new();
         if let Some(markers) = markers {
             // First, since what a schema says is sure and names are a guess.
-            markers.visit(value, &mut |marked| tree::leaves(marked, 1, &mut found));
+            markers.visit(value, &mut |marked| {
+                tree::collect_leaves(marked, 1, &mut found)
+            });
         }
-        tree::secrets(value, &mut found);
+        tree::collect_secrets(value, &mut found);
         self.learn_all(&found);
     }
 
@@ -112,7 +114,7 @@ impl Redactor {
     pub fn learn_named(&mut self, name: &str, value: &Value) {
         if is_sensitive_name(name) {
             let mut found = Vec::new();
-            tree::leaves(value, 1, &mut found);
+            tree::collect_leaves(value, 1, &mut found);
             self.learn_all(&found);
         }
     }
@@ -120,7 +122,7 @@ impl Redactor {
     /// Learns from the JSON that a text is or holds, as from an object.
     pub fn learn_text(&mut self, text: &str) {
         let mut found = Vec::new();
-        tree::secrets_of_text(text, &mut found);
+        tree::collect_text_secrets(text, &mut found);
         self.learn_all(&found);
     }
 
@@ -136,7 +138,7 @@ impl Redactor {
     /// The same redactor without what it learned, for texts that name things and quote no value.
     pub fn without_learned(&self) -> Self {
         Self {
-            literals: self.literals.told_only(),
+            literals: self.literals.configured_only(),
         }
     }
 

@@ -9,30 +9,30 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::nfa::contiguous::NFA;
 use aho_corasick::{Anchored, MatchKind};
 
+use super::encodings::{encodings, parts};
 use super::glyphs::ends_escape;
 use super::lexicon;
-use super::names::is_nothing;
+use super::names::is_empty_value;
 use super::prose::is_everyday_word;
 use super::spans::Spans;
-use super::writings::{parts, writings};
 use super::{LEARNED_BYTES_LIMIT, LEARNED_LIMIT, REPLACEMENT};
 
 /// Shorter values are not learned even when the runtime says so: they would blank innocent text.
 pub(super) const SHORTEST_LITERAL: usize = 4;
 
 /// Shorter ones are not even looked for behind a word for a secret.
-const SHORTEST_CALLED: usize = 2;
+const SHORTEST_NAMED: usize = 2;
 
 /// So many everyday words are looked for at most.
-const SHORT_LIMIT: usize = 16;
+const WORD_LIKE_LIMIT: usize = 16;
 
 /// The literals the runtime vouches for, and the ones found under telling names.
 #[derive(Clone, Default)]
 pub(super) struct Literals {
-    told: Arc<Set>,
+    configured: Arc<Set>,
     learned: Set,
     /// Those that could as well be everyday words: they go only where something calls them a secret.
-    short: BTreeSet<String>,
+    word_like: BTreeSet<String>,
     learned_count: usize,
     learned_bytes: usize,
     /// How long the shortest secret is that there was no room for.
@@ -41,11 +41,11 @@ pub(super) struct Literals {
 
 impl Literals {
     /// Adds a secret that goes wherever it stands, even inside a word, in every writing and with its parts.
-    pub(super) fn tell(&mut self, secret: &str) {
-        let told = Arc::make_mut(&mut self.told);
+    pub(super) fn add_configured(&mut self, secret: &str) {
+        let configured = Arc::make_mut(&mut self.configured);
         for secret in parts(secret).into_iter().chain([secret.to_owned()]) {
             if secret.chars().count() >= SHORTEST_LITERAL && !is_harmless(&secret) {
-                told.add_all(writings(&secret));
+                configured.add_all(encodings(&secret));
             }
         }
     }
@@ -56,12 +56,12 @@ impl Literals {
         if self.learned_count == LEARNED_LIMIT {
             return;
         }
-        if !is_telling(secret) {
-            if secret.chars().count() >= SHORTEST_CALLED
+        if !is_distinctive(secret) {
+            if secret.chars().count() >= SHORTEST_NAMED
                 && !is_harmless(secret)
-                && self.short.len() < SHORT_LIMIT
+                && self.word_like.len() < WORD_LIKE_LIMIT
             {
-                self.short.insert(secret.to_owned());
+                self.word_like.insert(secret.to_owned());
             }
             return;
         }
@@ -75,12 +75,12 @@ impl Literals {
     }
 
     /// The same without what was learned: for texts that name things and never quote a value.
-    pub(super) fn told_only(&self) -> Self {
+    pub(super) fn configured_only(&self) -> Self {
         // Written out, since a default would make a set only to drop it, and this is called often.
         Self {
-            told: Arc::clone(&self.told),
+            configured: Arc::clone(&self.configured),
             learned: Set::default(),
-            short: BTreeSet::new(),
+            word_like: BTreeSet::new(),
             learned_count: 0,
             learned_bytes: 0,
             shortest_unlearned: None,
@@ -88,9 +88,9 @@ impl Literals {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.told.texts.is_empty()
+        self.configured.texts.is_empty()
             && self.learned.texts.is_empty()
-            && self.short.is_empty()
+            && self.word_like.is_empty()
             && self.shortest_unlearned.is_none()
     }
 
@@ -103,26 +103,26 @@ impl Literals {
             return;
         }
         let number = |start, end| is_inside_number(text.as_bytes(), start, end);
-        self.told
+        self.configured
             .find(text, spans, |_| true, |start, end| !number(start, end));
         let ends = |end| ends_word(text, end);
         self.learned
             .find(text, spans, ends, |start, _| starts_word(text, start));
-        for secret in &self.short {
-            find_called(text, secret, spans);
+        for secret in &self.word_like {
+            find_named(text, secret, spans);
         }
     }
 }
 
 /// Finds a word where what stands before it calls it a secret: "with password tea".
-fn find_called(text: &str, secret: &str, spans: &mut Spans) {
+fn find_named(text: &str, secret: &str, spans: &mut Spans) {
     const REACH: usize = 24;
     for (start, _) in text.match_indices(secret) {
         let end = start + secret.len();
         let before = &text[text.floor_char_boundary(start.saturating_sub(REACH))..start];
-        let is_called =
+        let is_named =
             || lexicon::mentions(before).any(|it| before[it.end..].split_whitespace().count() <= 1);
-        if ends_word(text, start) && ends_word(text, end) && is_called() {
+        if ends_word(text, start) && ends_word(text, end) && is_named() {
             spans.push(start..end);
         }
     }
@@ -130,7 +130,7 @@ fn find_called(text: &str, secret: &str, spans: &mut Spans) {
 
 impl fmt::Debug for Literals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.told.texts.len() + self.learned.texts.len();
+        let count = self.configured.texts.len() + self.learned.texts.len();
         write!(formatter, "{count} literals")
     }
 }
@@ -203,11 +203,11 @@ fn build(texts: &BTreeSet<String>) -> Option<Arc<NFA>> {
 }
 
 fn is_harmless(text: &str) -> bool {
-    REPLACEMENT.contains(text) || is_nothing(text)
+    REPLACEMENT.contains(text) || is_empty_value(text)
 }
 
 /// Whether a value is so unlike an everyday word that finding it elsewhere means the secret.
-pub(super) fn is_telling(secret: &str) -> bool {
+pub(super) fn is_distinctive(secret: &str) -> bool {
     const SHORTEST_PLAIN: usize = 8;
     const SHORTEST_MIXED: usize = 6;
     let has = |class: fn(char) -> bool| secret.contains(class);
@@ -275,9 +275,9 @@ mod tests {
         assert_eq!(spans.cut(text).as_deref(), expected, "{text}");
     }
 
-    fn check_told(secret: &str, text: &str, expected: Option<&str>) {
+    fn check_configured(secret: &str, text: &str, expected: Option<&str>) {
         let mut literals = Literals::default();
-        literals.tell(secret);
+        literals.add_configured(secret);
         check(&literals, text, expected);
     }
 
@@ -289,23 +289,23 @@ mod tests {
 
     #[test]
     fn a_literal_goes_in_every_writing() {
-        check_told("swordfish", "xswordfishx", Some("x[REDACTED]x"));
-        check_told("p@ss/w", "/login/p%40ss%2Fw", Some("/login/[REDACTED]"));
-        check_told(
+        check_configured("swordfish", "xswordfishx", Some("x[REDACTED]x"));
+        check_configured("p@ss/w", "/login/p%40ss%2Fw", Some("/login/[REDACTED]"));
+        check_configured(
             "a\"b\nc",
             r#"{"x":"a\"b\nc"}"#,
             Some(r#"{"x":"[REDACTED]"}"#),
         );
-        check_told("4711", "room 4711.", Some("room [REDACTED]."));
+        check_configured("4711", "room 4711.", Some("room [REDACTED]."));
     }
 
     #[test]
     fn what_is_too_short_or_no_secret_is_not_taken() {
-        check_told("abc", "abc", None);
-        check_told("abcd", "abcd", Some("[REDACTED]"));
-        check_told("true", "true", None);
-        check_told("REDACTED", "[REDACTED]", None);
-        check_told("4711", "147119", None);
+        check_configured("abc", "abc", None);
+        check_configured("abcd", "abcd", Some("[REDACTED]"));
+        check_configured("true", "true", None);
+        check_configured("REDACTED", "[REDACTED]", None);
+        check_configured("4711", "147119", None);
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Markers {
         }
         value.each_inner(&mut |step, value| {
             let inner = self.inner(active, |node| match step {
-                Step::Item(place) => node.items_at(place),
+                Step::Item(index) => node.items_at(index),
                 Step::Member(name) => node.members_named(name),
             });
             self.walk(&inner, value, depth + 1, callback);
@@ -108,7 +108,7 @@ impl Tree for &Value {
         match self {
             Value::Array(items) => {
                 let items = items.iter().enumerate();
-                items.for_each(|(place, item)| callback(Step::Item(place), item));
+                items.for_each(|(index, item)| callback(Step::Item(index), item));
             }
             Value::Object(members) => {
                 let members = members.iter();
@@ -124,7 +124,7 @@ impl Tree for &mut Value {
         match self {
             Value::Array(items) => {
                 let items = items.iter_mut().enumerate();
-                items.for_each(|(place, item)| callback(Step::Item(place), item));
+                items.for_each(|(index, item)| callback(Step::Item(index), item));
             }
             Value::Object(members) => {
                 let members = members.iter_mut();
@@ -148,9 +148,9 @@ struct Node {
 }
 
 impl Node {
-    fn items_at(&self, place: usize) -> Vec<usize> {
+    fn items_at(&self, index: usize) -> Vec<usize> {
         self.first_items
-            .get(place)
+            .get(index)
             .map_or_else(|| self.other_items.clone(), |index| vec![*index])
     }
 

@@ -3,9 +3,9 @@
 
 use std::sync::OnceLock;
 
-use super::words::{
-    INNOCENT_BEFORE_TOKEN, INNOCENT_LAST, NOTHING, Place, QUALIFIED, SENTENCE_WORDS, SINGLE,
-    Strength,
+use super::word_lists::{
+    EMPTY_VALUES, INNOCENT_BEFORE_TOKEN, INNOCENT_LAST, Position, QUALIFIED, SENTENCE_WORDS,
+    SINGLE, Strength,
 };
 use super::{lexicon, prefilter};
 
@@ -42,10 +42,10 @@ fn foreign_strength(name: &str) -> Option<Strength> {
     if CODE.split(' ').any(|it| it == name) {
         return None;
     }
-    let strength = match last.sort {
-        lexicon::Sort::Password => Strength::Firm,
-        lexicon::Sort::Code => Strength::Loose,
-        lexicon::Sort::Soft | lexicon::Sort::Token => return None,
+    let strength = match last.kind {
+        lexicon::SecretKind::Password => Strength::Firm,
+        lexicon::SecretKind::Code => Strength::Loose,
+        lexicon::SecretKind::Generic | lexicon::SecretKind::Token => return None,
     };
     is_last.then_some(strength)
 }
@@ -63,8 +63,8 @@ pub(super) fn is_descriptive(name: &str) -> bool {
 }
 
 /// Whether a value can be no secret: an empty, boolean or absent value spelled out.
-pub(super) fn is_nothing(value: &str) -> bool {
-    value.is_empty() || listed!(NOTHING, value)
+pub(super) fn is_empty_value(value: &str) -> bool {
+    value.is_empty() || listed!(EMPTY_VALUES, value)
 }
 
 /// Whether a value reads as the next word of an ordinary sentence.
@@ -167,11 +167,11 @@ fn judge(words: &Words<'_>, at_end: bool) -> Option<Strength> {
 /// The strength of one word by itself.
 fn single(words: &[&str], at: usize) -> Option<Strength> {
     let word = words[at];
-    let (entry, _, strength) = SINGLE.iter().find(|(entry, place, _)| match place {
-        Place::Word => word.eq_ignore_ascii_case(entry) || is_plural(word, entry),
-        Place::Singular => word.eq_ignore_ascii_case(entry),
-        Place::Inside => inside(word, entry),
-        Place::Alone => words.len() == 1 && word.eq_ignore_ascii_case(entry),
+    let (entry, _, strength) = SINGLE.iter().find(|(entry, position, _)| match position {
+        Position::Word => word.eq_ignore_ascii_case(entry) || is_plural(word, entry),
+        Position::Singular => word.eq_ignore_ascii_case(entry),
+        Position::Inside => inside(word, entry),
+        Position::Alone => words.len() == 1 && word.eq_ignore_ascii_case(entry),
     })?;
     let cursor = *entry == "token" && at > 0 && listed!(INNOCENT_BEFORE_TOKEN, words[at - 1]);
     (!cursor).then_some(*strength)
@@ -186,7 +186,7 @@ fn qualified(words: &[&str], at: usize) -> Option<Strength> {
         };
         qualifiers.split_ascii_whitespace().any(|qualifier| {
             if rest.is_empty() {
-                stands_before(&words[..at], qualifier)
+                is_preceded_by(&words[..at], qualifier)
             } else {
                 strip_ending(rest, qualifier).is_some()
             }
@@ -195,7 +195,7 @@ fn qualified(words: &[&str], at: usize) -> Option<Strength> {
     found.then_some(Strength::Firm)
 }
 
-fn stands_before(words: &[&str], qualifier: &str) -> bool {
+fn is_preceded_by(words: &[&str], qualifier: &str) -> bool {
     let mut before = words.iter().rev();
     qualifier.rsplit('+').all(|part| {
         before

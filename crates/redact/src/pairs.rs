@@ -2,19 +2,25 @@
 //! `--password x`, `password is x`, `<password>x<`, `?sig=x`, also escaped or percent-encoded.
 //! How far a value reaches is decided in `values`.
 
+mod accept;
+
 use std::ops::Range;
 
 use super::glyphs::{Glyph, glyph, skip_blanks};
 use super::harmless::is_harmless;
-use super::looks::{Look, is_path as is_file_path, is_worded, look};
-use super::names::{is_credible, is_sentence_word, listed, phrase_strength, strength};
-use super::prose::{is_everyday_word, is_mark, is_sentence, reveals};
+use super::names::{is_credible, is_sentence_word, phrase_strength, strength};
+use super::passwords::looks_like_secret_name;
+use super::prose::is_sentence;
 use super::sentences::is_in_address;
+use super::shape::is_path as is_file_path;
 use super::spans::Spans;
-use super::typed::is_called_so;
 use super::values::{Context, Extent, Form, contains_word, extent};
-use super::words::{QUERY_ONLY, Strength};
-use super::{layouts, prefilter, tree};
+use super::word_lists::{QUERY_ONLY, Strength};
+use super::{layouts, prefilter};
+use accept::{
+    accepts, contains_remark, continues_as_sentence, is_followed_by_remark, is_name_of_pair,
+    is_operation, is_part_of_sentence, is_start_of_remark, is_unrelated_name, is_word,
+};
 
 /// What a text must hold before it can hold a sensitive name or secret query parameter.
 pub(super) const STEMS: &str = "\
@@ -77,7 +83,7 @@ enum Link {
     /// `name is value`.
     Is,
     /// `name value`.
-    Nothing,
+    Adjacent,
 }
 
 impl Link {
@@ -85,7 +91,7 @@ impl Link {
         match (self, strength) {
             (Self::Quoted | Self::Pair, _) | (Self::Colon, Strength::Firm) => Form::Structure,
             (Self::Colon, Strength::Loose) => Form::Header,
-            (Self::Is | Self::Nothing, _) => Form::Word,
+            (Self::Is | Self::Adjacent, _) => Form::Word,
         }
     }
 }
@@ -162,7 +168,7 @@ impl Name {
             return None;
         }
         let link = match self.query_only(text) {
-            Some(Strength::Loose) => Link::Nothing,
+            Some(Strength::Loose) => Link::Adjacent,
             _ if quoted => Link::Quoted,
             _ => link,
         };
@@ -196,10 +202,10 @@ impl Name {
         let is_declared = ["type ", "class ", "interface ", "enum ", "struct "]
             .iter()
             .any(|it| text[..self.range.start].ends_with(it));
-        let is_other_pair = link == Link::Nothing
+        let is_other_pair = link == Link::Adjacent
             && value
                 .split_once('=')
-                .is_some_and(|(name, rest)| !rest.is_empty() && is_other_name(name));
+                .is_some_and(|(name, rest)| !rest.is_empty() && is_unrelated_name(name));
         let accepted = !is_next_name
             && !is_other_pair
             && !value.eq_ignore_ascii_case(context.name)
@@ -207,15 +213,15 @@ impl Name {
             && !is_declared
             && (found.quoted || !is_file_path(value))
             && !self.is_in_resource_name(bytes)
-            && !self.is_place_in_code(bytes, &found.range)
+            && !self.is_code_location(bytes, &found.range)
             && !self.is_name_of_secret(text, &found)
-            && !holds_remark(&text[found.range.clone()], &found)
-            && !is_remark_behind(text, &found, link)
+            && !contains_remark(&text[found.range.clone()], &found)
+            && !is_followed_by_remark(text, &found, link)
             && !is_start_of_remark(text, &found, link)
             && (self.is_header(context.name) || !is_part_of_sentence(text, &found, link))
             && !(link == Link::Colon && (self.is_logger(text) || is_operation(context.name)))
-            && !(link == Link::Nothing && !self.is_in_query() && self.ends_address(text))
-            && !goes_on(text, start, &found, link)
+            && !(link == Link::Adjacent && !self.is_in_query() && self.ends_address(text))
+            && !continues_as_sentence(text, start, &found, link)
             && accepts(
                 &text[found.range.clone()],
                 &found,
@@ -317,17 +323,17 @@ impl Name {
             _ if self.is_flag => Some((Link::Pair, None, at))
                 .filter(|_| found.character != b'-' && !bytes[after..].starts_with(b"  ")),
             _ => Some(
-                verb_end(bytes, at).map_or((Link::Nothing, None, at), |end| (Link::Is, None, end)),
+                verb_end(bytes, at).map_or((Link::Adjacent, None, at), |end| (Link::Is, None, end)),
             ),
         }
     }
 
     /// Whether the name is that of a file and what follows a line in it, or the name is itself a value.
-    fn is_place_in_code(&self, bytes: &[u8], value: &Range<usize>) -> bool {
+    fn is_code_location(&self, bytes: &[u8], value: &Range<usize>) -> bool {
         let name = &bytes[self.range.clone()];
-        let told = &bytes[value.clone()];
-        let is_file = name.contains(&b'.') && told.first().is_some_and(u8::is_ascii_digit);
-        let is_line = told
+        let value_bytes = &bytes[value.clone()];
+        let is_file = name.contains(&b'.') && value_bytes.first().is_some_and(u8::is_ascii_digit);
+        let is_line = value_bytes
             .iter()
             .all(|byte| byte.is_ascii_digit() || *byte == b':');
         let is_default = bytes[..self.range.start].ends_with(b"${");
@@ -342,7 +348,8 @@ impl Name {
     fn is_name_of_secret(&self, text: &str, found: &Extent) -> bool {
         let value = &text[found.range.clone()];
         let name = text[..self.range.end].trim_end_matches('s');
-        let is_said = name.ends_with("ecret") && is_called_so(value, &text[found.range.end..]);
+        let is_said =
+            name.ends_with("ecret") && looks_like_secret_name(value, &text[found.range.end..]);
         let is_managed = self.is_flag
             && value.contains('-')
             && text[..self.range.start].contains("gcloud secrets");
@@ -424,123 +431,6 @@ fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, 
     None
 }
 
-/// Whether a bracketed value is a list of remarks or a schema, read without its escapes.
-fn holds_remark(value: &str, found: &Extent) -> bool {
-    if !found.certain || !value.starts_with(['[', '{']) {
-        return false;
-    }
-    let is_record = value.starts_with('{') || value.starts_with("[{");
-    match serde_json::from_str(&value.replace('\\', "").replace('\'', "\"")) {
-        Ok(value) => tree::speaks_about_secret(&value, tree::Place::outermost()),
-        // Of another language: its names are looked at for themselves.
-        Err(_) => is_record && value.contains(['=', ',', ':']) && !reveals(value),
-    }
-}
-
-/// Whether the rest of the line is a sentence about the secret ("rotated 2 days ago").
-fn is_remark_behind(text: &str, found: &Extent, link: Link) -> bool {
-    let start = found.range.start;
-    let reach = (start + REMARK_REACH).min(text.len());
-    let end = layouts::line_end(&text.as_bytes()[..reach], start);
-    let linked = matches!(link, Link::Colon | Link::Is);
-    linked && !found.quoted && is_sentence(&text[start..text.floor_char_boundary(end)])
-}
-
-/// Whether a word and those behind it make a remark: "Path `password` is required", "mindestens 5 Zeichen".
-fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
-    const LOOKED_AT: usize = 4;
-    let value = &text[found.range.clone()];
-    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic());
-    let is_of_field = text[..found.range.start].rsplit(' ').nth(2) == Some("invalid");
-    if is_of_field && is_word && link == Link::Colon && !found.quoted {
-        return true;
-    }
-    if found.quoted || !is_word || !matches!(link, Link::Colon | Link::Quoted) {
-        return false;
-    }
-    let reach = text.floor_char_boundary((found.range.start + REMARK_REACH).min(text.len()));
-    let rest = &text[found.range.start + value.len().min(reach - found.range.start)..reach];
-    let rest = rest.split(['\n', ';']).next().unwrap_or_default();
-    let mut behind = rest.split_whitespace().take(LOOKED_AT);
-    let is_large = value.starts_with(|it: char| it.is_ascii_uppercase())
-        && value[1..].bytes().all(|byte| byte.is_ascii_lowercase());
-    let counts = behind
-        .clone()
-        .next()
-        .is_some_and(|it| it.len() <= 3 && it.bytes().all(|byte| byte.is_ascii_digit()));
-    let is_short = behind.clone().count() == 1 && behind.clone().all(|it| {
-        listed!(
-            "required required. needed needed. failed failed. denied denied. rejected rejected.",
-            it,
-        )
-    });
-    counts || is_large && (is_short || behind.clone().count() >= 2 && behind.any(is_everyday_word))
-}
-
-/// Whether a plain word behind a quoted name is the first of several: a sentence names a field and goes on, and says
-/// something about the secret instead of what it is.
-fn goes_on(text: &str, start: usize, found: &Extent, link: Link) -> bool {
-    let value = &text[found.range.clone()];
-    let is_word = |word: &str| {
-        word.chars()
-            .all(|it| it.is_alphabetic() || it == '\'' || it == '-')
-    };
-    let behind = &text[found.range.end..];
-    let next = behind.trim_start_matches(' ');
-    let next = next.split([' ', '\n', '.', ',']).next().unwrap_or_default();
-    // Behind a scheme, such as Bearer, any word is a value.
-    let is_first = text[start.min(found.range.start)..found.range.start]
-        .trim()
-        .is_empty();
-    link == Link::Quoted
-        && is_first
-        && !found.quoted
-        && is_word(value)
-        && behind.starts_with(' ')
-        && next.chars().count() > 1
-        && is_word(next)
-}
-
-/// Whether a word of a language is one of a sentence about the secret: behind "is", or with others behind it.
-fn is_part_of_sentence(text: &str, found: &Extent, link: Link) -> bool {
-    let value = &text[found.range.clone()];
-    // The next link of a chain of errors.
-    if !found.quoted && value.ends_with(':') && link != Link::Pair {
-        return true;
-    }
-    if found.certain || !is_word(value) {
-        return false;
-    }
-    let behind = text[found.range.end..].trim_start_matches(['"', '\'', '`', '\\']);
-    let is_last = behind.len() < text.len() - found.range.end && !found.quoted
-        || behind.is_empty()
-        || behind.starts_with(['\n', '\r', ',', ';', ')', ']', '}', '<', '|', '.']);
-    let is_large = value.starts_with(|it: char| it.is_ascii_uppercase());
-    let is_remark = value.contains(' ') && is_large || is_adjective(value);
-    match link {
-        Link::Is => !found.quoted,
-        Link::Colon => !is_last || is_remark && !found.quoted,
-        Link::Quoted => !found.quoted && !is_last,
-        Link::Pair | Link::Nothing => false,
-    }
-}
-
-/// Whether a name is that of an operation: `GetSecretValue`.
-fn is_operation(name: &str) -> bool {
-    let verb = ["Get", "List", "Describe", "Create", "Delete"]
-        .iter()
-        .find_map(|it| name.strip_prefix(it));
-    verb.is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_uppercase()))
-}
-
-/// Whether a value is a word of a language, or a name made of such words.
-fn is_word(value: &str) -> bool {
-    look(value) == Look::Word && is_worded(value)
-}
-
-/// A remark is looked for in this many bytes.
-const REMARK_REACH: usize = 160;
-
 /// Where a passphrase of plain words that fills the line ends, given the end of its first word.
 fn phrase_end(bytes: &[u8], at: usize) -> usize {
     const PHRASE_LIMIT: usize = 96;
@@ -558,133 +448,12 @@ fn phrase_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-fn accepts(value: &str, found: &Extent, link: Link, strength: Strength, name: &str) -> bool {
-    if is_harmless(value) || found.quoted && is_sentence(value) {
-        return false;
-    }
-    match (link, strength) {
-        _ if found.certain => true,
-        (Link::Pair, _) if is_sentence_word(value) && !found.quoted => false,
-        (Link::Pair, _) => found.quoted || !is_plain_pair(name, value),
-        (Link::Colon | Link::Quoted, _) if !found.quoted && is_place(value) => false,
-        (Link::Colon | Link::Quoted, _)
-            if !found.quoted
-                && listed!(
-                    "password passwd token secret api_key apikey key pin otp credentials secrets tokens keys passwords",
-                    value,
-                ) =>
-        {
-            false
-        }
-        (Link::Quoted, _) => {
-            (found.quoted
-                || !is_sentence_word(value)
-                    && (value.len() >= 3 || value.bytes().all(|byte| byte.is_ascii_digit())))
-                && !is_mark(value)
-        }
-        (Link::Colon, Strength::Firm)
-            if name.ends_with('s') && value.bytes().all(|byte| byte.is_ascii_digit()) =>
-        {
-            false
-        }
-        (Link::Colon, Strength::Firm) => {
-            !is_sentence_word(value) && (is_card_code(name) || !is_small_number(value))
-        }
-        (Link::Is, Strength::Firm) => {
-            found.quoted
-                || !is_everyday_word(value) && !is_adjective(value) && !is_small_number(value)
-        }
-        (Link::Colon | Link::Is, Strength::Loose) => is_credible(value),
-        (Link::Nothing, _) => {
-            let is_code = value.starts_with('(') || value.contains("://");
-            is_credible(value) && !is_code && (found.quoted || stands_alone(value, name))
-        }
-    }
-}
-
-/// Whether a word ends as words do that tell how something is.
-fn is_adjective(value: &str) -> bool {
-    const ENDINGS: [&str; 19] = [
-        "ed", "ete", "ect", "ly", "ing", "able", "ible", "ic", "al", "ous", "ive", "ful", "less",
-        "ent", "ant", "ary", "ory", "shown", "own",
-    ];
-    let value = value.trim_end_matches(|it: char| it.is_ascii_punctuation());
-    value.bytes().all(|byte| byte.is_ascii_lowercase())
-        && ENDINGS.iter().any(|it| value.ends_with(it))
-}
-
-/// Whether a value counts something: few digits, or many with marks between.
-fn is_small_number(value: &str) -> bool {
-    let digits = value.bytes().filter(u8::is_ascii_digit).count();
-    let is_number = value
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || b".,".contains(&byte));
-    is_number && (digits <= 3 || digits < value.len())
-}
-
-fn is_card_code(name: &str) -> bool {
-    contains_word(name, "cvv") || contains_word(name, "cvc")
-}
-
-/// Whether what was taken for a value is the name of the next pair.
-fn is_name_of_pair(bytes: &[u8], value: &Range<usize>) -> bool {
-    let at = skip_blanks(bytes, value.end, false);
-    let is_name = bytes[value.clone()]
-        .iter()
-        .all(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
-    is_name && at > value.end && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) == Some(&b' ')
-}
-
-/// Whether a pair counts checks (`pass=12`) or names a token of a grammar (`token=IDENT`).
-fn is_plain_pair(name: &str, value: &str) -> bool {
-    const LONGEST_KIND: usize = 12;
-    let all = |class: fn(&u8) -> bool| value.bytes().all(|byte| class(&byte));
-    let count = name.eq_ignore_ascii_case("pass") && all(u8::is_ascii_digit);
-    let count = count || name == "seed" && value.len() <= 10 && all(u8::is_ascii_digit);
-    let word = listed!("token secret key api_key apikey", value);
-    let kind =
-        word || name == "token" && value.len() <= LONGEST_KIND && all(u8::is_ascii_uppercase);
-    count || kind
-}
-
-/// Whether a credible value needs no mark between it and its name.
-fn stands_alone(value: &str, name: &str) -> bool {
-    const LONE_TOKEN: usize = 16;
-    const ALGORITHMS: &str = "sha md5 pbkdf argon hmac utf oauth base64 aes rfc bcrypt";
-    let digit = value.bytes().any(|byte| byte.is_ascii_digit());
-    let starts = |algorithm: &str| {
-        let start = value.get(..algorithm.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(algorithm))
-    };
-    let algorithm = ALGORITHMS.split_ascii_whitespace().any(starts);
-    let is_password =
-        phrase_strength(name).is_some() && name.to_ascii_lowercase().contains("passw");
-    let path = value.starts_with("projects/");
-    digit && !algorithm && !path && (value.len() >= LONE_TOKEN || is_password)
-}
-
 /// Whether a name is that of a file of source code.
 fn is_file(name: &str) -> bool {
     const ENDINGS: &str =
         "py rb js ts jsx tsx go rs java kt php cs c h cpp ex exs erl swift scala html";
     let ending = name.rsplit_once('.').map(|(_, ending)| ending);
     ending.is_some_and(|it| ENDINGS.split_ascii_whitespace().any(|known| known == it))
-}
-
-/// Whether a value is a place in a file: `main.c:112:18:`.
-fn is_place(value: &str) -> bool {
-    let mut parts = value.split(':');
-    let file = parts.next().unwrap_or_default();
-    let line = parts.next().unwrap_or_default();
-    file.contains('.') && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether a text is a name that has nothing to do with secrets.
-fn is_other_name(text: &str) -> bool {
-    const LONGEST: usize = 24;
-    (1..=LONGEST).contains(&text.len())
-        && text.bytes().all(is_name_byte)
-        && !prefilter::may_be_sensitive_name(text.as_bytes())
 }
 
 fn is_name_byte(byte: u8) -> bool {

@@ -7,10 +7,10 @@ use aho_corasick::automaton::Automaton;
 use aho_corasick::dfa::DFA;
 use aho_corasick::{Anchored, MatchKind};
 
+use super::generic_rules::NAMED_VALUE;
 use super::glyphs::ends_escape;
 use super::lexicon;
 use super::rules::{self, Hits, Trigger};
-use super::shapes::NAMED_VALUE;
 
 /// Tells whether these bytes may hold a secret; false is certain.
 ///
@@ -147,7 +147,7 @@ impl Anchor {
         separator.unwrap_or(self.literal.len())
     }
 
-    fn agrees(&self, bytes: &[u8], end: usize) -> bool {
+    fn accepts(&self, bytes: &[u8], end: usize) -> bool {
         let start = end - self.literal.len();
         (!self.exact || bytes[start..end] == self.literal)
             && (!self.at_start || is_word_start(bytes, start))
@@ -168,7 +168,7 @@ fn each_anchor(bytes: &[u8], mut callback: impl FnMut(&Anchor, usize)) {
         if automaton.is_special(state) && automaton.is_match(state) {
             for index in 0..automaton.match_len(state) {
                 let anchor = &anchors[automaton.match_pattern(state, index).as_usize()];
-                if anchor.agrees(bytes, at + 1) {
+                if anchor.accepts(bytes, at + 1) {
                     callback(anchor, at + 1);
                 }
             }

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use super::lexicon::is_unspaced;
-use super::looks::{Look, look};
 use super::names::{is_sentence_word, listed};
-use super::words::{REMARK_WORDS, SENTENCE_WORDS, SINGLE};
+use super::shape::{Shape, shape_of};
+use super::word_lists::{REMARK_WORDS, SENTENCE_WORDS, SINGLE};
 
 /// Longer texts are judged by their first words.
 const WORDS_LIMIT: usize = 32;
@@ -31,7 +31,7 @@ pub(super) fn is_sentence(text: &str) -> bool {
             .is_some_and(|it| listed!("already never no none not only too", it))
     };
     let is_known = count >= 2 && known * 2 >= count && begins && (known >= 2 || is_short());
-    is_known || is_written_out(text, count) || is_counted(text, count) || is_foreign(text)
+    is_known || is_written_out(text, count) || is_counted(text, count) || is_unspaced_script(text)
 }
 
 /// Whether a text of several words counts something.
@@ -44,7 +44,7 @@ fn is_counted(text: &str, count: usize) -> bool {
 }
 
 /// Whether a text is of a script that passwords are not typed in.
-fn is_foreign(text: &str) -> bool {
+fn is_unspaced_script(text: &str) -> bool {
     const SHORTEST: usize = 4;
     let letters = text.chars().filter(|it| it.is_alphabetic()).count();
     let unspaced = text.chars().filter(|it| is_unspaced(*it)).count();
@@ -91,7 +91,7 @@ static EVERYDAY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
 });
 
 /// Whether a text is one mark of punctuation, as parsers name tokens.
-pub(super) fn is_mark(text: &str) -> bool {
+pub(super) fn is_punctuation(text: &str) -> bool {
     text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_punctuation())
 }
 
@@ -108,15 +108,15 @@ fn is_revealing(word: &str) -> bool {
             .split(is_unspaced)
             .any(|it| !it.is_empty() && is_revealing(it));
     }
-    match look(word) {
-        Look::Password | Look::Opaque | Look::Uuid => true,
-        Look::Digits => word.len() > 4 && !is_example(word),
-        Look::Word | Look::Thing => false,
+    match shape_of(word) {
+        Shape::Password | Shape::Opaque | Shape::Uuid => true,
+        Shape::Digits => word.len() > 4 && !is_example_number(word),
+        Shape::Word | Shape::KnownFormat => false,
     }
 }
 
 /// Whether digits are those that forms are shown with.
-fn is_example(digits: &str) -> bool {
+fn is_example_number(digits: &str) -> bool {
     let mut bytes = digits.bytes();
     let first = bytes.next();
     bytes.all(|byte| Some(byte) == first) || "1234567890".starts_with(digits)

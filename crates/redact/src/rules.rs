@@ -5,8 +5,8 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::providers::PROVIDERS;
-use super::shapes::SHAPES;
+use super::generic_rules::GENERIC_RULES;
+use super::provider_rules::PROVIDER_RULES;
 use super::spans::Spans;
 
 /// One way to recognise a secret by how it looks.
@@ -18,7 +18,7 @@ pub(super) struct Rule {
         not(test),
         expect(dead_code, reason = "proof of the rule, read by its test")
     )]
-    pub(super) proof: Proof,
+    pub(super) example: Example,
 }
 
 /// What a text must hold before a rule is worth running.
@@ -45,7 +45,7 @@ pub(super) enum Find {
 
 /// What the rule must remove, and what looks alike and must survive.
 #[cfg_attr(not(test), expect(dead_code, reason = "read by the table's test"))]
-pub(super) struct Proof {
+pub(super) struct Example {
     pub(super) sample: &'static str,
     /// The part of the sample that must be gone afterwards.
     pub(super) secret: &'static str,
@@ -105,7 +105,7 @@ pub(super) type Hits = u128;
 
 /// Every rule, in the order that numbers their bits.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    SHAPES.iter().chain(&PROVIDERS)
+    GENERIC_RULES.iter().chain(&PROVIDER_RULES)
 }
 
 /// Collects the secrets found by the rules whose bits are set.
@@ -129,11 +129,11 @@ mod tests {
     fn every_rule_removes_its_sample_and_spares_its_innocent() {
         let redactor = Redactor::new();
         for rule in all() {
-            let Proof {
+            let Example {
                 sample,
                 secret,
                 innocent,
-            } = rule.proof;
+            } = rule.example;
             let redacted = redactor.text(sample);
             assert!(!redacted.contains(secret), "{}: {redacted}", rule.name);
             assert_eq!(redactor.text(innocent), innocent, "{}", rule.name);
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn every_rule_finds_its_sample_by_itself_once_the_prefilter_lets_it_run() {
         for (index, rule) in all().enumerate() {
-            let sample = rule.proof.sample;
+            let sample = rule.example.sample;
             let bit = prefilter::hits(sample.as_bytes()) & (1 << index);
             assert_ne!(bit, 0, "{}", rule.name);
             let mut spans = Spans::default();

@@ -51,9 +51,9 @@ impl Spans {
 mod tests {
     use super::*;
 
-    fn check(text: &str, places: &[(usize, usize)], expected: Option<&str>) {
+    fn check(text: &str, ranges: &[(usize, usize)], expected: Option<&str>) {
         let mut spans = Spans::default();
-        for (start, end) in places {
+        for (start, end) in ranges {
             spans.push(*start..*end);
         }
         assert_eq!(spans.cut(text).as_deref(), expected);

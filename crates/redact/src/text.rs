@@ -24,11 +24,11 @@ pub const TEXT_BYTES_LIMIT: usize = 64 * 1024;
 
 /// The text without its secrets, borrowed when there were none.
 pub(super) fn redact<'a>(literals: &Literals, text: &'a str, nesting: usize) -> Cow<'a, str> {
-    redact_hit(literals, text, prefilter::hits(text.as_bytes()), nesting)
+    redact_prefiltered(literals, text, prefilter::hits(text.as_bytes()), nesting)
 }
 
 /// The same for a text that went through the prefilter already.
-pub(super) fn redact_hit<'a>(
+pub(super) fn redact_prefiltered<'a>(
     literals: &Literals,
     text: &'a str,
     hits: Hits,

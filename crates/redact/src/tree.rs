@@ -1,6 +1,9 @@
 //! Redacts JSON values in place and learns the secrets they hold: names decide first, then every
 //! string, key and long number is looked at for itself.
 
+mod describe;
+mod learn;
+
 use std::borrow::Cow;
 
 use serde_json::{Map, Number, Value};
@@ -9,16 +12,18 @@ use super::credentials::is_basic_pair;
 use super::harmless::is_harmless;
 use super::lexicon;
 use super::literals::Literals;
-use super::looks::{Look, is_worded, look};
 use super::names::{is_descriptive, listed, strength};
+use super::passwords::looks_like_secret_name;
 use super::prefilter::{hits, is_name_hit};
+use super::shape::{Shape, is_worded, shape_of};
 use super::spans::Spans;
-use super::text::{JSON_NESTING, inner_json, redact as redact_text, redact_hit};
-use super::typed::{is_called_so, is_said};
-use super::values::{WORD_SCHEMES, contains_word};
-use super::words::Strength;
-use super::{
-    DEPTH_LIMIT, REPLACEMENT, cards, commands, is_sensitive_name, mentions, neighbours, prose,
+use super::text::{redact as redact_text, redact_prefiltered};
+use super::values::contains_word;
+use super::word_lists::Strength;
+use super::{DEPTH_LIMIT, REPLACEMENT, cards, commands, is_sensitive_name, labels, mentions};
+pub(super) use describe::describes_secret;
+pub(super) use learn::{
+    collect_leaves, collect_member_secrets, collect_secrets, collect_text_secrets,
 };
 
 /// A value that still changes after this many rounds is replaced whole.
@@ -28,8 +33,8 @@ const ROUND_LIMIT: usize = 6;
 /// one round removes may be what another rule judged its neighbours by.
 pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> bool {
     let walk = Walk::new(literals, nesting);
-    let is_settled = (0..ROUND_LIMIT).position(|_| !walk.value(value, Place::outermost()));
-    match is_settled {
+    let settled_after = (0..ROUND_LIMIT).position(|_| !walk.value(value, Scope::root()));
+    match settled_after {
         Some(rounds) => rounds > 0,
         None => replace(value),
     }
@@ -38,8 +43,8 @@ pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> 
 /// Redacts the members of an object in the same way; tells whether it changed.
 pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>) -> bool {
     let walk = Walk::new(literals, 0);
-    let is_settled = (0..ROUND_LIMIT).position(|_| !walk.object(object, Place::outermost()));
-    match is_settled {
+    let settled_after = (0..ROUND_LIMIT).position(|_| !walk.object(object, Scope::root()));
+    match settled_after {
         Some(rounds) => rounds > 0,
         None => object
             .values_mut()
@@ -116,72 +121,17 @@ pub(super) fn replace(value: &mut Value) -> bool {
     true
 }
 
-/// Collects the strings and numbers that sit in secret places of a value.
-pub(super) fn secrets(value: &Value, found: &mut Vec<String>) {
-    collect(value, Place::outermost(), 0, found);
-}
-
-/// Collects the same from the members of an object.
-pub(super) fn secrets_of_members(object: &Map<String, Value>, found: &mut Vec<String>) {
-    collect_members(object, Place::outermost(), 0, found);
-}
-
-/// Collects the same from the JSON that a text is, or that stands between its first and last brace.
-pub(super) fn secrets_of_text(text: &str, found: &mut Vec<String>) {
-    let hits = hits(text.as_bytes());
-    let embedded = || {
-        let start = text.find('{').filter(|_| hits != 0)?;
-        inner_json(
-            &text[start..=text.rfind('}').filter(|end| *end > start)?],
-            hits,
-        )
-    };
-    if let Some(value) = inner_json(text, hits).or_else(embedded) {
-        collect(&value, Place::outermost(), 1, found);
-    }
-}
-
-/// Collects every string and number of a value that is secret as a whole.
-pub(super) fn leaves(value: &Value, depth: usize, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
-            found.push(text.clone());
-            found.extend(without_scheme(text).map(str::to_owned));
-        }
-        Value::Number(number) => found.push(number.to_string()),
-        Value::Array(items) if depth < DEPTH_LIMIT => {
-            for item in items {
-                leaves(item, depth + 1, found);
-            }
-        }
-        Value::Object(members) if depth < DEPTH_LIMIT && !is_claim(members) => {
-            let is_record = is_record(members);
-            for (name, member) in members {
-                let is_held = !is_record
-                    || is_sensitive_name(name)
-                    || member.is_object()
-                    || member.is_array() && !is_descriptive(name)
-                    || neighbours::is_secret_of_record(name, member);
-                if is_held {
-                    leaves(member, depth + 1, found);
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
 /// How deep a value stands, and whether what surrounds it speaks about errors.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Scope {
     depth: usize,
     among_errors: bool,
     /// What surrounds it names a secret that a value here may be.
     labelled: bool,
 }
 
-impl Place {
-    pub(super) const fn outermost() -> Self {
+impl Scope {
+    pub(super) const fn root() -> Self {
         Self {
             depth: 1,
             among_errors: false,
@@ -222,18 +172,18 @@ impl<'a> Walk<'a> {
     fn new(literals: &'a Literals, nesting: usize) -> Self {
         Self {
             literals,
-            in_names: literals.told_only(),
+            in_names: literals.configured_only(),
             nesting,
         }
     }
 
-    fn value(&self, value: &mut Value, place: Place) -> bool {
+    fn value(&self, value: &mut Value, scope: Scope) -> bool {
         match value {
             Value::String(text) => self.string(text),
             Value::Number(number) if self.is_secret_number(number) => replace(value),
-            Value::Array(_) | Value::Object(_) if place.depth > DEPTH_LIMIT => replace(value),
-            Value::Array(items) => self.array(items, place),
-            Value::Object(members) => self.object(members, place),
+            Value::Array(_) | Value::Object(_) if scope.depth > DEPTH_LIMIT => replace(value),
+            Value::Array(items) => self.array(items, scope),
+            Value::Object(members) => self.object(members, scope),
             Value::Number(_) | Value::Bool(_) | Value::Null => false,
         }
     }
@@ -256,19 +206,19 @@ impl<'a> Walk<'a> {
             || redact_text(self.literals, &digits, self.nesting) != digits
     }
 
-    fn array(&self, items: &mut [Value], place: Place) -> bool {
-        if neighbours::is_pair(items) {
+    fn array(&self, items: &mut [Value], scope: Scope) -> bool {
+        if labels::is_pair(items) {
             return hide(&mut items[1]);
         }
         if hide_flags(items) {
             return true;
         }
-        if neighbours::is_map(items) {
+        if labels::is_flat_map(items) {
             let mut changed = false;
             for pair in items.chunks_mut(2) {
-                let is_secret = pair[0].as_str().is_some_and(neighbours::is_secret_label);
+                let is_secret = pair[0].as_str().is_some_and(labels::is_secret_label);
                 changed |= is_secret && hide(&mut pair[1])
-                    || !is_secret && self.value(&mut pair[1], place.inner());
+                    || !is_secret && self.value(&mut pair[1], scope.inner());
             }
             return changed;
         }
@@ -278,7 +228,7 @@ impl<'a> Walk<'a> {
             changed |= if announced && !is_header && !item.as_str().is_some_and(is_header_name) {
                 hide(item)
             } else {
-                self.value(item, place.inner())
+                self.value(item, scope.inner())
             };
             announced = is_header;
         }
@@ -287,83 +237,86 @@ impl<'a> Walk<'a> {
 
     /// Hides what is secret of a value under a sensitive name. Of a record, that is what is named as values are or
     /// looks like one; its other members describe it.
-    fn hide_held(&self, value: &mut Value, place: Place) -> bool {
-        let inner = place.inner();
+    fn hide_sensitive(&self, value: &mut Value, scope: Scope) -> bool {
+        let inner = scope.inner();
         match value {
-            Value::Array(items) if items.iter().all(Value::is_object) && is_near(inner) => items
-                .iter_mut()
-                .fold(false, |changed, it| self.hide_held(it, inner) | changed),
+            Value::Array(items) if items.iter().all(Value::is_object) && is_near(inner) => {
+                items.iter_mut().fold(false, |changed, it| {
+                    self.hide_sensitive(it, inner) | changed
+                })
+            }
             Value::Object(members) if is_claim(members) => false,
             Value::Object(members) if is_record(members) && is_near(inner) => {
                 members.iter_mut().fold(false, |changed, (name, member)| {
-                    self.hide_described(name, member, inner) | changed
+                    self.hide_record_member(name, member, inner) | changed
                 })
             }
             _ => hide(value),
         }
     }
 
-    fn hide_described(&self, name: &str, member: &mut Value, place: Place) -> bool {
+    fn hide_record_member(&self, name: &str, member: &mut Value, scope: Scope) -> bool {
         match member {
-            _ if is_sensitive_name(name) => self.hide_held(member, place),
-            _ if neighbours::is_secret_of_record(name, member) => hide(member),
-            Value::Array(_) if is_descriptive(name) => self.value(member, place),
-            Value::Object(_) | Value::Array(_) => self.hide_held(member, place),
-            _ => self.value(member, place),
+            _ if is_sensitive_name(name) => self.hide_sensitive(member, scope),
+            _ if labels::is_secret_of_record(name, member) => hide(member),
+            Value::Array(_) if is_descriptive(name) => self.value(member, scope),
+            Value::Object(_) | Value::Array(_) => self.hide_sensitive(member, scope),
+            _ => self.value(member, scope),
         }
     }
 
-    fn object(&self, members: &mut Map<String, Value>, place: Place) -> bool {
+    fn object(&self, members: &mut Map<String, Value>, scope: Scope) -> bool {
         // Only what names something that can be secret is worth asking about its neighbours.
-        let calls = members.values().any(may_call_secret);
-        let is_label = calls && neighbours::labels_secret(members);
-        let labelled = place.labelled || is_label;
-        let logs_in = members.contains_key("pass") && holds_login(members);
-        let columns = calls.then(|| neighbours::secret_columns(members)).flatten();
-        let logs_in_by_call = calls && neighbours::calls_login(members);
-        let (in_vault, is_one) = (is_of_vault(members), members.len() == 1);
+        let may_name = members.values().any(may_name_secret);
+        let is_label = may_name && labels::labels_secret(members);
+        let labelled = scope.labelled || is_label;
+        let logs_in = members.contains_key("pass") && names_login(members);
+        let columns = may_name.then(|| labels::secret_columns(members)).flatten();
+        let is_login_call = may_name && labels::is_login_call(members);
+        let (in_vault, is_only_member) = (names_vault(members), members.len() == 1);
         let (mut renamed, mut changed) = (Vec::new(), false);
-        if let Some((width, places)) = columns {
+        if let Some((width, indexes)) = columns {
             members
                 .values_mut()
-                .for_each(|rows| changed |= hide_columns(rows, width, &places));
+                .for_each(|rows| changed |= hide_columns(rows, width, &indexes));
         }
         for (name, member) in members.iter_mut() {
             let found = hits(name.as_bytes());
             let mut sensitive = is_name_hit(found)
                 && is_secret_member(name, member, logs_in)
-                && !(name.eq_ignore_ascii_case("secret") && names_secret(member, in_vault, is_one));
+                && !(name.eq_ignore_ascii_case("secret")
+                    && is_secret_reference(member, in_vault, is_only_member));
             if found != 0 || !self.in_names.is_empty() || name.contains('\\') {
-                let redacted = redact_hit(&self.in_names, name, found, self.nesting);
+                let redacted = redact_prefiltered(&self.in_names, name, found, self.nesting);
                 if redacted != *name {
                     sensitive |= is_sensitive_name(&redacted);
                     renamed.push((name.clone(), redacted.into_owned()));
                 }
             }
-            sensitive |= labelled && neighbours::holds_value(name, member)
+            sensitive |= labelled && labels::holds_value(name, member)
                 || name == "auth" && member.as_str().is_some_and(is_basic_pair);
-            let speaks = sensitive && speaks_about_secret(member, place);
-            if !sensitive && is_other_number(name, member) {
+            let describes = sensitive && describes_secret(member, scope);
+            if !sensitive && is_product_number(name, member) {
                 continue;
             }
-            changed |= if sensitive && !speaks {
-                self.hide_held(member, place)
+            changed |= if sensitive && !describes {
+                self.hide_sensitive(member, scope)
             } else {
-                let inner = place
+                let inner = scope
                     .under(name)
-                    .labelled(is_label && neighbours::is_holder(name));
-                let mut lost = self.value(member, inner);
+                    .labelled(is_label && labels::is_container(name));
+                let mut member_changed = self.value(member, inner);
                 // A sentence that gives a secret away is none about it.
-                if speaks && lost && !member.is_object() {
+                if describes && member_changed && !member.is_object() {
                     hide(member);
                 }
-                if labelled || speaks {
-                    lost |= hide_quoted(member);
+                if labelled || describes {
+                    member_changed |= hide_quoted(member);
                 }
-                if logs_in_by_call && neighbours::holds_arguments(name) {
-                    lost |= hide_arguments(member);
+                if is_login_call && labels::holds_arguments(name) {
+                    member_changed |= hide_arguments(member);
                 }
-                lost
+                member_changed
             };
         }
         changed |= !renamed.is_empty();
@@ -375,26 +328,30 @@ impl<'a> Walk<'a> {
 /// Whether an object describes something: half of its members at least are named so, or say too little to be secret.
 fn is_record(members: &Map<String, Value>) -> bool {
     let is_small = |it: &Value| it.as_f64().is_some_and(|it| it.abs() < 1e3);
-    let is_said = |(name, member): &(&String, &Value)| {
+    let describes = |(name, member): &(&String, &Value)| {
         is_descriptive(name)
             || matches!(member, Value::Object(_) | Value::Bool(_) | Value::Null)
             || is_small(member)
             || member.as_str().is_some_and(is_harmless)
     };
-    members.iter().filter(is_said).count() * 2 >= members.len()
+    members.iter().filter(describes).count() * 2 >= members.len()
 }
 
 /// Whether an object says which vault keeps a secret: there, a secret goes by its name.
-fn is_of_vault(members: &Map<String, Value>) -> bool {
+fn names_vault(members: &Map<String, Value>) -> bool {
     ["vault", "Vault"]
         .iter()
         .any(|it| members.contains_key(*it))
 }
 
 /// Whether what an object calls its secret is the name of one: in a vault, or beside what else is said about it.
-fn names_secret(member: &Value, in_vault: bool, is_one: bool) -> bool {
-    let is_name = || member.as_str().is_some_and(|it| is_called_so(it, ""));
-    in_vault || !is_one && is_name()
+fn is_secret_reference(member: &Value, in_vault: bool, is_only_member: bool) -> bool {
+    let is_name = || {
+        member
+            .as_str()
+            .is_some_and(|it| looks_like_secret_name(it, ""))
+    };
+    in_vault || !is_only_member && is_name()
 }
 
 /// Whether an object asks for a claim, in the words of OpenID Connect, which is sent back as it is.
@@ -402,102 +359,13 @@ fn is_claim(members: &Map<String, Value>) -> bool {
     members.contains_key("essential")
 }
 
-const fn is_near(place: Place) -> bool {
-    place.depth < DEPTH_LIMIT
+const fn is_near(scope: Scope) -> bool {
+    scope.depth < DEPTH_LIMIT
 }
 
 fn may_be_card(number: &Number) -> bool {
     const SMALLEST_CARD: u64 = 1_000_000_000_000;
     number.as_u64().is_some_and(|whole| whole >= SMALLEST_CARD)
-}
-
-/// Whether a value under a sensitive name tells something about the secret: a message, a list of
-/// messages, a schema, or one mark of punctuation.
-pub(super) fn speaks_about_secret(value: &Value, place: Place) -> bool {
-    let speaks = |text: &str| {
-        is_harmless(text)
-            || text.contains(' ') && is_said(text) && !prose::reveals(text)
-            || prose::is_sentence(text)
-            || place.among_errors && prose::is_remark(text)
-            || prose::is_mark(text)
-    };
-    match value {
-        Value::String(text) => speaks(text),
-        Value::Array(items) => {
-            let inner = place.inner();
-            let spoken = |item: &Value| {
-                let is_rule = item
-                    .as_str()
-                    .is_some_and(|it| it.contains('.') && is_rule(it));
-                is_rule || speaks_about_secret(item, inner)
-            };
-            !items.is_empty() && place.depth < DEPTH_LIMIT && items.iter().all(spoken)
-        }
-        Value::Object(members) => {
-            place.depth < DEPTH_LIMIT && (is_schema(members) || is_description(members, place))
-        }
-        _ => false,
-    }
-}
-
-/// Whether a text is the name of a rule, or says nothing that could be a secret.
-fn is_rule(text: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
-    let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
-    let is_name = text.bytes().all(is_part)
-        && text.contains([':', '.', '_'])
-        && (!has_digits || text.contains(':'));
-    is_name && is_worded(text) || !prose::reveals(text)
-}
-
-/// Whether an object tells rules and remarks, member by member.
-fn is_description(members: &Map<String, Value>, place: Place) -> bool {
-    const SPEAKING: &str = "message messages msg code rule rules kind type path constraint constraints validator reason hint error errors \
-        name title status param params field location loc in args value_type min max minimum maximum length given_length digits_only allowed pattern required description properties keyword severity passed count";
-    let inner = place.under("errors");
-    let is_small = |it: &Value| it.as_f64().is_some_and(|it| it.abs() < 1e6);
-    let is_counted = members
-        .values()
-        .all(|it| is_small(it) || it.is_boolean() || it.is_null());
-    let mut says = is_counted;
-    let is_told = members.iter().all(|(name, member)| {
-        let lower = name.to_ascii_lowercase();
-        let speaks = SPEAKING
-            .split_ascii_whitespace()
-            .any(|it| lower.ends_with(it));
-        let is_name = !name.contains([' ', ':', '=']);
-        says |= speaks;
-        let is_named = is_name && (speaks || is_descriptive(name));
-        match member {
-            Value::Bool(_) | Value::Null => true,
-            Value::Number(number) => is_named || is_counted && number.to_string().len() <= 3,
-            Value::String(text) => {
-                let is_sentence = text.contains(' ') && speaks_about_secret(member, inner);
-                says |= is_sentence;
-                is_named && is_rule(text) || is_sentence || is_harmless(text)
-            }
-            Value::Array(items) if speaks => {
-                items.iter().all(|it| it.as_str().is_none_or(is_rule))
-                    || speaks_about_secret(member, inner)
-            }
-            _ => {
-                let speaks = speaks_about_secret(member, inner);
-                says |= speaks && member.is_array();
-                speaks
-            }
-        }
-    });
-    is_told && says && !members.is_empty() || members.contains_key("tokenUrl")
-}
-
-/// Whether an object describes a value in the words of JSON Schema, none of which holds one.
-fn is_schema(members: &Map<String, Value>) -> bool {
-    const TYPES: &str = "string integer number boolean object array null";
-    const KEYWORDS: &str = "type format minLength maxLength pattern title description nullable \
-        minimum maximum required writeOnly readOnly deprecated x-sensitive";
-    let typed = members.get("type").and_then(Value::as_str);
-    typed.is_some_and(|name| listed!(TYPES, name))
-        && members.keys().all(|keyword| listed!(KEYWORDS, keyword))
 }
 
 /// Gives members their redacted names, numbered where two would be the same.
@@ -555,7 +423,11 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
         Value::Number(number) => number.to_string().len() >= SHORTEST,
         _ => true,
     };
-    let is_opaque = || member.as_str().is_some_and(|it| look(it) == Look::Opaque);
+    let is_opaque = || {
+        member
+            .as_str()
+            .is_some_and(|it| shape_of(it) == Shape::Opaque)
+    };
     match strength(name) {
         Some(Strength::Firm) => can_be || !member.is_number() || contains_word(name, "cv"),
         Some(Strength::Loose) if name == "pass" => can_be && logs_in,
@@ -576,8 +448,9 @@ fn is_word_for_token(name: &str, value: &Value) -> bool {
 /// Whether a value lists what things are called.
 fn is_list_of_words(value: &Value) -> bool {
     let is_word = |it: &Value| {
-        it.as_str()
-            .is_some_and(|it| matches!(look(it), Look::Word | Look::Thing) && !it.contains(' '))
+        it.as_str().is_some_and(|it| {
+            matches!(shape_of(it), Shape::Word | Shape::KnownFormat) && !it.contains(' ')
+        })
     };
     value
         .as_array()
@@ -585,7 +458,7 @@ fn is_list_of_words(value: &Value) -> bool {
 }
 
 /// Whether a member is a number of another kind that has a check digit as those of cards have.
-fn is_other_number(name: &str, member: &Value) -> bool {
+fn is_product_number(name: &str, member: &Value) -> bool {
     const NAMES: &str = "gtin gtin13 gtin14 ean ean13 upc isbn isbn13 barcode imei iccid sscc gln";
     let is_number = match member {
         Value::String(text) => text.bytes().all(|byte| byte.is_ascii_digit()),
@@ -599,7 +472,7 @@ fn is_other_number(name: &str, member: &Value) -> bool {
 const LONG_TEXT: usize = 512;
 
 /// Whether a member may name something that is secret, itself or one level deeper.
-fn may_call_secret(member: &Value) -> bool {
+fn may_name_secret(member: &Value) -> bool {
     let may = |text: &str| text.len() > LONG_TEXT || hits(text.as_bytes()) != 0;
     let may_inside = |it: &Value| it.as_str().is_some_and(may);
     match member {
@@ -617,14 +490,14 @@ fn may_call_secret(member: &Value) -> bool {
 }
 
 /// Whether an object says who logs in, or where.
-fn holds_login(members: &Map<String, Value>) -> bool {
+fn names_login(members: &Map<String, Value>) -> bool {
     const LOGIN: &str =
         "account database db email host login name server url user username usr uid";
     members.len() == 1 || members.keys().any(|name| listed!(LOGIN, name))
 }
 
 /// Hides the secret places of rows that are so wide.
-fn hide_columns(rows: &mut Value, width: usize, places: &[usize]) -> bool {
+fn hide_columns(rows: &mut Value, width: usize, indexes: &[usize]) -> bool {
     let Value::Array(items) = rows else {
         return false;
     };
@@ -633,17 +506,17 @@ fn hide_columns(rows: &mut Value, width: usize, places: &[usize]) -> bool {
     }
     if items.iter().any(Value::is_array) {
         return items.iter_mut().fold(false, |changed, row| {
-            hide_columns(row, width, places) | changed
+            hide_columns(row, width, indexes) | changed
         });
     }
     if items.len() != width
-        || places
+        || indexes
             .iter()
-            .all(|at| items[*at].as_str().is_some_and(neighbours::is_secret_label))
+            .all(|at| items[*at].as_str().is_some_and(labels::is_secret_label))
     {
         return false;
     }
-    places.iter().fold(false, |changed, at| {
+    indexes.iter().fold(false, |changed, at| {
         let is_harmless = items[*at].as_str().is_some_and(is_harmless);
         !is_harmless && hide(&mut items[*at]) || changed
     })
@@ -714,59 +587,7 @@ fn hide_arguments(value: &mut Value) -> bool {
             .values_mut()
             .map(hide_arguments)
             .fold(false, |changed, it| changed | it),
-        argument if neighbours::is_secret_argument(argument) => hide(argument),
+        argument if labels::is_secret_argument(argument) => hide(argument),
         _ => false,
     }
-}
-
-fn collect(value: &Value, place: Place, nesting: usize, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) if nesting < JSON_NESTING => {
-            if let Some(inner) = inner_json(text, hits(text.as_bytes())) {
-                collect(&inner, Place::outermost(), nesting + 1, found);
-            }
-        }
-        Value::Array(items) if place.depth <= DEPTH_LIMIT => {
-            for item in items {
-                collect(item, place.inner(), nesting, found);
-            }
-        }
-        Value::Object(members) if place.depth <= DEPTH_LIMIT => {
-            collect_members(members, place, nesting, found);
-        }
-        _ => {}
-    }
-}
-
-fn collect_members(
-    members: &Map<String, Value>,
-    place: Place,
-    nesting: usize,
-    found: &mut Vec<String>,
-) {
-    let is_label = members.values().any(may_call_secret) && neighbours::labels_secret(members);
-    let labelled = place.labelled || is_label;
-    let logs_in = members.contains_key("pass") && holds_login(members);
-    let (in_vault, is_one) = (is_of_vault(members), members.len() == 1);
-    for (name, member) in members {
-        let sensitive = is_sensitive_name(name)
-            && is_secret_member(name, member, logs_in)
-            && !(name.eq_ignore_ascii_case("secret") && names_secret(member, in_vault, is_one))
-            || labelled && neighbours::holds_value(name, member);
-        if sensitive && !speaks_about_secret(member, place) {
-            leaves(member, place.depth, found);
-        } else {
-            let inner = place
-                .under(name)
-                .labelled(is_label && neighbours::is_holder(name));
-            collect(member, inner, nesting, found);
-        }
-    }
-}
-
-/// The credential of a header value, which prose may repeat without its scheme.
-fn without_scheme(text: &str) -> Option<&str> {
-    let (scheme, credential) = text.split_once(' ')?;
-    let is_known = |known: &&str| known.eq_ignore_ascii_case(scheme);
-    WORD_SCHEMES.iter().any(is_known).then_some(credential)
 }

@@ -114,7 +114,7 @@ impl Spelling {
         let masked = find_any(user_information, &[self.colon]).is_some_and(|at| {
             let (user, password) = user_information.split_at(at);
             let password = &password[self.colon.len()..];
-            is_placeholder(password) || is_form(user, password)
+            is_placeholder(password) || is_template(user, password)
         });
         let image = rest[user_information.len() + self.at.len()..].starts_with("sha256:");
         (secret && !image && !masked).then_some(user_information.len())
@@ -132,7 +132,7 @@ impl Spelling {
 }
 
 /// Whether both parts are called what they are, as where the form of an address is shown: `user:password@host`.
-fn is_form(user: &str, password: &str) -> bool {
+fn is_template(user: &str, password: &str) -> bool {
     const USERS: &str = "user username login usr name";
     const PASSWORDS: &str = "pass password passwd pwd secret token key pw";
     let is_one_case = |it: &str| {

@@ -12,7 +12,7 @@ pub(super) enum Strength {
 
 /// Where inside a name the word must stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// A whole word, anywhere in the name, also in the plural.
     Word,
     /// A whole word in the singular: the plural is something else.
@@ -23,11 +23,11 @@ pub(super) enum Place {
     Alone,
 }
 
-use Place::{Alone, Inside, Singular, Word};
+use Position::{Alone, Inside, Singular, Word};
 use Strength::{Firm, Loose};
 
 /// Words that make a name sensitive by themselves.
-pub(super) const SINGLE: &[(&str, Place, Strength)] = &[
+pub(super) const SINGLE: &[(&str, Position, Strength)] = &[
     ("password", Inside, Firm),
     ("passwd", Inside, Firm),
     ("passphrase", Inside, Firm),
@@ -166,7 +166,7 @@ pub(super) const REMARK_WORDS: &str = "\
     single-use special string symbol symbols taken than there too twice unbound unchanged upper use uses variable weeks while";
 
 /// Values that are no secret wherever they stand.
-pub(super) const NOTHING: &str = "\
+pub(super) const EMPTY_VALUES: &str = "\
     false nil no none null true undefined yes";
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
             INNOCENT_LAST,
             SENTENCE_WORDS,
             REMARK_WORDS,
-            NOTHING,
+            EMPTY_VALUES,
         ];
         let qualifiers = QUALIFIED.iter().map(|row| row.1);
         let tables = lists

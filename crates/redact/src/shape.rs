@@ -9,11 +9,11 @@ use super::harmless::is_harmless;
 
 /// What a word looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum Shape {
     /// A word of a language, or an identifier made of such words.
     Word,
     /// A number, a date, an address, a version, a path, a placeholder: something with a use of its own.
-    Thing,
+    KnownFormat,
     /// So many digits and nothing else.
     Digits,
     /// Made up by a person to be secret: digits or marks among letters.
@@ -28,30 +28,30 @@ pub(super) enum Look {
 pub(super) const SHORTEST_OPAQUE: usize = 16;
 
 /// What this word looks like.
-pub(super) fn look(word: &str) -> Look {
+pub(super) fn shape_of(word: &str) -> Shape {
     const LONGEST: usize = 4096;
     if word.len() > LONGEST {
-        return Look::Opaque;
+        return Shape::Opaque;
     }
     // Most words of most texts.
     if word.len() < SHORTEST_OPAQUE && word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-        return Look::Word;
+        return Shape::Word;
     }
     if is_digits(word) {
-        return Look::Digits;
+        return Shape::Digits;
     }
     if is_uuid(word) {
-        return Look::Uuid;
+        return Shape::Uuid;
     }
-    if THING.is_match(word) || is_harmless(word) || is_path(word) {
-        return Look::Thing;
+    if KNOWN_FORMATS.is_match(word) || is_harmless(word) || is_path(word) {
+        return Shape::KnownFormat;
     }
     if is_opaque(word) {
-        return Look::Opaque;
+        return Shape::Opaque;
     }
     match is_made_up(word) && !is_identifier(word) {
-        true => Look::Password,
-        false => Look::Word,
+        true => Shape::Password,
+        false => Shape::Word,
     }
 }
 
@@ -185,7 +185,7 @@ pub(super) fn is_uuid(word: &str) -> bool {
 }
 
 /// Things that have digits or marks in them and are no secret.
-static THING: LazyLock<Regex> = LazyLock::new(|| {
+static KNOWN_FORMATS: LazyLock<Regex> = LazyLock::new(|| {
     const FORMS: &[&str] = &[
         // Numbers with a unit, a sign or an order, and ranges of them.
         r"[-+~<>=≤≥]{0,2}[\d.,_]+(?:-[\d.,]+)?[-_]?(?:st|nd|rd|th|%|x|[a-zA-Z]{1,3}|bits?|bytes?|chars?|characters|days?|hours?|mins?|minutes?|secs?|seconds?|digits?|tokens?|times|years?|€|£|\$)?",
@@ -253,33 +253,33 @@ mod tests {
 
     #[test]
     fn words_are_told_by_their_looks() {
-        let table: &[(Look, &str)] = &[
+        let table: &[(Shape, &str)] = &[
             (
-                Look::Word,
+                Shape::Word,
                 "compartment passwordHash order_line IDENT_FOO my-project-42 swordfish users_token_key2 svc-paie2",
             ),
             (
-                Look::Thing,
+                Shape::KnownFormat,
                 "2026-01-05T10:00:00Z 10:02 8-digit 30s v1.2.3 10.0.0.1 bob@example.com api.example.com \
                 https://a.b/c sha256 HS256 OAuth2 utf-8 12% <your-api-key> ${DB_PASSWORD} **** /v1/users/42 \
                 projects/123/secrets/db-pass/versions/latest [A-Z]{8,} main.rs:42:7 3rd \
                 src/Login.test.tsx:37:28 registry.example.net/shop/web2:1.18 build-20241105.4",
             ),
-            (Look::Digits, "4821 482913 1"),
+            (Shape::Digits, "4821 482913 1"),
             (
-                Look::Password,
+                Shape::Password,
                 "hunter2 Sommer2024! tr0ub4dor&3 P@ssw0rd pa$$w0rd 12ab!",
             ),
-            (Look::Uuid, "3fa85f64-5717-4562-b3fc-2c963f66afa6"),
+            (Shape::Uuid, "3fa85f64-5717-4562-b3fc-2c963f66afa6"),
             (
-                Look::Opaque,
+                Shape::Opaque,
                 "9f8e7d6c5b4a39281706f5e4d3c2b1a0 k3v9q0x1z8w7p2m4 Zx81kQpW0vTnB7rLd2Mf \
                 AbCdEfGhIjKlMnOpQrStUv1Wx2 dGhpc2lzbm90YXdvcmQ=",
             ),
         ];
         for (expected, words) in table {
             for word in words.split_ascii_whitespace() {
-                assert_eq!(look(word), *expected, "{word}");
+                assert_eq!(shape_of(word), *expected, "{word}");
             }
         }
     }

@@ -2,21 +2,21 @@
 //! signed tokens, key blocks, credentials in URLs and commands, card numbers.
 
 use super::credentials::{
-    any, has_key_body, is_basic_pair, is_bearer_token, is_random, is_shown, is_unmasked,
+    any, has_key_body, is_basic_pair, is_bearer_token, is_random, is_unmasked, is_visible_secret,
 };
-use super::rules::{Find, Pattern, Proof, Rule, Trigger};
-use super::{cards, commands, encoded, mentions, pairs, statements, urls};
+use super::rules::{Example, Find, Pattern, Rule, Trigger};
+use super::{base64_text, cards, commands, mentions, pairs, sql, urls};
 
 /// The rule whose anchors are the stems of the sensitive names.
 pub(super) const NAMED_VALUE: &str = "named value";
 
 /// The rules, each with a sample it removes and an innocent it spares.
-pub(super) static SHAPES: [Rule; 21] = [
+pub(super) static GENERIC_RULES: [Rule; 21] = [
     Rule {
         name: NAMED_VALUE,
         trigger: Trigger::Anchors(pairs::STEMS),
         find: Find::Code(pairs::find),
-        proof: Proof {
+        example: Example {
             sample: "login failed: password=hunter2, try again",
             secret: "hunter2",
             innocent: "next_page_token=abc123def456; keyboard: qwerty77; password must be 8 long",
@@ -26,7 +26,7 @@ pub(super) static SHAPES: [Rule; 21] = [
         name: "value that a sentence names",
         trigger: Trigger::Mention,
         find: Find::Code(mentions::find),
-        proof: Proof {
+        example: Example {
             sample: "we could not verify 482913 as your one-time code",
             secret: "482913",
             innocent: "API key not found for project my-project-42; the code 482913 is on the box",
@@ -41,7 +41,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             is_bearer_token,
         ),
-        proof: Proof {
+        example: Example {
             sample: "sent bearer mF_9.B5f-4.1JqM and got 401",
             secret: "mF_9.B5f-4.1JqM",
             innocent: "the bearer of this letter; Bearer authentication failed; bearer token expired",
@@ -56,7 +56,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             is_basic_pair,
         ),
-        proof: Proof {
+        example: Example {
             sample: "sent Basic dXNlcjpwYXNz to the proxy",
             secret: "dXNlcjpwYXNz",
             innocent: "basic authentication failed; Basic training; basic plan",
@@ -69,7 +69,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             Pattern::word(r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){0,3}"),
             any,
         ),
-        proof: Proof {
+        example: Example {
             sample: concat!(
                 "jwt eyJhbGciOiJI",
                 "UzI1NiJ9.eyJzdWIiOiIx",
@@ -88,7 +88,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             has_key_body,
         ),
-        proof: Proof {
+        example: Example {
             sample: concat!(
                 "-----BEGIN RSA PRIV",
                 "ATE KEY-----\nMIIEow\nabc\n-----END RSA PRIV",
@@ -107,7 +107,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             any,
         ),
-        proof: Proof {
+        example: Example {
             sample: concat!(
                 "...QhVhQhVhQhVhQhVhQhVh\nQhVhQhVhQhVhQhVhQh==\n-----END PRIV",
                 "ATE KEY-----"
@@ -120,7 +120,7 @@ pub(super) static SHAPES: [Rule; 21] = [
         name: "user information of a URL",
         trigger: Trigger::Anchors(":// :\\/\\/ %3a%2f%2f %253a%252f%252f"),
         find: Find::Code(urls::find_user_information),
-        proof: Proof {
+        example: Example {
             sample: "cannot reach postgres://app:s3cr3t@db.example.com:5432/main",
             secret: "s3cr3t",
             innocent: "cannot reach https://example.com:8443/@scope/name?mail=bob@example.com",
@@ -130,7 +130,7 @@ pub(super) static SHAPES: [Rule; 21] = [
         name: "user of a command",
         trigger: Trigger::Anchors("curl wget"),
         find: Find::Code(urls::find_command_users),
-        proof: Proof {
+        example: Example {
             sample: "curl -s -u bob:opensesame https://example.com",
             secret: "opensesame",
             innocent: "curl -s https://example.com -o a:b; docker run -p 80:80",
@@ -140,7 +140,7 @@ pub(super) static SHAPES: [Rule; 21] = [
         name: "password of a command",
         trigger: Trigger::Anchors(commands::ANCHORS),
         find: Find::Code(commands::find),
-        proof: Proof {
+        example: Example {
             sample: "mysqldump -h db -u root -popensesame main",
             secret: "opensesame",
             innocent: "mysql -h db -P 3306 -p --batch; mysql -u root -p main; docker run -p 80:80",
@@ -148,9 +148,9 @@ pub(super) static SHAPES: [Rule; 21] = [
     },
     Rule {
         name: "secret of a database statement",
-        trigger: Trigger::Anchors(statements::ANCHORS),
-        find: Find::Code(statements::find),
-        proof: Proof {
+        trigger: Trigger::Anchors(sql::ANCHORS),
+        find: Find::Code(sql::find),
+        example: Example {
             sample: "INSERT INTO users (name, password) VALUES ('bob','hunter2')",
             secret: "hunter2",
             innocent: "INSERT INTO users (name, city) VALUES ('bob', 'Bern'); select id from t where token_id = 'a1'; identified by its name; Key (parcel_ref)=(LX-2025-00081734) already exists in api_tokens",
@@ -158,9 +158,9 @@ pub(super) static SHAPES: [Rule; 21] = [
     },
     Rule {
         name: "secret in encoded JSON",
-        trigger: Trigger::Anchors(encoded::ANCHORS),
-        find: Find::Code(encoded::find),
-        proof: Proof {
+        trigger: Trigger::Anchors(base64_text::ANCHORS),
+        find: Find::Code(base64_text::find),
+        example: Example {
             sample: "state eyJwYXNzd29yZCI6Imh1bnRlcjIifQ== did not verify",
             secret: "eyJwYXNzd29yZCI6Imh1bnRlcjIifQ",
             innocent: "cursor eyJpZCI6MTAwLCJzb3J0IjoibmFtZSJ9 has expired",
@@ -175,7 +175,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             is_basic_pair,
         ),
-        proof: Proof {
+        example: Example {
             sample: r#"{"auths":{"x":{"auth":"dXNlcjpwYXNz"}}}"#,
             secret: "dXNlcjpwYXNz",
             innocent: r#"{"auth":"required","author":"dXNlcjpwYXNz"}"#,
@@ -188,7 +188,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             Pattern::anywhere(r#"\b(?:sessionid|connect\.sid)=([^\s;&"'\\,]{8,})"#),
             any,
         ),
-        proof: Proof {
+        example: Example {
             sample: "sent sessionid=k3v9q0x1z8w7 and got 403",
             secret: "k3v9q0x1z8w7",
             innocent: "sessionid=5; sessionid is missing",
@@ -203,7 +203,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             is_unmasked,
         ),
-        proof: Proof {
+        example: Example {
             sample: "open app:opensesame@tcp(db:3306)/main",
             secret: "opensesame",
             innocent: "open app@tcp(db:3306)/main",
@@ -216,9 +216,9 @@ pub(super) static SHAPES: [Rule; 21] = [
             Pattern::anywhere(
                 r#"(?i)\b(?:mot[ _-]de[ _-]passe|palavra[ _-]passe|contrase(?:ñ|n)a|parola d['’]ordine)["']?\s{0,2}[:=]\s{0,2}["']?([^\s"',;]{4,})"#,
             ),
-            is_shown,
+            is_visible_secret,
         ),
-        proof: Proof {
+        example: Example {
             sample: "échec, mot de passe : tr0ub4dor",
             secret: "tr0ub4dor",
             innocent: "mot de passe : incorrect; Contraseña: obligatoria; palavra-passe: errada",
@@ -233,7 +233,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             is_random,
         ),
-        proof: Proof {
+        example: Example {
             sample: "no such session: session_id=9f8e7d6c5b4a39281706f5e4d3c2b1a0",
             secret: "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
             innocent: "session_id=42; session id: the-session-of-this-afternoon; session_id=checkout",
@@ -246,7 +246,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             Pattern::anywhere(r"(?i)x-(?:amz|goog)-signature(?:=|:\s?|%3d)([0-9a-z%+/_-]{16,}=*)"),
             any,
         ),
-        proof: Proof {
+        example: Example {
             sample: "GET /a?X-Amz-Signature=fe5f80f77d5fa3beca038a248ff027d0445342fe was denied",
             secret: "fe5f80f77d5fa3beca038a248ff027d0445342fe",
             innocent: "X-Amz-Signature=missing&X-Amz-SignedHeaders=host;x-amz-content-sha256",
@@ -261,7 +261,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             ),
             any,
         ),
-        proof: Proof {
+        example: Example {
             sample: "the SSN 078-05-1120 is on file",
             secret: "078-05-1120",
             innocent: "ticket 078-05-1120; the ssn is missing",
@@ -271,7 +271,7 @@ pub(super) static SHAPES: [Rule; 21] = [
         name: "card number",
         trigger: Trigger::Digits,
         find: Find::Code(cards::find),
-        proof: Proof {
+        example: Example {
             sample: "charged 4111 1111 1111 1111 twice",
             secret: "4111 1111 1111 1111",
             innocent: "order 4111 1111 1111 1112, order 1234567890123456",
@@ -284,7 +284,7 @@ pub(super) static SHAPES: [Rule; 21] = [
             Pattern::word(r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
             is_random,
         ),
-        proof: Proof {
+        example: Example {
             sample: concat!(
                 "MTIzNDU2Nzg5MDEyMzQ1",
                 "Njc4.GabcDE.abcdefghijklm",

@@ -7,9 +7,9 @@ use regex::Regex;
 
 use super::harmless::is_harmless;
 use super::lexicon::{self, is_unspaced};
-use super::looks::{Look, look};
 use super::names::{WordSet, listed};
 use super::prose::is_everyday_word;
+use super::shape::{Shape, shape_of};
 
 /// Whether marks, digits and letters are mixed as they are in nothing but passwords.
 pub(super) fn is_strong(value: &str) -> bool {
@@ -48,7 +48,7 @@ pub(super) fn is_colour(value: &str) -> bool {
 
 /// Whether a value is what a secret is called, and not what it is: `secret "db-prod" not found`. Nothing but a secret
 /// is wrong or refused.
-pub(super) fn is_called_so(value: &str, behind: &str) -> bool {
+pub(super) fn looks_like_secret_name(value: &str, behind: &str) -> bool {
     const REFUSED: &str = "incorrect invalid wrong refused rejected denied mismatch";
     let is_part =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_./".contains(&byte);
@@ -57,7 +57,7 @@ pub(super) fn is_called_so(value: &str, behind: &str) -> bool {
         .filter(|it| !it.is_empty());
     value.contains(['-', '_', '/'])
         && value.bytes().all(is_part)
-        && look(value) != Look::Opaque
+        && shape_of(value) != Shape::Opaque
         && !behind.by_ref().take(3).any(|it| listed!(REFUSED, it))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn is_year(value: &str) -> bool {
 }
 
 /// Whether a word is written as no word of a sentence is: marks or capitals inside.
-pub(super) fn is_odd(value: &str) -> bool {
+pub(super) fn has_unusual_spelling(value: &str) -> bool {
     let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
     let has_mark = inside.contains(['.', '_', '-']) && !inside.contains('/');
     let has_capital =
@@ -86,7 +86,7 @@ pub(super) fn is_odd(value: &str) -> bool {
 }
 
 /// Whether a word could as well be the name of an account or a machine: small letters and a number.
-pub(super) fn is_user(value: &str) -> bool {
+pub(super) fn can_be_user_name(value: &str) -> bool {
     let name = value.trim_end_matches(|it: char| it.is_ascii_digit());
     value.len() - name.len() <= 4
         && name
@@ -103,7 +103,7 @@ pub(super) fn is_numbered(value: &str) -> bool {
 }
 
 /// Whether a value is a number of something: `12h`, `8-digit`.
-pub(super) fn is_counted(value: &str) -> bool {
+pub(super) fn starts_with_count(value: &str) -> bool {
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();
     digits > 0 && digits <= 3
 }
@@ -144,7 +144,7 @@ static JOINTS: WordSet = WordSet::new(
 );
 
 /// Whether so many words of a text are small ones that it says something, in whatever language.
-pub(super) fn is_said(text: &str) -> bool {
+pub(super) fn is_running_text(text: &str) -> bool {
     let words = text.split_whitespace();
     let is_small = |it: &&str| is_everyday_word(it) || JOINTS.contains(it);
     words.clone().filter(is_small).count() * 3 > words.count()
@@ -154,11 +154,13 @@ pub(super) fn is_said(text: &str) -> bool {
 pub(super) fn is_phrase(value: &str) -> bool {
     let is_small =
         |byte: u8| byte.is_ascii_lowercase() || b"-'".contains(&byte) || byte.is_ascii_whitespace();
-    value.split_whitespace().nth(1).is_some() && value.bytes().all(is_small) && !is_said(value)
+    value.split_whitespace().nth(1).is_some()
+        && value.bytes().all(is_small)
+        && !is_running_text(value)
 }
 
 /// Whether a quoted word can be a password: it is none that sentences about passwords are made of.
-pub(super) fn is_free(value: &str) -> bool {
+pub(super) fn can_be_password(value: &str) -> bool {
     const NAMES: &str = "body email field form header input json login name new old path query request root string user \
         username confirm confirmation current repeat hash salt plain basic bearer digest";
     value.chars().count() >= 4

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::harmless::is_harmless;
-use super::looks::{Look, look};
 use super::names::{is_sensitive_name, listed};
+use super::shape::{Shape, shape_of};
 use super::spans::Spans;
 
 /// What a text must hold before it can hold a statement.
@@ -83,7 +83,7 @@ fn find_enclosed(text: &str, spans: &mut Spans) {
         for (value, column) in
             pairs.filter_map(|(value, column)| Some((found.get(value)?, found.get(column)?)))
         {
-            if calls_secret(column.as_str()) {
+            if names_secret(column.as_str()) {
                 spans.push(value.range());
             }
         }
@@ -94,12 +94,12 @@ fn find_values(text: &str, spans: &mut Spans) {
     for found in VALUE.captures_iter(text) {
         let value = (1..=4).find_map(|group| found.get(group));
         // What is told with its column is judged by it.
-        let is_told = |start: usize| {
+        let has_column = |start: usize| {
             let head = &text[..start];
             head.ends_with(")=(") || head.ends_with("uplicate entry '")
         };
         let is_pair = |it: &str| found.get(4).is_some() && it.contains(['=', ':']);
-        let value = value.filter(|it| !is_told(it.start()) && !is_pair(it.as_str()));
+        let value = value.filter(|it| !has_column(it.start()) && !is_pair(it.as_str()));
         if let Some(value) = value.filter(|it| is_secret(it.as_str())) {
             spans.push(value.range());
         }
@@ -107,13 +107,13 @@ fn find_values(text: &str, spans: &mut Spans) {
 }
 
 fn is_secret(value: &str) -> bool {
-    match look(value) {
-        Look::Password | Look::Opaque => {
+    match shape_of(value) {
+        Shape::Password | Shape::Opaque => {
             !value.contains(char::is_whitespace) && !value.contains(['"', '\''])
         }
-        Look::Digits => (4..=8).contains(&value.len()),
-        Look::Uuid => true,
-        Look::Word | Look::Thing => false,
+        Shape::Digits => (4..=8).contains(&value.len()),
+        Shape::Uuid => true,
+        Shape::Word | Shape::KnownFormat => false,
     }
 }
 
@@ -122,20 +122,20 @@ fn has_sensitive_column(text: &str) -> bool {
     const LOOKED_AT: usize = 16 * 1024;
     let text = &text[..text.floor_char_boundary(LOOKED_AT)];
     // A word of a sentence has blanks around it, a column the marks of the statement or a table's name.
-    let is_mark = |it: char| "=,()`\"'[]<>:;".contains(it);
+    let is_punctuation = |it: char| "=,()`\"'[]<>:;".contains(it);
     NAME.find_iter(text).any(|name| {
         let (head, behind) = (&text[..name.start()], &text[name.end()..]);
         let is_column = || {
             name.as_str().contains('_')
-                || behind.trim_start().starts_with(is_mark)
-                || head.trim_end().ends_with(is_mark)
+                || behind.trim_start().starts_with(is_punctuation)
+                || head.trim_end().ends_with(is_punctuation)
                 || head.ends_with('.')
         };
-        calls_secret(name.as_str()) && is_column()
+        names_secret(name.as_str()) && is_column()
     })
 }
 
-fn calls_secret(name: &str) -> bool {
+fn names_secret(name: &str) -> bool {
     const TABLES: &str = "access_tokens api_keys api_tokens auth_tokens credentials oauth_tokens otp_codes otps passwords refresh_tokens secrets session_key tokens";
     let is_long = name.len() > 4;
     let part = |it: &str| is_sensitive_name(it) && !it.eq_ignore_ascii_case("secret_name");

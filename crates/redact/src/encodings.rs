@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::Value;
 
-use super::literals::is_telling;
+use super::literals::is_distinctive;
 
 /// Encodings shorter than this could as well be something else.
 const SHORTEST_ENCODED: usize = 8;
@@ -62,7 +62,7 @@ const ESCAPES: [Escape; 13] = [
 ];
 
 /// A secret in every writing it may come back in. What is escaped may be escaped once more.
-pub(super) fn writings(secret: &str) -> BTreeSet<String> {
+pub(super) fn encodings(secret: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::from([secret.to_owned()]);
     for escape in ESCAPES {
         let once = escaped(secret, escape);
@@ -78,9 +78,9 @@ pub(super) fn writings(secret: &str) -> BTreeSet<String> {
 /// a pair, the values of a list of pairs.
 pub(super) fn parts(secret: &str) -> Vec<String> {
     let mut parts = Vec::new();
-    if let Some((scheme, proof)) = secret.split_once(' ') {
-        parts.push(proof.to_owned());
-        let decoded = BASE64_STANDARD.decode(proof.trim());
+    if let Some((scheme, example)) = secret.split_once(' ') {
+        parts.push(example.to_owned());
+        let decoded = BASE64_STANDARD.decode(example.trim());
         let pair = decoded.ok().and_then(|it| String::from_utf8(it).ok());
         if scheme.eq_ignore_ascii_case("basic") {
             parts.extend(pair.iter().flat_map(|pair| self::parts(pair)));
@@ -92,7 +92,7 @@ pub(super) fn parts(secret: &str) -> Vec<String> {
     let pairs = secret.split([';', ',', '&']);
     let values = pairs.filter_map(|pair| pair.split_once('='));
     parts.extend(values.map(|(_, value)| value.trim_matches('"').to_owned()));
-    parts.retain(|part| is_telling(part));
+    parts.retain(|part| is_distinctive(part));
     parts
 }
 

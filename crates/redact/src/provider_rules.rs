@@ -2,7 +2,7 @@
 //! in parts so that no scanner takes this table for a leak.
 
 use super::credentials::{any, is_random};
-use super::rules::{Find, Pattern, Proof, Rule, Trigger};
+use super::rules::{Example, Find, Pattern, Rule, Trigger};
 
 /// A rule whose whole match, at the start of a word, is the secret.
 const fn key(
@@ -66,7 +66,7 @@ const fn rule(
         name,
         trigger: Trigger::Anchors(anchors),
         find,
-        proof: Proof {
+        example: Example {
             sample,
             secret: sample,
             innocent,
@@ -76,7 +76,7 @@ const fn rule(
 
 /// Name, anchors, pattern, sample, innocent.
 #[rustfmt::skip]
-pub(super) static PROVIDERS: [Rule; 76] = [
+pub(super) static PROVIDER_RULES: [Rule; 76] = [
     key(
         "panpan token", "^panpan_",
         r"panpan_[0-9a-f]{12}_[0-9a-f]{16,}",

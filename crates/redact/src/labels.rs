@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::harmless::is_harmless;
 use super::lexicon;
-use super::looks::{Look, look};
 use super::names::{WordSet, is_descriptive, is_sensitive_name, listed, phrase_strength};
+use super::passwords::is_phrase;
 use super::prose::is_everyday_word;
-use super::typed::is_phrase;
+use super::shape::{Shape, shape_of};
 
 /// Members that say what a value is called.
 static LABELS: WordSet = WordSet::new(
@@ -35,7 +35,7 @@ static VALUES: WordSet = WordSet::new(
 );
 
 /// Members that may hold label or value one level deeper.
-static HOLDERS: WordSet = WordSet::new(
+static CONTAINERS: WordSet = WordSet::new(
     "meta context params source extensions attributes details info detail properties arguments state extra ctx fix node parameter field subject \
     variable header property parameters",
 );
@@ -44,16 +44,17 @@ static HOLDERS: WordSet = WordSet::new(
 pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
     members.len() > 1
         && members.iter().any(|(name, member)| {
-            let plain = plain(name);
-            let is_inner_label = |(name, member): (&String, &Value)| is_label(&self::plain(name)) && calls_secret(member);
-            is_label(&plain) && calls_secret(member)
-                || listed!("type kind", &plain) && member.as_str().is_some_and(is_kind_of_secret)
-                || matches!(member, Value::Object(inner) if HOLDERS.contains(&plain) && inner.iter().any(is_inner_label))
+            let normalised = normalised(name);
+            let is_inner_label = |(name, member): (&String, &Value)| is_label(&self::normalised(name)) && names_secret(member);
+            is_label(&normalised) && names_secret(member)
+                || listed!("type kind", &normalised) && member.as_str().is_some_and(is_kind_of_secret)
+                || matches!(member, Value::Object(inner) if CONTAINERS.contains(&normalised) && inner.iter().any(is_inner_label))
         })
 }
 
-fn is_label(plain: &str) -> bool {
-    LABELS.contains(plain) || LABEL_ENDINGS.iter().any(|it| plain.ends_with(it)) && plain.len() > 4
+fn is_label(normalised: &str) -> bool {
+    LABELS.contains(normalised)
+        || LABEL_ENDINGS.iter().any(|it| normalised.ends_with(it)) && normalised.len() > 4
 }
 
 /// Whether a word for the kind of something is one for a kind of secret.
@@ -75,14 +76,15 @@ fn is_kind_of_secret(kind: &str) -> bool {
 
 /// Whether a member of such an object holds what was called so: it is named as values are, or looks like one.
 pub(super) fn holds_value(name: &str, member: &Value) -> bool {
-    let plain = plain(name);
-    let is_value = VALUES.contains(&plain) || plain.ends_with("value");
-    let may_be = !is_label(&plain) && !REMARKS.contains(&plain);
+    let normalised = normalised(name);
+    let is_value = VALUES.contains(&normalised) || normalised.ends_with("value");
+    let may_be = !is_label(&normalised) && !REMARKS.contains(&normalised);
     match member {
-        Value::String(text) if is_label(&plain) && is_secret_label(text) => false,
+        Value::String(text) if is_label(&normalised) && is_secret_label(text) => false,
         Value::String(text) => is_value && can_be_secret(text) || may_be && looks_secret(text),
         Value::Number(number) => {
-            (is_value || listed!("entered submitted code", &plain)) && number.to_string().len() >= 4
+            (is_value || listed!("entered submitted code", &normalised))
+                && number.to_string().len() >= 4
         }
         Value::Array(items) => is_value && !items.is_empty(),
         Value::Object(_) => is_value,
@@ -93,12 +95,14 @@ pub(super) fn holds_value(name: &str, member: &Value) -> bool {
 /// Whether a member of a record under the name of a secret is the secret: it is named as values are, or looks like one.
 pub(super) fn is_secret_of_record(name: &str, member: &Value) -> bool {
     const PLAIN: &str = "plain plaintext clear cleartext text str string phrase word confirm confirmation repeat pass";
-    let plain = plain(name);
-    let is_value = VALUES.contains(&plain) || plain.ends_with("value") || listed!(PLAIN, &plain);
+    let normalised = normalised(name);
+    let is_value = VALUES.contains(&normalised)
+        || normalised.ends_with("value")
+        || listed!(PLAIN, &normalised);
     match member {
         Value::String(text) if is_harmless(text) => false,
         Value::String(text) => {
-            is_value || (!is_descriptive(name) || plain == "expected") && looks_secret(text)
+            is_value || (!is_descriptive(name) || normalised == "expected") && looks_secret(text)
         }
         Value::Number(number) => {
             (is_value || !is_descriptive(name)) && number.to_string().len() >= 4
@@ -109,20 +113,20 @@ pub(super) fn is_secret_of_record(name: &str, member: &Value) -> bool {
 }
 
 fn looks_secret(text: &str) -> bool {
-    match look(text) {
-        Look::Password | Look::Opaque => !text.contains(' '),
-        Look::Digits => (4..=8).contains(&text.len()),
-        Look::Word => is_phrase(text),
-        Look::Uuid | Look::Thing => false,
+    match shape_of(text) {
+        Shape::Password | Shape::Opaque => !text.contains(' '),
+        Shape::Digits => (4..=8).contains(&text.len()),
+        Shape::Word => is_phrase(text),
+        Shape::Uuid | Shape::KnownFormat => false,
     }
 }
 
 /// Whether what such a member holds may hold it one level deeper.
-pub(super) fn is_holder(name: &str) -> bool {
-    HOLDERS.contains(&plain(name))
+pub(super) fn is_container(name: &str) -> bool {
+    CONTAINERS.contains(&normalised(name))
 }
 
-fn plain(name: &str) -> String {
+fn normalised(name: &str) -> String {
     let letters = name
         .chars()
         .filter(|it| *it != '_' && *it != '-' && *it != '$');
@@ -130,12 +134,13 @@ fn plain(name: &str) -> String {
 }
 
 /// Whether a label calls a secret: an identifier, a path to one, or a few words.
-fn calls_secret(label: &Value) -> bool {
+fn names_secret(label: &Value) -> bool {
     match label {
         Value::String(text) => is_secret_label(text),
         Value::Array(steps) => {
             let mut steps = steps.iter().filter_map(Value::as_str);
-            steps.clone().any(is_secret_label) && !steps.next_back().is_some_and(is_about)
+            steps.clone().any(is_secret_label)
+                && !steps.next_back().is_some_and(is_description_step)
         }
         _ => false,
     }
@@ -151,18 +156,21 @@ pub(super) fn is_secret_label(text: &str) -> bool {
     {
         return false;
     }
-    let is_called = |it: lexicon::Mention| {
-        let is_sort = matches!(it.sort, lexicon::Sort::Password | lexicon::Sort::Code);
-        is_sort && it.start == 0 && it.end == text.len()
+    let is_whole_label = |it: lexicon::Mention| {
+        let is_typed_by_people = matches!(
+            it.kind,
+            lexicon::SecretKind::Password | lexicon::SecretKind::Code
+        );
+        is_typed_by_people && it.start == 0 && it.end == text.len()
     };
-    if lexicon::mentions(text).any(is_called) {
+    if lexicon::mentions(text).any(is_whole_label) {
         return true;
     }
     if text.contains(' ') {
         let names = || {
             phrase_strength(text).is_some()
                 || lexicon::mentions(text).any(|it| {
-                    it.sort != lexicon::Sort::Token && it.sort != lexicon::Sort::Soft
+                    it.kind != lexicon::SecretKind::Token && it.kind != lexicon::SecretKind::Generic
                         || text[it.start..it.end].eq_ignore_ascii_case("secret")
                 })
         };
@@ -177,11 +185,13 @@ pub(super) fn is_secret_label(text: &str) -> bool {
         && !text.ends_with("/passphrase");
     let is_sensitive = |step: &str| !step.is_empty() && is_sensitive_name(step);
     let mut steps = text.split(['/', '.', '[', ']', ':', '>', '\'', '"']);
-    !is_route && steps.clone().any(is_sensitive) && !steps.next_back().is_some_and(is_about)
+    !is_route
+        && steps.clone().any(is_sensitive)
+        && !steps.next_back().is_some_and(is_description_step)
 }
 
 /// Whether the last step to something leads to what describes a secret: `secrets[2].name`.
-fn is_about(step: &str) -> bool {
+fn is_description_step(step: &str) -> bool {
     let is_word = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_word && (is_descriptive(step) || step == "role") && !is_sensitive_name(step)
 }
@@ -198,8 +208,8 @@ pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec
     members.iter().find_map(|(name, member)| {
         let names = member
             .as_array()
-            .filter(|_| listed!(COLUMNS, &plain(name)))?;
-        let called = |it: &Value| match it {
+            .filter(|_| listed!(COLUMNS, &normalised(name)))?;
+        let name_of = |it: &Value| match it {
             Value::String(text) => Some(text.clone()),
             Value::Object(column) => ["name", "text", "label", "title", "field"]
                 .iter()
@@ -207,15 +217,15 @@ pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec
                 .map(str::to_owned),
             _ => None,
         };
-        let names: Vec<String> = names.iter().map_while(called).collect();
+        let names: Vec<String> = names.iter().map_while(name_of).collect();
         let secret = |(at, name): (usize, &String)| is_secret_label(name).then_some(at);
-        let places: Vec<usize> = names.iter().enumerate().filter_map(secret).collect();
-        (names.len() > 1 && !places.is_empty()).then_some((names.len(), places))
+        let indexes: Vec<usize> = names.iter().enumerate().filter_map(secret).collect();
+        (names.len() > 1 && !indexes.is_empty()).then_some((names.len(), indexes))
     })
 }
 
 /// Whether a list is names and values in turn.
-pub(super) fn is_map(items: &[Value]) -> bool {
+pub(super) fn is_flat_map(items: &[Value]) -> bool {
     let is_name = |text: &str| {
         !text.is_empty()
             && text
@@ -236,7 +246,7 @@ pub(super) fn is_map(items: &[Value]) -> bool {
 }
 
 /// Whether a call is one that brings a secret without a name: `{"method": "user.login", "params": ["bob", "x"]}`.
-pub(super) fn calls_login(members: &Map<String, Value>) -> bool {
+pub(super) fn is_login_call(members: &Map<String, Value>) -> bool {
     const METHODS: &str =
         "method function procedure call operation operationname event action command";
     const LOGINS: [&str; 6] = [
@@ -248,7 +258,9 @@ pub(super) fn calls_login(members: &Map<String, Value>) -> bool {
         "athenticate",
     ];
     members.iter().any(|(name, member)| {
-        let method = member.as_str().filter(|_| listed!(METHODS, &plain(name)));
+        let method = member
+            .as_str()
+            .filter(|_| listed!(METHODS, &normalised(name)));
         let method = method.map(str::to_ascii_lowercase);
         method.is_some_and(|it| LOGINS.iter().any(|login| it.contains(login)))
     })
@@ -258,7 +270,7 @@ pub(super) fn calls_login(members: &Map<String, Value>) -> bool {
 pub(super) fn holds_arguments(name: &str) -> bool {
     listed!(
         "params args arguments variables parameters argv",
-        &plain(name),
+        &normalised(name),
     )
 }
 
@@ -275,5 +287,5 @@ pub(super) fn is_pair(items: &[Value]) -> bool {
     !name.contains(' ')
         && is_secret_label(name)
         && !is_secret_label(value)
-        && (look(value) != Look::Word || value.len() > 24 || value.contains(' '))
+        && (shape_of(value) != Shape::Word || value.len() > 24 || value.contains(' '))
 }
