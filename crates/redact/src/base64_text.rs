@@ -1,4 +1,4 @@
-//! JSON and addresses that travel as base64: what holds a secret goes with all of it.
+//! Finds base64 that decodes to JSON or a URL with a secret inside. The whole run is removed.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,8 @@ use super::literals::Literals;
 use super::spans::Spans;
 use super::text;
 
-/// How such a text begins: the encoding of `{"`, of `{` with a blank behind, and of schemes.
+/// The first characters of such a run: the encoding of `{"`, of `{` with white space, and of URL
+/// schemes.
 pub(super) const ANCHORS: &str = "^eyJ ^ewog ^ewoJ ^eyAi ^cG9zdGdyZXM6 ^cG9zdGdyZXNxbD ^bXlzcWw6 ^cmVkaXM6 ^cmVkaXNzO ^bW9uZ29kY ^YW1xcD ^YW1xcH ^aHR0cHM6Ly ^aHR0cDovL";
 
 static RUN: LazyLock<Regex> = LazyLock::new(|| {
@@ -17,7 +18,7 @@ static RUN: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a fixed pattern compiles")
 });
 
-/// Collects the encoded objects that hold a secret.
+/// Collects the encoded runs that contain a secret.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     for run in RUN.find_iter(text) {
         let decoded = decode_base64(run.as_str()).and_then(|it| String::from_utf8(it).ok());

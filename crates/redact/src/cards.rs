@@ -1,5 +1,5 @@
-//! Finds payment card numbers: the digit groups that cards are written in, an issuer's prefix
-//! with a length that issuer uses, and a valid check digit. All three, or it is an order number.
+//! Finds payment card numbers by three checks: the grouping of the digits, an issuer prefix with a
+//! length that the issuer uses, and the check digit. A number that fails one of them is kept.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -27,7 +27,7 @@ pub(super) fn is_card_number(digits: &str) -> bool {
     digits.bytes().all(|byte| byte.is_ascii_digit()) && is_card(digits.as_bytes())
 }
 
-/// The issuers' prefixes, each with the lengths of its numbers.
+/// The prefixes of the issuers, each with the lengths of its numbers.
 const ISSUERS: &[(RangeInclusive<u32>, RangeInclusive<usize>)] = &[
     (4000..=4999, 16..=16),
     (4000..=4999, 19..=19),
@@ -51,7 +51,7 @@ const ISSUERS: &[(RangeInclusive<u32>, RangeInclusive<usize>)] = &[
     (6759..=6763, 13..=19),
 ];
 
-/// The ways a card number is split; zero stands for one group of any length.
+/// The groupings of a card number; zero means one group of any length.
 const GROUPINGS: &[&[usize]] = &[
     &[4, 4, 4, 4, 3],
     &[4, 4, 4, 4],
@@ -85,7 +85,7 @@ fn is_separator(byte: u8) -> bool {
     matches!(byte, b' ' | b'-')
 }
 
-/// The runs of digits that belong to no word and no decimal fraction.
+/// The runs of digits that are not part of a word or a decimal fraction.
 fn digit_groups(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut groups = Vec::new();
     let mut at = 0;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_no_card_survive() {
+    fn numbers_that_are_not_cards_survive() {
         let innocents = [
             "4111111111111112",
             "9111111111111111",

@@ -1,5 +1,5 @@
-//! Passwords on command lines and in the dialogues of old protocols, where only the program says what a value
-//! is. What has a name of its own (`--password x`, `PGPASSWORD=x`) is found in `pairs`.
+//! Finds passwords on command lines and in the dialogues of old protocols, where only the program
+//! tells what a value is. Values with a name (`--password x`, `PGPASSWORD=x`) are found in `pairs`.
 
 use std::sync::LazyLock;
 
@@ -9,16 +9,16 @@ use super::harmless::is_harmless;
 use super::shape::{Shape, shape_of};
 use super::spans::Spans;
 
-/// What a text must hold before it can hold one of these.
+/// A text without any of these words has no such password.
 pub(super) const ANCHORS: &str = "ldapsearch ldapmodify ldapadd ldapwhoami ldappasswd --password-file az~login docker~login podman~login mosquitto_ ipmitool snmpget \
     snmpwalk snmpset redis-cli sqlcmd ^bcp$ ^isql$ mongosh mongodump ^mongo$ ^7z ^rar$ unrar unzip zip$ keytool jarsigner smbclient plink pscp htpasswd passin passout -pass$ \
     lftp sqlplus sqlldr expdp impdp oracle:thin securestring net~use wpa_passphrase xfreerdp ^login$ ^pass$ ^auth$ sshpass mysql mariadb psexec winexe \
     pgpass helm~registry cqlsh influx connect( login( authenticate( password( construct( signin( sign_in( <input";
 
-/// A value on a command line: in quotes, or up to a blank. Programs also print a command as a list.
+/// A value on a command line: quoted, or up to a blank. Some programs print a command as a list.
 const VALUE: &str = r#"(?:["'],\s*)?["']?([^\s"',;)\]]+)"#;
 
-/// Program and flag, then the value.
+/// Patterns for a program, its flag and the value.
 static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     const FLAGS: &[(&str, &str)] = &[
         (
@@ -80,12 +80,13 @@ static COMMANDS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A call of something that logs in, with its arguments.
+/// A function call that logs in, with its arguments.
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\b\w*(?:connect|log_?in|authenticat|passw|auth|construct|sign_?in)\w*\(([^()\n]{1,400})\)").expect("a fixed pattern compiles")
 });
 
-/// Collects the arguments of calls that log in, but for the first, which says where or who.
+/// Collects the arguments of function calls that log in, except the first, which is a user or a
+/// host.
 fn find_arguments(text: &str, spans: &mut Spans) {
     for call in CALL.captures_iter(text).filter_map(|it| it.get(1)) {
         let mut at = call.start();
@@ -102,7 +103,7 @@ fn find_arguments(text: &str, spans: &mut Spans) {
     }
 }
 
-/// Collects the passwords of the commands and dialogues of a text.
+/// Collects the passwords in the commands and dialogues of a text.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     find_arguments(text, spans);
     for command in COMMANDS.iter() {

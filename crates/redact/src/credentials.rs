@@ -1,15 +1,15 @@
-//! The checks behind patterns that plain words would also match: what follows `Bearer` or
-//! `Basic`, and keys whose prefix is short. Nothing here searches.
+//! Checks for patterns that plain words would also match: the word after `Bearer` or `Basic`, and
+//! keys with a short prefix. Nothing here searches a text.
 
 use super::harmless::{is_harmless, is_placeholder};
 use super::names::{is_credible, is_sentence_word};
 
-/// Accepts whatever the pattern matched.
+/// Accepts every match of the pattern.
 pub(super) fn any(_: &str) -> bool {
     true
 }
 
-/// Accepts a block with something in it, and not a header that a sentence names.
+/// Accepts a key block with a body, and not a header that a sentence mentions.
 pub(super) fn has_key_body(block: &str) -> bool {
     const SHORTEST: usize = 6;
     let body = block.split_once("KEY").map_or(block, |(_, body)| body);
@@ -21,12 +21,12 @@ pub(super) fn is_unmasked(password: &str) -> bool {
     !is_placeholder(password)
 }
 
-/// Accepts a value that looks like a secret and not like what is written in place of one.
+/// Accepts a value that looks like a secret and not like a placeholder.
 pub(super) fn is_visible_secret(value: &str) -> bool {
     is_credible(value) && !is_harmless(value)
 }
 
-/// Accepts a key whose body could not be a hyphenated word.
+/// Accepts a key that cannot be a hyphenated word.
 pub(super) fn is_random(key: &str) -> bool {
     let digits = key.bytes().filter(u8::is_ascii_digit).count();
     let upper = key.bytes().filter(u8::is_ascii_uppercase).count();
@@ -34,7 +34,7 @@ pub(super) fn is_random(key: &str) -> bool {
     digits >= 2 || upper >= 2 && lower >= 2
 }
 
-/// Accepts what follows `Bearer` when it is a token and not the next word of a sentence.
+/// Accepts the word after `Bearer` if it is a token and not the next word of a sentence.
 pub(super) fn is_bearer_token(token: &str) -> bool {
     const STANDARDS: &[&str] = &["oauth1", "oauth2", "rfc6750", "rfc7523"];
     let standard = STANDARDS
@@ -43,7 +43,7 @@ pub(super) fn is_bearer_token(token: &str) -> bool {
     !standard && !is_sentence_word(token) && is_credible(token.trim_end_matches(['.', '=']))
 }
 
-/// Accepts what follows `Basic` when it decodes to `user:password`.
+/// Accepts the word after `Basic` if it decodes to `user:password`.
 pub(super) fn is_basic_pair(encoded: &str) -> bool {
     let Some(decoded) = decode_base64(encoded) else {
         return false;
@@ -53,7 +53,7 @@ pub(super) fn is_basic_pair(encoded: &str) -> bool {
     user_length < decoded.len() && user.into_iter().all(|byte| (b' '..=b'~').contains(byte))
 }
 
-/// Reads either alphabet, with or without padding; a truncated end is ignored.
+/// Decodes either base64 alphabet, with or without padding; a truncated end is ignored.
 pub(super) fn decode_base64(encoded: &str) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(encoded.len() * 3 / 4);
     let (mut buffer, mut bits) = (0u32, 0u32);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_encoded_pair_counts_as_basic() {
+    fn only_an_encoded_pair_is_a_basic_credential() {
         for encoded in [
             "dXNlcjpwYXNz",
             "YTpi",
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_token_counts_after_bearer() {
+    fn only_a_token_is_a_bearer_credential() {
         for token in [
             "abc123",
             "mF_9.B5f-4.1JqM",

@@ -1,5 +1,5 @@
-//! The writings of a secret: as it is, escaped, encoded, and its parts that are secret by themselves. Services
-//! repeat what they were sent in any of them.
+//! The encodings of a secret: escaped, percent-encoded, base64 and hexadecimal, and the parts that
+//! are secret on their own. A service may repeat a secret in any of them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 use super::literals::is_distinctive;
 
-/// Encodings shorter than this could as well be something else.
+/// Shorter encodings could be something else.
 const SHORTEST_ENCODED: usize = 8;
 
-/// How each character is written by some escape, if not as it is.
+/// The escaped form of a character, or `None` if it stays as it is.
 type Escape = fn(char) -> Option<String>;
 
-/// The escapes that services use, one line each.
+/// The escapes that services use.
 const ESCAPES: [Escape; 13] = [
-    // URLs: RFC 3986, the same in small letters, and forms.
+    // URLs: RFC 3986, RFC 3986 in lower case, and forms.
     |it| percent(it, "-._~", false),
     |it| percent(it, "-._~", true),
     |it| {
@@ -28,7 +28,7 @@ const ESCAPES: [Escape; 13] = [
             percent(it, "-._*", false)
         }
     },
-    // JSON, as it has to be, with PHP's slashes, and with everything that means something in HTML.
+    // JSON: minimal, with the slashes of PHP, and with HTML characters as `\u` escapes.
     json,
     |it| {
         if it == '/' {
@@ -44,7 +44,7 @@ const ESCAPES: [Escape; 13] = [
             json(it)
         }
     },
-    // HTML and XML: by names, as Go, Python and JavaScript write them, and by numbers.
+    // HTML and XML: named entities as Go, Python and JavaScript write them, and numeric ones.
     |it| named(it, "&apos;", "&quot;"),
     |it| named(it, "&#39;", "&quot;"),
     |it| named(it, "&#39;", "&#34;"),
@@ -56,12 +56,12 @@ const ESCAPES: [Escape; 13] = [
         }
     },
     |it| (!it.is_ascii_alphanumeric()).then(|| format!("&#{};", u32::from(it))),
-    // Source code: in one quote and in two.
+    // Source code: in single and in double quotes.
     |it| source(it, '\''),
     |it| source(it, '"'),
 ];
 
-/// A secret in every writing it may come back in. What is escaped may be escaped once more.
+/// Every encoding of a secret, including an escape of an escape.
 pub(super) fn encodings(secret: &str) -> BTreeSet<String> {
     let mut all = BTreeSet::from([secret.to_owned()]);
     for escape in ESCAPES {
@@ -74,8 +74,8 @@ pub(super) fn encodings(secret: &str) -> BTreeSet<String> {
     all
 }
 
-/// The parts of a secret that are secrets by themselves: what follows the scheme of a header, the password of
-/// a pair, the values of a list of pairs.
+/// The parts of a secret that are secret on their own: the credential after a scheme, the password
+/// of `user:password`, and the values of `name=value` pairs.
 pub(super) fn parts(secret: &str) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some((scheme, example)) = secret.split_once(' ') {
@@ -100,13 +100,13 @@ fn in_hexadecimal(secret: &str) -> String {
     secret.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// In hexadecimal digits, and in base64 wherever it stands in what was encoded with it.
+/// In hexadecimal, and in base64 at any offset of the encoded data.
 fn encoded(secret: &str) -> impl Iterator<Item = String> {
     let hexadecimal = in_hexadecimal(secret);
     let in_base64 = (0..3).flat_map(|before| {
         let mut bytes = vec![0; before];
         bytes.extend_from_slice(secret.as_bytes());
-        // The characters that hold nothing but bits of the secret.
+        // The characters that contain only bits of the secret.
         let (first, last) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
         let engines = [BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD];
         engines.map(|engine| {
@@ -132,14 +132,14 @@ fn escaped(text: &str, escape: Escape) -> String {
         })
 }
 
-fn percent(character: char, plain: &str, in_small_letters: bool) -> Option<String> {
+fn percent(character: char, plain: &str, in_lower_case: bool) -> Option<String> {
     if character.is_ascii_alphanumeric() || plain.contains(character) {
         return None;
     }
     let mut bytes = [0; 4];
     let mut written = String::new();
     for byte in character.encode_utf8(&mut bytes).bytes() {
-        let _ = match in_small_letters {
+        let _ = match in_lower_case {
             true => write!(written, "%{byte:02x}"),
             false => write!(written, "%{byte:02X}"),
         };
@@ -188,7 +188,7 @@ mod tests {
 
     const SECRET: &str = "p@ss/w0rd<&>\"'+é \\x";
 
-    /// What is left of a text when the secret is known.
+    /// The text after the secret is removed.
     fn left(secret: &str, text: &str) -> String {
         let mut redactor = Redactor::new();
         redactor.learn_literal(secret);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_in_every_writing_of_it() {
+    fn a_secret_is_removed_in_every_encoding() {
         for text in [
             r#"p@ss/w0rd<&>"'+é \x"#,
             "p%40ss%2Fw0rd%3C%26%3E%22%27%2B%C3%A9%20%5Cx",
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_in_hexadecimal_and_anywhere_in_base64() {
+    fn a_secret_is_removed_in_hexadecimal_and_at_any_offset_in_base64() {
         use base64::Engine as _;
         let secret = "sk-7Qm2vXp9Lw4t";
         let hexadecimal = super::in_hexadecimal(secret);
@@ -234,7 +234,7 @@ mod tests {
                 ];
                 for engine in engines {
                     let left = left(secret, &engine.encode(&whole));
-                    // What is left are the few characters that hold bits of what stands around it.
+                    // A few characters remain that also contain bits of the surrounding text.
                     assert!(left.contains("[REDACTED]"), "{whole}: {left}");
                     assert!(left.len() <= "[REDACTED]".len() + 20, "{whole}: {left}");
                 }
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_a_secret_go_and_what_only_names_stays() {
+    fn the_parts_of_a_secret_are_removed_and_names_stay() {
         for (secret, text, expected) in [
             (
                 "octo-org:Xk29-vvT1",
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_it_stays() {
+    fn similar_text_stays() {
         for text in [
             "p@ss/w0rd is not the whole of it",
             "the digest is 70407373ff and 6b2d and c2stN1E",

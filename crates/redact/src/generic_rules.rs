@@ -1,5 +1,5 @@
-//! The rules for secrets that no single provider owns: named values, authentication schemes,
-//! signed tokens, key blocks, credentials in URLs and commands, card numbers.
+//! Rules for secrets without a provider prefix: named values, authentication schemes, signed
+//! tokens, key blocks, credentials in URLs and commands, card numbers.
 
 use super::credentials::{
     any, has_key_body, is_basic_pair, is_bearer_token, is_random, is_unmasked, is_visible_secret,
@@ -10,7 +10,7 @@ use super::{base64_text, cards, commands, mentions, pairs, sql, urls};
 /// The rule whose anchors are the stems of the sensitive names.
 pub(super) const NAMED_VALUE: &str = "named value";
 
-/// The rules, each with a sample it removes and an innocent it spares.
+/// The rules, each with a sample that it removes and an innocent that it keeps.
 pub(super) static GENERIC_RULES: [Rule; 21] = [
     Rule {
         name: NAMED_VALUE,

@@ -1,7 +1,7 @@
-//! Reads one character through the encodings secrets travel in: backslash escapes, percent
-//! encoding and HTML entities, each any number of times over. Only ASCII is decoded.
+//! Decodes one character from the encodings that secrets travel in: backslash escapes, percent
+//! encoding and HTML entities, each repeated any number of times. Only ASCII is decoded.
 
-/// One decoded character and how many bytes it took.
+/// One decoded character and its length in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Glyph {
     pub(super) character: u8,
@@ -18,7 +18,7 @@ impl Glyph {
     }
 }
 
-/// Re-encoding deeper than this is read as plain text.
+/// Deeper re-encoding is read as plain text.
 const REPEAT_LIMIT: usize = 16;
 
 const ENTITIES: &[(&[u8], u8)] = &[
@@ -35,7 +35,7 @@ const ENTITIES: &[(&[u8], u8)] = &[
     (b"&#58;", b':'),
 ];
 
-/// The character that starts at `at`, if the text reaches that far.
+/// The character that starts at `at`, or `None` at the end of the text.
 pub(super) fn glyph(bytes: &[u8], at: usize) -> Option<Glyph> {
     let first = *bytes.get(at)?;
     let decoded = match first {
@@ -50,7 +50,7 @@ pub(super) fn glyph(bytes: &[u8], at: usize) -> Option<Glyph> {
     }))
 }
 
-/// Where the run of blanks that starts at `at` ends; line ends count only when asked.
+/// The end of the run of blanks that starts at `at`. Line ends are included only if `lines` is set.
 pub(super) fn skip_blanks(bytes: &[u8], mut at: usize, lines: bool) -> usize {
     while let Some(found) = glyph(bytes, at) {
         match found.character {
@@ -62,7 +62,7 @@ pub(super) fn skip_blanks(bytes: &[u8], mut at: usize, lines: bool) -> usize {
     at
 }
 
-/// Whether an escape ends at `at`, whose last character only looks like a letter or digit.
+/// Whether an escape ends at `at`: its last character is then not a letter or digit of the text.
 pub(super) fn ends_escape(bytes: &[u8], at: usize) -> bool {
     let before = |distance: usize| at.checked_sub(distance).map(|at| bytes[at]);
     before(2) == Some(b'\\') || before(3) == Some(b'%') || before(6) == Some(b'\\')
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_encoding_of_a_character_reads_as_that_character() {
+    fn every_encoding_of_a_character_is_decoded() {
         let cases: &[(&str, u8, usize)] = &[
             ("=", b'=', 1),
             ("%3D", b'=', 3),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_cross_a_line_only_when_asked() {
+    fn line_ends_are_skipped_only_on_request() {
         assert_eq!(skip_blanks(b" \t\n x", 0, false), 2);
         assert_eq!(skip_blanks(b" %20\n x", 0, true), 6);
     }

@@ -1,5 +1,5 @@
-//! Values that are no secret even where one is expected: what stands for a value that is not shown, what names
-//! a place where it is kept, and what says in one word that it is missing or wrong.
+//! Values that are not secret even where a secret is expected: placeholders, references to the
+//! place where a secret is stored, and single words such as `missing` or `string`.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use super::names::{is_empty_value, is_sensitive_name, listed};
 use super::prose::is_everyday_word;
 use super::shape::{Shape, shape_of};
 
-/// Whether a connection string says how to get somewhere, and nothing to get in with.
+/// Whether a connection string has no member that could be a secret.
 fn is_connection_without_secret(value: &str) -> bool {
     let pairs = value.split(';').filter(|it| !it.trim().is_empty());
     let is_open = |pair: &str| {
@@ -30,7 +30,7 @@ fn is_connection_without_secret(value: &str) -> bool {
         && pairs.into_iter().all(is_open)
 }
 
-/// Whether a value in the place of a secret is none.
+/// Whether a value where a secret is expected is not a secret.
 pub(super) fn is_harmless(value: &str) -> bool {
     let value = value.trim();
     if value.len() < 16 && value.bytes().all(|byte| byte.is_ascii_alphabetic()) {
@@ -52,11 +52,11 @@ pub(super) fn is_harmless(value: &str) -> bool {
         || listed!(MECHANISMS, value)
 }
 
-/// The names of ways to log in.
+/// Names of authentication mechanisms.
 const MECHANISMS: &str =
     "xoauth2 oauthbearer cram-md5 digest-md5 scram-sha-1 scram-sha-256 gssapi ntlm";
 
-/// Whether a value is the address of a page, with nothing in it that opens it.
+/// Whether a value is a URL without anything that could be a secret.
 fn is_plain_address(value: &str) -> bool {
     let rest = value
         .strip_prefix("https://")
@@ -70,7 +70,7 @@ fn is_plain_address(value: &str) -> bool {
     })
 }
 
-/// Whether a name says what is wrong: `too_short`, `not_numeric`.
+/// Whether a name describes a problem: `too_short`, `not_numeric`.
 fn is_state(value: &str) -> bool {
     let parts = value.split(['_', '-']);
     let is_word = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -83,7 +83,7 @@ fn is_state(value: &str) -> bool {
         && parts.into_iter().next().is_some_and(is_known)
 }
 
-/// Words for what is wrong with a value, or for its type.
+/// Words for a problem with a value, or for its type.
 const STATES: &str = "absent any array bigint blank bool boolean bytes char confirmed date datetime denied delete disabled empty enabled expired \
     dict float forbidden from function hidden incorrect insert int integer invalid list long malformed map masked mismatch missing nan needed never nonetype number numeric object omitted \
     optional present redacted promise rejected required revoked select set str string symbol text tuple undefined unchanged unknown unset unsupported update uuid valid \
@@ -93,7 +93,7 @@ const STATES: &str = "absent any array bigint blank bool boolean bytes char conf
     ogiltig påkrævet pakollinen virheellinen wymagane nieprawidłowe povinné neplatné kötelező érvénytelen zorunlu geçersiz обязательно обязателен \
     неверно недействителен обов'язково 必須 必填 無効 无效 필수 wajib";
 
-/// Whether a text stands where a value was, or will be.
+/// Whether a text is a mask or a placeholder for a value.
 pub(super) fn is_placeholder(value: &str) -> bool {
     const MARKS: &str = "*•xX.#-_?●█";
     if value.chars().all(|it| it == '…') {
@@ -138,14 +138,14 @@ pub(super) fn is_placeholder(value: &str) -> bool {
                 inside,
             );
     let mut words = value.split(' ').rev();
-    // `Scheme ${KEY}`: what is before it is its scheme.
+    // `Scheme ${KEY}`: the words in front are the scheme.
     let is_put_in = value.contains(' ')
         && words.next().is_some_and(|it| PLACEHOLDER.is_match(it))
         && words.all(|it| it.bytes().all(|byte| byte.is_ascii_alphabetic()));
     is_of_marks || is_masked || is_put_in || PLACEHOLDER.is_match(value)
 }
 
-/// Names in brackets, and what templates and shells put a value in for.
+/// Names in brackets, and the variables of templates and shells.
 static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     const FORMS: &[&str] = &[
         r"<\p{Alphabetic}[\w .:/-]*>?",
@@ -171,7 +171,7 @@ static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
     compiled(FORMS)
 });
 
-/// Where a value is kept, or how a program gets it.
+/// References to a stored value, or code that reads it.
 static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
     const FORMS: &[&str] = &[
         r"(?i)(?:arn|urn|vault|ref|secretref|keyvault|op|ssm|env|file|sealed)(?::|\+)(?://)?[\w./:#@-]+",
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_for_a_value_is_told_from_one() {
+    fn placeholders_are_told_apart_from_values() {
         let harmless = "missing|required|string|null||<your-api-key>|${DB_PASSWORD}|{{ secrets.TOKEN }}|****|xxxxxx|process.env.API_KEY|\
             [FILTERED]|$NPM_TOKEN|YOUR_API_KEY|arn:aws:secretsmanager:eu-west-1:1:secret:prod/db-CPcgEO|projects/1/secrets/db-pass/versions/latest|\
             ?|:password|$CI_JOB_TOKEN $CI_URL/x|<ваш_токен>|<65612 bytes>|2024-01-08|obligatoire|session['token']|getToken(user)|^[A-Z]{8,}$|%s|(sensitive value)";

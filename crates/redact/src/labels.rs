@@ -1,5 +1,5 @@
-//! Label and value as neighbours in JSON: `{"loc": ["body", "password"], "input": "x"}`, `["Cookie", "x"]`, and
-//! lists of names beside lists of values.
+//! Labels next to values in JSON: `{"loc": ["body", "password"], "input": "x"}`, `["Cookie", "x"]`,
+//! and lists of names next to lists of values.
 
 use serde_json::{Map, Value};
 
@@ -10,37 +10,37 @@ use super::passwords::is_phrase;
 use super::prose::is_everyday_word;
 use super::shape::{Shape, shape_of};
 
-/// Members that say what a value is called.
+/// Members that contain the name of a value.
 static LABELS: WordSet = WordSet::new(
     "name key header field property param parameter path loc location pointer instancepath instancelocation datapath attribute column label target \
     fieldname propertyname propertypath parametername argument argumentname arg variable source fieldpath propertyname env setting option input_name flag id element \
     code_path jsonpath k n member traversal subject question prompt",
 );
 
-/// Endings of the names of such members.
+/// Name endings of such members.
 const LABEL_ENDINGS: [&str; 5] = ["name", "key", "field", "path", "label"];
 
-/// Members that tell about a value, and do not hold it.
+/// Members that describe a value and do not contain it.
 static REMARKS: WordSet = WordSet::new(
     "message msg description reason code type title error errors problem rule id ids status severity kind hint help detail details constraint keyword schemapath \
     expected format pattern in ip email user username login host url time timestamp at ticket request requestid trace traceid step class summary note level logger event \
     component service version ref category object objectname model table resource hash digest fingerprint docs documentation",
 );
 
-/// Members that hold the value.
+/// Members that contain the value.
 static VALUES: WordSet = WordSet::new(
     "value values input actual rejectedvalue invalidvalue attemptedvalue received given got provided supplied attempted val raw current currentvalue \
     old new oldvalue newvalue previous was sent rejected offending instance data content contents text default found submitted payload v body actualvalue passed \
     originalvalue rawvalue stringvalue textvalue string_value valuestring inputvalue badvalue bad_value parsed example from to setting vals answer",
 );
 
-/// Members that may hold label or value one level deeper.
+/// Members that may contain the label or the value one level deeper.
 static CONTAINERS: WordSet = WordSet::new(
     "meta context params source extensions attributes details info detail properties arguments state extra ctx fix node parameter field subject \
     variable header property parameters",
 );
 
-/// Whether the members of an object call something that is secret.
+/// Whether a member of the object names a secret.
 pub(super) fn labels_secret(members: &Map<String, Value>) -> bool {
     members.len() > 1
         && members.iter().any(|(name, member)| {
@@ -57,7 +57,7 @@ fn is_label(normalised: &str) -> bool {
         || LABEL_ENDINGS.iter().any(|it| normalised.ends_with(it)) && normalised.len() > 4
 }
 
-/// Whether a word for the kind of something is one for a kind of secret.
+/// Whether a word for a type of value is a type of secret.
 fn is_kind_of_secret(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     [
@@ -74,7 +74,8 @@ fn is_kind_of_secret(kind: &str) -> bool {
     .any(|it| kind.ends_with(it))
 }
 
-/// Whether a member of such an object holds what was called so: it is named as values are, or looks like one.
+/// Whether a member of a labelled object contains the value: its name is one for values, or it
+/// looks like a secret.
 pub(super) fn holds_value(name: &str, member: &Value) -> bool {
     let normalised = normalised(name);
     let is_value = VALUES.contains(&normalised) || normalised.ends_with("value");
@@ -92,7 +93,8 @@ pub(super) fn holds_value(name: &str, member: &Value) -> bool {
     }
 }
 
-/// Whether a member of a record under the name of a secret is the secret: it is named as values are, or looks like one.
+/// Whether a member of a record under a sensitive name is the secret: its name is one for values,
+/// or it looks like a secret.
 pub(super) fn is_secret_of_record(name: &str, member: &Value) -> bool {
     const PLAIN: &str = "plain plaintext clear cleartext text str string phrase word confirm confirmation repeat pass";
     let normalised = normalised(name);
@@ -121,7 +123,7 @@ fn looks_secret(text: &str) -> bool {
     }
 }
 
-/// Whether what such a member holds may hold it one level deeper.
+/// Whether a member may contain the label or the value one level deeper.
 pub(super) fn is_container(name: &str) -> bool {
     CONTAINERS.contains(&normalised(name))
 }
@@ -133,7 +135,7 @@ fn normalised(name: &str) -> String {
     letters.map(|it| it.to_ascii_lowercase()).collect()
 }
 
-/// Whether a label calls a secret: an identifier, a path to one, or a few words.
+/// Whether a label names a secret: an identifier, a path to one, or a few words.
 fn names_secret(label: &Value) -> bool {
     match label {
         Value::String(text) => is_secret_label(text),
@@ -176,7 +178,7 @@ pub(super) fn is_secret_label(text: &str) -> bool {
         };
         return text.split(' ').count() <= WORDS + 3 && names();
     }
-    // The routes of a service are paths too.
+    // A path may also be the route of a request.
     let is_route = text.starts_with('/')
         && ["/oauth", "/auth", "/api/", "/v1", "/v2", "/login", "/token"]
             .iter()
@@ -190,19 +192,20 @@ pub(super) fn is_secret_label(text: &str) -> bool {
         && !steps.next_back().is_some_and(is_description_step)
 }
 
-/// Whether the last step to something leads to what describes a secret: `secrets[2].name`.
+/// Whether the last step of a path is a description of a secret: `secrets[2].name`.
 fn is_description_step(step: &str) -> bool {
     let is_word = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_word && (is_descriptive(step) || step == "role") && !is_sensitive_name(step)
 }
 
-/// Whether a text can be the value: no type, no word for a state, no sentence.
+/// Whether a text can be a secret: not a type, not a word for a state, not a sentence.
 fn can_be_secret(text: &str) -> bool {
     const METHODS: &str = "GET POST PUT PATCH DELETE HEAD body query header cookie path form formdata env environment";
     !listed!(METHODS, text) && !is_everyday_word(text) && !text.starts_with(['£', '€', '¥'])
 }
 
-/// The places of secret values in lists beside a list of names: `{"columns": ["id", "token"], "row": [1, "x"]}`.
+/// The columns that contain secrets, in lists next to a list of names: `{"columns": ["id",
+/// "token"], "row": [1, "x"]}`.
 pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec<usize>)> {
     const COLUMNS: &str = "columns fields headers keys names cols columnnames fieldnames header labels params parameters attributes variables heads";
     members.iter().find_map(|(name, member)| {
@@ -224,7 +227,7 @@ pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec
     })
 }
 
-/// Whether a list is names and values in turn.
+/// Whether a list alternates names and values.
 pub(super) fn is_flat_map(items: &[Value]) -> bool {
     let is_name = |text: &str| {
         !text.is_empty()
@@ -245,7 +248,8 @@ pub(super) fn is_flat_map(items: &[Value]) -> bool {
         }
 }
 
-/// Whether a call is one that brings a secret without a name: `{"method": "user.login", "params": ["bob", "x"]}`.
+/// Whether an object is a call that passes a secret without a name: `{"method": "user.login",
+/// "params": ["bob", "x"]}`.
 pub(super) fn is_login_call(members: &Map<String, Value>) -> bool {
     const METHODS: &str =
         "method function procedure call operation operationname event action command";
@@ -266,7 +270,7 @@ pub(super) fn is_login_call(members: &Map<String, Value>) -> bool {
     })
 }
 
-/// Whether a member of such a call holds its arguments.
+/// Whether a member of such a call contains its arguments.
 pub(super) fn holds_arguments(name: &str) -> bool {
     listed!(
         "params args arguments variables parameters argv",

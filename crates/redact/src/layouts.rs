@@ -1,6 +1,6 @@
-//! Values that stand apart from their name: on the next lines (YAML, multipart forms), beside it in
-//! a list of names and values, behind a type, or in front of it. Only places; what is secret is
-//! decided elsewhere.
+//! Locates values that do not directly follow their name: on the next lines (YAML, multipart
+//! forms), next to it in a list of names and values, after a type, or in front of it. Whether a
+//! value is secret is decided elsewhere.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub(super) fn yaml_value(bytes: &[u8], name_start: usize, at: usize) -> Option<R
     (start < end && is_text).then_some(start..end)
 }
 
-/// Where the body of a form part starts, when the part's name closes at `after`.
+/// The start of the body of a form part whose name closes at `after`.
 pub(super) fn part_body(bytes: &[u8], name_start: usize, after: usize) -> Option<usize> {
     let head = &bytes[..name_start];
     let named = head.ends_with(b"name=\"") || head.ends_with(b"name=\\\"");
@@ -37,14 +37,14 @@ pub(super) fn part_body(bytes: &[u8], name_start: usize, after: usize) -> Option
     named.then_some(after + gap.len())
 }
 
-/// Whether the name is itself the value of `name:`, so that its value is called `value`.
+/// Whether the name is the value of `name:`, so that the member `value` contains its value.
 pub(super) fn is_listed_name(bytes: &[u8], name_start: usize) -> bool {
     [&b"name: "[..], b"key: "]
         .iter()
         .any(|key| bytes[..name_start].ends_with(key))
 }
 
-/// The value in `value="x" name="password"`, given where the name starts.
+/// The value in `value="x" name="password"`, given the start of the name.
 pub(super) fn value_before(bytes: &[u8], name_start: usize) -> Option<Range<usize>> {
     const REACH: usize = 256;
     let (key, quote) = [(&b"value=\\\""[..], &b"\\\""[..]), (b"value=\"", b"\"")]
@@ -61,7 +61,7 @@ pub(super) fn value_before(bytes: &[u8], name_start: usize) -> Option<Range<usiz
     Some(start..start + find(start, quote)?)
 }
 
-/// The text of the element behind the one that holds the name: `<td>password</td><td>x</td>`.
+/// The text of the element after the one that contains the name: `<td>password</td><td>x</td>`.
 pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>> {
     const TAGS: usize = 6;
     const REACH: usize = 300;
@@ -70,7 +70,7 @@ pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>
     if bytes.get(at) == Some(&b':') {
         at = skip_blanks(bytes, at + 1, true);
     }
-    // The name may stand in an attribute of the element that holds the value.
+    // The name may be an attribute of the element that contains the value.
     let is_attribute = bytes.get(at) == Some(&b'>') && bytes[..name_end].ends_with(b"\"");
     if is_attribute {
         at = skip_blanks(bytes, at + 1, true);
@@ -85,14 +85,14 @@ pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>
         return None;
     }
     for _ in 0..TAGS {
-        // Quotes around an element are none of its text.
+        // Quotes around an element are not part of its text.
         if matches!(bytes.get(at), Some(b'"' | b'\'')) && bytes.get(at + 1) == Some(&b'<') {
             at += 1;
         }
         if bytes.get(at) != Some(&b'<') {
             break;
         }
-        // Headings stand above their values, and values do not hold headings.
+        // Headings are above their values, and values do not contain headings.
         let tag = &bytes[at + 1..limit.max(at + 1)];
         if [
             &b"th"[..],
@@ -129,7 +129,7 @@ pub(super) fn next_element(bytes: &[u8], name_end: usize) -> Option<Range<usize>
     (length > 0 && is_closed).then(|| at..at + bytes[at..at + length].trim_ascii_end().len())
 }
 
-/// The argument behind the one that is the name: `define('DB_PASSWORD', 'x')`.
+/// The argument after the one that is the name: `define('DB_PASSWORD', 'x')`.
 pub(super) fn next_argument(bytes: &[u8], name: Range<usize>) -> Option<Range<usize>> {
     let quote = *name
         .start
@@ -158,7 +158,7 @@ pub(super) fn next_argument(bytes: &[u8], name: Range<usize>) -> Option<Range<us
     Some(at + 1..at + 1 + length)
 }
 
-/// Where the value starts behind a type in front of it (`string(7) "x"`).
+/// The start of the value after a type (`string(7) "x"`).
 pub(super) fn skip_type(bytes: &[u8], at: usize) -> usize {
     let start = skip_blanks(bytes, at, true);
     let Some(rest) = bytes[start..].strip_prefix(b"string(") else {
@@ -176,13 +176,13 @@ pub(super) fn skip_type(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Whether a line opens a mapping or a list instead of holding text.
+/// Whether a line opens a mapping or a list instead of being text.
 fn is_nested(line: &[u8]) -> bool {
     let mapping = line.windows(2).any(|pair| pair == b": ") || line.ends_with(b":");
     mapping || line.starts_with(b"- ") || line.starts_with(b"#")
 }
 
-/// Where the line behind this place starts, if nothing but blanks stands before its end.
+/// The start of the next line, if only blanks precede the line end.
 fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
     let at = skip_blanks(bytes, at, false);
     let first = glyph(bytes, at)?;
@@ -191,7 +191,7 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
     Some(at + newline.length)
 }
 
-/// Lines longer than this are read from there on.
+/// The start of a longer line is not searched for.
 const LINE_LIMIT: usize = 512;
 
 fn line_start(bytes: &[u8], at: usize) -> usize {
@@ -200,7 +200,7 @@ fn line_start(bytes: &[u8], at: usize) -> usize {
     newline.map_or(floor, |length| floor + length + 1)
 }
 
-/// Where the line that holds this place ends, however its end is written.
+/// The end of the line, however the line end is encoded.
 pub(super) fn line_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = glyph(bytes, at) {
         if matches!(found.character, b'\n' | b'\r') {

@@ -1,27 +1,28 @@
-//! How people call a secret, in the languages services speak: words for what is made up, for codes of a few
-//! digits, and for what only machines read. What stands beside such a word is judged in `mentions`.
+//! Words for secrets in many languages: for passwords, for short codes and for tokens. `mentions`
+//! judges the values near such a word.
 
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// What a value that is called so looks like.
+/// The kind of secret that a word refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SecretKind {
-    /// Anything a person can make up.
+    /// A password: anything a person can choose.
     Password,
-    /// Something that a person keeps to themselves, by a word with other meanings.
+    /// A secret of no particular kind; the word also has other meanings.
     Generic,
-    /// A few digits or letters, given for one use.
+    /// A code of a few digits or letters, for one use.
     Code,
-    /// Something opaque.
+    /// An opaque token.
     Token,
 }
 
 use SecretKind::{Code, Generic, Password, Token};
 
-/// Words by what they call, apart by commas; several words for one thing are written with blanks between, and a
-/// star stands for the endings of a stem. English has no plural here: it speaks about many and shows none.
+/// Words by kind, separated by commas. A term of several words has blanks between them, and a star
+/// stands for the endings of a stem. English plurals are left out: they refer to secrets in general
+/// and show none.
 const WORDS: &[(SecretKind, &str)] = &[
     (
         Password,
@@ -171,7 +172,7 @@ const WORDS: &[(SecretKind, &str)] = &[
     ),
 ];
 
-/// A word that calls a secret.
+/// A word for a secret in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mention {
     pub(super) start: usize,
@@ -185,7 +186,7 @@ struct Lexicon {
     entries: Vec<Entry>,
 }
 
-/// What a word calls, and whether it is the stem of others.
+/// The kind of a word, and whether it is a stem.
 #[derive(Clone, Copy)]
 struct Entry {
     kind: SecretKind,
@@ -199,7 +200,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             let word = word.split_whitespace().collect::<Vec<_>>().join(" ");
             let is_stem = word.ends_with('*');
             let word = word.trim_end_matches('*').to_owned();
-            // Only the case of ASCII is folded.
+            // The automaton folds only the case of ASCII.
             let forms = match word.is_ascii() {
                 true => vec![word],
                 false => vec![capitalised(&word), word.to_uppercase(), word],
@@ -234,7 +235,7 @@ fn capitalised(word: &str) -> String {
     first.unwrap_or_default() + letters.as_str()
 }
 
-/// The words in every form that is looked for; of ASCII in lower case.
+/// The words in every form that is searched for; ASCII words in lower case.
 pub(super) fn forms() -> impl Iterator<Item = String> {
     LEXICON.words.iter().cloned()
 }
@@ -248,14 +249,14 @@ pub(super) fn mentions(text: &str) -> impl Iterator<Item = Mention> {
         let (start, end) = (found.start(), found.end());
         let Entry { kind, is_stem } = entries[found.pattern().as_usize()];
         let ending = ending(&text[end..]);
-        // What a stem ends with belongs to the word.
+        // The ending of a stem belongs to the word.
         let end = if is_stem { end + ending.len() } else { end };
         let is_whole = is_whole(text, start, end, is_stem);
         is_whole.then_some(Mention { start, end, kind })
     })
 }
 
-/// The letters that a word goes on with.
+/// The letters that continue a word.
 fn ending(rest: &str) -> &str {
     let is_over = |it: char| !it.is_alphabetic() || is_unspaced(it);
     &rest[..rest
@@ -264,16 +265,17 @@ fn ending(rest: &str) -> &str {
         .min(rest.floor_char_boundary(ENDING_LIMIT))]
 }
 
-/// No inflection is longer, in bytes.
+/// The longest ending, in bytes.
 const ENDING_LIMIT: usize = 24;
 
-/// Words of at least so many letters are also looked for at the end of longer ones: "Zugriffstoken".
+/// Words of at least this many letters are also found at the end of compounds: "Zugriffstoken".
 pub(super) const COMPOUND: usize = 5;
 
-/// The most letters that inflection adds to a word.
+/// The most letters that an inflection adds.
 const INFLECTION: usize = 3;
 
-/// Whether a word stands for itself, give or take its ending. Scripts without blanks have no words.
+/// Whether a match is a whole word, apart from its ending. Scripts without spaces have no word
+/// boundaries.
 fn is_whole(text: &str, start: usize, end: usize, is_stem: bool) -> bool {
     let word = &text[start..end];
     if word.chars().any(is_unspaced) {
@@ -297,7 +299,8 @@ fn is_whole(text: &str, start: usize, end: usize, is_stem: bool) -> bool {
         .collect();
     let is_ascii = word.is_ascii();
     match is_ascii {
-        // English has only the plural, which speaks about many; other languages end words in many ways.
+        // English words inflect only in the plural, which is left out; other languages have many
+        // endings.
         true => {
             ending.is_empty()
                 || word.len() > 4
@@ -311,7 +314,7 @@ fn is_whole(text: &str, start: usize, end: usize, is_stem: bool) -> bool {
     }
 }
 
-/// Whether a letter is of a script that puts no blanks between words.
+/// Whether a letter belongs to a script without spaces between words.
 pub(super) fn is_unspaced(letter: char) -> bool {
     matches!(letter, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}')
 }

@@ -1,5 +1,6 @@
-//! Redaction: removes secrets from values, texts, URLs and JSON inside strings, by name, by
-//! schema marker and by how a value looks. When to redact, and what is logged, is not decided here.
+//! Redaction: removes secrets from JSON values, texts, URLs and JSON inside strings. Secrets are
+//! found by the name of a field, by schema marker and by the shape of a value. The callers decide
+//! when to redact and what to log.
 
 mod base64_text;
 mod cards;
@@ -48,47 +49,48 @@ pub use text::TEXT_BYTES_LIMIT;
 pub use text::whole_words;
 pub use tree::{is_clean, is_clean_object, is_clean_text};
 
-/// What stands where a secret was.
+/// The text that replaces a secret.
 pub const REPLACEMENT: &str = "[REDACTED]";
 
-/// Containers nested deeper than this are replaced whole. Leaves room for every envelope a failure is
-/// written in, so that whatever was redacted can be read back.
+/// Arrays and objects nested deeper than this are replaced whole. The limit leaves room for the
+/// envelope of every dialect, so that a redacted failure can be read back.
 pub const DEPTH_LIMIT: usize = 112;
 
-/// No more values than this are learned from one failure; the rest go only where they are found.
+/// The most values that are learned from one failure. Further values are removed only where they
+/// are found.
 pub const LEARNED_LIMIT: usize = 1000;
 
-/// All values learned from one failure are no longer than this together. A text that is long enough
-/// to hold one that found no room is replaced whole.
+/// The most bytes of values that are learned from one failure. If a value did not fit, every text
+/// long enough to contain it is replaced whole.
 pub const LEARNED_BYTES_LIMIT: usize = 256 * 1024;
 
-/// Removes secrets from values and texts; redacting twice changes nothing more.
+/// Removes secrets from values and texts. Redaction is idempotent.
 ///
-/// Names, schema markers and value shapes are known from the start; literals are learned. Its
-/// debug form tells how many literals it knows and never what they are.
+/// Names, schema markers and value shapes are built in; literals are learned. The debug form shows
+/// how many literals are known and never their values.
 #[derive(Clone, Debug, Default)]
 pub struct Redactor {
     literals: Literals,
 }
 
 impl Redactor {
-    /// Creates a redactor that knows every rule and no literal.
+    /// Creates a redactor with every rule and no literals.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a secret to be removed wherever it appears; shorter than four characters it is not
-    /// learned, because it would blank innocent text.
+    /// Adds a secret that is removed wherever it appears. A secret of fewer than four characters is
+    /// ignored, because it would blank innocent text.
     pub fn learn_literal(&mut self, secret: &str) {
         self.literals.add_configured(secret);
     }
 
-    /// Learns every string and number that sits under a sensitive name or in a marked place, so
-    /// that prose loses the same values, as long as they are unlike an everyday word.
+    /// Learns every string and number under a sensitive name or a schema marker, so that the same
+    /// values are removed from prose. Values that could be everyday words are skipped.
     pub fn learn(&mut self, object: &Map<String, Value>, markers: Option<&Markers>) {
         if markers.is_some_and(|markers| !markers.is_empty()) {
-            // Markers may mark the whole object, and know it only as a value.
+            // A marker on the whole object applies only to a `Value`.
             self.learn_value(&Value::Object(object.clone()), markers);
             return;
         }
@@ -97,11 +99,11 @@ impl Redactor {
         self.learn_all(&found);
     }
 
-    /// Learns the same from a value of any type, without a copy of it.
+    /// Learns the same from a value of any type, without copying it.
     pub fn learn_value(&mut self, value: &Value, markers: Option<&Markers>) {
         let mut found = Vec::new();
         if let Some(markers) = markers {
-            // First, since what a schema says is sure and names are a guess.
+            // Markers go first: a schema is certain and a name is a guess.
             markers.visit(value, &mut |marked| {
                 tree::collect_leaves(marked, 1, &mut found)
             });
@@ -110,7 +112,7 @@ impl Redactor {
         self.learn_all(&found);
     }
 
-    /// Learns a value that sits under a name, if the name is sensitive.
+    /// Learns a value under a name, if the name is sensitive.
     pub fn learn_named(&mut self, name: &str, value: &Value) {
         if is_sensitive_name(name) {
             let mut found = Vec::new();
@@ -119,14 +121,14 @@ impl Redactor {
         }
     }
 
-    /// Learns from the JSON that a text is or holds, as from an object.
+    /// Learns from a text that is JSON or contains a JSON object.
     pub fn learn_text(&mut self, text: &str) {
         let mut found = Vec::new();
         tree::collect_text_secrets(text, &mut found);
         self.learn_all(&found);
     }
 
-    /// Whether it knows no secret by its value.
+    /// Whether the redactor has no literals.
     pub fn knows_none(&self) -> bool {
         self.literals.is_empty()
     }
@@ -135,26 +137,26 @@ impl Redactor {
         found.iter().for_each(|secret| self.literals.learn(secret));
     }
 
-    /// The same redactor without what it learned, for texts that name things and quote no value.
+    /// The same redactor without learned values, for texts that contain names and no values.
     pub fn without_learned(&self) -> Self {
         Self {
             literals: self.literals.configured_only(),
         }
     }
 
-    /// Returns the text without its secrets, borrowed when it held none.
+    /// Returns the text without its secrets, borrowed if it had none.
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         text::redact(&self.literals, text, 0)
     }
 
-    /// Removes the secrets of a value in place, at any depth; tells whether there were any.
+    /// Removes the secrets of a value in place, at any depth. Returns whether there were any.
     pub fn value(&self, value: &mut Value) -> bool {
         tree::redact(&self.literals, value, 0)
     }
 
-    /// Removes the secrets of an object in place, at any depth, and what its schema marks; tells
-    /// whether there were any.
+    /// Removes the secrets of an object in place, at any depth, and the values that its schema
+    /// marks. Returns whether there were any.
     pub fn object(&self, object: &mut Map<String, Value>, markers: Option<&Markers>) -> bool {
         let Some(markers) = markers.filter(|markers| !markers.is_empty()) else {
             return tree::redact_object(&self.literals, object);
@@ -169,8 +171,8 @@ impl Redactor {
         changed
     }
 
-    /// Removes what the schema marks, whatever its type, and every other secret of the value;
-    /// tells whether there was anything.
+    /// Removes the values that the schema marks, of any type, and every other secret of the value.
+    /// Returns whether there were any.
     pub fn marked(&self, markers: &Markers, value: &mut Value) -> bool {
         let mut changed = false;
         markers.visit(&mut *value, &mut |marked: &mut Value| {
@@ -179,7 +181,8 @@ impl Redactor {
         self.value(value) || changed
     }
 
-    /// Removes the secrets of a value that sits under a name: all of it if the name is sensitive.
+    /// Removes the secrets of a value under a name. If the name is sensitive, the whole value is
+    /// replaced.
     pub fn named(&self, name: &str, value: &mut Value) {
         if is_sensitive_name(name) {
             tree::hide(value);

@@ -1,5 +1,5 @@
-//! The secrets known by their exact value, removed wherever they reappear. Which of the values
-//! found under a telling name are worth looking for elsewhere is decided here too.
+//! Secrets that are known by value, removed wherever they appear again. Also decides which values
+//! under a sensitive name are distinctive enough to be searched for elsewhere.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,30 +17,31 @@ use super::prose::is_everyday_word;
 use super::spans::Spans;
 use super::{LEARNED_BYTES_LIMIT, LEARNED_LIMIT, REPLACEMENT};
 
-/// Shorter values are not learned even when the runtime says so: they would blank innocent text.
+/// Shorter values are never searched for: they would blank innocent text.
 pub(super) const SHORTEST_LITERAL: usize = 4;
 
-/// Shorter ones are not even looked for behind a word for a secret.
+/// Shorter values are not searched for even after a word for a secret.
 const SHORTEST_NAMED: usize = 2;
 
-/// So many everyday words are looked for at most.
+/// The most everyday words that are searched for.
 const WORD_LIKE_LIMIT: usize = 16;
 
-/// The literals the runtime vouches for, and the ones found under telling names.
+/// Configured secrets, and values found under sensitive names.
 #[derive(Clone, Default)]
 pub(super) struct Literals {
     configured: Arc<Set>,
     learned: Set,
-    /// Those that could as well be everyday words: they go only where something calls them a secret.
+    /// Values that could be everyday words: removed only after a word for a secret.
     word_like: BTreeSet<String>,
     learned_count: usize,
     learned_bytes: usize,
-    /// How long the shortest secret is that there was no room for.
+    /// The length of the shortest secret that exceeded the limit.
     shortest_unlearned: Option<usize>,
 }
 
 impl Literals {
-    /// Adds a secret that goes wherever it stands, even inside a word, in every writing and with its parts.
+    /// Adds a secret that is removed everywhere, even inside a word, in every encoding and with its
+    /// parts.
     pub(super) fn add_configured(&mut self, secret: &str) {
         let configured = Arc::make_mut(&mut self.configured);
         for secret in parts(secret).into_iter().chain([secret.to_owned()]) {
@@ -50,8 +51,8 @@ impl Literals {
         }
     }
 
-    /// Adds a secret that goes where it stands as a word of its own, unless it could as well be
-    /// an everyday word or so many were learned already.
+    /// Adds a secret that is removed as a whole word, unless it could be an everyday word or the
+    /// limit is reached.
     pub(super) fn learn(&mut self, secret: &str) {
         if self.learned_count == LEARNED_LIMIT {
             return;
@@ -74,9 +75,9 @@ impl Literals {
         }
     }
 
-    /// The same without what was learned: for texts that name things and never quote a value.
+    /// The same without learned values, for texts that contain names and no values.
     pub(super) fn configured_only(&self) -> Self {
-        // Written out, since a default would make a set only to drop it, and this is called often.
+        // Spelled out for speed: `..Self::default()` would allocate a set only to drop it.
         Self {
             configured: Arc::clone(&self.configured),
             learned: Set::default(),
@@ -114,7 +115,7 @@ impl Literals {
     }
 }
 
-/// Finds a word where what stands before it calls it a secret: "with password tea".
+/// Finds a word after a word for a secret: "with password tea".
 fn find_named(text: &str, secret: &str, spans: &mut Spans) {
     const REACH: usize = 24;
     for (start, _) in text.match_indices(secret) {
@@ -135,7 +136,7 @@ impl fmt::Debug for Literals {
     }
 }
 
-/// Texts and the automaton that finds them, built when the first text is searched.
+/// Texts and the automaton that finds them, built on first use.
 #[derive(Clone, Default)]
 struct Set {
     texts: BTreeSet<String>,
@@ -143,7 +144,7 @@ struct Set {
 }
 
 impl Set {
-    /// Adds a secret as it is and as URLs and JSON write it; tells whether it was new.
+    /// Adds a secret in plain, percent-encoded and JSON-escaped form. Returns whether it was new.
     fn add(&mut self, secret: &str) -> bool {
         let is_new = self.texts.insert(secret.to_owned());
         if is_new {
@@ -157,8 +158,8 @@ impl Set {
         self.automaton = OnceLock::new();
     }
 
-    /// Finds the texts whose end and whole range fit; the end is asked first, because many texts
-    /// may share it.
+    /// Finds the texts whose end and range are accepted. The end is checked first, because many
+    /// texts may share it.
     fn find(
         &self,
         text: &str,
@@ -174,14 +175,14 @@ impl Set {
             .as_deref()
             .and_then(|automaton| Some((automaton, automaton.start_state(Anchored::No).ok()?)));
         let Some((automaton, mut state)) = start else {
-            // Without an automaton nothing can be cleared, so nothing is let through.
+            // Without an automaton no text can be cleared, so all of it is removed.
             spans.push(0..text.len());
             return;
         };
         for (at, byte) in text.bytes().enumerate() {
             state = automaton.next_state(Anchored::No, state, byte);
             if automaton.is_special(state) && automaton.is_match(state) && ends(at + 1) {
-                // The longest comes first, and holds every other that ends here.
+                // The longest comes first and contains every other match that ends here.
                 let found = (0..automaton.match_len(state))
                     .map(|index| automaton.pattern_len(automaton.match_pattern(state, index)))
                     .map(|length| at + 1 - length)
@@ -206,7 +207,7 @@ fn is_harmless(text: &str) -> bool {
     REPLACEMENT.contains(text) || is_empty_value(text)
 }
 
-/// Whether a value is so unlike an everyday word that finding it elsewhere means the secret.
+/// Whether a value is distinctive: finding it elsewhere means that it is the secret.
 pub(super) fn is_distinctive(secret: &str) -> bool {
     const SHORTEST_PLAIN: usize = 8;
     const SHORTEST_MIXED: usize = 6;
@@ -224,7 +225,7 @@ pub(super) fn is_distinctive(secret: &str) -> bool {
     secret.chars().count() >= shortest && !is_harmless(secret) && !is_everyday_word(secret)
 }
 
-/// Whether no word goes on from before this place to behind it.
+/// Whether there is a word boundary at this position.
 fn ends_word(text: &str, at: usize) -> bool {
     let before = text[..at].chars().next_back();
     let behind = text[at..].chars().next();
@@ -235,7 +236,7 @@ fn starts_word(text: &str, at: usize) -> bool {
     ends_word(text, at) || ends_escape(text.as_bytes(), at)
 }
 
-/// Whether a number found is the middle of a longer one.
+/// Whether a number is only part of a longer one.
 fn is_inside_number(bytes: &[u8], start: usize, end: usize) -> bool {
     let digit = |at: Option<usize>| {
         at.and_then(|at| bytes.get(at))
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_goes_in_every_writing() {
+    fn a_literal_is_removed_in_every_encoding() {
         check_configured("swordfish", "xswordfishx", Some("x[REDACTED]x"));
         check_configured("p@ss/w", "/login/p%40ss%2Fw", Some("/login/[REDACTED]"));
         check_configured(
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_or_no_secret_is_not_taken() {
+    fn short_and_empty_values_are_not_added() {
         check_configured("abc", "abc", None);
         check_configured("abcd", "abcd", Some("[REDACTED]"));
         check_configured("true", "true", None);
@@ -309,9 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn only_values_unlike_a_word_are_learned() {
-        let telling = "swordfish hunter2 aBcDeF 482913 a1b2c3 sw%rdf!sh";
-        for secret in telling.split(' ') {
+    fn only_distinctive_values_are_learned() {
+        let distinctive = "swordfish hunter2 aBcDeF 482913 a1b2c3 sw%rdf!sh";
+        for secret in distinctive.split(' ') {
             check_learned(secret, secret, Some("[REDACTED]"));
         }
         let everyday = "user https string abcdefg abc9Z 48291 password required Bearer";
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_learned_literal_goes_only_as_a_word_of_its_own() {
+    fn a_learned_literal_is_removed_only_as_a_whole_word() {
         let secret = "swordfish";
         check_learned(secret, "(swordfish)", Some("([REDACTED])"));
         check_learned(secret, r"a\nswordfish", Some(r"a\n[REDACTED]"));
@@ -354,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_may_hold_a_secret_there_was_no_room_for_goes_whole() {
+    fn a_text_that_may_contain_an_unlearned_secret_is_replaced_whole() {
         let long = |bytes: usize| "s3cret+".chars().cycle().take(bytes).collect::<String>();
         for (bytes, expected) in [
             (LEARNED_BYTES_LIMIT, "x [REDACTED]"),

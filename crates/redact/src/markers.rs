@@ -1,5 +1,5 @@
-//! The places a JSON Schema marks as sensitive, kept as a graph of schema nodes so that recursive
-//! references stay finite. What is done with a marked value is decided by the caller.
+//! Finds the values that a JSON Schema marks as sensitive. The schema is kept as a graph of nodes,
+//! so that recursive references stay finite. The caller decides what happens to a marked value.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,17 +8,18 @@ use serde_json::{Map, Value};
 
 use super::DEPTH_LIMIT;
 
-/// Places a JSON Schema marks sensitive: `writeOnly`, `format: "password"` or `x-sensitive`.
+/// The values that a JSON Schema marks as sensitive: `writeOnly`, `format: "password"` or
+/// `x-sensitive`.
 ///
-/// Found through properties, items, combinators, conditions and local references. A place that
-/// any branch marks is marked, whichever branch a value takes.
+/// Markers are found through properties, items, combinators, conditions and local references. A
+/// value that any branch marks is marked, whichever branch applies.
 #[derive(Clone, Debug, Default)]
 pub struct Markers {
     nodes: Vec<Node>,
 }
 
 impl Markers {
-    /// Reads the markers of a schema; remote references are not followed.
+    /// Reads the markers of a schema. Remote references are not followed.
     #[must_use]
     pub fn from_schema(schema: &Value) -> Self {
         let mut reader = Reader {
@@ -33,13 +34,13 @@ impl Markers {
         }
     }
 
-    /// Tells whether the schema marks nothing.
+    /// Whether the schema marks nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Calls back with every marked place of a value, outermost only.
+    /// Calls back with every marked value, without the marked values inside it.
     pub(super) fn visit<V: Tree>(&self, value: V, callback: &mut dyn FnMut(V)) {
         if !self.is_empty() {
             self.walk(&self.closed([0]), value, 1, callback);
@@ -77,7 +78,7 @@ impl Markers {
         self.closed(active.iter().flat_map(|index| step(&self.nodes[*index])))
     }
 
-    /// The nodes together with all that apply to the same place.
+    /// The nodes and every node that applies to the same value.
     fn closed(&self, start: impl IntoIterator<Item = usize>) -> BTreeSet<usize> {
         let mut closed = BTreeSet::new();
         let mut open: Vec<usize> = start.into_iter().collect();
@@ -90,13 +91,13 @@ impl Markers {
     }
 }
 
-/// A value that is walked through, to be read or to be changed.
+/// A JSON value that is visited, either to read or to change it.
 pub(super) trait Tree: Sized {
-    /// Calls back with every value directly inside.
+    /// Calls back with every direct member or item.
     fn each_inner(self, callback: &mut dyn FnMut(Step<'_>, Self));
 }
 
-/// The way from a value to one inside.
+/// The step from a value to one of its members or items.
 #[derive(Clone, Copy)]
 pub(super) enum Step<'a> {
     Item(usize),
@@ -139,7 +140,7 @@ impl Tree for &mut Value {
 struct Node {
     sensitive: bool,
     properties: BTreeMap<String, usize>,
-    /// A pattern this crate cannot compile applies to every name.
+    /// A pattern that cannot be compiled applies to every name.
     patterns: Vec<(Option<Regex>, usize)>,
     other_properties: Vec<usize>,
     first_items: Vec<usize>,
@@ -181,7 +182,7 @@ impl<'a> Reader<'a> {
             let node = if depth < DEPTH_LIMIT {
                 self.read_keywords(keywords, depth + 1)
             } else {
-                // A schema too deep to read might mark anything.
+                // A schema that is too deep to read might mark anything.
                 Node {
                     sensitive: true,
                     ..Node::default()
@@ -247,7 +248,7 @@ impl<'a> Reader<'a> {
             .collect()
     }
 
-    /// Each target is read once, so references may form circles.
+    /// Each target is read once, so references may form cycles.
     fn read_reference(&mut self, reference: &'a Value, depth: usize) -> Option<usize> {
         let pointer = reference.as_str()?.strip_prefix('#')?;
         if let Some(index) = self.references.get(pointer) {

@@ -1,5 +1,6 @@
-//! Finds secrets that a sentence names: a word for a secret in one of many languages, and near it a value that
-//! looks like one. Before, behind, quoted or not; a value that another word claims is that word's.
+//! Finds secrets that a sentence mentions: a word for a secret in one of many languages, and near
+//! it a value that looks like one, before or after it, quoted or not. A value that another word
+//! claims is skipped.
 
 mod context;
 
@@ -19,30 +20,30 @@ use context::{
     LINKS, claims, is_bare_code, is_identified_by_next_word, is_possessive, is_quoted, is_unrelated,
 };
 
-/// How many words before and behind it a mention may call.
+/// How many words before and after a mention are searched for its value.
 const REACH: usize = 40;
 
-/// The longest name of a user that stands before a password.
+/// The longest user name that is accepted in front of a password.
 const USER_LIMIT: usize = 32;
 
-/// A list is followed to its start over so many items.
+/// How many items of a list are followed back to its first one.
 const LIST_LIMIT: usize = 8;
 
-/// A token of this length is its own, whatever small word stands before it.
+/// A token of this length is not claimed by a preposition in front of it.
 const LONG: usize = 36;
 const PREPOSITIONS: &str = "for to by from in on at with";
 
-/// Words that say that what follows was given.
+/// Words that introduce a value.
 const INTRODUCING_WORDS: &str = "is was tried try entered enter typed type said used gave given supplied presented accept accepted namely got received offered sent pswd \
     answer answered rejected refused verify";
 
-/// How many words may stand between a mention and a value that is set apart.
+/// How many words may separate a mention from a value that punctuation sets apart.
 const FAR: usize = 14;
 
-/// How many words may stand between a mention and a value that nothing introduces.
+/// How many words may separate a mention from a value that nothing introduces.
 const NEAR: usize = 4;
 
-/// Collects the values that the sentences of a text name as secrets.
+/// Collects the values that the sentences of a text mention as secrets.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     let mentions: Vec<Mention> = lexicon::mentions(text)
         .filter(|it| !is_unrelated(text, it))
@@ -64,48 +65,47 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
     }
 }
 
-/// A text with its words and what they call.
+/// A text with its words, its sentences and the secrets they mention.
 struct Analysis<'a> {
     text: &'a str,
     words: &'a [Word],
-    /// For each word, the number of its sentence.
-    sentences: Vec<usize>,
-    /// For each sentence, what it calls: where, and what sort of secret.
-    called: Vec<Sentence>,
+    /// For each word, the index of its sentence.
+    sentence_of: Vec<usize>,
+    sentences: Vec<Sentence>,
 }
 
-/// What one sentence calls, in order.
+/// The mentions of one sentence, in order.
 #[derive(Clone, Default)]
 struct Sentence {
-    /// The number of the line it begins in.
+    /// The number of the line where it begins.
     line: usize,
-    called: Vec<LocatedMention>,
-    /// Whether it calls anything but by a colon, and whether a password or a code is among it.
+    mentions: Vec<LocatedMention>,
+    /// Whether it mentions a secret, a password or a code other than as the name of a pair.
     any: bool,
     password: bool,
     code: bool,
-    /// Whether it speaks of logging in.
-    soft: bool,
+    /// Whether it mentions a password or a login.
+    login: bool,
 }
 
-/// A mention by the words around it.
+/// A mention with its position among the words.
 #[derive(Clone, Copy)]
 struct LocatedMention {
-    /// The first word behind it.
+    /// The first word after it.
     next: usize,
-    /// The first word that is not before it.
+    /// The first word that does not end before it.
     first: usize,
     kind: SecretKind,
-    /// A colon behind it says that the value follows, and nothing else.
+    /// It is the name of a pair (`pin: 1234`): only the next word can be its value.
     is_pair: bool,
     is_quoted: bool,
-    /// It is nothing but "code", which errors have too.
+    /// It is only the word "code", which errors have too.
     is_bare_code: bool,
 }
 
 impl<'a> Analysis<'a> {
     fn of(text: &'a str, words: &'a [Word], mentions: &[Mention]) -> Self {
-        let mut sentences = Vec::with_capacity(words.len());
+        let mut sentence_of = Vec::with_capacity(words.len());
         let (mut sentence, mut end, mut line) = (0, 0, 0);
         let mut lines = vec![0];
         for word in words {
@@ -116,20 +116,20 @@ impl<'a> Analysis<'a> {
                 line += usize::from(between.contains(['\n', '\r']));
                 lines.push(line);
             }
-            sentences.push(sentence);
+            sentence_of.push(sentence);
             end = word.range.end;
         }
         let new = |line: usize| Sentence {
             line,
             ..Sentence::default()
         };
-        let mut called: Vec<Sentence> = lines.into_iter().map(new).collect();
+        let mut sentences: Vec<Sentence> = lines.into_iter().map(new).collect();
         for mention in mentions {
             let next = words.partition_point(|word| word.range.start < mention.end);
             let first = words.partition_point(|word| word.range.end <= mention.start);
-            let sentence_number = sentences
+            let number = sentence_of
                 .get(first)
-                .or(sentences.last())
+                .or(sentence_of.last())
                 .copied()
                 .unwrap_or_default();
             let found = LocatedMention {
@@ -142,18 +142,18 @@ impl<'a> Analysis<'a> {
                 is_quoted: is_quoted(text, mention),
                 is_bare_code: is_bare_code(&text[mention.start..mention.end]),
             };
-            let sentence = &mut called[sentence_number];
+            let sentence = &mut sentences[number];
             sentence.any |= !found.is_pair;
             sentence.password |= !found.is_pair && found.kind == SecretKind::Password;
             sentence.code |= !found.is_pair && found.kind == SecretKind::Code;
-            sentence.soft |= matches!(found.kind, SecretKind::Generic | SecretKind::Password);
-            sentence.called.push(found);
+            sentence.login |= matches!(found.kind, SecretKind::Generic | SecretKind::Password);
+            sentence.mentions.push(found);
         }
         Self {
             text,
             words,
+            sentence_of,
             sentences,
-            called,
         }
     }
 
@@ -161,16 +161,16 @@ impl<'a> Analysis<'a> {
         &self.text[self.words[at].range.clone()]
     }
 
-    /// The word before.
+    /// The previous word.
     fn before(&self, at: usize) -> &'a str {
         at.checked_sub(1).map_or("", |before| self.value(before))
     }
 
-    /// Whether the word is a value that a sentence calls a secret.
+    /// Whether the word is a value that a sentence mentions as a secret.
     fn is_secret(&self, at: usize) -> bool {
         let value = self.value(at);
-        let sentence_number = self.sentences[at];
-        // Most words are no candidates, whatever they stand beside.
+        let sentence_number = self.sentence_of[at];
+        // A fast path: most words cannot be secrets.
         let is_plain =
             value.len() < SHORTEST_OPAQUE && value.bytes().all(|byte| byte.is_ascii_alphabetic());
         if is_plain && !self.words[at].quoted {
@@ -195,7 +195,7 @@ impl<'a> Analysis<'a> {
             || self.is_value_nearby(at, value, sentence_number)
     }
 
-    /// Whether a word is a link of a chain of errors, which ends with a colon, or the mark of a log.
+    /// Whether a word is part of an error chain (`outer: inner: cause`), or a log tag.
     fn is_in_error_chain(&self, at: usize) -> bool {
         let value = self.value(at);
         let is_marked = value.starts_with('#') || value.contains('[');
@@ -205,7 +205,7 @@ impl<'a> Analysis<'a> {
                 && shape_of(value) != Shape::Opaque
     }
 
-    /// Whether a word continues a list of secrets: it is written as the one before it.
+    /// Whether a word continues a list of secrets: it has the same pattern as the previous one.
     fn is_next_of_list(&self, last: usize, at: usize) -> bool {
         let is_joint = |it: usize| listed!("and or", self.value(it));
         let shape = |it: usize| {
@@ -219,33 +219,33 @@ impl<'a> Analysis<'a> {
             && shape_of(self.value(last)) != Shape::Word
     }
 
-    /// The mentions of the same sentence that are near enough to call the word.
+    /// The mentions in the same sentence that are close enough to refer to the word.
     fn mentions_near(&self, at: usize) -> &[LocatedMention] {
-        let called = &self.called[self.sentences[at]].called;
-        let first = called.partition_point(|it| it.next + REACH < at);
-        let last = called.partition_point(|it| it.first <= at + REACH);
-        &called[first..last.max(first)]
+        let mentions = &self.sentences[self.sentence_of[at]].mentions;
+        let first = mentions.partition_point(|it| it.next + REACH < at);
+        let last = mentions.partition_point(|it| it.first <= at + REACH);
+        &mentions[first..last.max(first)]
     }
 
-    /// Whether a mention in the same sentence calls it.
-    fn is_value_of(&self, at: usize, value: &str, called: &LocatedMention) -> bool {
-        let is_behind = at >= called.next;
+    /// Whether a mention in the same sentence refers to the value.
+    fn is_value_of(&self, at: usize, value: &str, mention: &LocatedMention) -> bool {
+        let is_behind = at >= mention.next;
         let distance = if is_behind {
-            at - called.next
+            at - mention.next
         } else {
-            called.first - 1 - at
+            mention.first - 1 - at
         };
-        if called.is_pair {
-            return is_behind && distance == 0 && self.accepts(at, value, called.kind, 0, true);
+        if mention.is_pair {
+            return is_behind && distance == 0 && self.accepts(at, value, mention.kind, 0, true);
         }
-        const SHORTEST_OF_PERSON: usize = 6;
+        const SHORTEST_TYPED_CODE: usize = 6;
         let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-        if called.is_bare_code
-            && (value.len() < SHORTEST_OF_PERSON || !is_number && !is_spaced_code(value))
+        if mention.is_bare_code
+            && (value.len() < SHORTEST_TYPED_CODE || !is_number && !is_spaced_code(value))
         {
             return false;
         }
-        if called.is_quoted
+        if mention.is_quoted
             && (!is_behind
                 || distance > 2
                 || !self.words[at].quoted && !self.is_introduced_by_word(at))
@@ -253,14 +253,14 @@ impl<'a> Analysis<'a> {
             return false;
         }
         let is_linked = !is_behind
-            && (at + 1..called.first)
+            && (at + 1..mention.first)
                 .take(FAR)
                 .any(|it| LINKS.contains(self.value(it)) || self.value(it).contains(is_unspaced));
         let is_before = !is_behind && !is_linked;
-        if is_before && self.is_weak_before(at, value, called.kind, distance) {
+        if is_before && self.is_weak_before(at, value, mention.kind, distance) {
             return false;
         }
-        // Behind other words, or in a script where one cannot tell, a name is a name.
+        // After other words, or in a script without spaces, a user name is not a secret.
         let is_apart = distance > 1 || distance > 0 && self.before(at).contains(is_unspaced);
         let is_introduced = self.is_introduced_by_word(at) || self.is_set_apart(at);
         if is_behind
@@ -278,11 +278,11 @@ impl<'a> Analysis<'a> {
         } else {
             distance + 2
         };
-        self.accepts(at, value, called.kind, distance, false)
+        self.accepts(at, value, mention.kind, distance, false)
     }
 
-    /// Whether a value in front of the word for a secret, with nothing that links the two, is of another sentence
-    /// more often than not: a number, or what stands before the name of something that also has other meanings.
+    /// Whether a value in front of a mention, with nothing that links the two, more likely belongs
+    /// to another statement: a number, or a value before a word that also has other meanings.
     fn is_weak_before(&self, at: usize, value: &str, kind: SecretKind, distance: usize) -> bool {
         let is_quoted = self.words[at].quoted;
         let is_loose =
@@ -292,22 +292,21 @@ impl<'a> Analysis<'a> {
         (is_far || is_loose && !is_quoted) && !self.is_introduced_by_word(at)
     }
 
-    /// Whether a value that looks like nothing else is called so in a sentence before or behind.
+    /// Whether a value that can only be a secret belongs to a mention in the previous, same or next
+    /// sentence.
     fn is_value_nearby(&self, at: usize, value: &str, sentence_number: usize) -> bool {
-        let mentions_near =
-            sentence_number.saturating_sub(1)..(sentence_number + 2).min(self.called.len());
-        let line = self.called[sentence_number].line;
-        let mentions_near = self.called[mentions_near]
-            .iter()
-            .filter(|it| it.line == line);
+        let nearby =
+            sentence_number.saturating_sub(1)..(sentence_number + 2).min(self.sentences.len());
+        let line = self.sentences[sentence_number].line;
+        let nearby = self.sentences[nearby].iter().filter(|it| it.line == line);
         let (mut any, mut password, mut code) = (false, false, false);
-        for sentence in mentions_near {
+        for sentence in nearby {
             any |= sentence.any;
             password |= sentence.password;
             code |= sentence.code;
         }
-        let is_worth = any || is_strong(value);
-        if !is_worth || value.contains(char::is_whitespace) || self.is_claimed(at) {
+        let is_candidate = any || is_strong(value);
+        if !is_candidate || value.contains(char::is_whitespace) || self.is_claimed(at) {
             return false;
         }
         match shape_of(value) {
@@ -326,7 +325,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Whether a value is one that is called so, as far from the word that calls it.
+    /// Whether a value fits the kind of secret that is mentioned at this distance.
     fn accepts(
         &self,
         at: usize,
@@ -340,8 +339,8 @@ impl<'a> Analysis<'a> {
         let is_introduced =
             self.is_introduced_by_word(at) || distance <= FAR && self.is_set_apart(at);
         let is_near = distance <= NEAR || is_introduced;
-        // Other scripts have other words for "is".
-        let is_told = distance <= 1 || is_introduced || is_near && !self.before(at).is_ascii();
+        // Other languages have other words for "is".
+        let is_stated = distance <= 1 || is_introduced || is_near && !self.before(at).is_ascii();
         if !word.quoted && value.contains(['{', '}', '<', '>', '\\']) {
             return false;
         }
@@ -372,7 +371,7 @@ impl<'a> Analysis<'a> {
             (Shape::Password, SecretKind::Password) => {
                 is_near && (!is_claimed || word.quoted && distance <= 1)
             }
-            (Shape::Password, SecretKind::Code) => is_told && !is_claimed && is_short_code(value),
+            (Shape::Password, SecretKind::Code) => is_stated && !is_claimed && is_short_code(value),
             (Shape::Password, SecretKind::Token) => {
                 (is_strong(value)
                     || value.len() >= 8
@@ -394,7 +393,7 @@ impl<'a> Analysis<'a> {
                     && !self.text[word.range.end..].starts_with(':')
             }
             (Shape::Digits, SecretKind::Code) => {
-                (4..=10).contains(&value.len()) && is_told && !is_claimed
+                (4..=10).contains(&value.len()) && is_stated && !is_claimed
             }
             (Shape::Word, SecretKind::Generic) => {
                 word.quoted
@@ -436,7 +435,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Whether the word before claims it for something else.
+    /// Whether the previous word claims the value for something else.
     fn is_claimed(&self, at: usize) -> bool {
         is_identified_by_next_word(&self.text[self.words[at].range.end..])
             || self.is_claimed_within(at, LIST_LIMIT)
@@ -445,7 +444,7 @@ impl<'a> Analysis<'a> {
     fn is_claimed_within(&self, at: usize, depth: usize) -> bool {
         let Some(before) = at
             .checked_sub(1)
-            .filter(|it| self.sentences[*it] == self.sentences[at])
+            .filter(|it| self.sentence_of[*it] == self.sentence_of[at])
         else {
             return false;
         };
@@ -457,7 +456,7 @@ impl<'a> Analysis<'a> {
             return false;
         }
         let between = &self.text[self.words[before].range.end..self.words[at].range.start];
-        // What is claimed for the first of a list is claimed for all.
+        // A word that claims the first item of a list claims all of them.
         let is_listed =
             between.trim_matches(['\'', '"', ' ']) == "," || self.value(before) == "and";
         if is_listed && before > 0 && depth > 0 {
@@ -468,13 +467,13 @@ impl<'a> Analysis<'a> {
             };
             return self.is_claimed_within(first, depth - 1);
         }
-        let is_told = listed!("is was", self.value(before))
+        let is_attribute_value = listed!("is was", self.value(before))
             && before > 0
             && listed!(
                 "mode type method scheme algorithm format status state kind",
                 self.value(before - 1),
             );
-        if is_told {
+        if is_attribute_value {
             return true;
         }
         if self.is_label(before, between) {
@@ -486,13 +485,13 @@ impl<'a> Analysis<'a> {
         if is_set {
             return false;
         }
-        let is_own = self.words[at].range.len() >= LONG || is_strong(self.value(at));
-        let is_own = is_own && listed!(PREPOSITIONS, self.value(before));
-        !is_own && !between.contains(['(', ',']) && claims(self.value(before))
+        let is_standalone = self.words[at].range.len() >= LONG || is_strong(self.value(at));
+        let is_standalone = is_standalone && listed!(PREPOSITIONS, self.value(before));
+        !is_standalone && !between.contains(['(', ',']) && claims(self.value(before))
             || is_possessive(self.text, &self.words[at])
     }
 
-    /// Whether a word is what the value behind it is called: one word, alone before a colon.
+    /// Whether a word is the label of the next value: a single word before a colon.
     fn is_label(&self, at: usize, behind: &str) -> bool {
         let is_alone = at.checked_sub(1).is_none_or(|before| {
             let end = self.words[before].range.end.min(self.words[at].range.start);
@@ -504,13 +503,13 @@ impl<'a> Analysis<'a> {
             && !listed!(INTRODUCING_WORDS, self.value(at))
     }
 
-    /// Collects what a word holds that is a name with its secret, or an address with one in it.
+    /// Collects the secret inside a word: `user:password`, or an opaque part of a URL.
     fn find_inside(&self, at: usize, spans: &mut Spans) {
         let range = self.words[at].range.clone();
         let value = self.value(at);
-        let sentence_number = &self.called[self.sentences[at]];
-        let is_worth = value.contains(['/', ':']) && (sentence_number.any || sentence_number.soft);
-        if !is_worth {
+        let sentence = &self.sentences[self.sentence_of[at]];
+        let is_candidate = value.contains(['/', ':']) && (sentence.any || sentence.login);
+        if !is_candidate {
             return;
         }
         if value.contains("://") {
@@ -528,18 +527,18 @@ impl<'a> Analysis<'a> {
         let (Some(name), Some(secret)) = (halves.next(), halves.next()) else {
             return;
         };
-        let can_be_user_name =
+        let is_user_name =
             !name.is_empty() && name.len() <= USER_LIMIT && shape_of(name) == Shape::Word;
         let is_whole = !secret.contains(['/', ':']) && !secret.contains(char::is_whitespace);
         let is_large = secret.contains(|it: char| it.is_ascii_uppercase());
         let is_secret =
             is_whole && shape_of(secret) == Shape::Password && (is_large || is_strong(secret));
-        if can_be_user_name && is_secret && sentence_number.soft {
+        if is_user_name && is_secret && sentence.login {
             spans.push(range.end - secret.len()..range.end);
         }
     }
 
-    /// Whether the word before says that something was given: "tried x", "namely x".
+    /// Whether the previous word introduces the value: "tried x", "namely x".
     fn is_introduced_by_word(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1) else {
             return false;
@@ -553,7 +552,7 @@ impl<'a> Analysis<'a> {
         is_joined && listed!(INTRODUCING_WORDS, self.value(before))
     }
 
-    /// Whether marks set it apart from its sentence: "(x)", ": x", ", x,".
+    /// Whether punctuation sets the value apart: "(x)", ": x", ", x,".
     fn is_set_apart(&self, at: usize) -> bool {
         let Range { start, end } = self.words[at].range;
         let head = self.text[..start].trim_end_matches(' ');
@@ -565,7 +564,7 @@ impl<'a> Analysis<'a> {
     }
 }
 
-/// Collects what a text quotes that stands beside the name of a secret: all of it is about that one.
+/// Collects the quoted values of a text that belongs to the name of a secret.
 pub(super) fn find_beside_name(text: &str, spans: &mut Spans) {
     const INTRODUCING_WORDS: &str =
         "is was got received value given found provided actual entered attempted supplied";

@@ -1,5 +1,5 @@
-//! Decides by its name alone whether a field holds a secret: the name is split into words and
-//! compared with the tables in `words`. Nothing here allocates.
+//! Decides by name alone whether a field contains a secret: the name is split into words and
+//! compared with the tables in `word_lists`. Nothing here allocates.
 
 use std::sync::OnceLock;
 
@@ -9,19 +9,19 @@ use super::word_lists::{
 };
 use super::{lexicon, prefilter};
 
-/// Tells whether a value under this name is a secret, whatever it looks like.
+/// Whether a value under this name is a secret, whatever it looks like.
 ///
-/// Words are split on everything that is not a letter or digit, on camelCase and between letters
-/// and digits, and compared without case.
+/// The name is split into words at every character that is not a letter or digit, at camelCase and
+/// between letters and digits. Words are compared without case.
 #[must_use]
 pub fn is_sensitive_name(name: &str) -> bool {
     prefilter::may_be_sensitive_name(name.as_bytes()) && strength(name).is_some()
 }
 
-/// Only the last words of a longer name are read: that is no name but a sentence.
+/// Only the last words of a longer name are read: it is a sentence and not a name.
 const WORD_LIMIT: usize = 16;
 
-/// The strength of a field name, wherever in it the sensitive words stand.
+/// The strength of a field name; the sensitive words may be anywhere in it.
 pub(super) fn strength(name: &str) -> Option<Strength> {
     if name.eq_ignore_ascii_case("_auth") {
         return Some(Strength::Firm);
@@ -33,11 +33,11 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
     judge_both(name, false).or_else(|| foreign_strength(name))
 }
 
-/// The strength of a name in another script, by the word it ends with.
+/// The strength of a non-ASCII name, by its last word.
 fn foreign_strength(name: &str) -> Option<Strength> {
     let last = (!name.is_ascii()).then(|| lexicon::mentions(name).last())??;
     let is_last = name[last.end..].chars().count() <= 2;
-    // By itself it is most often the code of an error.
+    // On its own it is usually the code of an error.
     const CODE: &str = "קוד código รหัส";
     if CODE.split(' ').any(|it| it == name) {
         return None;
@@ -62,12 +62,12 @@ pub(super) fn is_descriptive(name: &str) -> bool {
     last.is_some_and(|word| listed!(INNOCENT_LAST, word))
 }
 
-/// Whether a value can be no secret: an empty, boolean or absent value spelled out.
+/// Whether a value cannot be a secret: empty, boolean or null, spelled out.
 pub(super) fn is_empty_value(value: &str) -> bool {
     value.is_empty() || listed!(EMPTY_VALUES, value)
 }
 
-/// Whether a value reads as the next word of an ordinary sentence.
+/// Whether a value is the next word of an ordinary sentence.
 pub(super) fn is_sentence_word(value: &str) -> bool {
     listed!(
         SENTENCE_WORDS,
@@ -75,7 +75,7 @@ pub(super) fn is_sentence_word(value: &str) -> bool {
     )
 }
 
-/// Whether a value looks like a secret rather than like a word.
+/// Whether a value looks like a secret rather than a word.
 pub(super) fn is_credible(value: &str) -> bool {
     const SHORTEST: usize = 6;
     const LONGEST_WORD: usize = 24;
@@ -90,7 +90,7 @@ pub(super) fn is_credible(value: &str) -> bool {
         && (bytes.len() >= LONGEST_WORD || bytes.len() >= SHORTEST && (digit || mixed || symbol))
 }
 
-/// A list of words, made ready for looking up when it is first used.
+/// A list of words, indexed on first use.
 pub(super) struct WordSet {
     words: &'static str,
     ready: OnceLock<Vec<Vec<&'static str>>>,
@@ -106,7 +106,7 @@ impl WordSet {
         }
     }
 
-    /// Whether the list holds a word, compared without the case of ASCII.
+    /// Whether the list contains a word, ignoring ASCII case.
     pub(super) fn contains(&self, word: &str) -> bool {
         let Some(bucket) = Self::bucket(word) else {
             return false;
@@ -114,7 +114,7 @@ impl WordSet {
         let ready = self.ready.get_or_init(|| {
             let mut buckets = vec![Vec::new(); Self::BUCKETS];
             for word in self.words.split_ascii_whitespace() {
-                buckets[Self::bucket(word).expect("a word has a letter")].push(word);
+                buckets[Self::bucket(word).expect("a word is not empty")].push(word);
             }
             buckets
         });
@@ -123,14 +123,14 @@ impl WordSet {
             .any(|entry| entry.eq_ignore_ascii_case(word))
     }
 
-    /// Where a word is looked for: by its length and its first letter. Empty text is in no list.
+    /// The bucket of a word, by its length and first letter. The empty text is in no list.
     fn bucket(word: &str) -> Option<usize> {
         let first = word.bytes().next()?.to_ascii_lowercase();
         Some((word.len() * 7 + usize::from(first)) % Self::BUCKETS)
     }
 }
 
-/// Whether a fixed list of words, separated by spaces, holds a word, compared without the case of ASCII.
+/// Whether a fixed list of words, separated by spaces, contains a word, ignoring ASCII case.
 macro_rules! listed {
     ($list:expr, $word:expr $(,)?) => {{
         static LIST: $crate::names::WordSet = $crate::names::WordSet::new($list);
@@ -139,7 +139,8 @@ macro_rules! listed {
 }
 pub(super) use listed;
 
-/// Judges the name as camelCase and, where that makes a difference, as written (`PaSsWoRd`).
+/// Judges the name as camelCase and, where that differs, without splitting at capitals
+/// (`PaSsWoRd`).
 fn judge_both(name: &str, at_end: bool) -> Option<Strength> {
     let upper = name.bytes().any(|byte| byte.is_ascii_uppercase());
     let lower = name.bytes().any(|byte| byte.is_ascii_lowercase());
@@ -164,7 +165,7 @@ fn judge(words: &Words<'_>, at_end: bool) -> Option<Strength> {
     })
 }
 
-/// The strength of one word by itself.
+/// The strength of a single word.
 fn single(words: &[&str], at: usize) -> Option<Strength> {
     let word = words[at];
     let (entry, _, strength) = SINGLE.iter().find(|(entry, position, _)| match position {
@@ -177,7 +178,7 @@ fn single(words: &[&str], at: usize) -> Option<Strength> {
     (!cursor).then_some(*strength)
 }
 
-/// The strength of one word behind the words that qualify it, apart or joined.
+/// The strength of a word after the words that qualify it, separate or joined.
 fn qualified(words: &[&str], at: usize) -> Option<Strength> {
     let word = words[at];
     let found = QUALIFIED.iter().any(|(entry, qualifiers)| {
@@ -204,7 +205,7 @@ fn is_preceded_by(words: &[&str], qualifier: &str) -> bool {
     })
 }
 
-/// What remains of a word in front of the ending, in the singular or plural.
+/// The part of a word before the ending, which may be in the singular or plural.
 fn strip_ending<'a>(word: &'a str, ending: &str) -> Option<&'a str> {
     let strip = |word: &'a str| {
         let (rest, tail) = word.split_at_checked(word.len().checked_sub(ending.len())?)?;
@@ -213,7 +214,7 @@ fn strip_ending<'a>(word: &'a str, ending: &str) -> Option<&'a str> {
     strip(word).or_else(|| strip(word.strip_suffix(['s', 'S'])?))
 }
 
-/// Whether a word holds the entry and what follows it inside the word is not innocent.
+/// Whether a word contains the entry and the rest of the word is not innocent.
 fn inside(word: &str, entry: &str) -> bool {
     let found = word
         .as_bytes()
@@ -225,7 +226,8 @@ fn inside(word: &str, entry: &str) -> bool {
     })
 }
 
-/// Whether joined words end with one that makes a name innocent; short ones end other words too.
+/// Whether joined words end with a word that makes a name innocent. Short words are ignored,
+/// because they end other words too.
 fn ends_innocently(rest: &str) -> bool {
     const SHORTEST: usize = 5;
     let mut endings = INNOCENT_LAST.split_ascii_whitespace();
@@ -287,7 +289,7 @@ impl<'a> Words<'a> {
     }
 }
 
-/// Everything beyond ASCII counts as a letter, so that no word is cut inside a character.
+/// Every non-ASCII byte counts as a letter, so that no character is cut.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || !byte.is_ascii()
 }
@@ -308,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_sensitive_however_it_is_written() {
+    fn every_entry_is_sensitive_in_every_spelling() {
         let qualified = QUALIFIED.iter().flat_map(|(entry, qualifiers)| {
             let qualifiers = qualifiers.split_ascii_whitespace();
             qualifiers.map(move |qualifier| format!("{} {entry}", qualifier.replace('+', " ")))

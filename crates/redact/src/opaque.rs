@@ -1,10 +1,10 @@
-//! What debug forms show of data that is nobody's business but the caller's: how much there is.
+//! A debug form that shows only the size of a value.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// Tells how long the JSON of a value is, and nothing of what it says.
+/// Shows the length of the JSON of a value and none of its content.
 #[derive(Clone, Copy)]
 pub struct Opaque<'a>(pub &'a Value);
 
@@ -16,7 +16,7 @@ impl fmt::Debug for Opaque<'_> {
     }
 }
 
-/// Counts what is written into it.
+/// Counts the bytes that are written to it.
 struct Length(usize);
 
 impl std::io::Write for Length {

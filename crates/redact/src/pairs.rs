@@ -1,6 +1,6 @@
-//! Finds values by the name in front of them anywhere in text: `password=x`, `"password": "x"`,
+//! Finds values by the name in front of them anywhere in a text: `password=x`, `"password": "x"`,
 //! `--password x`, `password is x`, `<password>x<`, `?sig=x`, also escaped or percent-encoded.
-//! How far a value reaches is decided in `values`.
+//! `values` decides where a value ends, `accept` whether it is a secret.
 
 mod accept;
 
@@ -22,7 +22,7 @@ use accept::{
     is_operation, is_part_of_sentence, is_start_of_remark, is_unrelated_name, is_word,
 };
 
-/// What a text must hold before it can hold a sensitive name or secret query parameter.
+/// A text without any of these stems has no sensitive name or secret query parameter.
 pub(super) const STEMS: &str = "\
     password passwd passphrase passcode pass$ pwd ^pw$ ^seed$ privkey passwort kennwort wachtwoord ^senha secret token authoriz authoris bearer \
     credential ^cred$ cookie sessid jsession key$ key%3d psk$ ^dsn$ ^ssn$ cvv cvc credit~card \
@@ -33,7 +33,7 @@ pub(super) const STEMS: &str = "\
     access~signature code~verifier sig= sig%3d signature= signature%3d hmac= assertion= \
     samlresponse= samlrequest= auth= sid= appid= ticket= code= code%3d";
 
-/// Collects the value behind every sensitive name in the text.
+/// Collects the value after every sensitive name in the text.
 pub(super) fn find(text: &str, spans: &mut Spans) {
     let (mut done, mut work) = (0, 0);
     prefilter::each_name_stem(text.as_bytes(), |end| {
@@ -57,14 +57,14 @@ pub(super) fn find(text: &str, spans: &mut Spans) {
     });
 }
 
-/// Names inside values are read too, lest an open quote hide the next name; once the values,
-/// taken for secrets or not, add up to this many times the text, no more.
+/// Names inside values are read too, because an open quote could hide the next name. Once all
+/// values together are this many times longer than the text, names inside values are skipped.
 const OVERLAP_LIMIT: usize = 8;
 
 /// Longer identifiers are cut: a name is read around its stem.
 const NAME_LIMIT: usize = 96;
 
-/// An identifier in the text, and what stands in front of it.
+/// An identifier in the text, and the character in front of it.
 struct Name {
     range: Range<usize>,
     before: Option<u8>,
@@ -74,9 +74,9 @@ struct Name {
 /// What joins a name to its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Link {
-    /// `"name": value`, as data formats write it.
+    /// `"name": value`, as in data formats.
     Quoted,
-    /// `name=value` or `--name value`: the writer means a pair.
+    /// `name=value` or `--name value`: certainly a pair.
     Pair,
     /// `name: value`.
     Colon,
@@ -121,13 +121,13 @@ impl Name {
         }
     }
 
-    /// The value that stands in front of the name.
+    /// The value in front of the name.
     fn value_before(&self, text: &str) -> Option<Range<usize>> {
         let value = layouts::value_before(text.as_bytes(), self.range.start)?;
         self.strength(text).map(|_| value)
     }
 
-    /// The value of the name, and whether it is taken for a secret.
+    /// The value of the name, and whether it is accepted as a secret.
     fn value(&self, text: &str) -> Option<(Range<usize>, bool)> {
         let bytes = text.as_bytes();
         let strength = self.strength(text)?;
@@ -299,7 +299,7 @@ impl Name {
             return Some((Link::Pair, None, body));
         }
         match found.character {
-            // A comparison sets nothing.
+            // A comparison is not an assignment.
             b'=' if bytes[at..].starts_with(b"== ") => None,
             b'=' => Some((
                 Link::Pair,
@@ -319,7 +319,7 @@ impl Name {
                 sibling_value(bytes, at).map(|start| (Link::Pair, None, start))
             }
             _ if at == after => None,
-            // Two blanks stand before what a list of flags says about one.
+            // In a list of flags, two blanks separate a flag from its description.
             _ if self.is_flag => Some((Link::Pair, None, at))
                 .filter(|_| found.character != b'-' && !bytes[after..].starts_with(b"  ")),
             _ => Some(
@@ -328,7 +328,7 @@ impl Name {
         }
     }
 
-    /// Whether the name is that of a file and what follows a line in it, or the name is itself a value.
+    /// Whether the name is a file and the value a line in it, or the name itself is a value.
     fn is_code_location(&self, bytes: &[u8], value: &Range<usize>) -> bool {
         let name = &bytes[self.range.clone()];
         let value_bytes = &bytes[value.clone()];
@@ -344,7 +344,7 @@ impl Name {
             || self.before == Some(b'=') && bytes.get(self.range.end) == Some(&b']')
     }
 
-    /// Whether what follows is what a secret is called, and not what it is.
+    /// Whether the value is the name of a secret and not the secret.
     fn is_name_of_secret(&self, text: &str, found: &Extent) -> bool {
         let value = &text[found.range.clone()];
         let name = text[..self.range.end].trim_end_matches('s');
@@ -356,17 +356,17 @@ impl Name {
         is_said || is_managed
     }
 
-    /// Whether the name is that of a header, whose value is what follows.
+    /// Whether the name is that of a header, so that the rest is its value.
     fn is_header(&self, name: &str) -> bool {
         name.contains('-') && !self.is_flag && self.before != Some(b'/')
     }
 
-    /// Whether the name is the end of an address, so that the word after it is not its value.
+    /// Whether the name is the end of a URL, so that the next word is not its value.
     fn ends_address(&self, text: &str) -> bool {
         text[self.range.end..].starts_with(' ') && is_in_address(&text[..self.range.start])
     }
 
-    /// Whether the name is the class that a line of a log comes from: `o.e.auth.TokenFilter   : refused`.
+    /// Whether the name is the logger of a log line: `o.e.auth.TokenFilter   : refused`.
     fn is_logger(&self, text: &str) -> bool {
         let name = &text[self.range.clone()];
         let class = name.rsplit_once('.').map(|(_, class)| class);
@@ -374,7 +374,7 @@ impl Name {
             && (text[self.range.end..].starts_with(' ') || name.matches('.').count() > 1)
     }
 
-    /// Whether the name is a part of a cloud resource's name, whose parts colons join.
+    /// Whether the name is part of a cloud resource name, which is joined by colons.
     fn is_in_resource_name(&self, bytes: &[u8]) -> bool {
         let floor = self.range.start.saturating_sub(NAME_LIMIT);
         let head = &bytes[floor..self.range.start];
@@ -403,7 +403,7 @@ impl Name {
             let length = bytes[start..].windows(3).position(|it| it == b"]]>");
             return Some(start..length.map_or(bytes.len(), |length| start + length));
         }
-        // Where the brackets are as they are, encoded ones belong to the text.
+        // Between plain brackets, encoded ones belong to the text.
         let close = match mark.is_encoded() {
             true => find_bracket(bytes, start, b"<").map(|(at, mark)| (at, mark.length)),
             false => {
@@ -411,7 +411,7 @@ impl Name {
                 found.map(|length| (start + length, 1))
             }
         };
-        // A name in angle brackets is an element only if something closes it.
+        // A name in angle brackets is an element only if it is closed.
         let is_closed = close.is_none_or(|(at, length)| {
             glyph(bytes, at + length).is_some_and(|it| it.character == b'/')
         });
@@ -420,7 +420,7 @@ impl Name {
     }
 }
 
-/// The first of the brackets from `at` on, however it is encoded.
+/// The first of the brackets from `at` on, in any encoding.
 fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, Glyph)> {
     while let Some(found) = glyph(bytes, at) {
         if brackets.contains(&found.character) {
@@ -431,7 +431,7 @@ fn find_bracket(bytes: &[u8], mut at: usize, brackets: &[u8]) -> Option<(usize, 
     None
 }
 
-/// Where a passphrase of plain words that fills the line ends, given the end of its first word.
+/// The end of a passphrase of plain words that fills the line, given the end of its first word.
 fn phrase_end(bytes: &[u8], at: usize) -> usize {
     const PHRASE_LIMIT: usize = 96;
     let is_part = |byte: &&u8| byte.is_ascii_alphabetic() || b" -'".contains(*byte);
@@ -448,7 +448,7 @@ fn phrase_end(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// Whether a name is that of a file of source code.
+/// Whether a name is that of a source file.
 fn is_file(name: &str) -> bool {
     const ENDINGS: &str =
         "py rb js ts jsx tsx go rs java kt php cs c h cpp ex exs erl swift scala html";
@@ -468,8 +468,8 @@ fn is_camel(name: &str) -> bool {
         || bytes.iter().any(u8::is_ascii_digit)
 }
 
-/// How many bytes at the start of an identifier belong to the escape in front of it, and the
-/// character that really stands there.
+/// The number of bytes at the start of an identifier that belong to the escape in front of it, and
+/// the decoded character.
 fn leading_escape(bytes: &[u8], start: usize, at: usize) -> (usize, Option<u8>) {
     let Some(previous) = start.checked_sub(1) else {
         return (0, None);
@@ -484,7 +484,7 @@ fn leading_escape(bytes: &[u8], start: usize, at: usize) -> (usize, Option<u8>) 
     })
 }
 
-/// Skips the word that may stand between a name and its colon ("api key provided: x").
+/// Skips a word between a name and its colon ("api key provided: x").
 fn skip_participle(bytes: &[u8], at: usize) -> usize {
     const PARTICIPLES: &[&[u8]] = &[
         b" provided",
@@ -503,7 +503,7 @@ fn skip_participle(bytes: &[u8], at: usize) -> usize {
     at + found.map_or(0, |word| word.len())
 }
 
-/// Skips what may close a name: quotes, brackets and emphasis. Tells whether a quote was there.
+/// Skips quotes, brackets and emphasis that close a name. Returns whether there was a quote.
 fn skip_closers(bytes: &[u8], mut at: usize) -> (bool, usize) {
     let mut quoted = false;
     while let Some(found) = glyph(bytes, at) {
@@ -517,7 +517,7 @@ fn skip_closers(bytes: &[u8], mut at: usize) -> (bool, usize) {
     (quoted, at)
 }
 
-/// Skips the rest of a separator: `=>`, `:=`, `==`, and emphasis behind it.
+/// Skips the rest of a separator: `=>`, `:=`, `==`, and emphasis after it.
 fn skip_marks(bytes: &[u8], mut at: usize) -> usize {
     const MARKS_LIMIT: usize = 4;
     for _ in 0..MARKS_LIMIT {
@@ -529,12 +529,12 @@ fn skip_marks(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Whether a colon continues into `::` or `://`, which join paths and not pairs.
+/// Whether a colon continues as `::` or `://`, which join paths and not pairs.
 fn is_path(bytes: &[u8], after: usize) -> bool {
     bytes.get(after) == Some(&b':') || bytes[after..].starts_with(b"//")
 }
 
-/// The end of `is` or `was` with the colon that may follow.
+/// The end of `is` or `was` with an optional colon.
 fn verb_end(bytes: &[u8], at: usize) -> Option<usize> {
     [&b"is"[..], b"was"].iter().find_map(|verb| {
         let end = at + verb.len();

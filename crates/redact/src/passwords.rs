@@ -1,5 +1,5 @@
-//! Values that look like what a person types to be let in: passwords, codes in groups, passphrases. Only looks;
-//! whether something calls them a secret is asked in `mentions`.
+//! Shapes of secrets that people choose or type: passwords, codes in groups, passphrases. Whether a
+//! text mentions them as secrets is decided in `mentions`.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use super::names::{WordSet, listed};
 use super::prose::is_everyday_word;
 use super::shape::{Shape, shape_of};
 
-/// Whether marks, digits and letters are mixed as they are in nothing but passwords.
+/// Whether symbols, digits and letters are mixed as only passwords do.
 pub(super) fn is_strong(value: &str) -> bool {
     let has = |class: fn(u8) -> bool| value.bytes().filter(|byte| class(*byte)).count();
     let is_entity = || {
@@ -32,13 +32,14 @@ pub(super) fn is_strong(value: &str) -> bool {
         && !NAME.is_match(value)
 }
 
-/// Names with a mark in them: of who is where, of an issue, of a class inside another, and of many files.
+/// Names with a symbol: addresses, issues, cells, inner classes, globs, percentages and version
+/// ranges.
 static NAME: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(?:[\w.+-]+@+[\w.:-]+|\w+!\$?[A-Z]{1,3}\$?\d+|[A-Za-z]{1,7}#\d+|\w[\w.]*(?:\$\w+)+|[\w.-]+[*?]|\d+%.*|[\w.-]*[*^~][\d.]+)$")
         .expect("a fixed pattern compiles")
 });
 
-/// Whether a word ends with a colour of a page.
+/// Whether a word ends with a CSS colour.
 pub(super) fn is_colour(value: &str) -> bool {
     let colour = value.rsplit_once('#').map(|(_, it)| it);
     colour.is_some_and(|it| {
@@ -46,8 +47,8 @@ pub(super) fn is_colour(value: &str) -> bool {
     })
 }
 
-/// Whether a value is what a secret is called, and not what it is: `secret "db-prod" not found`. Nothing but a secret
-/// is wrong or refused.
+/// Whether a value is the name of a secret and not the secret: `secret "db-prod" not found`. A
+/// value that is wrong or refused is a secret.
 pub(super) fn looks_like_secret_name(value: &str, behind: &str) -> bool {
     const REFUSED: &str = "incorrect invalid wrong refused rejected denied mismatch";
     let is_part =
@@ -61,7 +62,7 @@ pub(super) fn looks_like_secret_name(value: &str, behind: &str) -> bool {
         && !behind.by_ref().take(3).any(|it| listed!(REFUSED, it))
 }
 
-/// Whether a value is as short as codes are that people type.
+/// Whether a value is short enough for a code that people type.
 pub(super) fn is_short_code(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     (4..=40).contains(&value.len())
@@ -75,7 +76,7 @@ pub(super) fn is_year(value: &str) -> bool {
     value.len() == 4 && (value.starts_with("19") || value.starts_with("20"))
 }
 
-/// Whether a word is written as no word of a sentence is: marks or capitals inside.
+/// Whether a word has symbols or capitals inside, unlike a word of a sentence.
 pub(super) fn has_unusual_spelling(value: &str) -> bool {
     let inside = value.trim_matches(|it: char| !it.is_alphanumeric());
     let has_mark = inside.contains(['.', '_', '-']) && !inside.contains('/');
@@ -85,7 +86,7 @@ pub(super) fn has_unusual_spelling(value: &str) -> bool {
     inside.len() >= 6 && !is_constant && (has_mark || has_capital) && !is_harmless(value)
 }
 
-/// Whether a word could as well be the name of an account or a machine: small letters and a number.
+/// Whether a word could be an account or host name: lower case and a number.
 pub(super) fn can_be_user_name(value: &str) -> bool {
     let name = value.trim_end_matches(|it: char| it.is_ascii_digit());
     value.len() - name.len() <= 4
@@ -94,7 +95,7 @@ pub(super) fn can_be_user_name(value: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || b"-_.".contains(&byte))
 }
 
-/// Whether words are joined and end with a number, as people make up passwords: `maple-tree-42`.
+/// Whether joined words end with a number, as in made-up passwords: `maple-tree-42`.
 pub(super) fn is_numbered(value: &str) -> bool {
     let is_large = |it: char| it.is_uppercase() || !it.is_ascii();
     value.starts_with(char::is_alphabetic)
@@ -102,7 +103,7 @@ pub(super) fn is_numbered(value: &str) -> bool {
         && (value.contains(is_large) || value.ends_with(|it: char| it.is_ascii_digit()))
 }
 
-/// Whether a value is a number of something: `12h`, `8-digit`.
+/// Whether a value starts with a count: `12h`, `8-digit`.
 pub(super) fn starts_with_count(value: &str) -> bool {
     let digits = value.bytes().take_while(u8::is_ascii_digit).count();
     digits > 0 && digits <= 3
@@ -119,7 +120,7 @@ pub(super) fn is_spaced_code(value: &str) -> bool {
             .all(|it| (2..=4).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Whether a code is groups of letters: `klvcl-usqib-qmsjm`.
+/// Whether a code consists of groups of letters: `klvcl-usqib-qmsjm`.
 pub(super) fn is_letter_code(value: &str) -> bool {
     let groups = value.split('-');
     let length = groups.clone().next().map_or(0, str::len);
@@ -130,27 +131,27 @@ pub(super) fn is_letter_code(value: &str) -> bool {
             .all(|it| it.len() == length && it.bytes().all(|byte| byte.is_ascii_alphabetic()))
 }
 
-/// Whether a word is written in two scripts, or in one with digits, as passwords are where nobody types Latin.
+/// Whether a word mixes a script without spaces with Latin letters or digits, as passwords do.
 pub(super) fn is_mixed_script(value: &str) -> bool {
     value.contains(|it: char| is_unspaced(it))
         && value.bytes().filter(u8::is_ascii_alphanumeric).count() >= 1
 }
 
-/// Small words that sentences of other languages are full of.
+/// Function words of other languages.
 static JOINTS: WordSet = WordSet::new(
     "au aux ce de des du doit est et la le les ne ou pas peut un une être das dem den der die ein eine hat ist kann mit muss nicht sein und werden wird zu al debe el en es \
     lo los no por puede se ser su una y da deve di essere il non per può che com não een het is kan met moet niet van worden att det inte måste och som er ikke må og skal \
     być do jest może musi na nie za být je musí",
 );
 
-/// Whether so many words of a text are small ones that it says something, in whatever language.
+/// Whether enough words of a text are function words to make it running text.
 pub(super) fn is_running_text(text: &str) -> bool {
     let words = text.split_whitespace();
     let is_small = |it: &&str| is_everyday_word(it) || JOINTS.contains(it);
     words.clone().filter(is_small).count() * 3 > words.count()
 }
 
-/// Whether several words between quotes can be a passphrase: small letters and nothing that sentences are made of.
+/// Whether several quoted words can be a passphrase: lower case, and not running text.
 pub(super) fn is_phrase(value: &str) -> bool {
     let is_small =
         |byte: u8| byte.is_ascii_lowercase() || b"-'".contains(&byte) || byte.is_ascii_whitespace();
@@ -159,7 +160,7 @@ pub(super) fn is_phrase(value: &str) -> bool {
         && !is_running_text(value)
 }
 
-/// Whether a quoted word can be a password: it is none that sentences about passwords are made of.
+/// Whether a quoted word can be a password: not a word of sentences about passwords.
 pub(super) fn can_be_password(value: &str) -> bool {
     const NAMES: &str = "body email field form header input json login name new old path query request root string user \
         username confirm confirmation current repeat hash salt plain basic bearer digest";

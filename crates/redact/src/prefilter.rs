@@ -1,5 +1,5 @@
-//! One cheap pass that says which rules may apply to a text, so that clean text costs nothing
-//! more. It may cry wolf; it must never stay silent where a rule would find something.
+//! One fast pass that selects the rules that may apply to a text, so that clean text costs nothing
+//! more. False positives are fine; a false negative would hide a secret.
 
 use std::sync::LazyLock;
 
@@ -12,10 +12,9 @@ use super::glyphs::ends_escape;
 use super::lexicon;
 use super::rules::{self, Hits, Trigger};
 
-/// Tells whether these bytes may hold a secret; false is certain.
+/// Whether these bytes may contain a secret; `false` is certain.
 ///
-/// This is the pass that every text goes through first, shown for measuring what redaction of
-/// clean data costs beyond it.
+/// Every text goes through this pass first. It is public so that a benchmark can measure it alone.
 #[must_use]
 pub fn scan(bytes: &[u8]) -> bool {
     hits(bytes) != 0
@@ -34,12 +33,12 @@ pub(super) fn hits(bytes: &[u8]) -> Hits {
     found
 }
 
-/// Whether a name holds one of the stems of the sensitive names.
+/// Whether a name contains the stem of a sensitive name.
 pub(super) fn may_be_sensitive_name(name: &[u8]) -> bool {
     is_name_hit(hits(name))
 }
 
-/// Whether the hits of a name include the stems of the sensitive names.
+/// Whether the hits of a name include the stem of a sensitive name.
 pub(super) fn is_name_hit(hits: Hits) -> bool {
     hits & (PREFILTER.names | PREFILTER.mentions) != 0
 }
@@ -125,7 +124,7 @@ impl Anchor {
         spellings.iter().map(read).collect()
     }
 
-    /// An anchor for a word that calls a secret. Scripts without blanks have no start and end of a word.
+    /// An anchor for a word for a secret. Scripts without spaces have no word boundaries.
     fn of_word(word: &str, rule: usize) -> Self {
         const SHORT: usize = 5;
         Self {
@@ -196,7 +195,8 @@ fn is_word_end(bytes: &[u8], end: usize) -> bool {
 /// The fewest digits of a card number.
 const FEWEST_DIGITS: usize = 13;
 
-/// A card number's first digits, with a separator between any two, fit two blocks of this size.
+/// The first digits of a card number, with a separator between any two, fit two blocks of this
+/// size.
 const DIGIT_BLOCK: usize = 32;
 
 fn has_card_digits(bytes: &[u8]) -> bool {
@@ -212,8 +212,8 @@ fn has_card_digits(bytes: &[u8]) -> bool {
     dense && has_card_groups(bytes)
 }
 
-/// Times, dates and identifiers are dense too; only a card has one long group or starts 4-4-4
-/// or 4-6-4.
+/// Times, dates and identifiers are dense too. Only a card number has one long group or starts with
+/// groups of 4-4-4 or 4-6-4.
 fn has_card_groups(bytes: &[u8]) -> bool {
     let (mut run, mut groups) = (0, (0, 0));
     bytes.iter().any(|byte| {
@@ -226,11 +226,11 @@ fn has_card_groups(bytes: &[u8]) -> bool {
     })
 }
 
-/// Runs shorter than this hold none of the secrets that have no literal to look for.
+/// Shorter runs contain none of the secrets that have no literal to search for.
 const LONG_RUN: usize = 56;
 
 fn has_long_run(bytes: &[u8]) -> bool {
-    // A long run covers two neighbouring probes, so the bytes between are read only if both fit.
+    // A long run covers two neighbouring probes, so the bytes between are read only if both match.
     const STRIDE: usize = LONG_RUN / 2;
     let probes = (0..bytes.len().div_ceil(STRIDE)).map(|probe| probe * STRIDE);
     bytes.len() >= LONG_RUN
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn card_digits_are_seen_across_blocks() {
+    fn card_digits_are_found_across_blocks() {
         for shift in 0..70 {
             let text = format!("{}4111 1111 1111 1111", "x".repeat(shift));
             assert!(has_card_digits(text.as_bytes()), "{shift}");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_long_from_its_limit_on_wherever_it_starts() {
+    fn a_long_run_is_found_wherever_it_starts() {
         for shift in 0..100 {
             let padding = " ".repeat(shift);
             let long = format!("{padding}{}", "a".repeat(LONG_RUN));

@@ -1,5 +1,5 @@
-//! Tells a sentence about a secret from the secret: by how many of its words are the ones that
-//! such sentences are made of. Passphrases are words too, so half of them must be.
+//! Tells a sentence about a secret from the secret by the share of words that such sentences
+//! consist of. Passphrases are words too, so at least half must be such words.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use super::word_lists::{REMARK_WORDS, SENTENCE_WORDS, SINGLE};
 /// Longer texts are judged by their first words.
 const WORDS_LIMIT: usize = 32;
 
-/// Whether a text reads as a sentence about a secret, wherever it stands.
+/// Whether a text is a sentence about a secret.
 pub(super) fn is_sentence(text: &str) -> bool {
     let (mut count, mut known) = (0, 0);
     for word in words(text) {
@@ -34,7 +34,7 @@ pub(super) fn is_sentence(text: &str) -> bool {
     is_known || is_written_out(text, count) || is_counted(text, count) || is_unspaced_script(text)
 }
 
-/// Whether a text of several words counts something.
+/// Whether a text of several words starts with a count.
 fn is_counted(text: &str, count: usize) -> bool {
     const LONGEST: usize = 3;
     count >= 2
@@ -43,7 +43,7 @@ fn is_counted(text: &str, count: usize) -> bool {
             .is_some_and(|it| is_number(it) && it.len() <= LONGEST)
 }
 
-/// Whether a text is of a script that passwords are not typed in.
+/// Whether a text is mostly in a script without spaces, in which passwords are not typed.
 fn is_unspaced_script(text: &str) -> bool {
     const SHORTEST: usize = 4;
     let letters = text.chars().filter(|it| it.is_alphabetic()).count();
@@ -51,7 +51,8 @@ fn is_unspaced_script(text: &str) -> bool {
     letters >= SHORTEST && unspaced * 2 >= letters
 }
 
-/// Whether a text is written as a sentence is, in whatever language: it begins large and ends with a full stop.
+/// Whether a text is punctuated as a sentence in any language: a capital at the start and a full
+/// stop at the end.
 fn is_written_out(text: &str, count: usize) -> bool {
     let text = text.trim();
     let is_closed = text.ends_with(['.', '!', '。', '！', '।', '۔', '။', '።']);
@@ -64,18 +65,19 @@ fn is_written_out(text: &str, count: usize) -> bool {
             || text.ends_with('。') && text.chars().count() >= 8)
 }
 
-/// Whether a text holds a word that sentences are not made of.
+/// Whether a text contains a word that looks like a secret.
 pub(super) fn reveals(text: &str) -> bool {
     words(text).any(is_revealing)
 }
 
-/// Whether a text can be a remark where remarks are expected: several words, none of them telling.
+/// Whether a text can be a remark where remarks are expected: several words, and none that looks
+/// like a secret.
 pub(super) fn is_remark(text: &str) -> bool {
     let several = words(text).nth(1).is_some();
     several && !words(text).any(is_revealing) || is_sentence_word(text)
 }
 
-/// Whether a word is one that sentences about secrets are made of, or names a secret.
+/// Whether a word is common in sentences about secrets, or names a secret.
 pub(super) fn is_everyday_word(word: &str) -> bool {
     let word = word.trim_end_matches(|mark: char| mark.is_ascii_punctuation());
     word.len() <= LONGEST_WORD && EVERYDAY.contains(word.to_ascii_lowercase().as_str())
@@ -83,14 +85,14 @@ pub(super) fn is_everyday_word(word: &str) -> bool {
 
 const LONGEST_WORD: usize = 24;
 
-/// Many words are looked up for one remark, so the tables are not searched one by one.
+/// A hash set, because one remark looks up many words.
 static EVERYDAY: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     let lists = [SENTENCE_WORDS, REMARK_WORDS];
     let words = lists.into_iter().flat_map(str::split_ascii_whitespace);
     words.chain(SINGLE.iter().map(|row| row.0)).collect()
 });
 
-/// Whether a text is one mark of punctuation, as parsers name tokens.
+/// Whether a text is punctuation, as parsers report tokens.
 pub(super) fn is_punctuation(text: &str) -> bool {
     text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_punctuation())
 }
@@ -115,7 +117,7 @@ fn is_revealing(word: &str) -> bool {
     }
 }
 
-/// Whether digits are those that forms are shown with.
+/// Whether digits are an example, such as 1234 or 0000.
 fn is_example_number(digits: &str) -> bool {
     let mut bytes = digits.bytes();
     let first = bytes.next();
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_about_a_secret_is_told_from_a_passphrase() {
+    fn a_sentence_about_a_secret_is_told_apart_from_a_passphrase() {
         let sentences = [
             "is too short (minimum is 8 characters)",
             "can't be blank",
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn among_errors_any_words_are_a_remark() {
+    fn among_errors_plain_words_are_a_remark() {
         assert!(is_remark("does too little against guessing"));
         assert!(is_remark("missing"));
         for text in ["hunter2", "swordfish", "bad value hunter2"] {

@@ -1,5 +1,5 @@
-//! The rules for keys and tokens whose provider can be told from their shape. Samples are written
-//! in parts so that no scanner takes this table for a leak.
+//! Rules for keys and tokens with the prefix or shape of a provider. Samples are written in parts
+//! so that no scanner reports this table as a leak.
 
 use super::credentials::{any, is_random};
 use super::rules::{Example, Find, Pattern, Rule, Trigger};
@@ -21,7 +21,7 @@ const fn key(
     )
 }
 
-/// The same for a key whose prefix also starts ordinary hyphenated words.
+/// The same for a key with a prefix that also starts ordinary hyphenated words.
 const fn random_key(
     name: &'static str,
     anchors: &'static str,

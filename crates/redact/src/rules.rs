@@ -1,5 +1,5 @@
-//! What a value rule is, and how the rules that may apply are run over one text.
-//! The rules themselves stand in `shapes` and `providers`.
+//! The type of a value rule, and how the rules that may apply are run over a text. The rules are in
+//! `generic_rules` and `provider_rules`.
 
 use std::sync::OnceLock;
 
@@ -9,25 +9,25 @@ use super::generic_rules::GENERIC_RULES;
 use super::provider_rules::PROVIDER_RULES;
 use super::spans::Spans;
 
-/// One way to recognise a secret by how it looks.
+/// One way to recognise a secret by its shape.
 pub(super) struct Rule {
     pub(super) name: &'static str,
     pub(super) trigger: Trigger,
     pub(super) find: Find,
     #[cfg_attr(
         not(test),
-        expect(dead_code, reason = "proof of the rule, read by its test")
+        expect(dead_code, reason = "read by the test of the tables")
     )]
     pub(super) example: Example,
 }
 
-/// What a text must hold before a rule is worth running.
+/// What a text must contain before a rule is worth running.
 pub(super) enum Trigger {
-    /// One of these literals, apart by blanks. Lower-case ones match in any case, others exactly; a leading `^`
-    /// asks for the start of a word, a trailing `$` for its end, and `~` stands for whatever joins
-    /// two words of a name.
+    /// One of these literals, separated by blanks. Lower-case literals match in any case, others
+    /// exactly. A leading `^` requires the start of a word and a trailing `$` its end; `~` stands
+    /// for any separator between two words of a name.
     Anchors(&'static str),
-    /// A word that calls a secret, in any language.
+    /// A word for a secret, in any language.
     Mention,
     /// Enough digits close together to be a card number.
     Digits,
@@ -37,25 +37,28 @@ pub(super) enum Trigger {
 
 /// How a rule finds its secrets.
 pub(super) enum Find {
-    /// Group 1 of a regular expression is the secret, if the check agrees.
+    /// Group 1 of a regular expression is the secret, if the check accepts it.
     Pattern(Pattern, fn(&str) -> bool),
-    /// A function that reads the text itself.
+    /// A function that searches the text.
     Code(fn(&str, &mut Spans)),
 }
 
-/// What the rule must remove, and what looks alike and must survive.
-#[cfg_attr(not(test), expect(dead_code, reason = "read by the table's test"))]
+/// A text that the rule must change, and a similar one that it must not.
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "read by the test of the tables")
+)]
 pub(super) struct Example {
     pub(super) sample: &'static str,
-    /// The part of the sample that must be gone afterwards.
+    /// The part of the sample that must be removed.
     pub(super) secret: &'static str,
     pub(super) innocent: &'static str,
 }
 
-/// A regular expression compiled when a text first asks for it.
+/// A regular expression, compiled on first use.
 pub(super) struct Pattern {
     source: &'static str,
-    /// Whether the secret must not be the continuation of a longer word.
+    /// Whether the secret must start a word.
     at_word_start: bool,
     compiled: OnceLock<Regex>,
 }
@@ -69,7 +72,7 @@ impl Pattern {
         }
     }
 
-    /// Wraps the source in group 1, behind anything that may separate a word from it.
+    /// Wraps the source in group 1, after anything that may separate words.
     pub(super) const fn word(source: &'static str) -> Self {
         Self {
             source,
@@ -100,10 +103,10 @@ impl Pattern {
     }
 }
 
-/// Which rules may apply: one bit for each, in table order.
+/// The rules that may apply: one bit each, in table order.
 pub(super) type Hits = u128;
 
-/// Every rule, in the order that numbers their bits.
+/// Every rule, in the order of the bits.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     GENERIC_RULES.iter().chain(&PROVIDER_RULES)
 }
@@ -126,7 +129,7 @@ mod tests {
     use crate::{Redactor, prefilter};
 
     #[test]
-    fn every_rule_removes_its_sample_and_spares_its_innocent() {
+    fn every_rule_removes_its_sample_and_keeps_its_innocent() {
         let redactor = Redactor::new();
         for rule in all() {
             let Example {
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_rule_finds_its_sample_by_itself_once_the_prefilter_lets_it_run() {
+    fn every_rule_finds_its_sample_alone_and_the_prefilter_selects_it() {
         for (index, rule) in all().enumerate() {
             let sample = rule.example.sample;
             let bit = prefilter::hits(sample.as_bytes()) & (1 << index);
@@ -153,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_fit_their_bits_and_have_names_of_their_own() {
+    fn the_rules_fit_their_bits_and_have_unique_names() {
         let names: Vec<&str> = all().map(|rule| rule.name).collect();
         assert!(names.len() <= Hits::BITS as usize);
         for (index, name) in names.iter().enumerate() {
-            assert!(!names[..index].contains(name), "{name} stands twice");
+            assert!(!names[..index].contains(name), "duplicate name {name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A value that is neither printed nor serialised, and is wiped when it is dropped.
 //!
-//! What in a failure is secret is decided by redaction; this is for what is known to be secret from
-//! the start: credentials out of a configuration.
+//! It is for values that are known to be secret, such as configured credentials. Secrets inside a
+//! failure are found by redaction.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::de::{Deserialize, Deserializer, Error};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
-/// A value that leaves only through [`Secret::expose`].
+/// A value that can be read only through [`Secret::expose`].
 ///
-/// It reads from a configuration, prints as `[REDACTED]`, and is overwritten when dropped. Copies
-/// that were made before it became a `Secret` (by a parser, by a growing buffer) are not.
+/// It deserialises from a configuration, prints as `[REDACTED]`, and is overwritten when dropped.
+/// Copies made before it became a `Secret` (by a parser, by a growing buffer) are not overwritten.
 ///
 /// ```
-/// use crate::Secret;
+/// use panpan_redact::Secret;
 ///
 /// let token: Secret<String> = serde_json::from_str("\"sk-1234\"").unwrap();
 /// assert_eq!(format!("{token:?}"), "[REDACTED]");
@@ -25,28 +25,25 @@ use zeroize::Zeroize;
 /// It cannot be serialised:
 ///
 /// ```compile_fail,E0277
-/// let token = crate::Secret::new(String::from("sk-1234"));
+/// let token = panpan_redact::Secret::new(String::from("sk-1234"));
 /// serde_json::to_string(&token).unwrap();
 /// ```
 ///
-/// Nor displayed:
+/// It cannot be displayed:
 ///
 /// ```compile_fail,E0277
-/// let token = crate::Secret::new(String::from("sk-1234"));
+/// let token = panpan_redact::Secret::new(String::from("sk-1234"));
 /// println!("{token}");
 /// ```
 pub struct Secret<T: Zeroize>(T);
 
-/// What a secret prints as.
-const MASK: &str = "[REDACTED]";
-
 impl<T: Zeroize> Secret<T> {
-    /// Takes a value that is to stay secret.
+    /// Wraps a value that must stay secret.
     pub fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// The value itself; whoever calls this answers for where it goes.
+    /// The value. The caller is responsible for where it goes.
     pub fn expose(&self) -> &T {
         &self.0
     }
@@ -72,11 +69,11 @@ impl<T: Zeroize + Clone> Clone for Secret<T> {
 
 impl<T: Zeroize> fmt::Debug for Secret<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(MASK)
+        formatter.write_str(crate::REPLACEMENT)
     }
 }
 
-/// Takes as long for a wrong value as for the right one of the same length.
+/// Compares in constant time for values of the same length.
 impl<T: Zeroize + AsRef<[u8]>> PartialEq for Secret<T> {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_ref().ct_eq(other.0.as_ref()).into()
@@ -87,10 +84,10 @@ impl<T: Zeroize + AsRef<[u8]>> Eq for Secret<T> {}
 
 impl<'de, T: Zeroize + Deserialize<'de>> Deserialize<'de> for Secret<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // The error of the inner type may quote the value it refused.
+        // The error of the inner type may quote the rejected value.
         T::deserialize(deserializer)
             .map(Self)
-            .map_err(|_| D::Error::custom("a secret has the wrong type or form"))
+            .map_err(|_| D::Error::custom("a secret has the wrong type or format"))
     }
 }
 
@@ -101,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_prints_the_same_whatever_it_holds() {
+    fn a_secret_prints_as_redacted() {
         let secret = Secret::new(String::from("hunter2"));
         assert_eq!(format!("{secret:?} {:#?}", Some(&secret)), {
             let some = "Some(\n    [REDACTED],\n)";
@@ -110,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_secret_is_not_quoted() {
+    fn a_rejected_secret_is_not_quoted() {
         for text in ["\"hunter2\"", "[\"hunter2\"]", "-12345"] {
             let error = serde_json::from_str::<Secret<u8>>(text).unwrap_err();
             let error = error.to_string();
@@ -120,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_equal_when_their_bytes_are() {
+    fn secrets_are_equal_if_their_bytes_are() {
         let secret = |text: &str| Secret::new(text.to_owned());
         assert_eq!(secret("abc"), secret("abc"));
         for other in ["", "ab", "abd", "abcd"] {

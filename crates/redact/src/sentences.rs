@@ -1,18 +1,18 @@
-//! The words of a text, and where its sentences end. What stands between quotes is one word, a name and its value
-//! are two, and scripts without blanks are cut where another script begins.
+//! Splits a text into words and sentences. Quoted text is one word, a name and its value are two,
+//! and scripts without spaces are split where another script begins.
 
 use std::ops::Range;
 
 use super::lexicon::is_unspaced;
 
-/// One word of a text, or what stands between quotes.
+/// One word of a text, or a quoted passage.
 #[derive(Debug)]
 pub(super) struct Word {
     pub(super) range: Range<usize>,
     pub(super) quoted: bool,
 }
 
-/// Whether what stands between two words ends a sentence or a line.
+/// Whether the text between two words ends a sentence or a line.
 pub(super) fn ends_sentence(between: &str) -> bool {
     between.contains(['\n', '\r', '。', '；', '|', '•', ';'])
         || between.contains(". ")
@@ -22,7 +22,7 @@ pub(super) fn ends_sentence(between: &str) -> bool {
         || between.contains("; ")
 }
 
-/// Whether a text ends inside an address.
+/// Whether a text ends inside a URL.
 pub(super) fn is_in_address(head: &str) -> bool {
     const REACH: usize = 256;
     let near = &head[head.ceil_char_boundary(head.len().saturating_sub(REACH))..];
@@ -49,7 +49,7 @@ const QUOTES: &[(char, &[char])] = &[
     ('【', &['】']),
 ];
 
-/// The words of a text; what stands between quotes is one.
+/// The words of a text; a quoted passage is one word.
 pub(super) fn words(text: &str) -> Vec<Word> {
     const QUOTED_LIMIT: usize = 160;
     let mut words = Vec::new();
@@ -71,7 +71,7 @@ pub(super) fn words(text: &str) -> Vec<Word> {
             let line = inside.find('\n').unwrap_or(inside.len());
             if let Some(length) = closing_quote(&inside[..line], closing).filter(|it| *it > 0) {
                 let end = start + length;
-                let quoted = first != '`' && !is_of_structure(text, at, end);
+                let quoted = first != '`' && !is_in_data_format(text, at, end);
                 let inside = text[start..end].trim();
                 let open = start + text[start..end].find(inside).unwrap_or(0);
                 words.push(Word {
@@ -93,11 +93,12 @@ pub(super) fn words(text: &str) -> Vec<Word> {
     join_groups(text, words)
 }
 
-/// Whether quotes are those of a data format and not of a sentence: a colon, a comma or a bracket says so.
-fn is_of_structure(text: &str, open: usize, close: usize) -> bool {
+/// Whether quotes belong to a data format and not to a sentence, by the colon, comma or bracket
+/// next to them.
+fn is_in_data_format(text: &str, open: usize, close: usize) -> bool {
     let head = text[..open].trim_end();
     let behind = text[close..].chars().nth(1);
-    // A colon in a sentence stands behind a word, and in a data format behind the quote of a name.
+    // In a sentence a colon follows a word, in a data format the quote of a name.
     let is_member = head
         .strip_suffix(':')
         .is_some_and(|it| it.ends_with(['"', '\'', '\\']));
@@ -108,7 +109,7 @@ fn is_of_structure(text: &str, open: usize, close: usize) -> bool {
     is_member || is_listed || is_name
 }
 
-/// Where the quote closes: not before a letter, where it is an apostrophe.
+/// The end of the quoted text. A quote before a letter is an apostrophe.
 fn closing_quote(inside: &str, closing: &[char]) -> Option<usize> {
     let mut found = inside.match_indices(|it: char| closing.contains(&it));
     found
@@ -119,8 +120,8 @@ fn closing_quote(inside: &str, closing: &[char]) -> Option<usize> {
         .map(|(at, _)| at)
 }
 
-/// How long the word at the start of a text is: a run of one kind of script, up to a blank or a mark that
-/// separates. A name and its value are two words.
+/// The length of the word at the start of a text: a run of one script, up to a blank or a
+/// separator. A name and its value are two words.
 fn word_length(text: &str) -> usize {
     let Some(first) = text.chars().next().filter(|it| !is_separator(*it)) else {
         return 0;
@@ -138,10 +139,10 @@ fn word_length(text: &str) -> usize {
     end.map_or(text.len(), |(at, _)| at)
 }
 
-/// A longer word is no name of a value.
+/// A longer word is not the name of a value.
 const NAME_LIMIT: usize = 64;
 
-/// Whether a mark joins a name and its value, and is the only one that does.
+/// Whether this character is the only separator between a name and its value.
 fn links_value(name: &str, mark: char, rest: &str) -> bool {
     let is_value = |it: char| it.is_alphanumeric() || "\"'([{<-$".contains(it);
     let is_only = || {
@@ -195,7 +196,7 @@ fn is_separator(letter: char) -> bool {
         )
 }
 
-/// Joins groups of digits with a blank between, as codes are written.
+/// Joins groups of digits that are separated by blanks, as in codes.
 fn join_groups(text: &str, words: Vec<Word>) -> Vec<Word> {
     let mut joined: Vec<Word> = Vec::with_capacity(words.len());
     let is_group = |range: &Range<usize>| {
@@ -223,7 +224,7 @@ fn join_groups(text: &str, words: Vec<Word>) -> Vec<Word> {
     joined
 }
 
-/// A word without the brackets and full stops around it.
+/// Adds a word without the brackets and punctuation around it.
 fn push_trimmed(text: &str, range: Range<usize>, words: &mut Vec<Word>) {
     let word = &text[range.clone()];
     let start = range.start + word.len()

@@ -1,11 +1,11 @@
-//! The places of one text that must go, collected by every rule and cut out in one sweep.
-//! Deciding what is a secret does not live here.
+//! Collects the byte ranges of a text that must be removed, and replaces them in one pass. The
+//! rules decide what is a secret.
 
 use std::ops::Range;
 
 use super::REPLACEMENT;
 
-/// Byte ranges of one text, in any order and free to overlap.
+/// Byte ranges of one text, in any order; they may overlap.
 #[derive(Default)]
 pub(super) struct Spans(Vec<Range<usize>>);
 
@@ -16,7 +16,7 @@ impl Spans {
         }
     }
 
-    /// The text without its spans, or nothing when every span is already replaced.
+    /// The text without its spans, or `None` if every span is already replaced.
     pub(super) fn cut(self, text: &str) -> Option<String> {
         let merged = self.merged(text);
         if merged.iter().all(|span| &text[span.clone()] == REPLACEMENT) {
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_already_replaced_counts_as_nothing_found() {
+    fn an_already_replaced_span_changes_nothing() {
         check("x [REDACTED] y", &[(2, 12)], None);
         check("x", &[], None);
     }

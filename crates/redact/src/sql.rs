@@ -1,6 +1,6 @@
-//! Finds the secrets of SQL: what is written into a sensitive column, what a sensitive column is compared with,
-//! and what was bound to a statement that has one. Statements are not parsed: where one column is sensitive,
-//! every value of the statement goes that looks like a secret.
+//! Finds secrets in SQL: values written to a sensitive column or compared with one, and values
+//! bound to such a statement. Statements are not parsed: if one column is sensitive, every value of
+//! the statement that looks like a secret is removed.
 
 use std::sync::LazyLock;
 
@@ -11,17 +11,17 @@ use super::names::{is_sensitive_name, listed};
 use super::shape::{Shape, shape_of};
 use super::spans::Spans;
 
-/// What a text must hold before it can hold a statement.
+/// A text without any of these words has no statement.
 pub(super) const ANCHORS: &str = "insert~into ^select$ ^update$ merge~into delete~from binding~parameter failing~row duplicate~entry duplicate~key parameters params \
     pgp_sym pragma~key connect~to aes_decrypt aes_encrypt hashbytes md5( crypt( identif with~password encrypted~password login~password";
 
-/// A statement up to its values, so that one does not hide the next.
+/// A statement up to its values, so that it does not hide the next one.
 static INSERT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)\binsert\s+into\s[^(;]{1,200}\(([^()]{1,2000})\)\s*values\s*\(")
         .expect("a fixed pattern compiles")
 });
 
-/// Words without which a text with quotes is no SQL.
+/// Words without which a text with quotes is not SQL.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i)\bselect\s|\binsert\s+into\s|\bupdate\s+\S+\s+set\s|\bmerge\s+into\s|\bdelete\s+from\s|failing row contains|duplicate entry|duplicate key value|batch insert",
@@ -29,13 +29,13 @@ static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     .expect("a fixed pattern compiles")
 });
 
-/// Values: in quotes, in the brackets of what was bound, in a row that was refused.
+/// Values: quoted, in the brackets of bound parameters, or in a rejected row.
 static VALUE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"'((?:[^'\\\n]|''|\\.){1,200})'|"([^"\n]{1,200})"|<- \[([^\]\n]{1,200})\]|[(,]\s*([^\s(),'"]{8,200})\s*[,)]"#)
         .expect("a fixed pattern compiles")
 });
 
-/// Keys of functions that encrypt, and secrets of functions that hash.
+/// Keys of encryption functions, and inputs of hash functions.
 static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
         r"(?i)\b(?:pgp_sym_(?:de|en)crypt(?:_bytea)?|aes_(?:de|en)crypt|(?:de|en)crypt|crypt|md5|sha[12]?|hashbytes|old_password|password)\s*\((?:[^'()]{0,200}?,)?\s*'((?:[^'\n]|''){1,200})'\s*[,)]",
@@ -51,15 +51,15 @@ static USER: LazyLock<Regex> = LazyLock::new(|| {
 static NAME: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[A-Za-z0-9_]+").expect("a fixed pattern compiles"));
 
-/// A value that is told before the column: `Duplicate entry 'x' for key 'users.token'`.
+/// A value in front of its column: `Duplicate entry 'x' for key 'users.token'`.
 static REFUSED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)duplicate entry '([^'\n]{1,200})' for key '([^'\n]{1,100})'|constraint '([^'\n]{1,100})'[^\n]{0,200}duplicate key value is \(([^)\n]{1,200})\)|field '([\w.]{1,80})': rejected value \[([^\]\n]{1,200})\]|\bkey \(([\w, ]{1,100})\)=\(([^)\n]{1,200})\)")
         .expect("a fixed pattern compiles")
 });
 
-/// Collects the secrets of the statements of a text.
+/// Collects the secrets in the statements of a text.
 pub(super) fn find(text: &str, spans: &mut Spans) {
-    // Most texts that hold a word of SQL hold no statement.
+    // Most texts with a word of SQL contain no statement.
     if text.contains(['\'', '"', '(', '[']) {
         find_enclosed(text, spans);
     }
@@ -93,7 +93,7 @@ fn find_enclosed(text: &str, spans: &mut Spans) {
 fn find_values(text: &str, spans: &mut Spans) {
     for found in VALUE.captures_iter(text) {
         let value = (1..=4).find_map(|group| found.get(group));
-        // What is told with its column is judged by it.
+        // A value next to its column is judged by the column.
         let has_column = |start: usize| {
             let head = &text[..start];
             head.ends_with(")=(") || head.ends_with("uplicate entry '")
@@ -117,11 +117,11 @@ fn is_secret(value: &str) -> bool {
     }
 }
 
-/// Whether a statement has a column or a table that holds secrets.
+/// Whether a statement has a column or a table that contains secrets.
 fn has_sensitive_column(text: &str) -> bool {
     const LOOKED_AT: usize = 16 * 1024;
     let text = &text[..text.floor_char_boundary(LOOKED_AT)];
-    // A word of a sentence has blanks around it, a column the marks of the statement or a table's name.
+    // A word of a sentence is surrounded by blanks, a column by punctuation or a table name.
     let is_punctuation = |it: char| "=,()`\"'[]<>:;".contains(it);
     NAME.find_iter(text).any(|name| {
         let (head, behind) = (&text[..name.start()], &text[name.end()..]);
@@ -148,8 +148,8 @@ fn names_secret(name: &str) -> bool {
             .any(|it| name.to_ascii_lowercase().ends_with(it))
 }
 
-/// Collects the quoted values of every statement that fills a sensitive column, and of those behind it up
-/// to a semicolon: a quoted value may hold what looks like the next statement.
+/// Collects the quoted values of every statement that fills a sensitive column, up to a semicolon:
+/// a quoted value may look like the next statement.
 fn find_inserted(text: &str, spans: &mut Spans) {
     let mut done = 0;
     for statement in INSERT.captures_iter(text) {
@@ -163,7 +163,7 @@ fn find_inserted(text: &str, spans: &mut Spans) {
     }
 }
 
-/// Collects what stands between single quotes; an open quote reaches to the end.
+/// Collects the text between single quotes; an open quote reaches to the end.
 fn quoted(values: &str, offset: usize, spans: &mut Spans) {
     let mut open = None;
     for (at, _) in values.match_indices('\'') {

@@ -1,5 +1,5 @@
-//! Redacts one text: learned literals, JSON inside the text, then the value rules, again and
-//! again until nothing changes. That fixed point is what makes redaction idempotent.
+//! Redacts one text: literals, JSON inside the text, then the value rules, repeated until nothing
+//! changes. This fixed point makes redaction idempotent.
 
 use std::borrow::Cow;
 
@@ -13,21 +13,21 @@ use super::{REPLACEMENT, prefilter, rules, tree};
 /// A text that still changes after this many rounds is replaced whole.
 const ROUND_LIMIT: usize = 6;
 
-/// JSON texts longer than this are treated as prose.
+/// Longer JSON texts are treated as prose.
 pub(super) const JSON_LIMIT_BYTES: usize = 4 << 20;
 
-/// JSON inside JSON inside text is read this deep; what lies deeper is replaced whole.
+/// How deep JSON inside strings is read; deeper JSON is replaced whole.
 pub(super) const JSON_NESTING: usize = 5;
 
-/// Of a longer text only the beginning is looked at, and only that is kept: looking is linear, but not cheap.
+/// A longer text is truncated to this size first: redaction is linear but not cheap.
 pub const TEXT_BYTES_LIMIT: usize = 64 * 1024;
 
-/// The text without its secrets, borrowed when there were none.
+/// The text without its secrets, borrowed if there were none.
 pub(super) fn redact<'a>(literals: &Literals, text: &'a str, nesting: usize) -> Cow<'a, str> {
     redact_prefiltered(literals, text, prefilter::hits(text.as_bytes()), nesting)
 }
 
-/// The same for a text that went through the prefilter already.
+/// The same for a text that already went through the prefilter.
 pub(super) fn redact_prefiltered<'a>(
     literals: &Literals,
     text: &'a str,
@@ -51,19 +51,20 @@ pub(super) fn redact_prefiltered<'a>(
     Cow::Borrowed(REPLACEMENT)
 }
 
-/// As much of a text as is looked at.
+/// The part of a long text that is redacted.
 fn beginning(text: &str) -> &str {
     let limit = TEXT_BYTES_LIMIT - REPLACEMENT.len();
     whole_words(&text[..text.floor_char_boundary(limit)])
 }
 
-/// The beginning of a text without the word it was cut in: half a secret would not be recognised.
+/// Drops the last, possibly incomplete word of a truncated text: half a secret would not be
+/// recognised.
 pub fn whole_words(cut: &str) -> &str {
     let is_of_token = |it: char| it.is_alphanumeric() || "-_+/=.~%:@!#$&*".contains(it);
     cut.trim_end_matches(is_of_token)
 }
 
-/// The JSON value a text holds, when it could hide something from the rules.
+/// The JSON value of a text, if it could hide something from the rules.
 pub(super) fn inner_json(text: &str, hits: Hits) -> Option<Value> {
     let start = text.trim_start().as_bytes().first()?;
     let worth_reading = matches!(start, b'{' | b'[' | b'"')
@@ -72,7 +73,7 @@ pub(super) fn inner_json(text: &str, hits: Hits) -> Option<Value> {
     worth_reading.then(|| serde_json::from_str(text).ok())?
 }
 
-/// One pass over the text; nothing when it changes nothing.
+/// One pass over the text; `None` if it changes nothing.
 fn round(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<String> {
     let is_read = match redact_json(literals, text, hits, nesting) {
         Json::Changed(redacted) => return Some(redacted),
@@ -84,20 +85,20 @@ fn round(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> Option<
     }
     let mut spans = Spans::default();
     literals.find(text, &mut spans);
-    // What was read as what it is says more than its writing.
+    // The rules are skipped for JSON that was read completely.
     if !is_read {
         rules::find(text, hits, &mut spans);
     }
     spans.cut(text)
 }
 
-/// What became of a text as JSON.
+/// The result of reading a text as JSON.
 enum Json {
-    /// It is none, or not all of it was read.
+    /// Not JSON, or not all of it was read.
     Not,
-    /// It holds no secret.
+    /// JSON without a secret.
     Clean,
-    /// It held one.
+    /// JSON that contained a secret.
     Changed(String),
 }
 
@@ -116,7 +117,7 @@ fn redact_json(literals: &Literals, text: &str, hits: Hits, nesting: usize) -> J
     }
 }
 
-/// How many members the objects of a value have. Of members with the same name only one is read.
+/// The number of members of all objects in a value. Of duplicate members, only one is counted.
 fn members(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(members).sum(),
@@ -125,7 +126,7 @@ fn members(value: &Value) -> usize {
     }
 }
 
-/// How many members the objects of a JSON text have.
+/// The number of members of all objects in a JSON text.
 fn colons(text: &str) -> usize {
     let (mut count, mut in_string, mut is_escaped) = (0, false, false);
     for byte in text.bytes() {
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn json_in_text_is_rewritten_only_when_it_held_a_secret() {
+    fn json_in_text_is_rewritten_only_if_it_contains_a_secret() {
         check(r#"{ "password" : "x" }"#, r#"{"password":"[REDACTED]"}"#);
         check(r#"{ "keyboard" : "x" }"#, r#"{ "keyboard" : "x" }"#);
         check(r#"{"\u0070assword":"x"}"#, r#"{"password":"[REDACTED]"}"#);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_text_the_beginning_is_kept_up_to_a_word() {
+    fn a_long_text_is_truncated_at_a_word() {
         let kept = "word ".repeat(TEXT_BYTES_LIMIT / 5);
         check(&kept, &kept);
         let long = format!("{kept}{kept}");
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doubled_key_hides_nothing() {
+    fn a_duplicate_key_hides_nothing() {
         check(
             r#"{"password":"hunter2","password":null}"#,
             r#"{"password":"[REDACTED]","password":null}"#,
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_json_is_read_to_its_limit_and_replaced_beyond() {
+    fn nested_json_is_read_up_to_its_limit_and_replaced_beyond() {
         for levels in 1..JSON_NESTING + 3 {
             let mut text = r#"{"password":"hunter2","note":"kept"}"#.to_owned();
             for _ in 1..levels {

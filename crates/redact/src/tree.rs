@@ -1,5 +1,5 @@
-//! Redacts JSON values in place and learns the secrets they hold: names decide first, then every
-//! string, key and long number is looked at for itself.
+//! Redacts JSON values in place: names decide first, then every string, key and long number is
+//! examined on its own. `learn` collects the secrets of a value, `describe` recognises remarks.
 
 mod describe;
 mod learn;
@@ -29,8 +29,8 @@ pub(super) use learn::{
 /// A value that still changes after this many rounds is replaced whole.
 const ROUND_LIMIT: usize = 6;
 
-/// Redacts a value that no name was given for, again and again until nothing changes; tells whether it did. What
-/// one round removes may be what another rule judged its neighbours by.
+/// Redacts a value without a name, repeated until nothing changes, because one rule may remove what
+/// another rule depends on. Returns whether it changed.
 pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> bool {
     let walk = Walk::new(literals, nesting);
     let settled_after = (0..ROUND_LIMIT).position(|_| !walk.value(value, Scope::root()));
@@ -40,7 +40,7 @@ pub(super) fn redact(literals: &Literals, value: &mut Value, nesting: usize) -> 
     }
 }
 
-/// Redacts the members of an object in the same way; tells whether it changed.
+/// Redacts the members of an object in the same way. Returns whether it changed.
 pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>) -> bool {
     let walk = Walk::new(literals, 0);
     let settled_after = (0..ROUND_LIMIT).position(|_| !walk.object(object, Scope::root()));
@@ -53,20 +53,20 @@ pub(super) fn redact_object(literals: &Literals, object: &mut Map<String, Value>
     }
 }
 
-/// Whether nothing in a value can be a secret by any rule, so that it need not be looked at again. Whether it
-/// holds a known secret is another question.
+/// Whether no rule can find a secret in a value, so that it need not be redacted. Literals are not
+/// considered.
 pub fn is_clean(value: &Value) -> bool {
     is_clean_at(value, 1)
 }
 
-/// The same of the members of an object.
+/// The same for the members of an object.
 pub fn is_clean_object(members: &Map<String, Value>) -> bool {
     are_clean(members, 1)
 }
 
-/// The same of a text.
+/// The same for a text.
 pub fn is_clean_text(text: &str) -> bool {
-    // Behind an escape the prefilter reads something else than what is meant.
+    // The prefilter does not decode escapes.
     !text.contains('\\') && hits(text.as_bytes()) == 0
 }
 
@@ -85,7 +85,7 @@ fn is_clean_at(value: &Value, depth: usize) -> bool {
 }
 
 fn are_clean(members: &Map<String, Value>, depth: usize) -> bool {
-    // Beside a long text the others are looked at for themselves.
+    // Next to a long text, the other members are examined on their own.
     let is_long = |it: &Value| it.as_str().is_some_and(|it| it.len() > LONG_TEXT);
     members
         .iter()
@@ -93,7 +93,8 @@ fn are_clean(members: &Map<String, Value>, depth: usize) -> bool {
         && !members.values().any(is_long)
 }
 
-/// Replaces a value that sits in a secret place; booleans and null say nothing and stay.
+/// Replaces a value under a sensitive name. Booleans, null and empty containers reveal nothing and
+/// stay.
 pub(super) fn hide(value: &mut Value) -> bool {
     let is_empty = match &*value {
         Value::Array(items) => items.is_empty(),
@@ -104,13 +105,13 @@ pub(super) fn hide(value: &mut Value) -> bool {
     !is_empty && replace(value)
 }
 
-/// Replaces a value whatever it is; tells whether it was anything else before.
+/// Replaces a value of any type. Returns whether it was not replaced already.
 pub(super) fn replace(value: &mut Value) -> bool {
     if value == REPLACEMENT {
         return false;
     }
     let mut parts = vec![std::mem::replace(value, Value::from(REPLACEMENT))];
-    // Taken apart level by level, because dropping a very deep value whole would recurse.
+    // Dropped level by level, because dropping a very deep value would recurse.
     while let Some(part) = parts.pop() {
         match part {
             Value::Array(items) => parts.extend(items),
@@ -121,12 +122,12 @@ pub(super) fn replace(value: &mut Value) -> bool {
     true
 }
 
-/// How deep a value stands, and whether what surrounds it speaks about errors.
+/// The depth of a value, and what its surroundings are about.
 #[derive(Clone, Copy)]
 pub(super) struct Scope {
     depth: usize,
     among_errors: bool,
-    /// What surrounds it names a secret that a value here may be.
+    /// A surrounding object names a secret that the value may be.
     labelled: bool,
 }
 
@@ -163,7 +164,7 @@ impl Scope {
 
 struct Walk<'a> {
     literals: &'a Literals,
-    /// What is removed from names, which quote no value.
+    /// Literals that are removed from names, which contain no learned values.
     in_names: Literals,
     nesting: usize,
 }
@@ -235,8 +236,8 @@ impl<'a> Walk<'a> {
         changed
     }
 
-    /// Hides what is secret of a value under a sensitive name. Of a record, that is what is named as values are or
-    /// looks like one; its other members describe it.
+    /// Hides the secret part of a value under a sensitive name. In a record, that is every member
+    /// that is named like a value or looks like a secret; the other members describe it.
     fn hide_sensitive(&self, value: &mut Value, scope: Scope) -> bool {
         let inner = scope.inner();
         match value {
@@ -266,7 +267,7 @@ impl<'a> Walk<'a> {
     }
 
     fn object(&self, members: &mut Map<String, Value>, scope: Scope) -> bool {
-        // Only what names something that can be secret is worth asking about its neighbours.
+        // The labels are compared only if a member may name a secret.
         let may_name = members.values().any(may_name_secret);
         let is_label = may_name && labels::labels_secret(members);
         let labelled = scope.labelled || is_label;
@@ -306,7 +307,7 @@ impl<'a> Walk<'a> {
                     .under(name)
                     .labelled(is_label && labels::is_container(name));
                 let mut member_changed = self.value(member, inner);
-                // A sentence that gives a secret away is none about it.
+                // A sentence that contains a secret is hidden whole.
                 if describes && member_changed && !member.is_object() {
                     hide(member);
                 }
@@ -325,7 +326,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Whether an object describes something: half of its members at least are named so, or say too little to be secret.
+/// Whether an object is a record: at least half of its members are descriptive, or too short to be
+/// secret.
 fn is_record(members: &Map<String, Value>) -> bool {
     let is_small = |it: &Value| it.as_f64().is_some_and(|it| it.abs() < 1e3);
     let describes = |(name, member): &(&String, &Value)| {
@@ -337,14 +339,14 @@ fn is_record(members: &Map<String, Value>) -> bool {
     members.iter().filter(describes).count() * 2 >= members.len()
 }
 
-/// Whether an object says which vault keeps a secret: there, a secret goes by its name.
+/// Whether an object names a vault: its `secret` member is then the name of a secret.
 fn names_vault(members: &Map<String, Value>) -> bool {
     ["vault", "Vault"]
         .iter()
         .any(|it| members.contains_key(*it))
 }
 
-/// Whether what an object calls its secret is the name of one: in a vault, or beside what else is said about it.
+/// Whether a `secret` member is the name of a secret: in a vault, or next to other members.
 fn is_secret_reference(member: &Value, in_vault: bool, is_only_member: bool) -> bool {
     let is_name = || {
         member
@@ -354,7 +356,7 @@ fn is_secret_reference(member: &Value, in_vault: bool, is_only_member: bool) -> 
     in_vault || !is_only_member && is_name()
 }
 
-/// Whether an object asks for a claim, in the words of OpenID Connect, which is sent back as it is.
+/// Whether an object requests a claim of OpenID Connect, which is returned unchanged.
 fn is_claim(members: &Map<String, Value>) -> bool {
     members.contains_key("essential")
 }
@@ -368,9 +370,9 @@ fn may_be_card(number: &Number) -> bool {
     number.as_u64().is_some_and(|whole| whole >= SMALLEST_CARD)
 }
 
-/// Gives members their redacted names, numbered where two would be the same.
+/// Renames members to their redacted names, numbered if two would be the same.
 fn rename(members: &mut Map<String, Value>, renamed: Vec<(String, String)>) {
-    // One count for all of them keeps an object full of secret names linear.
+    // One counter for all names keeps an object full of secret names linear.
     let mut number = 1usize;
     for (old, new) in renamed {
         let Some(member) = members.remove(&old) else {
@@ -385,7 +387,7 @@ fn rename(members: &mut Map<String, Value>, renamed: Vec<(String, String)>) {
     }
 }
 
-/// Whether a text is the name of a header, as lists of allowed ones hold them.
+/// Whether a text is a header name, as in a list of allowed headers.
 fn is_header_name(text: &str) -> bool {
     text.contains('-')
         && text
@@ -393,7 +395,7 @@ fn is_header_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte == b'-')
 }
 
-/// Whether the next element of an array belongs to this one: a header's name or a flag.
+/// Whether the next item of an array belongs to this one: a header name or a flag.
 fn announces_secret(text: &str) -> bool {
     const HEADERS: &[&str] = &[
         "authorization",
@@ -409,14 +411,15 @@ fn announces_secret(text: &str) -> bool {
     header || text.starts_with("--") && !text.contains(['=', ' ']) && is_sensitive_name(text)
 }
 
-/// Whether a member holds a secret by its name. A name with everyday meanings needs a value that can be one.
+/// Whether a member contains a secret by its name. A name with everyday meanings also needs a
+/// plausible value.
 fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
     const SHORTEST: usize = 4;
     let can_be = match member {
         Value::String(text) => {
             let is_symbol =
                 text.len() <= SHORTEST && text.bytes().all(|byte| byte.is_ascii_uppercase());
-            // Nobody types blanks for a few digits.
+            // A PIN contains no blanks.
             let is_pin = name.to_ascii_lowercase().ends_with("pin");
             text.chars().count() >= SHORTEST && !is_symbol && !(is_pin && text.contains(' '))
         }
@@ -438,14 +441,14 @@ fn is_secret_member(name: &str, member: &Value, logs_in: bool) -> bool {
     }
 }
 
-/// Whether the value under the name of a token or cookie is a plain word: programs make these, and never so.
+/// Whether the value of a token or cookie is a plain word, which programs never generate.
 fn is_word_for_token(name: &str, value: &Value) -> bool {
     let is_word = |it: &str| it.bytes().all(|byte| byte.is_ascii_alphabetic()) && is_worded(it);
     (contains_word(name, "token") || contains_word(name, "cookie"))
         && value.as_str().is_some_and(is_word)
 }
 
-/// Whether a value lists what things are called.
+/// Whether a value is a list of plain words.
 fn is_list_of_words(value: &Value) -> bool {
     let is_word = |it: &Value| {
         it.as_str().is_some_and(|it| {
@@ -457,7 +460,7 @@ fn is_list_of_words(value: &Value) -> bool {
         .is_some_and(|items| items.iter().all(is_word))
 }
 
-/// Whether a member is a number of another kind that has a check digit as those of cards have.
+/// Whether a member is a product or device number, which has the same check digit as a card number.
 fn is_product_number(name: &str, member: &Value) -> bool {
     const NAMES: &str = "gtin gtin13 gtin14 ean ean13 upc isbn isbn13 barcode imei iccid sscc gln";
     let is_number = match member {
@@ -468,10 +471,10 @@ fn is_product_number(name: &str, member: &Value) -> bool {
     is_number && listed!(NAMES, name)
 }
 
-/// A longer text is taken to call something secret without being looked through.
+/// A longer text is assumed to name a secret, without a search.
 const LONG_TEXT: usize = 512;
 
-/// Whether a member may name something that is secret, itself or one level deeper.
+/// Whether a member may name a secret, itself or one level deeper.
 fn may_name_secret(member: &Value) -> bool {
     let may = |text: &str| text.len() > LONG_TEXT || hits(text.as_bytes()) != 0;
     let may_inside = |it: &Value| it.as_str().is_some_and(may);
@@ -489,14 +492,14 @@ fn may_name_secret(member: &Value) -> bool {
     }
 }
 
-/// Whether an object says who logs in, or where.
+/// Whether an object names a user or a host.
 fn names_login(members: &Map<String, Value>) -> bool {
     const LOGIN: &str =
         "account database db email host login name server url user username usr uid";
     members.len() == 1 || members.keys().any(|name| listed!(LOGIN, name))
 }
 
-/// Hides the secret places of rows that are so wide.
+/// Hides the secret columns of rows of this width.
 fn hide_columns(rows: &mut Value, width: usize, indexes: &[usize]) -> bool {
     let Value::Array(items) = rows else {
         return false;
@@ -522,7 +525,7 @@ fn hide_columns(rows: &mut Value, width: usize, indexes: &[usize]) -> bool {
     })
 }
 
-/// Removes what a text, or a list of texts, quotes beside the name of a secret.
+/// Removes the values that a text, or a list of texts, quotes next to the name of a secret.
 fn hide_quoted(value: &mut Value) -> bool {
     match value {
         Value::Array(items) => items
@@ -553,7 +556,7 @@ fn is_command(items: &[Value]) -> bool {
     items.len() > 2 && items.iter().all(Value::is_string) && items.iter().any(is_flag)
 }
 
-/// Hides what a command that is written as a list is given to log in with.
+/// Hides the credentials of a command that is written as a list.
 fn hide_flags(items: &mut [Value]) -> bool {
     if !is_command(items) {
         return false;
@@ -576,7 +579,7 @@ fn hide_flags(items: &mut [Value]) -> bool {
         .fold(false, |changed, it| changed | it)
 }
 
-/// Removes the arguments of a call that look like what one logs in with.
+/// Removes the arguments of a call that look like credentials.
 fn hide_arguments(value: &mut Value) -> bool {
     match value {
         Value::Array(items) => items

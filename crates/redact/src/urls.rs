@@ -1,6 +1,6 @@
-//! Finds the credentials in front of a host (`scheme://user:password@host`), however the URL is
-//! encoded, and the ones command lines pass as `-u user:password`. Query parameters are named
-//! values and live in `pairs`.
+//! Finds the credentials in front of a host (`scheme://user:password@host`), in any encoding of the
+//! URL, and those of `-u user:password` on command lines. Query parameters are named values: see
+//! `pairs`.
 
 use std::ops::Range;
 
@@ -48,12 +48,12 @@ pub(super) fn find_command_users(text: &str, spans: &mut Spans) {
     }
 }
 
-/// How one encoding writes the marks of a URL.
+/// How one encoding writes the delimiters of a URL.
 struct Spelling {
     slashes: &'static str,
     at: &'static str,
     colon: &'static str,
-    /// What ends the authority.
+    /// The delimiters that end the authority.
     ends: &'static [&'static str],
 }
 
@@ -84,13 +84,13 @@ const SPELLINGS: &[Spelling] = &[
     },
 ];
 
-/// A URL longer than this without a blank is read only up to here.
+/// The most bytes of a URL that are read.
 const AUTHORITY_LIMIT: usize = 2048;
 
 impl Spelling {
-    /// Everything that might still belong to the authority: up to a blank or a quote.
+    /// Everything that may belong to the authority: up to a blank or a quote.
     fn authority<'a>(&self, rest: &'a str) -> &'a str {
-        // The next URL is looked for first: it keeps a text full of them linear.
+        // The next URL is searched for first: it keeps a text full of URLs linear.
         let rest = &rest[..rest.floor_char_boundary(AUTHORITY_LIMIT)];
         let rest = &rest[..find_any(rest, &[self.slashes]).unwrap_or(rest.len())];
         &rest[..rest.find(is_blank_or_quote).unwrap_or(rest.len())]
@@ -102,7 +102,7 @@ impl Spelling {
         let user_information = match rfind(authority, self.at) {
             Some(at) if is_web(scheme) => &authority[..at],
             None if !self.has_open_password(authority) => return None,
-            // A password may hold the marks that would end an authority; the last `@` decides.
+            // A password may contain delimiters of an authority; the last `@` decides.
             _ => {
                 let query = rest.find('?').unwrap_or(rest.len());
                 let at = rfind(&rest[..query], self.at).or_else(|| position(rest, self.at))?;
@@ -120,7 +120,7 @@ impl Spelling {
         (secret && !image && !masked).then_some(user_information.len())
     }
 
-    /// Whether what follows the colon cannot be a port.
+    /// Whether the text after the colon cannot be a port.
     fn has_open_password(&self, authority: &str) -> bool {
         find_any(authority, &[self.colon]).is_some_and(|at| {
             let port = &authority[at + self.colon.len()..];
@@ -131,7 +131,7 @@ impl Spelling {
     }
 }
 
-/// Whether both parts are called what they are, as where the form of an address is shown: `user:password@host`.
+/// Whether both parts are placeholder names, as in the template `user:password@host`.
 fn is_template(user: &str, password: &str) -> bool {
     const USERS: &str = "user username login usr name";
     const PASSWORDS: &str = "pass password passwd pwd secret token key pw";
@@ -145,7 +145,7 @@ fn is_template(user: &str, password: &str) -> bool {
         && is_one_case(password)
 }
 
-/// A user name without a password is taken for a token only from this length on.
+/// A user name without a password is a token only from this length on.
 const SHORTEST_LONE_TOKEN: usize = 16;
 
 fn is_web(scheme: &str) -> bool {
@@ -194,7 +194,7 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Where every occurrence of an ASCII mark ends, compared without case.
+/// The end of every occurrence of an ASCII delimiter, ignoring case.
 fn ends_of<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = usize> + 'a {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn user_information_goes_and_the_host_stays() {
+    fn user_information_is_removed_and_the_host_stays() {
         check(
             "https://bob:pw@host/p?q=1",
             Some("https://[REDACTED]@host/p?q=1"),

@@ -1,5 +1,5 @@
-//! Decides how far the value behind a sensitive name reaches in text: a quoted string, a bracketed
-//! structure, a credential behind its scheme, a chain of cookies, or one bare word.
+//! Decides where the value after a sensitive name ends: a quoted string, a bracketed structure, a
+//! credential after its scheme, a chain of cookies, or one bare word.
 
 use std::ops::Range;
 
@@ -8,21 +8,21 @@ use super::glyphs::{Glyph, glyph, skip_blanks};
 use super::harmless::is_harmless;
 use super::names::{is_credible, is_sentence_word, listed};
 
-/// Where the value stands, as far as it bears on where it ends.
+/// The context of a value that affects where it ends.
 pub(super) struct Context<'a> {
     pub(super) name: &'a str,
     /// Whether the name is a query parameter, so that `&` and `#` always end the value.
     pub(super) in_query: bool,
-    /// Whether the separator was encoded, so that encoded marks end the value too.
+    /// Whether the separator was encoded, so that encoded delimiters end the value too.
     pub(super) is_encoded: bool,
-    /// Whether the value may stand on a later line than its name.
+    /// Whether the value may be on a later line than its name.
     pub(super) crosses_lines: bool,
-    /// The quote that opens right before the name, which a header inside it cannot cross.
+    /// The quote right before the name; a header inside it ends at the closing quote.
     pub(super) enclosing: Option<u8>,
     pub(super) form: Form,
 }
 
-/// What the value may be besides a string or a word; each includes the ones before.
+/// What the value may be besides a string or a word; each form includes the previous ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
     /// Nothing else.
@@ -33,15 +33,15 @@ pub(super) enum Form {
     Structure,
 }
 
-/// A value and what its writing says about it.
+/// The range of a value, and what its form shows.
 pub(super) struct Extent {
     pub(super) range: Range<usize>,
     pub(super) quoted: bool,
-    /// Whether its form alone shows a secret, whatever the words are.
+    /// Whether the form alone shows that it is a secret.
     pub(super) certain: bool,
 }
 
-/// The value that starts at `at` or behind the blanks there.
+/// The value that starts at `at` or after the blanks there.
 pub(super) fn extent(text: &str, at: usize, context: &Context<'_>) -> Option<Extent> {
     let bytes = text.as_bytes();
     let start = skip_blanks(bytes, at, context.crosses_lines);
@@ -90,7 +90,7 @@ fn certain(range: Range<usize>) -> Extent {
     }
 }
 
-/// Where the string that was opened by `open` closes, or the end of a text cut short.
+/// The end of the string that `open` opened, or the end of a truncated text.
 fn closing(bytes: &[u8], start: usize, open: Glyph) -> usize {
     let raw = &bytes[start - open.length..start];
     if !matches!(raw[0], b'\\' | b'"' | b'\'' | b'`') || raw.ends_with(b"2") || raw.ends_with(b"7")
@@ -99,8 +99,8 @@ fn closing(bytes: &[u8], start: usize, open: Glyph) -> usize {
         let found = bytes[start..].windows(raw.len()).position(same);
         return found.map_or(bytes.len(), |length| start + length);
     }
-    // An escaped quote closes when the backslashes before it are those of the opening one, not
-    // one more level of escaping; fewer belong to the string around.
+    // An escaped quote closes if it has as many backslashes as the opening one. More are a deeper
+    // level of escaping; fewer belong to the outer string.
     let level = raw.len() - 1;
     let mut slashes = 0;
     for (at, byte) in bytes.iter().enumerate().skip(start) {
@@ -120,7 +120,7 @@ fn closing(bytes: &[u8], start: usize, open: Glyph) -> usize {
     bytes.len()
 }
 
-/// Where the bracket at `start` closes, strings skipped, or the end of a text cut short.
+/// The end of the bracket at `start`, skipping strings, or the end of a truncated text.
 fn structure_end(bytes: &[u8], start: usize) -> usize {
     let mut depth = 0usize;
     let mut at = start;
@@ -164,7 +164,7 @@ const LIST_SCHEMES: &[&str] = &[
     "aws4-hmac-sha256",
 ];
 
-/// What follows the scheme in an authorization header.
+/// The credential after the scheme in an authorization header.
 fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     if context.form == Form::Word || !contains_word(context.name, "auth") {
@@ -185,7 +185,8 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
             .iter()
             .position(|byte| matches!(byte, b'\n' | b'\r'));
         let end = line.map_or(bytes.len(), |line| from + line);
-        // Parameters may hold quotes, so only a credential without any ends at the closing quote.
+        // Parameters may contain quotes, so only a credential without parameters ends at the
+        // closing quote.
         let string = from..header_end(bytes, from, context);
         let is_list = bytes[string.clone()].contains(&b'=');
         return Some(if is_list { from..end } else { string });
@@ -194,8 +195,8 @@ fn credential(text: &str, start: usize, context: &Context<'_>) -> Option<Range<u
     (named(WORD_SCHEMES) && !is_sentence_word(&text[from..end])).then_some(from..end)
 }
 
-/// What an authorization header holds behind a scheme that is in no list: all of it, or nothing
-/// where it is a sentence. No answer where there is no scheme.
+/// The credential after an unknown scheme in an authorization header: `Some(None)` if it is a
+/// sentence, `None` if there is no scheme.
 fn authorization(text: &str, start: usize, context: &Context<'_>) -> Option<Option<Range<usize>>> {
     let bytes = text.as_bytes();
     let is_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'-';
@@ -218,10 +219,10 @@ fn authorization(text: &str, start: usize, context: &Context<'_>) -> Option<Opti
     Some((!plain).then_some(from..end))
 }
 
-/// A longer header is no sentence; reading on would cost a line of many headers too much.
+/// A longer header is not a sentence; reading on would be slow for a line of many headers.
 const SENTENCE_LIMIT: usize = 160;
 
-/// Where a header ends: at the end of its line or of the string it stands in.
+/// The end of a header: the end of its line or of the enclosing string.
 fn header_end(bytes: &[u8], mut at: usize, context: &Context<'_>) -> usize {
     while let Some(found) = glyph(bytes, at) {
         let line = matches!(found.character, b'\n' | b'\r');
@@ -239,7 +240,7 @@ fn header_end(bytes: &[u8], mut at: usize, context: &Context<'_>) -> usize {
 fn cookies(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     if context.is_encoded {
-        // Inside an encoded header no mark is certain, so all of it goes.
+        // In an encoded header no delimiter is certain, so all of it is removed.
         let ends = |byte: &u8| byte.is_ascii_whitespace() || b"&\"'<>".contains(byte);
         let length = bytes[start..].iter().position(ends);
         return Some(start..length.map_or(bytes.len(), |length| start + length));
@@ -263,7 +264,7 @@ fn cookies(text: &str, start: usize, context: &Context<'_>) -> Option<Range<usiz
     (!is_empty_chain(&text[start..end])).then_some(start..end)
 }
 
-/// Whether no cookie of a chain has a value: only what is said about it.
+/// Whether a chain has only attributes and empty cookies.
 fn is_empty_chain(chain: &str) -> bool {
     const ATTRIBUTES: &str =
         "domain expires httponly max-age partitioned path priority samesite secure";
@@ -273,7 +274,7 @@ fn is_empty_chain(chain: &str) -> bool {
     })
 }
 
-/// Where the date of `Expires=Wed, 21 Oct 2026 07:28:00 GMT` ends, from its first blank on.
+/// The end of the date in `Expires=Wed, 21 Oct 2026 07:28:00 GMT`, from its first blank on.
 fn date_end(bytes: &[u8], at: usize) -> usize {
     const DATE_LENGTH: usize = 22;
     let end = (at + DATE_LENGTH).min(bytes.len());
@@ -291,7 +292,7 @@ fn cookie_end(bytes: &[u8], start: usize, context: &Context<'_>) -> usize {
     bare_end(&bytes[..semicolon], start, context)
 }
 
-/// Where a value without quotes ends.
+/// The end of a value without quotes.
 fn bare_end(bytes: &[u8], start: usize, context: &Context<'_>) -> usize {
     let mut at = start;
     while at < bytes.len() && !bytes[at].is_ascii_whitespace() {
@@ -319,8 +320,7 @@ fn bare_end(bytes: &[u8], start: usize, context: &Context<'_>) -> usize {
     }
 }
 
-/// Reads an encoded mark as a mark only where the whole pair is encoded; backslashes always hide
-/// a quote.
+/// Decodes a delimiter only if the whole pair is encoded; a backslash always escapes a quote.
 fn mark(bytes: &[u8], at: usize, context: &Context<'_>) -> Glyph {
     let plain = Glyph {
         character: bytes[at],
@@ -361,7 +361,7 @@ fn starts_pair(bytes: &[u8], at: usize) -> bool {
     length > 0 && matches!(rest.get(length), Some(b'=' | b':' | b'%'))
 }
 
-/// Whether a name holds the word, in any case.
+/// Whether a name contains the word, in any case.
 pub(super) fn contains_word(name: &str, word: &str) -> bool {
     name.as_bytes()
         .windows(word.len())

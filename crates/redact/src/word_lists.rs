@@ -1,39 +1,40 @@
-//! The word tables behind the name rule: which names hold secrets, and which neighbours make
-//! them innocent. How a name is split and matched lives in `names`.
+//! The word tables of the name rule: names of secrets, and the words around them that make a name
+//! innocent. `names` splits and matches names.
 
-/// How sure a name alone makes us, when it stands in prose rather than in an object.
+/// How certain a name is in prose, where it is not a member of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Strength {
-    /// Whatever follows the name is taken for the secret.
+    /// Any value after the name is a secret.
     Firm,
-    /// The word has everyday meanings: what follows must also look like a secret.
+    /// The word has everyday meanings: the value must also look like a secret.
     Loose,
 }
 
-/// Where inside a name the word must stand.
+/// Where the word must be in a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     /// A whole word, anywhere in the name, also in the plural.
     Word,
-    /// A whole word in the singular: the plural is something else.
+    /// A whole word in the singular: the plural means something else.
     Singular,
-    /// Even inside a longer word.
+    /// Also inside a longer word.
     Inside,
-    /// The name is nothing but this.
+    /// The whole name.
     Alone,
 }
 
 use Position::{Alone, Inside, Singular, Word};
 use Strength::{Firm, Loose};
 
-/// Words that make a name sensitive by themselves.
+/// Words that make a name sensitive on their own.
 pub(super) const SINGLE: &[(&str, Position, Strength)] = &[
     ("password", Inside, Firm),
     ("passwd", Inside, Firm),
     ("passphrase", Inside, Firm),
     ("passcode", Inside, Firm),
     ("pwd", Inside, Firm),
-    // German, Dutch, Portuguese. What follows is no sentence in English, so it must look like a secret.
+    // German, Dutch, Portuguese. English sentence words do not apply, so the value must look like a
+    // secret.
     ("passwort", Inside, Loose),
     ("kennwort", Inside, Loose),
     ("wachtwoord", Inside, Loose),
@@ -61,8 +62,8 @@ pub(super) const SINGLE: &[(&str, Position, Strength)] = &[
     ("totp", Word, Loose),
 ];
 
-/// Words that are sensitive behind one of the listed words, apart (`api_key`) or joined
-/// (`apikey`); a `+` joins two words that must both stand before.
+/// Words that are sensitive after one of the listed words, separate (`api_key`) or joined
+/// (`apikey`). A `+` joins two words that must both precede.
 pub(super) const QUALIFIED: &[(&str, &str)] = &[
     (
         "key",
@@ -101,7 +102,7 @@ pub(super) const QUALIFIED: &[(&str, &str)] = &[
     ("id", "secret access+key"),
 ];
 
-/// A bare `token` behind one of these is a cursor, a unit of text or a protocol handle.
+/// A `token` after one of these words is a cursor, a unit of text or a protocol handle.
 pub(super) const INNOCENT_BEFORE_TOKEN: &str = "\
     batch bos cancel cancellation change checkpoint cls concurrency consistency \
     continuation continue cost cursor delta design each end eos expected fencing first \
@@ -109,7 +110,7 @@ pub(super) const INNOCENT_BEFORE_TOKEN: &str = "\
     position previous progress resume scroll sep skip snapshot special start stop sync \
     unexpected unk unknown watermark";
 
-/// A name whose last word is one of these speaks about the secret and does not hold it.
+/// A name that ends with one of these words describes the secret and does not contain it.
 pub(super) const INNOCENT_LAST: &str = "\
     age alg algorithm arn at attempt attempts attributes audience authentication banner brand budget change changed class \
     column consent cost costs count country counts created date days decimals description digits dir disabled \
@@ -124,7 +125,7 @@ pub(super) const INNOCENT_LAST: &str = "\
     set settings sharing size source state status stdin store strength supported symbol time timestamp title ttl type \
     types updated uri url usage used user username valid var variable version window";
 
-/// Query parameters that carry a secret although the same name elsewhere would not.
+/// Query parameters that contain a secret, although the same name elsewhere does not.
 pub(super) const QUERY_ONLY: &[(&str, Strength)] = &[
     ("sig", Firm),
     ("signature", Firm),
@@ -158,14 +159,14 @@ pub(super) const SENTENCE_WORDS: &str = "\
     unknown unset unsupported used user valid validated validation value verified was \
     weak when where which will with without wrong you your";
 
-/// Words that, besides those, make up remarks about a secret ("is too short, minimum 8 characters").
+/// Further words of remarks about a secret ("is too short, minimum 8 characters").
 pub(super) const REMARK_WORDS: &str = "\
     after again ago alphanumeric been before can't case characters common contain contains created creation days doesn't entirely exactly given guess have hours \
     least letter letters long lower match matching max maximum min minimum minutes more most new number numbers numeric \
     one password permitted previously recently rotated scope secret short shown similar \
     single-use special string symbol symbols taken than there too twice unbound unchanged upper use uses variable weeks while";
 
-/// Values that are no secret wherever they stand.
+/// Values that are never secret.
 pub(super) const EMPTY_VALUES: &str = "\
     false nil no none null true undefined yes";
 
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_is_lower_case_and_free_of_doubles() {
+    fn every_table_is_lower_case_without_duplicates() {
         let single: Vec<&str> = SINGLE.iter().map(|row| row.0).collect();
         let query: Vec<&str> = QUERY_ONLY.iter().map(|row| row.0).collect();
         let lists = [
@@ -193,7 +194,7 @@ mod tests {
         for table in tables {
             for (index, word) in table.iter().enumerate() {
                 assert_eq!(*word, word.to_ascii_lowercase());
-                assert!(!table[..index].contains(word), "{word} stands twice");
+                assert!(!table[..index].contains(word), "duplicate word {word}");
             }
         }
     }

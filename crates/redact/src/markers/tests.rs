@@ -1,4 +1,4 @@
-//! Markers found through every schema keyword, and schemas that mark nothing.
+//! Markers behind every schema keyword, and schemas without markers.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn markers_are_found_through_every_keyword() {
 }
 
 #[test]
-fn items_are_marked_by_place() {
+fn items_are_marked_by_index() {
     let secret = json!({"writeOnly": true});
     check(
         &json!({"items": secret}),
@@ -74,7 +74,7 @@ fn items_are_marked_by_place() {
 }
 
 #[test]
-fn circular_references_end_and_still_mark() {
+fn circular_references_terminate_and_still_mark() {
     let schema = json!({
         "properties": {"next": {"$ref": "#"}, "code": {"x-sensitive": true}, "loop": {"$ref": "#/properties/loop"}}
     });
@@ -98,7 +98,7 @@ fn a_schema_without_markers_is_empty() {
 }
 
 #[test]
-fn a_schema_too_deep_to_read_marks_what_it_hides() {
+fn a_schema_too_deep_to_read_marks_everything_below_the_limit() {
     let mut schema = json!({});
     for _ in 0..=DEPTH_LIMIT {
         schema = json!({"items": schema});

@@ -6,17 +6,17 @@ use crate::names::{WordSet, listed};
 use crate::sentences::{Word, is_in_address};
 use crate::word_lists::INNOCENT_BEFORE_TOKEN;
 
-/// Whether a mention is part of a name or phrase that speaks of something else.
+/// Whether a mention is part of a longer name, or of a phrase about something else.
 pub(super) fn is_unrelated(text: &str, mention: &Mention) -> bool {
     let word = &text[mention.start..mention.end];
     let (head, rest) = (&text[..mention.start], &text[mention.end..]);
-    // A part of a longer name.
+    // Part of a longer name.
     let mut behind = rest.chars();
     let joins = behind.next().is_some_and(|it| "-_./\\({[$#:@".contains(it))
         && behind
             .next()
             .is_some_and(|it| it.is_alphanumeric() || "_:[(".contains(it));
-    // Of an address, what is encoded may be a sentence.
+    // The encoded part of a URL may be a sentence.
     let is_in_address = || !rest.starts_with('%') && is_in_address(head);
     if joins || head.ends_with(['_', '.', '$', '/', '#', '@', '<']) || is_in_address() {
         return true;
@@ -40,7 +40,7 @@ pub(super) fn is_unrelated(text: &str, mention: &Mention) -> bool {
         .unwrap_or_default();
     let is_code = is_bare_code(word);
     let is_pair = rest.trim_start().starts_with(['=', ':']);
-    // A shorter one is that of an error more often than one for a person.
+    // A short number is more often the code of an error than a code for a person.
     let is_short =
         last == "with" && next.len() <= 4 && next.bytes().all(|byte| byte.is_ascii_digit());
     if is_code
@@ -53,7 +53,7 @@ pub(super) fn is_unrelated(text: &str, mention: &Mention) -> bool {
     }
     const INNOCENT_BEFORE_KEY: &str = "primary foreign public sort partition cache object unique duplicate index idempotency row hash routing map dictionary json";
     const INNOCENT_BEHIND_KEY: &str = "pair pairs vault ring name names size type types usage rotation policy policies store length format";
-    // What holds, shows or rules over secrets has a name of its own.
+    // These words turn the mention into the name of something else (`password policy`).
     const INNOCENT_BEHIND: &str = "policy policies hash hashes manager rule rules panel reader pad plugin encoder provider page table column";
     let is_key = word.to_ascii_lowercase().ends_with("key");
     is_key && listed!(INNOCENT_BEHIND_KEY, next)
@@ -61,14 +61,14 @@ pub(super) fn is_unrelated(text: &str, mention: &Mention) -> bool {
         || is_token && (listed!(INNOCENT_BEFORE_TOKEN, last) || listed!(INNOCENT_BEFORE_KEY, last))
 }
 
-/// Whether the word is a name between quotes.
+/// Whether the mention is quoted, as the name of a field is.
 pub(super) fn is_quoted(text: &str, mention: &Mention) -> bool {
     let is_quote = |it: char| "\"'`[]".contains(it);
     text[..mention.start].ends_with(is_quote) && text[mention.end..].starts_with(is_quote)
 }
 
-/// Whether what follows a word says what it is: the id of a mail, that of a public key, or the name of a machine,
-/// behind which logs write a program with its process.
+/// Whether the text after a word shows that it is a mail id, a key id, or a host name in a log line
+/// (followed by `program[process]:`).
 pub(super) fn is_identified_by_next_word(behind: &str) -> bool {
     if behind.starts_with(" - gsmtp") || behind.starts_with(": public key") {
         return true;
@@ -82,7 +82,7 @@ pub(super) fn is_identified_by_next_word(behind: &str) -> bool {
     })
 }
 
-/// Whether a value behind this word belongs to it and not to the secret.
+/// Whether a value after this word belongs to the word and not to the secret.
 pub(super) fn claims(word: &str) -> bool {
     static CLAIMANTS: WordSet = WordSet::new(
         "account address algorithm api app application at attempt attempts before bucket build by channel client cluster code \
@@ -111,7 +111,7 @@ pub(super) fn claims(word: &str) -> bool {
         || word.ends_with("ID")
 }
 
-/// Words that link a value to the name of a secret behind it: "hunter2 is not the password".
+/// Words that link a value to a mention after it: "hunter2 is not the password".
 pub(super) static LINKS: WordSet = WordSet::new(
     "as is isn't isnt was wasn't are be being not no doesn't does did didn't match matches matched \
     als ist ist's kein keine nicht war comme est n'est pas como es no não é era come è non is niet was geen jako jest nie nie není neni není \
@@ -130,11 +130,11 @@ pub(super) fn is_possessive(text: &str, word: &Word) -> bool {
     value.ends_with("'s") || value.ends_with("’s") || text[word.range.end..].starts_with("'s ")
 }
 
-/// Words with other meanings, which call a secret only where something failed.
+/// Words with other meanings, which count as mentions only in a sentence about a failure.
 const AMBIGUOUS: &str = "pin pin-code login sign-in bind reset codes keypad-entry access-code security-code code código codice kod tan otp key clave clé chave chiave ficha klucz sleutel nyckel \
     session cookie signature nonce authorization";
 
-/// Whether the sentence speaks of something that was tried and did not work.
+/// Whether the surrounding text is about an attempt that failed.
 fn is_about_failure(text: &str, mention: &Mention) -> bool {
     static FAILURE: WordSet = WordSet::new(
         "wrong incorrect invalid expired entered enter verify verified verifying validate authenticate matches match mismatch mismatched rejected \

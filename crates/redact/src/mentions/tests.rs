@@ -9,7 +9,7 @@ fn redacted(text: &str) -> String {
 }
 
 #[test]
-fn a_value_that_a_sentence_names_goes() {
+fn a_value_that_a_sentence_mentions_is_removed() {
     for (text, secret) in [
         (
             "Login with password hunter2 failed for user bob42",
@@ -43,7 +43,7 @@ fn a_value_that_a_sentence_names_goes() {
 }
 
 #[test]
-fn what_only_speaks_about_secrets_stays() {
+fn sentences_about_secrets_stay() {
     for text in [
         "Password must contain at least 8 characters, one digit and one of !@#$%",
         "token expired at 2026-01-05T10:00:00Z",

@@ -21,7 +21,7 @@ pub(super) fn contains_remark(value: &str, found: &Extent) -> bool {
     let is_record = value.starts_with('{') || value.starts_with("[{");
     match serde_json::from_str(&value.replace('\\', "").replace('\'', "\"")) {
         Ok(value) => tree::describes_secret(&value, tree::Scope::root()),
-        // Of another language: its names are looked at for themselves.
+        // Not JSON: its names are examined on their own.
         Err(_) => is_record && value.contains(['=', ',', ':']) && !reveals(value),
     }
 }
@@ -35,7 +35,7 @@ pub(super) fn is_followed_by_remark(text: &str, found: &Extent, link: Link) -> b
     linked && !found.quoted && is_sentence(&text[start..text.floor_char_boundary(end)])
 }
 
-/// Whether a word and those behind it make a remark: "Path `password` is required", "mindestens 5 Zeichen".
+/// Whether a word starts a remark: "Path `password` is required", "mindestens 5 Zeichen".
 pub(super) fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool {
     const LOOKED_AT: usize = 4;
     let value = &text[found.range.clone()];
@@ -66,8 +66,7 @@ pub(super) fn is_start_of_remark(text: &str, found: &Extent, link: Link) -> bool
     counts || is_large && (is_short || behind.clone().count() >= 2 && behind.any(is_everyday_word))
 }
 
-/// Whether a plain word behind a quoted name is the first of several: a sentence names a field and goes on, and says
-/// something about the secret instead of what it is.
+/// Whether a plain word after a quoted name continues as a sentence about the field.
 pub(super) fn continues_as_sentence(text: &str, start: usize, found: &Extent, link: Link) -> bool {
     let value = &text[found.range.clone()];
     let is_word = |word: &str| {
@@ -77,7 +76,7 @@ pub(super) fn continues_as_sentence(text: &str, start: usize, found: &Extent, li
     let behind = &text[found.range.end..];
     let next = behind.trim_start_matches(' ');
     let next = next.split([' ', '\n', '.', ',']).next().unwrap_or_default();
-    // Behind a scheme, such as Bearer, any word is a value.
+    // After a scheme, such as Bearer, any word is a value.
     let is_first = text[start.min(found.range.start)..found.range.start]
         .trim()
         .is_empty();
@@ -90,10 +89,11 @@ pub(super) fn continues_as_sentence(text: &str, start: usize, found: &Extent, li
         && is_word(next)
 }
 
-/// Whether a word of a language is one of a sentence about the secret: behind "is", or with others behind it.
+/// Whether a plain word belongs to a sentence about the secret: after "is", or followed by other
+/// words.
 pub(super) fn is_part_of_sentence(text: &str, found: &Extent, link: Link) -> bool {
     let value = &text[found.range.clone()];
-    // The next link of a chain of errors.
+    // The next part of an error chain.
     if !found.quoted && value.ends_with(':') && link != Link::Pair {
         return true;
     }
@@ -172,7 +172,7 @@ pub(super) fn accepts(
     }
 }
 
-/// Whether what was taken for a value is the name of the next pair.
+/// Whether the value is the name of the next pair.
 pub(super) fn is_name_of_pair(bytes: &[u8], value: &Range<usize>) -> bool {
     let at = skip_blanks(bytes, value.end, false);
     let is_name = bytes[value.clone()]
@@ -181,7 +181,7 @@ pub(super) fn is_name_of_pair(bytes: &[u8], value: &Range<usize>) -> bool {
     is_name && at > value.end && bytes.get(at) == Some(&b'=') && bytes.get(at + 1) == Some(&b' ')
 }
 
-/// Whether a text is a name that has nothing to do with secrets.
+/// Whether a text is a name unrelated to secrets.
 pub(super) fn is_unrelated_name(text: &str) -> bool {
     const LONGEST: usize = 24;
     (1..=LONGEST).contains(&text.len())
@@ -189,15 +189,15 @@ pub(super) fn is_unrelated_name(text: &str) -> bool {
         && !prefilter::may_be_sensitive_name(text.as_bytes())
 }
 
-/// Whether a value is a word of a language, or a name made of such words.
+/// Whether a value is a plain word, or a name made of plain words.
 pub(super) fn is_word(value: &str) -> bool {
     shape_of(value) == Shape::Word && is_worded(value)
 }
 
-/// A remark is looked for in this many bytes.
+/// How many bytes are searched for a remark.
 const REMARK_REACH: usize = 160;
 
-/// Whether a word ends as words do that tell how something is.
+/// Whether a word has the ending of an adjective or participle.
 fn is_adjective(value: &str) -> bool {
     const ENDINGS: [&str; 19] = [
         "ed", "ete", "ect", "ly", "ing", "able", "ible", "ic", "al", "ous", "ive", "ful", "less",
@@ -208,7 +208,7 @@ fn is_adjective(value: &str) -> bool {
         && ENDINGS.iter().any(|it| value.ends_with(it))
 }
 
-/// Whether a value counts something: few digits, or many with marks between.
+/// Whether a value is a count: few digits, or digits with separators.
 fn is_small_number(value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let is_number = value
@@ -221,7 +221,7 @@ fn is_card_code(name: &str) -> bool {
     contains_word(name, "cvv") || contains_word(name, "cvc")
 }
 
-/// Whether a pair counts checks (`pass=12`) or names a token of a grammar (`token=IDENT`).
+/// Whether a pair is a counter (`pass=12`) or a token of a grammar (`token=IDENT`).
 fn is_counter_or_kind(name: &str, value: &str) -> bool {
     const LONGEST_KIND: usize = 12;
     let all = |class: fn(&u8) -> bool| value.bytes().all(|byte| class(&byte));
@@ -233,7 +233,7 @@ fn is_counter_or_kind(name: &str, value: &str) -> bool {
     count || kind
 }
 
-/// Whether a credible value needs no mark between it and its name.
+/// Whether a credible value is a secret without a separator after its name.
 fn needs_no_separator(value: &str, name: &str) -> bool {
     const LONE_TOKEN: usize = 16;
     const ALGORITHMS: &str = "sha md5 pbkdf argon hmac utf oauth base64 aes rfc bcrypt";
@@ -249,7 +249,7 @@ fn needs_no_separator(value: &str, name: &str) -> bool {
     digit && !algorithm && !path && (value.len() >= LONE_TOKEN || is_password)
 }
 
-/// Whether a value is a place in a file: `main.c:112:18:`.
+/// Whether a value is a location in a file: `main.c:112:18:`.
 fn is_file_location(value: &str) -> bool {
     let mut parts = value.split(':');
     let file = parts.next().unwrap_or_default();

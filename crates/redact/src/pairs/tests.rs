@@ -1,4 +1,4 @@
-//! Named values in prose, data, queries and markup: what goes, and the sentences that stay.
+//! Named values in prose, data, queries and markup that are removed, and sentences that stay.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn only_the_value_of_a_pair_goes() {
+fn only_the_value_of_a_pair_is_removed() {
     check("password=hunter2, retry", "password=[REDACTED], retry");
     check("password: hunter2", "password: [REDACTED]");
     check("the password is hunter2.", "the password is [REDACTED].");
@@ -37,7 +37,7 @@ fn only_the_value_of_a_pair_goes() {
 }
 
 #[test]
-fn json_in_prose_loses_its_secrets_whole_or_cut() {
+fn secrets_are_removed_from_json_in_prose_even_if_it_is_truncated() {
     check(
         r#"got {"password":"x","a":1}"#,
         r#"got {"password":"[REDACTED]","a":1}"#,
@@ -72,7 +72,7 @@ fn json_in_prose_loses_its_secrets_whole_or_cut() {
 }
 
 #[test]
-fn encoded_pairs_and_queries_lose_their_secrets() {
+fn secrets_are_removed_from_encoded_pairs_and_queries() {
     check(
         "/p?access_token=abc&page=2#top",
         "/p?access_token=[REDACTED]&page=2#top",
@@ -100,7 +100,7 @@ fn encoded_pairs_and_queries_lose_their_secrets() {
 }
 
 #[test]
-fn elements_lose_their_text() {
+fn the_text_of_elements_is_removed() {
     check("<password>x</password>", "<password>[REDACTED]</password>");
     check(
         r#"<w:Password Type="t">x</w:Password>"#,
@@ -164,7 +164,7 @@ fn ordinary_sentences_survive() {
 }
 
 #[test]
-fn a_password_is_one_in_german_dutch_and_portuguese_too() {
+fn passwords_are_found_in_german_dutch_and_portuguese() {
     check("Passwort: geheim123", "Passwort: [REDACTED]");
     check("Kennwort=geheim123, falsch", "Kennwort=[REDACTED], falsch");
     check("wachtwoord: w8woord!", "wachtwoord: [REDACTED]");
@@ -187,7 +187,7 @@ fn a_query_key_that_names_an_issue_survives() {
 }
 
 #[test]
-fn loose_writings_of_a_password_are_seen() {
+fn informal_spellings_of_a_password_are_found() {
     check(
         "login bob password hunter2",
         "login bob password [REDACTED]",

@@ -10,8 +10,8 @@ use crate::passwords::is_running_text;
 use crate::shape::is_worded;
 use crate::{DEPTH_LIMIT, prose};
 
-/// Whether a value under a sensitive name tells something about the secret: a message, a list of
-/// messages, a schema, or one mark of punctuation.
+/// Whether a value under a sensitive name describes the secret: a message, a list of messages, a
+/// schema, or punctuation.
 pub(crate) fn describes_secret(value: &Value, scope: Scope) -> bool {
     let describes = |text: &str| {
         is_harmless(text)
@@ -39,7 +39,7 @@ pub(crate) fn describes_secret(value: &Value, scope: Scope) -> bool {
     }
 }
 
-/// Whether a text is the name of a rule, or says nothing that could be a secret.
+/// Whether a text is the name of a rule, or contains nothing that could be a secret.
 fn is_rule(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"._:-".contains(&byte);
     let has_digits = text.bytes().any(|byte| byte.is_ascii_digit());
@@ -49,7 +49,7 @@ fn is_rule(text: &str) -> bool {
     is_name && is_worded(text) || !prose::reveals(text)
 }
 
-/// Whether an object tells rules and remarks, member by member.
+/// Whether an object consists of rules and remarks.
 fn is_description(members: &Map<String, Value>, scope: Scope) -> bool {
     const DESCRIPTIVE_MEMBERS: &str = "message messages msg code rule rules kind type path constraint constraints validator reason hint error errors \
         name title status param params field location loc in args value_type min max minimum maximum length given_length digits_only allowed pattern required description properties keyword severity passed count";
@@ -89,7 +89,7 @@ fn is_description(members: &Map<String, Value>, scope: Scope) -> bool {
     all_describe && has_remark && !members.is_empty() || members.contains_key("tokenUrl")
 }
 
-/// Whether an object describes a value in the words of JSON Schema, none of which holds one.
+/// Whether an object is a JSON Schema of keywords that contain no value.
 fn is_schema(members: &Map<String, Value>) -> bool {
     const TYPES: &str = "string integer number boolean object array null";
     const KEYWORDS: &str = "type format minLength maxLength pattern title description nullable \

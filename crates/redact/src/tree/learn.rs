@@ -14,7 +14,7 @@ use crate::text::{JSON_NESTING, inner_json};
 use crate::values::WORD_SCHEMES;
 use crate::{DEPTH_LIMIT, is_sensitive_name, labels};
 
-/// Collects the strings and numbers that sit in secret places of a value.
+/// Collects the strings and numbers under sensitive names of a value.
 pub(crate) fn collect_secrets(value: &Value, found: &mut Vec<String>) {
     collect(value, Scope::root(), 0, found);
 }
@@ -24,7 +24,7 @@ pub(crate) fn collect_member_secrets(object: &Map<String, Value>, found: &mut Ve
     collect_members(object, Scope::root(), 0, found);
 }
 
-/// Collects the same from the JSON that a text is, or that stands between its first and last brace.
+/// Collects the same from a text that is JSON, or from the JSON between its first and last brace.
 pub(crate) fn collect_text_secrets(text: &str, found: &mut Vec<String>) {
     let hits = hits(text.as_bytes());
     let embedded = || {
