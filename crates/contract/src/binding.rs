@@ -1,8 +1,8 @@
-//! How an operation is carried out by a service that speaks HTTP: which request its input becomes, and
-//! what in an answer is a failure.
+//! How an operation maps to HTTP: the request that its input becomes, and the responses that are
+//! failures.
 //!
-//! Written by whoever imports a description of the service, kept with the operation in its contract, read
-//! by whoever sends the request. Nothing here says where the service is or who may ask it.
+//! An importer writes the binding, the contract of the operation stores it, and the HTTP client
+//! reads it. The address and the credentials of the service are configured elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::operation::OperationSpec;
 use panpan_failure::{Code, StatusPattern};
 
-/// The member of an operation's contract that holds its binding.
+/// The member of an operation that contains its binding.
 pub const HTTP_BINDING: &str = "x-panpan-http";
 
-/// Headers that belong to a connection, in small letters: whoever connects writes them.
+/// Lower-case names of headers that belong to the connection: the HTTP client sets them.
 pub const CONNECTION_HEADERS: [&str; 11] = [
     "connection",
     "content-length",
@@ -31,53 +31,53 @@ pub const CONNECTION_HEADERS: [&str; 11] = [
     "upgrade",
 ];
 
-/// The request an operation becomes.
+/// The HTTP request of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HttpBinding {
-    /// The method, in capitals.
+    /// The method, in upper case.
     pub method: String,
-    /// The path below the address of the service, with parameters in braces.
+    /// The path below the URL of the service, with parameters in braces.
     pub path: String,
-    /// Addresses the description gives for this operation, variables filled in; they may be relative.
+    /// The server URLs of this operation, with variables filled in; they may be relative.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// The members of the input that stand outside the body.
+    /// The members of the input that are sent outside the body.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<Parameter>,
-    /// What of the input is the body.
+    /// The part of the input that is the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<RequestBody>,
-    /// Alternatives: every scheme of one of them has to be satisfied. Nothing is needed where there are
-    /// none, or where one is empty.
+    /// Alternatives: all schemes of one alternative are required. No credentials are needed if
+    /// there are no alternatives or one is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub security: Vec<Vec<SecurityScheme>>,
-    /// Media types of answers, in the order of the description.
+    /// Media types of responses, in the order of the description.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepts: Vec<String>,
-    /// The header in which the service takes an idempotency key, if it honours one.
+    /// The header for the idempotency key, if the service honours one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_header: Option<String>,
-    /// The header in which the service is told how long it is waited for, in milliseconds.
+    /// The header that tells the service how long the client waits, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_header: Option<String>,
-    /// What becomes of successful answers that are failures by their bodies.
+    /// How failures in the bodies of successful responses are handled.
     #[serde(default, skip_serializing_if = "SuccessBodies::is_default")]
     pub success_bodies: SuccessBodies,
-    /// What an answer means beyond its status; the first rule that fits holds.
+    /// Rules for responses beyond their status; the first match applies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<AnswerRule>,
+    pub rules: Vec<ResponseRule>,
 }
 
-/// What becomes of a successful answer whose body is exactly a failure, such as
+/// How a successful response is handled whose body is exactly a failure, such as
 /// `{"success": false, "error": "…"}`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuccessBodies {
-    /// It is that failure.
+    /// As a failure.
     #[default]
     Read,
-    /// It is delivered as the output it was sent as.
+    /// As the output.
     AsSent,
 }
 
@@ -87,37 +87,37 @@ impl SuccessBodies {
     }
 }
 
-/// A member of the input that stands in the path, the query, a header or a cookie.
+/// A member of the input that is sent in the path, the query, a header or a cookie.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
     /// The member of the input.
     pub name: String,
-    /// The name it is sent under.
+    /// The name in the request.
     pub wire_name: String,
-    /// Where it stands.
-    pub place: Place,
-    /// How a list or an object is written.
+    /// Its location in the request.
+    pub place: ParameterLocation,
+    /// The serialisation of a list or an object.
     pub style: Style,
-    /// Whether the parts of a list or an object are written one by one.
+    /// Whether the items of a list or an object are written separately.
     pub explode: bool,
-    /// Whether reserved characters are sent as they are.
+    /// Whether reserved characters are sent unescaped.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_reserved: bool,
-    /// The media type it is written in instead of a style.
+    /// The media type that replaces the style.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
 
-/// Where a parameter stands.
+/// The location of a parameter in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ParameterLocation {
     /// In the path.
     Path,
     /// In the query.
     Query,
-    /// As the whole query, in the media type it has.
+    /// As the whole query string, in its media type.
     Querystring,
     /// In a header.
     Header,
@@ -125,7 +125,7 @@ pub enum Place {
     Cookie,
 }
 
-/// How a list or an object is written as a parameter, as OpenAPI names the ways.
+/// The serialisation of a list or an object, as in OpenAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs, reason = "the names are those of the specification")]
@@ -143,19 +143,19 @@ pub enum Style {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestBody {
-    /// The member of the input that is the body; without one, the whole input is.
+    /// The member of the input that is the body; without it, the whole input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The media type it is sent as.
+    /// The media type of the body.
     pub media_type: String,
-    /// How it is written.
+    /// How the body is encoded.
     pub form: BodyForm,
-    /// How its members are written in a form, where it is not the usual way.
+    /// The encoding of form members that differ from the default.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub encoding: BTreeMap<String, PartEncoding>,
 }
 
-/// How a body is written.
+/// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BodyForm {
@@ -163,31 +163,31 @@ pub enum BodyForm {
     Json,
     /// As `application/x-www-form-urlencoded`.
     Form,
-    /// As `multipart/form-data`; members that are bytes come as base64.
+    /// As `multipart/form-data`; binary members are base64 in the input.
     Multipart,
-    /// As it is, from a string.
+    /// As text, from a string.
     Text,
-    /// As bytes, which come as base64.
+    /// As bytes, which are base64 in the input.
     Bytes,
 }
 
-/// How one member of a form is written.
+/// How one member of a form is encoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartEncoding {
     /// The media type of the part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// How a list or an object is written.
+    /// The serialisation of a list or an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub style: Option<Style>,
-    /// Whether its parts are written one by one.
+    /// Whether its items are written separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explode: Option<bool>,
-    /// Whether the member is bytes, which come as base64.
+    /// Whether the member is binary, which is base64 in the input.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bytes: bool,
-    /// Whether reserved characters are sent as they are, in a form that is no multipart.
+    /// Whether reserved characters are sent unescaped, in a URL-encoded form.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_reserved: bool,
     /// Headers of the part besides those that follow from its content.
@@ -195,85 +195,85 @@ pub struct PartEncoding {
     pub headers: BTreeMap<String, String>,
 }
 
-/// A way to prove who asks.
+/// A security scheme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecurityScheme {
-    /// What the description calls it; credentials are configured under this name.
+    /// The name in the description; credentials are configured under this name.
     pub name: String,
-    /// How the proof is sent.
+    /// How the credential is sent.
     #[serde(flatten)]
-    pub proof: Proof,
-    /// The scopes that are needed.
+    pub kind: SchemeKind,
+    /// The required scopes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<String>,
 }
 
-/// How a proof is sent.
+/// How a credential is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Proof {
+pub enum SchemeKind {
     /// A key in a header, the query or a cookie.
     ApiKey {
-        /// Where.
-        place: Place,
-        /// Under which name.
+        /// The location of the key.
+        place: ParameterLocation,
+        /// The name of the key.
         key: String,
     },
-    /// A bearer token, also one that OAuth or OpenID Connect gave.
+    /// A bearer token, including tokens of OAuth and OpenID Connect.
     Bearer,
-    /// A user and a password.
+    /// A user name and a password.
     Basic,
-    /// Something else, by its name in the description.
+    /// Another scheme, by its name in the description.
     Other {
-        /// What it is.
+        /// The name of the scheme.
         scheme: String,
     },
 }
 
-/// What an answer means that fits.
+/// A rule that turns matching responses into a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerRule {
-    /// Which answers it is about.
+pub struct ResponseRule {
+    /// The responses that the rule matches.
     #[serde(rename = "when")]
-    pub fits: AnswerPattern,
+    pub fits: ResponsePattern,
     /// The code of the failure.
     pub code: Code,
-    /// What is known about side effects.
+    /// The effect of the call.
     #[serde(
         default,
         with = "panpan_failure::word::optional",
         skip_serializing_if = "Option::is_none"
     )]
     pub effect: Option<Effect>,
-    /// Where in the body the message for people stands.
+    /// A JSON Pointer to the message in the body.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_pointer: Option<String>,
-    /// Where in the body the delay stands, in seconds.
+    /// A JSON Pointer to the delay in the body, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_pointer: Option<String>,
 }
 
-/// Which answers a rule is about: those that fit in every way it names.
+/// A pattern for responses; all stated conditions must match.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerPattern {
-    /// The status; any where there is none, also that of a success.
+pub struct ResponsePattern {
+    /// The status; without it, any status, including success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<StatusPattern>,
-    /// A header that has to be there.
+    /// A header that must be present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<HeaderPattern>,
-    /// A member of the body that has to be there.
+    /// A value in the body that must be present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<BodyPattern>,
 }
 
-/// A header, and perhaps what stands in it.
+/// A header, optionally with its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderPattern {
-    /// Its name, in any case.
+    /// The name, in any case.
     pub name: String,
     /// The value, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -283,31 +283,31 @@ pub struct HeaderPattern {
     pub contains: Option<String>,
 }
 
-/// A place in the body, and perhaps what stands there.
+/// A location in the body, optionally with its value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BodyPattern {
-    /// The place, as an RFC 6901 pointer.
+    /// The location, as an RFC 6901 pointer.
     pub pointer: String,
     /// The value, exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equals: Option<Value>,
-    /// A part of a text that stands there, whatever its case.
+    /// A substring of a text at this location, ignoring case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contains: Option<String>,
 }
 
 impl HttpBinding {
-    /// The binding an operation carries, if it does, or why it cannot be read.
+    /// The binding of an operation, or an error if it is malformed.
     pub fn of(spec: &OperationSpec) -> Option<Result<Self, serde_json::Error>> {
         spec.extensions.get(HTTP_BINDING).map(Self::deserialize)
     }
 
-    /// Puts the binding into an operation's contract.
+    /// Stores the binding in an operation.
     pub fn bind(&self, spec: &mut OperationSpec) {
         let written = serde_json::to_value(self).expect("names are strings");
         let inserted = spec.extensions.insert(HTTP_BINDING, written);
-        inserted.expect("the name is an extension's");
+        inserted.expect("the name starts with x-");
     }
 }
 
@@ -319,7 +319,7 @@ mod tests {
     use crate::operation::OperationType;
 
     #[test]
-    fn a_binding_travels_with_its_operation() {
+    fn a_binding_is_stored_with_its_operation() {
         let written = json!({
             "method": "POST",
             "path": "/pets/{id}",

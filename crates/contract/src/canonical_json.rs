@@ -1,6 +1,6 @@
-//! One text for one JSON value, and its fingerprint: the canonical form of RFC 8785, with SHA-256.
+//! The canonical text of a JSON value (RFC 8785) and its SHA-256 fingerprint.
 //!
-//! Which members count towards a fingerprint is decided by whoever asks for one.
+//! The caller decides which members are part of a fingerprint.
 
 use std::cmp::Ordering;
 use std::fmt::Write;
@@ -8,20 +8,18 @@ use std::fmt::Write;
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
-/// The first whole number whose neighbour a double cannot hold.
+/// The first integer whose successor a double cannot represent.
 const EXACT_LIMIT: f64 = 9_007_199_254_740_992.0;
-/// The first whole number that no JSON integer is read as.
+/// The first integer that does not fit into 64 bits.
 const INTEGER_LIMIT: f64 = 18_446_744_073_709_551_616.0;
 
-/// What most texts need at most: one that grows is moved each time.
+/// Enough for most texts, so that they are not reallocated.
 const TEXT_BYTES: usize = 512;
 
-/// Writes a value as RFC 8785 says: names sorted by UTF-16, numbers as ECMAScript prints them, no
-/// white space.
+/// Writes a value as in RFC 8785: names sorted by UTF-16, numbers as in ECMAScript, no white space.
 ///
-/// There is one deviation. A whole number between 2^53 and 2^64, which the RFC would first round to
-/// a double and then to its shortest digits, is written exactly: two different order numbers must
-/// never share a fingerprint.
+/// There is one deviation. RFC 8785 rounds integers between 2^53 and 2^64 to doubles; here they are
+/// written exactly, because two different order numbers must never share a fingerprint.
 pub fn canonical_json(value: &Value) -> Vec<u8> {
     let mut text = Vec::with_capacity(TEXT_BYTES);
     let mut open = Vec::new();
@@ -50,16 +48,16 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The order of two names by UTF-16, which among those of ASCII is that of their bytes.
-fn in_utf16(one: &str, other: &str) -> Ordering {
+/// Compares two names by UTF-16, which for ASCII is the order of the bytes.
+fn compare_utf16(one: &str, other: &str) -> Ordering {
     if one.is_ascii() && other.is_ascii() {
         return one.cmp(other);
     }
     one.encode_utf16().cmp(other.encode_utf16())
 }
 
-/// A list or object that has been opened but not closed. They stand on a stack of their own, since
-/// a value can be nested deeper than the thread's stack is high.
+/// A list or object that is open. The explicit stack is needed because a value can be nested deeper
+/// than the stack of the thread.
 enum Open<'a> {
     List(std::slice::Iter<'a, Value>, Position),
     Object(std::vec::IntoIter<(&'a String, &'a Value)>, Position),
@@ -80,11 +78,11 @@ impl<'a> Open<'a> {
     fn object(members: &'a Map<String, Value>, text: &mut Vec<u8>) -> Self {
         text.push(b'{');
         let mut members: Vec<_> = members.iter().collect();
-        members.sort_by(|(one, _), (other, _)| in_utf16(one, other));
+        members.sort_by(|(one, _), (other, _)| compare_utf16(one, other));
         Open::Object(members.into_iter(), Position::First)
     }
 
-    /// The next value inside, with everything before it already written.
+    /// The next value inside, after its separator and name are written.
     fn next(&mut self, text: &mut Vec<u8>) -> Option<&'a Value> {
         match self {
             Open::List(items, position) => {
@@ -117,7 +115,7 @@ fn separate(position: &mut Position, text: &mut Vec<u8>) {
     *position = Position::Later;
 }
 
-/// The value to write next, after closing whatever has ended.
+/// The next value, after all finished containers are closed.
 fn advance<'a>(open: &mut Vec<Open<'a>>, text: &mut Vec<u8>) -> Option<&'a Value> {
     while let Some(innermost) = open.last_mut() {
         if let Some(value) = innermost.next(text) {
@@ -146,15 +144,15 @@ fn write_number(number: &Number, text: &mut Vec<u8>) {
     };
     let between = EXACT_LIMIT..INTEGER_LIMIT;
     if between.contains(&float.abs()) {
-        // Every double of this size is a whole number, and 65 bits hold it with its sign.
+        // Every double of this size is an integer and fits into 65 bits.
         text.extend_from_slice((float as i128).to_string().as_bytes());
     } else {
         text.extend_from_slice(ryu_js::Buffer::new().format_finite(float).as_bytes());
     }
 }
 
-/// The escapes of RFC 8785 3.2.2.2 are those `serde_json` writes: the five short ones, the quote and
-/// the backslash, `\u00xx` for other control characters, everything else as it is.
+/// `serde_json` writes the escapes of RFC 8785 3.2.2.2: the five short ones, the quote, the
+/// backslash, and `\u00xx` for other control characters.
 fn write_string(string: &str, text: &mut Vec<u8>) {
     serde_json::to_writer(text, string).expect("a string is written to memory");
 }

@@ -1,6 +1,6 @@
-//! When a circuit opens and for how long, as data that is checked once.
+//! The settings of a circuit as data: when it opens and for how long.
 //!
-//! What a circuit does with these numbers is the runtime's.
+//! The circuit itself is in the runtime.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use thiserror::Error;
 
 use crate::retry::OFF;
 
-/// The longest time a circuit setting may name: one hour.
+/// The longest time in a circuit setting: one hour.
 pub const CIRCUIT_MS_LIMIT: u64 = 60 * 60 * 1000;
 
-/// Whether a circuit may open at all.
+/// Whether a circuit can open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CircuitRule {
     /// It never opens.
     Off,
-    /// It opens by these numbers.
+    /// It opens by these settings.
     On(CircuitSettings),
 }
 
@@ -28,26 +28,26 @@ impl Default for CircuitRule {
     }
 }
 
-/// When a circuit opens, and for how long. It opens by whichever of its two rules holds first: one for
-/// operations that are called often, one for those that are called rarely.
+/// When a circuit opens, and for how long. It has two rules and opens when either applies: a share
+/// of failed calls for busy operations, and consecutive failures for rarely called ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CircuitSettings {
-    /// The share of failed calls that opens it, in percent; 0 switches this rule off.
+    /// The percentage of failed calls that opens the circuit; 0 disables this rule.
     pub failed_percent: u32,
-    /// How many calls the share has to be of.
+    /// The minimum number of calls for the percentage to count.
     pub calls_min: u32,
-    /// Over how long the share is taken.
+    /// The time window of the percentage.
     pub window_ms: u64,
-    /// How many failed calls in a row open it; 0 switches this rule off.
+    /// The number of consecutive failures that opens the circuit; 0 disables this rule.
     pub row: u32,
-    /// How long the calls of such a row have to be spread over.
+    /// The minimum time between the first and the last of these failures.
     pub row_ms: u64,
-    /// How long it stays open the first time.
+    /// How long the circuit stays open the first time.
     pub open_ms: u64,
-    /// How long it stays open at most: the time doubles while trials fail.
+    /// The longest time that the circuit stays open: the time doubles while trials fail.
     pub open_ms_max: u64,
-    /// How many calls try whether it can be closed; one that succeeds closes it.
+    /// The number of trial calls when the time is over; one success closes the circuit.
     pub trials: u32,
 }
 
@@ -66,14 +66,14 @@ impl Default for CircuitSettings {
     }
 }
 
-/// Why numbers do not make a circuit.
+/// Why settings are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidCircuit {
-    /// A share is no share.
-    #[error("failed_percent is {0}: write a number from 1 to 100, or 0 to switch this rule off")]
+    /// A percentage above 100.
+    #[error("failed_percent is {0}: write a number from 1 to 100, or 0 to disable this rule")]
     Percent(u32),
-    /// A number has to be at least one.
+    /// A zero where at least 1 is required.
     #[error("{0} is 0: write at least 1")]
     Zero(&'static str),
     /// A time is longer than [`CIRCUIT_MS_LIMIT`].
@@ -84,7 +84,7 @@ pub enum InvalidCircuit {
         /// The time found there.
         value_ms: u64,
     },
-    /// The first time is beyond the longest.
+    /// The first time exceeds the longest.
     #[error("open_ms is {open_ms}, above open_ms_max {open_ms_max}: raise one or lower the other")]
     OpenAboveMax {
         /// The first time.
@@ -95,7 +95,7 @@ pub enum InvalidCircuit {
 }
 
 impl CircuitSettings {
-    /// The settings, if they make sense.
+    /// The settings, if they are valid.
     pub fn checked(self) -> Result<Self, InvalidCircuit> {
         if self.failed_percent > 100 {
             return Err(InvalidCircuit::Percent(self.failed_percent));
@@ -132,13 +132,13 @@ impl CircuitSettings {
 
 impl<'de> Deserialize<'de> for CircuitRule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OffOrNumbers;
+        struct OffOrSettings;
 
-        impl<'de> Visitor<'de> for OffOrNumbers {
+        impl<'de> Visitor<'de> for OffOrSettings {
             type Value = CircuitRule;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("\"off\", or settings such as row or open_ms")
+                formatter.write_str("\"off\" or settings such as row or open_ms")
             }
 
             fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<CircuitRule, E> {
@@ -155,7 +155,7 @@ impl<'de> Deserialize<'de> for CircuitRule {
             }
         }
 
-        deserializer.deserialize_any(OffOrNumbers)
+        deserializer.deserialize_any(OffOrSettings)
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_off_or_numbers_and_is_read_back_as_written() {
+    fn a_rule_is_off_or_settings_and_round_trips() {
         let eager = CircuitSettings {
             row: 2,
             ..CircuitSettings::default()
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn every_limit_has_two_sides() {
+    fn values_at_the_limits_are_accepted_and_beyond_are_rejected() {
         let check = |field: &str, value: u64| {
             let written = Value::from_iter([(field.to_owned(), json!(value))]);
             serde_json::from_value::<CircuitRule>(written).map_err(|error| error.to_string())
@@ -214,8 +214,8 @@ mod tests {
             ("trials", 1, 0),
         ] {
             assert!(check(field, taken).is_ok(), "{field} {taken}");
-            let said = check(field, refused).unwrap_err();
-            assert!(said.contains(field), "{said}");
+            let message = check(field, refused).unwrap_err();
+            assert!(message.contains(field), "{message}");
         }
         assert!(check("rows", 1).unwrap_err().contains("unknown field"));
         assert!(serde_json::from_value::<CircuitRule>(json!("on")).is_err());

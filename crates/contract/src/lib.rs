@@ -1,7 +1,7 @@
 //! Contracts as data: operations and the failures they declare, contract files, retry policies,
 //! circuits, and recordings of calls.
 //!
-//! No async, no I/O, no clock and no randomness. What a failure is, is in `panpan-failure`.
+//! No async, no I/O, no clock and no randomness. The failure model is in `panpan-failure`.
 
 pub mod binding;
 mod canonical_json;

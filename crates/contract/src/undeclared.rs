@@ -1,16 +1,17 @@
-//! Outputs that are not what their operation declared, where a protocol's clients insist on that.
+//! Structured content for outputs that violate the declared schema.
 //!
-//! Such an output is a success, and the caller is to have it. But clients of MCP hold structured content
-//! against the schema of the tool, and throw away an answer that does not fit, or that lacks it. So the
-//! schema of a tool leaves room for such an output, under a name of its own; both directions are here.
+//! Such an output is a success and must reach the caller. But MCP clients validate structured
+//! content against the schema of the tool and discard a result that does not match or lacks it.
+//! Therefore the schema of a tool gets an alternative for such outputs, under a name of its own.
+//! This module wraps and unwraps both.
 
 use serde_json::{Map, Value, json};
 
-/// The member of structured content that holds an output which is not what was declared.
+/// The member of structured content that contains an undeclared output.
 pub const UNDECLARED: &str = "dev.panpan/undeclared";
 
-/// Members that are about a whole schema, and stay where they are found.
-const OF_THE_WHOLE: [&str; 6] = [
+/// Members that apply to a schema as a whole and are not moved.
+const SCHEMA_LEVEL: [&str; 6] = [
     "$schema",
     "$id",
     "$defs",
@@ -19,32 +20,32 @@ const OF_THE_WHOLE: [&str; 6] = [
     "description",
 ];
 
-/// Where the declared schema stands in the one that leaves room.
-const DECLARED: &str = "#/anyOf/0";
+/// The location of the declared schema in the wrapped schema.
+const DECLARED_POINTER: &str = "#/anyOf/0";
 
-/// Structured content for an output that is not what was declared.
+/// Wraps an output that violates the declared schema.
 pub fn content(output: Value) -> Value {
     json!({ UNDECLARED: output })
 }
 
-/// The output that stands in structured content because it is not what was declared.
+/// The output in structured content that was wrapped by [`content`].
 pub fn output(content: &Value) -> Option<&Value> {
     let members = content.as_object().filter(|members| members.len() == 1);
     members.and_then(|members| members.get(UNDECLARED))
 }
 
-/// The schema of an object, with room for what is not declared.
-pub fn leaving_room(schema: &Map<String, Value>) -> Map<String, Value> {
+/// Wraps the schema of an object so that it also accepts undeclared outputs.
+pub fn allow_undeclared(schema: &Map<String, Value>) -> Map<String, Value> {
     let (mut whole, mut declared) = (Map::new(), Map::new());
     for (name, value) in schema {
         let mut value = value.clone();
-        each_reference(&mut value, &moved_in);
-        let place = if OF_THE_WHOLE.contains(&name.as_str()) {
+        each_reference(&mut value, &into_alternative);
+        let target = if SCHEMA_LEVEL.contains(&name.as_str()) {
             &mut whole
         } else {
             &mut declared
         };
-        place.insert(name.clone(), value);
+        target.insert(name.clone(), value);
     }
     whole.insert("type".to_owned(), json!("object"));
     whole.insert(
@@ -54,20 +55,20 @@ pub fn leaving_room(schema: &Map<String, Value>) -> Map<String, Value> {
     whole
 }
 
-/// What was declared, of a schema that leaves room; `None` for one that does not.
+/// The declared schema inside a wrapped one; `None` if the schema is not wrapped.
 pub fn declared(schema: &Map<String, Value>) -> Option<Map<String, Value>> {
     let alternatives = schema.get("anyOf")?.as_array()?;
-    let [Value::Object(declared), room] = alternatives.as_slice() else {
+    let [Value::Object(declared), alternative] = alternatives.as_slice() else {
         return None;
     };
-    if *room != json!({"required": [UNDECLARED]}) {
+    if *alternative != json!({"required": [UNDECLARED]}) {
         return None;
     }
     let whole = schema.iter();
-    let whole = whole.filter(|(name, _)| OF_THE_WHOLE.contains(&name.as_str()));
+    let whole = whole.filter(|(name, _)| SCHEMA_LEVEL.contains(&name.as_str()));
     let members = whole.chain(declared).map(|(name, value)| {
         let mut value = value.clone();
-        each_reference(&mut value, &moved_out);
+        each_reference(&mut value, &out_of_alternative);
         (name.clone(), value)
     });
     Some(members.collect())
@@ -92,21 +93,21 @@ fn each_reference(schema: &mut Value, change: &impl Fn(&mut String)) {
     }
 }
 
-/// A reference into the declared schema finds it where it stands with room beside it.
-fn moved_in(reference: &mut String) {
-    let Some(place) = reference.strip_prefix('#') else {
+/// Changes a reference into the declared schema to its location in the wrapped schema.
+fn into_alternative(reference: &mut String) {
+    let Some(target) = reference.strip_prefix('#') else {
         return;
     };
-    let first = place.trim_start_matches('/').split('/').next();
-    let is_anchor = !place.is_empty() && !place.starts_with('/');
-    if !is_anchor && !first.is_some_and(|first| OF_THE_WHOLE.contains(&first)) {
-        *reference = format!("{DECLARED}{place}");
+    let first = target.trim_start_matches('/').split('/').next();
+    let is_anchor = !target.is_empty() && !target.starts_with('/');
+    if !is_anchor && !first.is_some_and(|first| SCHEMA_LEVEL.contains(&first)) {
+        *reference = format!("{DECLARED_POINTER}{target}");
     }
 }
 
-fn moved_out(reference: &mut String) {
-    if let Some(place) = reference.strip_prefix(DECLARED) {
-        *reference = format!("#{place}");
+fn out_of_alternative(reference: &mut String) {
+    if let Some(target) = reference.strip_prefix(DECLARED_POINTER) {
+        *reference = format!("#{target}");
     }
 }
 
@@ -114,12 +115,12 @@ fn moved_out(reference: &mut String) {
 mod tests {
     use super::*;
 
-    fn with_room(schema: Value) -> Value {
-        Value::Object(leaving_room(schema.as_object().unwrap()))
+    fn allowing_undeclared(schema: Value) -> Value {
+        Value::Object(allow_undeclared(schema.as_object().unwrap()))
     }
 
     #[test]
-    fn what_was_declared_fits_and_so_does_what_stands_under_the_name_for_it() {
+    fn the_wrapped_schema_accepts_declared_and_undeclared_outputs() {
         let written = json!({
             "type": "object",
             "title": "A pet",
@@ -132,7 +133,7 @@ mod tests {
             "additionalProperties": false,
             "$defs": {"age": {"type": "integer"}},
         });
-        let schema = with_room(written.clone());
+        let schema = allowing_undeclared(written.clone());
         let declared = declared(schema.as_object().unwrap()).unwrap();
         assert_eq!(Value::Object(declared), written);
         assert_eq!(schema["title"], json!("A pet"));

@@ -1,5 +1,5 @@
-//! The error contract: categories, code tables, retry limits, the outcome shape, and the six checks
-//! over the whole catalogue.
+//! The error contract: categories, code tables, retry limits, the shape of an outcome, and six
+//! checks over the whole catalogue.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -47,7 +47,7 @@ fn categories_have_their_letter_retryability_and_budget() {
 }
 
 #[test]
-fn http_statuses_become_the_codes_of_the_table() {
+fn http_statuses_map_to_codes() {
     for (status, code, category, retryable) in [
         (400, "ERR_HTTP_400_BAD_REQUEST", "CLIENT_ERROR", false),
         (401, "ERR_HTTP_401_UNAUTHORIZED", "AUTH_FAIL", false),
@@ -61,7 +61,7 @@ fn http_statuses_become_the_codes_of_the_table() {
         (502, "ERR_HTTP_502_BAD_GATEWAY", "SERVER_ERROR", true),
         (503, "ERR_HTTP_503_UNAVAILABLE", "TRANSIENT", true),
         (504, "ERR_HTTP_504_GATEWAY_TIMEOUT", "TIMEOUT", true),
-        // Statuses without a row: by the hundred.
+        // Statuses without a row: by their class.
         (402, "ERR_HTTP_402", "CLIENT_ERROR", false),
         (418, "ERR_HTTP_418", "CLIENT_ERROR", false),
         (499, "ERR_HTTP_499", "CLIENT_ERROR", false),
@@ -81,7 +81,7 @@ fn http_statuses_become_the_codes_of_the_table() {
 }
 
 #[test]
-fn network_failures_become_the_codes_of_the_table() {
+fn network_failures_map_to_codes() {
     let expected = [
         (
             NetworkFailure::Connection,
@@ -101,7 +101,7 @@ fn network_failures_become_the_codes_of_the_table() {
 }
 
 #[test]
-fn provider_failures_become_the_codes_of_the_table() {
+fn provider_failures_map_to_codes() {
     for (failure, code, category, retryable) in [
         (
             LlmFailure::RateLimited,
@@ -152,7 +152,7 @@ fn provider_failures_become_the_codes_of_the_table() {
 }
 
 #[test]
-fn json_failures_become_the_codes_of_the_table() {
+fn json_failures_map_to_codes() {
     let expected = [
         (JsonFailure::Invalid, "ERR_JSON_INVALID", "VALIDATION"),
         (
@@ -197,7 +197,7 @@ fn check(kind: Kind, code: &str, category: &str, retryable: bool) {
 }
 
 #[test]
-fn retry_limits_are_those_of_the_tables() {
+fn retry_limits_match_the_table() {
     let default = RetryPolicy::DEFAULT;
     assert_eq!(limits(default), (3, 100, 5000, 2.0));
     assert_eq!(default.jitter_range(), 0.1);
@@ -248,7 +248,7 @@ fn terminal_retryable_and_conditional_codes_are_as_listed() {
     ];
     assert!(TERMINAL.iter().all(|row| !row.retryable));
     assert!(retryable.iter().all(|row| row.retryable));
-    // Conditional: on the effect where repeating may help, on a changed state where it may not.
+    // Conditional: on the effect if repeating may help, on a changed state otherwise.
     assert!(!codes::ERR_RESOURCE_EXHAUSTED.retryable);
     assert!(
         codes::ERR_RESOURCE_EXHAUSTED
@@ -286,9 +286,10 @@ fn the_example_of_a_rate_limit_is_written_exactly() {
     assert_eq!(native(Dialect::Outcome, failure), expected);
 }
 
-/// The upstream's status and name are fields of the error; the excerpt has no native place.
+/// The status and the name of the upstream are members of the error; the excerpt has no native
+/// member.
 #[test]
-fn what_came_from_upstream_has_fields_of_its_own() {
+fn upstream_facts_have_their_own_members() {
     let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)
         .with_message("HTTP 503: Service Unavailable")
         .with_detail("url", "https://api.example.com/orders")
@@ -362,7 +363,7 @@ fn the_examples_of_handlers_keep_their_codes_and_details() {
 }
 
 #[test]
-fn side_effects_are_assumed_by_what_happened() {
+fn the_default_effect_follows_from_the_code() {
     for (code, effect) in [
         ("ERR_HTTP_429_RATE_LIMITED", Effect::None),
         ("ERR_DNS_FAILURE", Effect::None),
@@ -457,7 +458,7 @@ mod six_checks {
     }
 
     #[test]
-    fn six_rate_limits_say_when_to_come_back() {
+    fn six_rate_limits_have_a_delay() {
         let limits: Vec<_> = outcomes()
             .filter(|(row, _)| row.category == Category::RateLimit)
             .collect();

@@ -1,4 +1,4 @@
-//! The model itself: what is derived, what is guaranteed, what the canonical JSON looks like.
+//! The failure model: derived facts, guarantees and the canonical JSON.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 #[test]
-fn a_call_may_be_repeated_by_its_code_its_effect_and_its_operation() {
+fn whether_a_call_may_be_repeated_depends_on_code_effect_and_operation() {
     let (read, write) = (Some(Repeat::Allowed), Some(Repeat::OnlyWithoutEffect));
     for (entry, effect, repeat, expected) in [
         (codes::ERR_HTTP_429_RATE_LIMITED, Effect::None, None, true),
@@ -35,7 +35,7 @@ fn a_call_may_be_repeated_by_its_code_its_effect_and_its_operation() {
             false,
         ),
         (codes::ERR_HTTP_503_UNAVAILABLE, Effect::Unknown, read, true),
-        // Of an operation that is not known only the code is.
+        // For an unknown operation only the code decides.
         (codes::ERR_HTTP_503_UNAVAILABLE, Effect::Unknown, None, true),
         (codes::ERR_TIMEOUT, Effect::Applied, write, false),
         (codes::ERR_TIMEOUT, Effect::Applied, None, false),
@@ -66,9 +66,10 @@ fn a_call_may_be_repeated_by_its_code_its_effect_and_its_operation() {
     }
 }
 
-/// Every boolean a program acts on is the answer for this occurrence, and a delay is an invitation too.
+/// Every boolean that a program acts on is the answer for this occurrence, and a delay invites a
+/// retry too.
 #[test]
-fn no_wire_invites_to_repeat_what_may_not_be_repeated() {
+fn no_dialect_invites_a_forbidden_repeat() {
     fn check(path: &str, value: &Value, dialect: Dialect) {
         match value {
             Value::Object(members) => {
@@ -109,7 +110,7 @@ fn no_wire_invites_to_repeat_what_may_not_be_repeated() {
 }
 
 #[test]
-fn an_agent_can_recover_by_repeating_or_by_correcting_its_input() {
+fn a_failure_is_recoverable_by_repeating_or_by_correcting_the_input() {
     for (entry, recoverable) in [
         (codes::ERR_HTTP_429_RATE_LIMITED, true),
         (codes::INVALID_INPUT, true),
@@ -141,7 +142,7 @@ fn the_fault_follows_from_the_category() {
 }
 
 #[test]
-fn the_canonical_json_has_its_own_names_and_leaves_out_what_is_not_set() {
+fn the_canonical_json_omits_unset_members() {
     let failure = Failure::new(codes::INVALID_INPUT)
         .with_message("input does not match the schema at /priority: expected 0 to 3, found 5")
         .with_violation(
@@ -178,7 +179,7 @@ fn the_canonical_json_has_its_own_names_and_leaves_out_what_is_not_set() {
 }
 
 #[test]
-fn how_often_it_was_tried_is_said_only_by_who_knows() {
+fn the_number_of_attempts_is_written_only_if_it_is_known() {
     for (said, attempts, repeated) in [
         (0, None, false),
         (1, Some(1), false),
@@ -199,7 +200,7 @@ fn how_often_it_was_tried_is_said_only_by_who_knows() {
 }
 
 #[test]
-fn a_number_of_attempts_that_cannot_be_is_refused() {
+fn an_impossible_number_of_attempts_is_rejected() {
     for attempts in [
         json!(0),
         json!(-1),
@@ -216,7 +217,7 @@ fn a_number_of_attempts_that_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_delay_was_stated_by_whoever_said_it_and_not_by_being_unusual() {
+fn a_delay_is_stated_even_if_it_equals_the_default() {
     let limited = || Failure::new(codes::ERR_HTTP_429_RATE_LIMITED);
     let default_ms = limited().recovery().retry_after_ms.unwrap();
     let read = |failure: Failure| {
@@ -247,7 +248,7 @@ fn a_delay_was_stated_by_whoever_said_it_and_not_by_being_unusual() {
 }
 
 #[test]
-fn under_another_code_a_stated_delay_stays_and_another_becomes_that_code_s() {
+fn a_stated_delay_survives_another_code_and_a_default_delay_does_not() {
     let of = |entry: &'static catalogue::Entry| Failure::new(entry);
     let (from, to) = (codes::ERR_HTTP_429_RATE_LIMITED, codes::NETWORK_ERROR);
     let default_ms = |entry| of(entry).recovery().retry_after_ms.unwrap();
@@ -274,7 +275,7 @@ fn under_another_code_a_stated_delay_stays_and_another_becomes_that_code_s() {
 }
 
 #[test]
-fn a_document_without_a_code_is_no_failure() {
+fn a_document_without_a_code_is_not_a_failure() {
     let error = Failure::from_canonical(json!({"message": "m"})).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -283,7 +284,7 @@ fn a_document_without_a_code_is_no_failure() {
 }
 
 #[test]
-fn the_catalogue_wins_over_what_a_document_claims() {
+fn the_catalogue_overrides_a_document() {
     let lie = json!({"code": "ERR_SSL_ERROR", "category": "TRANSIENT", "retryable": true, "remedy": ["wait"]});
     let failure = Failure::from_canonical(lie).unwrap();
     assert_eq!(
@@ -297,7 +298,7 @@ fn the_catalogue_wins_over_what_a_document_claims() {
 }
 
 #[test]
-fn a_claim_to_be_retryable_counts_for_nothing_in_a_category_that_never_is() {
+fn retryable_is_ignored_in_a_category_that_is_never_retryable() {
     let claim = json!({"code": "MY_CODE", "category": "VALIDATION", "retryable": true});
     let failure = Failure::from_canonical(claim).unwrap();
     assert!(!failure.retryable());
@@ -323,7 +324,7 @@ fn a_declared_code_may_be_stricter_than_its_category() {
 }
 
 #[test]
-fn excerpts_and_causes_are_bounded_on_both_sides() {
+fn excerpts_and_causes_are_bounded() {
     for (length, kept) in [
         (EXCERPT_CHARACTERS_LIMIT, EXCERPT_CHARACTERS_LIMIT),
         (EXCERPT_CHARACTERS_LIMIT + 1, EXCERPT_CHARACTERS_LIMIT),
@@ -351,7 +352,7 @@ fn excerpts_and_causes_are_bounded_on_both_sides() {
 }
 
 #[test]
-fn an_endless_chain_of_sources_is_cut() {
+fn an_endless_chain_of_sources_is_truncated() {
     #[derive(Debug)]
     struct Endless;
     impl std::fmt::Display for Endless {
@@ -374,7 +375,7 @@ fn an_endless_chain_of_sources_is_cut() {
 }
 
 #[test]
-fn what_could_not_be_read_is_a_failure_of_its_own() {
+fn a_read_error_becomes_a_failure() {
     for (error, code) in [
         (
             ReadError::TooLarge { bytes: 9, limit: 8 },
@@ -408,7 +409,7 @@ fn what_could_not_be_read_is_a_failure_of_its_own() {
 }
 
 #[test]
-fn a_failure_fits_into_the_error_half_of_a_result() {
+fn a_failure_is_one_pointer_in_size() {
     assert_eq!(size_of::<Failure>(), size_of::<usize>());
 }
 
@@ -416,7 +417,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_failure_has_a_way_forward(failure in common::failure()) {
+    fn every_failure_has_a_next_step(failure in common::failure()) {
         let recovery = failure.recovery();
         let has_action = !recovery.required_actions.is_empty();
         if failure.retryable() {
@@ -439,7 +440,7 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_json_gives_back_the_same_failure(failure in common::redacted()) {
+    fn failures_round_trip_through_the_canonical_json(failure in common::redacted()) {
         let document = serde_json::to_value(&failure).unwrap();
         prop_assert_eq!(Failure::from_canonical(document).unwrap(), failure.into_failure());
     }

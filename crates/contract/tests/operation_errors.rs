@@ -1,4 +1,5 @@
-//! Operations and the failures they declare: the call dialect, the spec, problem details, statuses.
+//! Operations and the failures they declare: the call dialect, the operation, problem details,
+//! statuses.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -25,7 +26,7 @@ fn file_not_found() -> Kind {
 }
 
 #[test]
-fn the_payload_of_a_call_error_is_as_in_the_decision() {
+fn a_call_error_has_the_documented_payload() {
     let failure = Failure::new(file_not_found())
         .with_message("file not found: /etc/nonexistent")
         .with_detail("path", "/etc/nonexistent")
@@ -91,7 +92,7 @@ fn read_file() -> Value {
 }
 
 #[test]
-fn a_spec_is_written_as_it_was_read() {
+fn an_operation_round_trips() {
     let spec: OperationSpec = serde_json::from_value(read_file()).unwrap();
     assert_eq!(spec.name.namespace(), "fs");
     assert_eq!(
@@ -103,7 +104,7 @@ fn a_spec_is_written_as_it_was_read() {
 }
 
 #[test]
-fn a_namespace_that_does_not_fit_the_name_is_refused() {
+fn a_namespace_that_does_not_match_the_name_is_rejected() {
     let mut document = read_file();
     document["namespace"] = json!("net");
     let error = serde_json::from_value::<OperationSpec>(document).unwrap_err();
@@ -142,7 +143,7 @@ fn statuses_are_exact_ranges_or_default() {
 }
 
 #[test]
-fn declared_facts_come_from_the_status_or_the_catalogue_where_they_are_not_stated() {
+fn unstated_facts_come_from_the_status_or_the_catalogue() {
     for (code, status, category, retryable) in [
         ("MACHINE_GONE", Some(404), Category::ClientError, false),
         ("SLOW_DOWN", Some(429), Category::RateLimit, true),
@@ -164,7 +165,7 @@ fn declared_facts_come_from_the_status_or_the_catalogue_where_they_are_not_state
 }
 
 #[test]
-fn refused_declarations_say_everything_that_is_wrong_and_what_to_write() {
+fn invalid_declarations_report_every_problem_with_a_fix() {
     let declare =
         |code: &'static str, facts| Kind::declared(Code::new(code).unwrap(), facts).unwrap_err();
     let problems = declare(
@@ -217,7 +218,7 @@ fn refused_declarations_say_everything_that_is_wrong_and_what_to_write() {
 }
 
 #[test]
-fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
+fn a_contradictory_declaration_is_reported_with_a_fix() {
     let declare = |code: &'static str, facts| {
         let problems = Kind::declared(Code::new(code).unwrap(), facts).unwrap_err();
         problems.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -264,7 +265,7 @@ fn a_declaration_that_contradicts_itself_is_told_what_to_write() {
 }
 
 #[test]
-fn two_declarations_of_a_code_disagree_in_what_must_be_the_same_everywhere() {
+fn two_declarations_of_a_code_disagree_in_the_shared_facts() {
     let declare = |facts| Kind::declared(Code::new("DISK_BUSY").unwrap(), facts).unwrap();
     let first = declare(Facts {
         category: Some(Category::Transient),
@@ -312,7 +313,7 @@ fn idempotency_may_depend_on_the_input() {
 }
 
 #[test]
-fn a_problem_has_the_members_of_the_standard() {
+fn problem_details_have_the_standard_members() {
     let id = uuid::Uuid::parse_str("550e8400-e29b-41d4-a716-446655440000").unwrap();
     let failure = Failure::new(file_not_found())
         .with_message("no file at /srv/missing.txt")
@@ -349,7 +350,7 @@ fn a_problem_has_the_members_of_the_standard() {
 }
 
 #[test]
-fn problems_of_other_makers_keep_their_extensions_and_ignore_wrong_types() {
+fn third_party_problem_details_keep_their_extensions_and_ignore_wrong_types() {
     let document = json!({
         "type": "https://example.com/probs/out-of-credit",
         "title": "You do not have enough credit.",
@@ -434,7 +435,7 @@ fn statuses_of_google_apis_are_read() {
 }
 
 #[test]
-fn tools_of_other_makers_are_read_whatever_they_put_into_an_mcp_result() {
+fn failures_of_third_party_mcp_tools_are_read() {
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}], "isError": true});
     for (document, code, message) in [
         (text("file is locked"), "TOOL_FAILED", "file is locked"),

@@ -1,4 +1,4 @@
-//! What is written as JSON Lines is read back as the same recordings, and damage is told.
+//! Recordings round-trip through JSON Lines, and damaged lines are reported.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,7 +10,8 @@ use panpan_contract::recording::{
     Decided, Divergence, RecordedOutcome, Recording, Step, compare, read_lines, write_lines,
 };
 use panpan_contract::retry::{
-    Attempt, Categories, Decision, MAX_DELAY_MS, RetryPolicy, RetrySettings, Terms, Waiting, Why,
+    Attempt, Categories, Decision, MAX_DELAY_MS, RetryPolicy, RetrySettings, StopReason, Terms,
+    Waiting,
 };
 use panpan_failure::Category;
 use panpan_redact::Redactor;
@@ -76,20 +77,20 @@ fn terms() -> impl Strategy<Value = Terms> {
 }
 
 fn decision() -> impl Strategy<Value = Decision> {
-    let why = select(vec![
-        Why::NotRetryable,
-        Why::MayHaveHappened,
-        Why::RetriedInside,
-        Why::RefusedRetry,
-        Why::AttemptsSpent,
-        Why::BudgetSpent,
-        Why::HintTooLong,
-        Why::DeadlineTooNear,
-        Why::PatienceSpent,
-        Why::CategoryOff,
+    let reason = select(vec![
+        StopReason::NotRetryable,
+        StopReason::MayHaveHappened,
+        StopReason::RetriedInside,
+        StopReason::RefusedRetry,
+        StopReason::AttemptsSpent,
+        StopReason::BudgetSpent,
+        StopReason::HintTooLong,
+        StopReason::DeadlineTooNear,
+        StopReason::PatienceSpent,
+        StopReason::CategoryOff,
     ]);
     prop_oneof![
-        why.prop_map(Decision::Answer),
+        reason.prop_map(Decision::Answer),
         any::<u64>().prop_map(|delay_ms| Decision::Again { delay_ms }),
         time().prop_map(Decision::Later),
     ]
@@ -133,7 +134,7 @@ fn caller() -> impl Strategy<Value = String> {
     common::text().prop_map(|caller| Redactor::new().text(&caller).into_owned())
 }
 
-/// Boxed, since two of them by value are too much for the stack of a test.
+/// Boxed, because two of them by value overflow the stack of a test.
 fn recording() -> BoxedStrategy<Recording> {
     let call = (
         any::<u128>().prop_map(Uuid::from_u128),
@@ -179,7 +180,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn lines_give_back_the_same_recordings(recordings in vec(recording(), 0..3)) {
+    fn recordings_round_trip_through_lines(recordings in vec(recording(), 0..3)) {
         let text = written(&recordings);
         let lines = text.iter().filter(|byte| **byte == b'\n').count();
         prop_assert_eq!(lines, recordings.len());
@@ -195,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn comparing_is_total_and_finds_the_same_place_from_both_sides(
+    fn comparison_is_symmetric(
         one in recording(),
         other in recording(),
     ) {
@@ -208,7 +209,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_line_costs_only_itself(
+    fn a_damaged_line_affects_no_other(
         recording in recording(),
         place in any::<prop::sample::Index>(),
         damage in any::<u8>(),
@@ -224,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_recordings_or_errors_with_rising_line_numbers(
+    fn arbitrary_bytes_give_errors_with_increasing_line_numbers(
         bytes in vec(any::<u8>(), 0..300),
     ) {
         let numbers: Vec<u64> = read_lines(bytes.as_slice())

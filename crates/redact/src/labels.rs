@@ -204,8 +204,8 @@ fn can_be_secret(text: &str) -> bool {
     !listed!(METHODS, text) && !is_everyday_word(text) && !text.starts_with(['£', '€', '¥'])
 }
 
-/// The columns that contain secrets, in lists next to a list of names: `{"columns": ["id",
-/// "token"], "row": [1, "x"]}`.
+/// The columns that contain secrets, in lists next to a list of names:
+/// `{"columns": ["id", "token"], "row": [1, "x"]}`.
 pub(super) fn secret_columns(members: &Map<String, Value>) -> Option<(usize, Vec<usize>)> {
     const COLUMNS: &str = "columns fields headers keys names cols columnnames fieldnames header labels params parameters attributes variables heads";
     members.iter().find_map(|(name, member)| {
@@ -248,8 +248,8 @@ pub(super) fn is_flat_map(items: &[Value]) -> bool {
         }
 }
 
-/// Whether an object is a call that passes a secret without a name: `{"method": "user.login",
-/// "params": ["bob", "x"]}`.
+/// Whether an object is a call that passes a secret without a name:
+/// `{"method": "user.login", "params": ["bob", "x"]}`.
 pub(super) fn is_login_call(members: &Map<String, Value>) -> bool {
     const METHODS: &str =
         "method function procedure call operation operationname event action command";

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use panpan_contract::recording::{
     Decided, RecordedOutcome, Recording, Step, read_lines, write_lines,
 };
-use panpan_contract::retry::{Attempt, Decision, RetryPolicy, Terms, Waiting, Why};
+use panpan_contract::retry::{Attempt, Decision, RetryPolicy, StopReason, Terms, Waiting};
 use panpan_failure::catalogue::Entry;
 use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::replay::redecide;
@@ -147,7 +147,7 @@ fn tampering_is_found_where_it_was_done() {
             "steps[1].decided.decision.delay_ms was 1807 when recorded and is 1806 now",
         ),
         (
-            |it| decided(it, 0).decision = Decision::Answer(Why::AttemptsSpent),
+            |it| decided(it, 0).decision = Decision::Answer(StopReason::AttemptsSpent),
             "steps[0].decided.decision was answer: attempts_spent when recorded and is again now",
         ),
         (

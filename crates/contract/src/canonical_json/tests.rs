@@ -1,4 +1,4 @@
-//! The RFC's own examples, vectors of other implementations, and laws over arbitrary values.
+//! The examples of the RFC, vectors of other implementations, and laws over arbitrary values.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -14,7 +14,7 @@ fn parsed(text: &str) -> Value {
 }
 
 #[test]
-fn numbers_are_those_of_appendix_b() {
+fn numbers_match_appendix_b() {
     for (bits, expected) in [
         (0x0000_0000_0000_0000, "0"),
         (0x8000_0000_0000_0000, "0"),
@@ -67,7 +67,7 @@ fn names_are_sorted_as_in_section_3_2_3() {
 }
 
 #[test]
-fn literals_and_strings_are_those_of_section_3_2_2() {
+fn literals_and_strings_match_section_3_2_2() {
     let value = parsed(
         r#"{"numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
             "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
@@ -86,7 +86,7 @@ fn literals_and_strings_are_those_of_section_3_2_2() {
 }
 
 #[test]
-fn digests_are_those_other_implementations_gave() {
+fn digests_match_other_implementations() {
     for (value, expected) in [
         (json!({"z": 1, "a": 2, "m": 3}), "ebba85cfdc0a724b"),
         (json!({"a": {"b": 1}}), "815ce69073bf37a7"),
@@ -107,10 +107,10 @@ fn digests_are_those_other_implementations_gave() {
     }
 }
 
-/// Python keeps the fraction of `1.0` and gives 526ca8e229b28e17. Here as in the RFC it is the
-/// number 1: a caller that sends 1.0 the second time has sent the same input.
+/// Python keeps the fraction of `1.0` and gives 526ca8e229b28e17. Here, as in the RFC, it equals 1,
+/// so a caller that sends 1.0 the second time has sent the same input.
 #[test]
-fn a_whole_float_is_the_whole_number() {
+fn an_integral_float_equals_the_integer() {
     let float = json!({"e": "é", "f": 1.0, "l": [3, 1, 2], "n": null});
     let whole = json!({"e": "é", "f": 1, "l": [3, 1, 2], "n": null});
     assert_eq!(text(&float), r#"{"e":"é","f":1,"l":[3,1,2],"n":null}"#);
@@ -123,7 +123,7 @@ fn a_whole_float_is_the_whole_number() {
 }
 
 #[test]
-fn whole_numbers_beyond_two_to_the_53rd_keep_every_digit() {
+fn integers_beyond_two_to_the_53rd_keep_every_digit() {
     for (number, expected) in [
         ("9007199254740993", "9007199254740993"),
         ("-9007199254740993", "-9007199254740993"),
@@ -139,7 +139,7 @@ fn whole_numbers_beyond_two_to_the_53rd_keep_every_digit() {
 }
 
 #[test]
-fn depth_does_not_use_up_the_stack() {
+fn deep_values_do_not_overflow_the_stack() {
     let mut value = json!(1);
     for depth in 0..200_000 {
         value = if depth % 2 == 0 {
@@ -154,7 +154,7 @@ fn depth_does_not_use_up_the_stack() {
     }
 }
 
-/// Takes a value apart from the outside, since dropping it whole recurses.
+/// Takes a value apart from the outside, because dropping it recurses.
 fn take_inner(value: &mut Value) -> Option<Value> {
     match value {
         Value::Array(items) => items.pop(),
@@ -188,7 +188,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn reading_the_canonical_form_gives_the_value_back(value in any_value()) {
+    fn the_canonical_form_round_trips(value in any_value()) {
         let once = canonical_json(&value);
         let read: Value = serde_json::from_slice(&once).unwrap();
         prop_assert_eq!(&read, &value);

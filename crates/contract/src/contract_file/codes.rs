@@ -1,4 +1,5 @@
-//! Whether the codes operations declare are well formed, allowed, and the same everywhere.
+//! Checks the codes that operations declare: well formed, allowed, and consistent across
+//! operations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,19 +8,19 @@ use serde_json::{Map, Value, json};
 
 use super::path::Path;
 use super::problem::Problems;
-use super::{rule, sentence, structure};
+use super::{messages, rule, structure};
 use panpan_failure::{Code, Kind, NumberOwners, StatusPattern, objection_message};
 
-/// The codes declared so far, each with its facts and the place that declared it first.
+/// The codes declared so far, each with its facts and the location of its first declaration.
 #[derive(Debug, Default)]
 pub(super) struct Codes {
     first: HashMap<Code, (Kind, String)>,
-    /// The JSON-RPC numbers of codes of the service's own, and whose they are.
+    /// The JSON-RPC codes of declared codes, and their owners.
     owners: NumberOwners,
 }
 
 impl Codes {
-    /// Judges the codes of one operation, among themselves and against those of the others.
+    /// Checks the codes of one operation, among themselves and against other operations.
     pub(super) fn check(
         &mut self,
         operation: &Map<String, Value>,
@@ -34,31 +35,31 @@ impl Codes {
             let Some(members) = definition.as_object() else {
                 continue;
             };
-            let sound = Sound::of(members, &path, problems);
+            let read = ReadFacts::of(members, &path, problems);
             let Some(code) = well_formed(members, &path, problems) else {
-                sound.judge("", "this error", &path, problems);
+                read.judge("", "this error", &path, problems);
                 continue;
             };
-            let is_allowed = sound.judge(code.as_str(), code.as_str(), &path, problems);
+            let is_allowed = read.judge(code.as_str(), code.as_str(), &path, problems);
             if !declared.insert(code.clone()) {
                 let message = format!(
-                    "{code} is declared twice by this operation; keep one, or choose another code"
+                    "duplicate code {code} in this operation; remove one, or choose another code"
                 );
                 problems.note(&path.name("code"), rule::ERROR_REPEATED, message);
-            } else if is_allowed && sound.is_whole {
-                let kind = Kind::resolve(code, sound.facts);
+            } else if is_allowed && read.is_complete {
+                let kind = Kind::resolve(code, read.facts);
                 self.check_owner(&kind, &path, problems);
-                self.compare(kind, sound.facts, &path, problems);
+                self.compare(kind, read.facts, &path, problems);
             }
         }
     }
 
-    /// A number that says which code it is can be that of one code only.
+    /// A JSON-RPC code of its own can belong to one code only.
     fn check_owner(&mut self, kind: &Kind, path: &Path<'_>, problems: &mut Problems<'_>) {
         let number = kind.jsonrpc_code();
         if let Some(owner) = self.owners.other_owner(kind) {
             let message = format!(
-                "{number} is the JSON-RPC code of {owner} already; write another number, or leave \
+                "JSON-RPC code {number} already belongs to {owner}; write another number, or leave \
                  it out"
             );
             let path = path.name(FixedFact::JsonRpc.member());
@@ -74,12 +75,12 @@ impl Codes {
         };
         for (fact, here, there) in kind.disagreements(first) {
             let message = format!(
-                "{} has {} {here} here and {there} at {place} (facts that are left out follow from \
-                 the status and the category); write \"{}\": {} here too, or choose another code",
+                "{} has {} {here} here but {there} at {place}; write \"{}\": {} here too, or choose \
+                 another code (facts that are left out follow from the status and the category)",
                 kind.code(),
                 fact.word(),
                 fact.member(),
-                written(fact, first)
+                in_json(fact, first)
             );
             let member = path.name(fact.member());
             let is_stated = stated.text_of(fact).is_some();
@@ -89,8 +90,8 @@ impl Codes {
     }
 }
 
-/// A fact as it is written in a file.
-fn written(fact: FixedFact, kind: &Kind) -> Value {
+/// A fact as JSON.
+fn in_json(fact: FixedFact, kind: &Kind) -> Value {
     match fact {
         FixedFact::Category => json!(kind.category().word()),
         FixedFact::Retryable => json!(kind.retryable()),
@@ -99,7 +100,7 @@ fn written(fact: FixedFact, kind: &Kind) -> Value {
     }
 }
 
-/// The code, if there is a well-formed one; what is wrong with one that is not is noted.
+/// The code, if it is well formed; otherwise the problem is reported.
 fn well_formed(
     members: &Map<String, Value>,
     path: &Path<'_>,
@@ -118,44 +119,44 @@ fn well_formed(
     }
 }
 
-/// The members from which it follows whether a code is retryable, and what may be said then.
-const RETRYABILITY: [&str; 4] = ["category", "retryable", "remedy", "http_status"];
+/// The members that determine whether a code is retryable and which remedies it allows.
+const RETRYABILITY_MEMBERS: [&str; 4] = ["category", "retryable", "remedy", "http_status"];
 
-/// What is said about a code, as far as it is sound.
+/// The stated facts of a code, as far as they are valid.
 #[derive(Debug)]
-struct Sound {
+struct ReadFacts {
     facts: Facts,
-    /// Whether everything is sound from which it follows whether the code is retryable.
-    is_clear: bool,
-    /// Whether every fact is sound.
-    is_whole: bool,
+    /// Whether every member that determines retryability is valid.
+    is_retryability_valid: bool,
+    /// Whether every fact is valid.
+    is_complete: bool,
 }
 
-impl Sound {
-    /// Reads the facts. A status that is none is noted; other shapes were judged before.
+impl ReadFacts {
+    /// Reads the facts. A malformed status is reported here; other members were checked before.
     fn of(stated: &Map<String, Value>, path: &Path<'_>, problems: &mut Problems<'_>) -> Self {
-        let mut members = structure::part("error").sound_members(stated);
+        let mut members = structure::part("error").valid_members(stated);
         let status = members.get("http_status").filter(|it| it.is_string());
         if status.is_some_and(|it| StatusPattern::from_value(it).is_none()) {
             let message = format!(
-                "{} is not a status; write a number from 400 to 599, \"4XX\", \"5XX\" or \
+                "{} is not an HTTP status; write a number from 400 to 599, \"4XX\", \"5XX\" or \
                  \"default\"",
-                sentence::quoted(status.and_then(Value::as_str).unwrap_or_default())
+                messages::quoted(status.and_then(Value::as_str).unwrap_or_default())
             );
             problems.note(&path.name("http_status"), rule::ERROR_HTTP_STATUS, message);
             members.remove("http_status");
         }
-        let is_sound = |name: &str| stated.contains_key(name) == members.contains_key(name);
-        let is_clear = RETRYABILITY.into_iter().all(is_sound);
+        let is_valid = |name: &str| stated.contains_key(name) == members.contains_key(name);
+        let is_retryability_valid = RETRYABILITY_MEMBERS.into_iter().all(is_valid);
         Self {
             facts: facts(&members),
-            is_clear,
-            is_whole: is_clear && is_sound(FixedFact::JsonRpc.member()),
+            is_retryability_valid,
+            is_complete: is_retryability_valid && is_valid(FixedFact::JsonRpc.member()),
         }
     }
 
-    /// Notes why this may not be said about the code, and gives whether it may. What follows from
-    /// facts of which some are not sound may be false, and is left until they are.
+    /// Reports the objections to the facts of the code, and returns whether there are none.
+    /// Objections that follow from invalid members may be wrong, so they are not reported.
     fn judge(
         &self,
         code: &str,
@@ -165,8 +166,8 @@ impl Sound {
     ) -> bool {
         let objections = self.facts.objections(code);
         for objection in &objections {
-            let place = Place::of(objection);
-            if self.is_clear || !place.is_derived {
+            let place = Location::of(objection);
+            if self.is_retryability_valid || !place.is_derived {
                 let message = objection_message(subject, objection);
                 problems.note(&path.name(place.member), place.rule, message);
             }
@@ -175,7 +176,7 @@ impl Sound {
     }
 }
 
-/// The facts in members that are sound.
+/// The facts in valid members.
 fn facts(members: &Map<String, Value>) -> Facts {
     let word = |name: &str| members.get(name).and_then(Value::as_str);
     let remedies = members.get("remedy").and_then(Value::as_array);
@@ -194,15 +195,15 @@ fn facts(members: &Map<String, Value>) -> Facts {
     }
 }
 
-/// Where an objection is told, and as the breach of which rule.
-struct Place {
+/// The member where an objection is reported, and the violated rule.
+struct Location {
     rule: &'static str,
     member: &'static str,
     /// Whether it follows from several facts.
     is_derived: bool,
 }
 
-impl Place {
+impl Location {
     fn of(objection: &Objection) -> Self {
         let (rule, member, is_derived) = match objection {
             Objection::Protocol => (rule::ERROR_PROTOCOL_CODE, "code", false),

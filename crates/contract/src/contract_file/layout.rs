@@ -1,6 +1,5 @@
-//! The order in which a document was written, and what its parser forgets: members written twice.
-//!
-//! Holds names and numbers of places only; the values are in the document itself.
+//! The order of the members in the text of a document, and duplicate members, which a parsed
+//! document does not keep. It has names and positions only; the values are in the document.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +10,10 @@ use super::path::{Path, steps};
 use super::problem::Problems;
 use super::{MEMBER_NAME_LIMIT, rule};
 
-/// The shape of a document in the order it was written.
+/// The structure of a document in the order of its text.
 #[derive(Debug)]
 pub(super) enum Layout {
-    /// Neither a list nor an object.
+    /// A scalar.
     Leaf,
     /// A list.
     List(Vec<Layout>),
@@ -25,30 +24,30 @@ pub(super) enum Layout {
 /// The members of an object.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    /// Each with its number in the order of the file; of repeated ones, the last.
+    /// Each with its position in the file; of duplicates, the last.
     numbered: BTreeMap<String, (u32, Layout)>,
-    repeated: Vec<String>,
+    duplicates: Vec<String>,
 }
 
 impl Layout {
-    /// The layout of a document that has already been read once.
+    /// The layout of a document that was already parsed.
     pub(super) fn of(bytes: &[u8]) -> Self {
         serde_json::from_slice(bytes).unwrap_or(Layout::Leaf)
     }
 
-    /// Where a pointer stands, as numbers that sort in the order of the file. What does not exist
-    /// stands where the innermost existing thing around it does.
-    pub(super) fn place(&self, pointer: &str) -> Vec<u32> {
-        let mut place = Vec::new();
+    /// The position of a pointer, as numbers that sort in the order of the file. A missing value
+    /// has the position of the innermost existing value around it.
+    pub(super) fn position(&self, pointer: &str) -> Vec<u32> {
+        let mut position = Vec::new();
         let mut here = self;
         for step in steps(pointer) {
             let Some((number, next)) = here.step(&step) else {
                 break;
             };
-            place.push(number);
+            position.push(number);
             here = next;
         }
-        place
+        position
     }
 
     fn step(&self, step: &str) -> Option<(u32, &Layout)> {
@@ -65,7 +64,7 @@ impl Layout {
         }
     }
 
-    /// Notes repeated and overlong names; false when there are overlong ones.
+    /// Reports duplicate and overlong names. Returns `false` if a name is overlong.
     pub(super) fn check(&self, problems: &mut Problems<'_>) -> bool {
         self.check_at(&Path::top(), problems)
     }
@@ -75,8 +74,8 @@ impl Layout {
             Layout::Leaf => true,
             Layout::List(items) => {
                 let items = items.iter().enumerate();
-                items.fold(true, |bearable, (index, item)| {
-                    item.check_at(&path.index(index), problems) && bearable
+                items.fold(true, |is_valid, (index, item)| {
+                    item.check_at(&path.index(index), problems) && is_valid
                 })
             }
             Layout::Object(members) => members.check_at(path, problems),
@@ -86,27 +85,27 @@ impl Layout {
 
 impl Members {
     fn check_at(&self, path: &Path<'_>, problems: &mut Problems<'_>) -> bool {
-        let mut bearable = true;
+        let mut is_valid = true;
         for (name, (_, member)) in &self.numbered {
             if name.len() > MEMBER_NAME_LIMIT {
                 problems.note(path, rule::FILE_MEMBER_NAME, overlong(name.len()));
-                bearable = false;
+                is_valid = false;
             } else {
-                bearable &= member.check_at(&path.name(name), problems);
+                is_valid &= member.check_at(&path.name(name), problems);
             }
         }
-        let repeated = self.repeated.iter();
-        for name in repeated.filter(|name| name.len() <= MEMBER_NAME_LIMIT) {
-            let message = "is written more than once in this object; keep one of them";
+        let duplicates = self.duplicates.iter();
+        for name in duplicates.filter(|name| name.len() <= MEMBER_NAME_LIMIT) {
+            let message = "duplicate member; keep one of them";
             problems.note(&path.name(name), rule::FILE_REPEATED_MEMBER, message);
         }
-        bearable
+        is_valid
     }
 
     fn insert(&mut self, name: String, member: Layout) {
-        let number = u32::try_from(self.numbered.len() + self.repeated.len()).unwrap_or(u32::MAX);
+        let number = u32::try_from(self.numbered.len() + self.duplicates.len()).unwrap_or(u32::MAX);
         if self.numbered.contains_key(&name) {
-            self.repeated.push(name.clone());
+            self.duplicates.push(name.clone());
         }
         self.numbered.insert(name, (number, member));
     }
@@ -114,7 +113,7 @@ impl Members {
 
 fn overlong(bytes: usize) -> String {
     format!(
-        "a member here has a name of {bytes} bytes; write a name of at most {MEMBER_NAME_LIMIT}"
+        "a member name has {bytes} bytes, the limit is {MEMBER_NAME_LIMIT}; write a shorter name"
     )
 }
 

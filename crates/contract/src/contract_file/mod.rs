@@ -1,17 +1,17 @@
 //! The contract file: the operations of a service, with every failure they declare, as one JSON
 //! document (`panpan.contract.json`).
 //!
-//! Here is what the file holds and the way in, [`check`]. What operations are is said in
-//! [`crate::operation`]; overlays, imports and differences between files live elsewhere.
+//! This module defines the file format and its entry point, [`check`]. Operations are in
+//! [`crate::operation`]; overlays, imports and differences between files are in other crates.
 
 mod codes;
 mod layout;
-mod meaning;
+mod messages;
 mod path;
 mod problem;
 pub mod rule;
 mod schemas;
-mod sentence;
+mod semantics;
 mod structure;
 
 use serde::{Deserialize, Serialize};
@@ -26,19 +26,19 @@ use problem::Problems;
 pub use problem::{PROBLEMS_LIMIT, Problem};
 pub use schemas::{PATTERN_BYTES_LIMIT, each_mut as each_schema_mut, is_usable_pattern};
 
-/// The most operations a file may hold.
+/// The most operations that a file may have.
 pub const OPERATIONS_LIMIT: usize = 10_000;
 
 /// The largest file, in bytes: large enough for the largest public APIs.
 pub const FILE_BYTES_LIMIT: usize = 32 * 1024 * 1024;
 
-/// The longest name of a member, in bytes, anywhere in the file.
+/// The longest member name, in bytes, anywhere in the file.
 pub const MEMBER_NAME_LIMIT: usize = 1_024;
 
 /// The operations of a service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ContractFile {
-    /// Where the schema of the file is found, for editors.
+    /// The URL of the schema of the file, for editors.
     #[serde(rename = "$schema", default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The version of the format.
@@ -50,7 +50,7 @@ pub struct ContractFile {
     /// JSON Schemas that the operations share as `#/$defs/Name`.
     #[serde(rename = "$defs", default, skip_serializing_if = "Map::is_empty")]
     pub definitions: Map<String, Value>,
-    /// Members of its author's own, kept and not read.
+    /// The `x-` members of the author, kept and not read.
     #[serde(flatten)]
     pub extensions: Extensions,
 }
@@ -58,24 +58,24 @@ pub struct ContractFile {
 /// The version of the format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FormatVersion {
-    /// The only one so far.
+    /// The only version so far.
     #[default]
     #[serde(rename = "1")]
     One,
 }
 
-/// Who offers the operations.
+/// The service that offers the operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
-    /// The name, for people.
+    /// The display name.
     pub name: String,
-    /// The version, in the service's own way of counting.
+    /// The version, in any format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What the service is for.
+    /// The purpose of the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Members of its author's own, kept and not read.
+    /// The `x-` members of the author, kept and not read.
     #[serde(flatten)]
     pub extensions: Extensions,
 }
@@ -102,14 +102,14 @@ impl ContractFile {
         }
     }
 
-    /// The file as text for people and programs, with a line break at its end.
+    /// The file as indented JSON, with a final line break.
     pub fn to_text(&self) -> String {
         let text = serde_json::to_string_pretty(self)
             .expect("names are strings, and writing to memory does not fail");
         text + "\n"
     }
 
-    /// One of the file's operations with schemas that can be used without the file.
+    /// An operation of the file with schemas that can be used without the file.
     pub fn self_contained_operation(&self, operation: &OperationSpec) -> OperationSpec {
         let mut alone = operation.clone();
         let errors = alone.error_schemas.iter_mut().map(|it| &mut it.schema);
@@ -120,29 +120,29 @@ impl ContractFile {
         alone
     }
 
-    /// One of the file's schemas together with every shared definition it needs, so that it can be
+    /// A schema of the file together with every shared definition that it needs, so that it can be
     /// used without the file.
     pub fn self_contained(&self, schema: &Value) -> Value {
         schemas::self_contained(schema, &self.definitions)
     }
 }
 
-/// Reads a file, or gives everything that is wrong with it, in the order of the file.
+/// Reads a file, or returns everything that is wrong with it, in the order of the file.
 ///
-/// A file that is not JSON has one problem. Otherwise parts that are sound are judged even where
-/// others are not, so that nothing is found only after something else was mended. At most
-/// [`PROBLEMS_LIMIT`] problems are given; a last one says how many more there are.
+/// A file that is not JSON has one problem. Otherwise every part is checked even if others are
+/// invalid, so that all problems are reported at once. At most [`PROBLEMS_LIMIT`] problems are
+/// listed; a last one counts the rest.
 pub fn check(bytes: &[u8]) -> Result<ContractFile, Vec<Problem>> {
-    // Editors on some systems put a byte order mark before JSON, which says nothing.
+    // Some editors put a byte order mark before JSON.
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let document = read::document_within(bytes, FILE_BYTES_LIMIT);
     let document = document.map_err(|error| vec![unreadable(&error)])?;
     let layout = Layout::of(bytes);
     let mut problems = Problems::new(&layout);
-    // A pointer through an overlong name would be as long; nothing below such a name is judged.
+    // A pointer through an overlong name would be as long, so nothing else is checked then.
     if layout.check(&mut problems) {
         structure::check(&document, &mut problems);
-        meaning::check(&document, &mut problems);
+        semantics::check(&document, &mut problems);
         schemas::check(&document, &mut problems);
     }
     let found = problems.finish();
@@ -158,14 +158,14 @@ fn unreadable(error: &ReadError) -> Problem {
         ReadError::TooLarge { .. } => (rule::FILE_LARGE, "; split the service into several files"),
         ReadError::TooDeep { .. } => (
             rule::FILE_DEEP,
-            "; move inner schemas to $defs and refer to them",
+            "; move nested schemas to $defs and refer to them",
         ),
         _ => (rule::FILE_SYNTAX, ""),
     };
     Problem::new(&Path::top(), rule, format!("{error}{advice}"))
 }
 
-/// The rules above let through nothing that cannot be read; should they ever, this is the answer.
+/// A file that passes all rules can always be read; this is a safeguard.
 fn unforeseen(error: &serde_json::Error) -> Problem {
     Problem::new(&Path::top(), rule::FILE_UNREADABLE, error.to_string())
 }

@@ -1,10 +1,10 @@
-//! A place in a document while it is walked, written out as a JSON Pointer only when asked for.
+//! The path of a value during a walk through a document, written as a JSON Pointer only on request.
 
 use std::borrow::Cow;
 
 use panpan_failure::pointer::escaped;
 
-/// A place, as the way from the top to it.
+/// A path from the top of a document to a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path<'a> {
     above: Option<&'a Path<'a>>,
@@ -14,11 +14,11 @@ pub(super) struct Path<'a> {
 /// One step down.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
-    /// A pointer that is already written out; the top of the document is the empty one.
+    /// A complete pointer; the empty one is the top of the document.
     Pointer(&'a str),
-    /// The member of this name.
+    /// A member of an object.
     Name(&'a str),
-    /// The item of this number.
+    /// An item of a list.
     Index(usize),
 }
 
@@ -28,35 +28,35 @@ impl<'a> Path<'a> {
         Path::at("")
     }
 
-    /// The place of a pointer.
+    /// The path of a pointer.
     pub(super) const fn at(pointer: &str) -> Path<'_> {
         let step = Step::Pointer(pointer);
         Path { above: None, step }
     }
 
-    /// A place one step further down.
+    /// The path one step further down.
     pub(super) const fn down(&'a self, step: Step<'a>) -> Path<'a> {
         let above = Some(self);
         Path { above, step }
     }
 
-    /// The place of a member.
+    /// The path of a member.
     pub(super) const fn name(&'a self, name: &'a str) -> Path<'a> {
         self.down(Step::Name(name))
     }
 
-    /// The place of an item.
+    /// The path of an item.
     pub(super) const fn index(&'a self, index: usize) -> Path<'a> {
         self.down(Step::Index(index))
     }
 
-    /// The place as an RFC 6901 pointer.
+    /// The path as an RFC 6901 pointer.
     pub(super) fn pointer(&self) -> String {
         let mut steps = vec![self.step];
-        let mut place = self;
-        while let Some(above) = place.above {
-            place = above;
-            steps.push(place.step);
+        let mut path = self;
+        while let Some(above) = path.above {
+            path = above;
+            steps.push(path.step);
         }
         let mut pointer = String::new();
         for step in steps.into_iter().rev() {
@@ -70,7 +70,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// The steps of a written pointer, unescaped.
+/// The steps of a pointer, unescaped.
 pub(super) fn steps(pointer: &str) -> impl Iterator<Item = String> {
     panpan_failure::pointer::steps(pointer).map(Cow::into_owned)
 }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_written_with_escapes_and_read_back() {
+    fn a_path_is_written_with_escapes_and_read_back() {
         let top = Path::at("/a");
         let (names, item);
         {

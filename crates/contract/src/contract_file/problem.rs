@@ -1,4 +1,4 @@
-//! What is wrong with a file, and how much of it is told.
+//! The problems of a file, in the order of the file, and the limit on how many are listed.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,16 +10,16 @@ use super::path::Path;
 use super::rule;
 use panpan_failure::read::display_pointer;
 
-/// The most problems that are listed; one more says how many there are beyond.
+/// The most problems that are listed; one more counts the rest.
 pub const PROBLEMS_LIMIT: usize = 1_000;
 
-/// One thing that is wrong with a file.
+/// One problem of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[error("at {}: {message}", display_pointer(pointer))]
 pub struct Problem {
-    /// Where, as an RFC 6901 pointer. A missing member is pointed at where it should stand.
+    /// The location, as an RFC 6901 pointer. For a missing member, the location where it belongs.
     pub pointer: String,
-    /// Which rule is broken; [`rule::ALL`] lists them.
+    /// The violated rule; [`rule::ALL`] lists them.
     pub rule: &'static str,
     /// What is wrong, and what to write instead.
     pub message: String,
@@ -35,11 +35,11 @@ impl Problem {
     }
 }
 
-/// The problems found so far: the first ones in the order of the file, and the number of all.
+/// The problems found so far: the first ones in the order of the file, and the total.
 #[derive(Debug)]
 pub(super) struct Problems<'a> {
     layout: &'a Layout,
-    first: BinaryHeap<Placed>,
+    first: BinaryHeap<Ordered>,
     total: usize,
 }
 
@@ -52,14 +52,14 @@ impl<'a> Problems<'a> {
         }
     }
 
-    /// Notes a problem.
+    /// Adds a problem.
     pub(super) fn note(&mut self, path: &Path<'_>, rule: &'static str, message: impl Into<String>) {
         let problem = Problem::new(path, rule, message);
-        let place = self.layout.place(&problem.pointer);
+        let position = self.layout.position(&problem.pointer);
         let number = self.total;
         self.total += 1;
-        self.first.push(Placed {
-            place,
+        self.first.push(Ordered {
+            position,
             number,
             problem,
         });
@@ -70,12 +70,12 @@ impl<'a> Problems<'a> {
 
     /// The problems in the order of the file.
     pub(super) fn finish(self) -> Vec<Problem> {
-        let placed = self.first.into_sorted_vec();
-        let mut listed: Vec<_> = placed.into_iter().map(|placed| placed.problem).collect();
+        let ordered = self.first.into_sorted_vec();
+        let mut listed: Vec<_> = ordered.into_iter().map(|ordered| ordered.problem).collect();
         let more = self.total - listed.len();
         if more > 0 {
             let message = format!(
-                "{more} more problems are not listed; mend these {PROBLEMS_LIMIT} and check again"
+                "{more} more problems are not listed; fix these {PROBLEMS_LIMIT} and check again"
             );
             listed.push(Problem::new(&Path::top(), rule::FILE_MORE, message));
         }
@@ -83,36 +83,36 @@ impl<'a> Problems<'a> {
     }
 }
 
-/// A problem that knows where it stands among the others: by its place, then as it was found.
+/// A problem that sorts by its position in the file, then in the order of discovery.
 #[derive(Debug)]
-struct Placed {
-    place: Vec<u32>,
+struct Ordered {
+    position: Vec<u32>,
     number: usize,
     problem: Problem,
 }
 
-impl Placed {
+impl Ordered {
     fn key(&self) -> (&[u32], usize) {
-        (&self.place, self.number)
+        (&self.position, self.number)
     }
 }
 
-impl Ord for Placed {
+impl Ord for Ordered {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key().cmp(&other.key())
     }
 }
 
-impl PartialOrd for Placed {
+impl PartialOrd for Ordered {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Placed {
+impl PartialEq for Ordered {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key()
     }
 }
 
-impl Eq for Placed {}
+impl Eq for Ordered {}

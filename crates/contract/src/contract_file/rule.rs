@@ -1,98 +1,98 @@
-//! The names of the rules a contract file is checked by.
+//! The names of the rules for contract files.
 
-/// Declares each rule once: its constant, its name, and what it asks for.
+/// Declares each rule once: its constant, its name, and its description.
 macro_rules! rules {
-    ($(#[doc = $meaning:literal] $rule:ident = $name:literal,)+) => {
-        $(#[doc = $meaning] pub const $rule: &str = $name;)+
+    ($(#[doc = $description:literal] $rule:ident = $name:literal,)+) => {
+        $(#[doc = $description] pub const $rule: &str = $name;)+
 
-        /// Every rule, with what it asks for.
-        pub const ALL: &[(&str, &str)] = &[$(($name, $meaning)),+];
+        /// Every rule, with its description.
+        pub const ALL: &[(&str, &str)] = &[$(($name, $description)),+];
     };
 }
 
 rules! {
-    /// The file is JSON.
+    /// The file is valid JSON.
     FILE_SYNTAX = "file.syntax",
-    /// The file has no more bytes than a document may have.
+    /// The file does not exceed the size limit.
     FILE_LARGE = "file.large",
-    /// The file is nested no deeper than a document may be.
+    /// The file does not exceed the nesting limit.
     FILE_DEEP = "file.deep",
-    /// The file can be read once it follows all other rules.
+    /// The file can be read if it follows all other rules.
     FILE_UNREADABLE = "file.unreadable",
-    /// No member is written twice in one object.
+    /// No object has duplicate members.
     FILE_REPEATED_MEMBER = "file.repeated_member",
-    /// The names of members are of bearable length.
+    /// Member names do not exceed the length limit.
     FILE_MEMBER_NAME = "file.member_name",
-    /// Not a rule: so many problems were found that not all are listed.
+    /// Not a rule: more problems were found than are listed.
     FILE_MORE = "file.more",
-    /// A member that has to be there is there.
+    /// Required members are present.
     MEMBER_MISSING = "member.missing",
-    /// A member is known, or starts with x-.
+    /// Members are known, or start with x-.
     MEMBER_UNKNOWN = "member.unknown",
-    /// A value has the right type.
+    /// Values have the right type.
     MEMBER_TYPE = "member.type",
-    /// A word is one of the known ones.
+    /// Enum values are known.
     MEMBER_WORD = "member.word",
-    /// A number is within its bounds.
+    /// Numbers are within their bounds.
     MEMBER_RANGE = "member.range",
-    /// A text is not blank, and a list not empty, where it has to say something.
+    /// Texts are not blank and lists not empty where content is required.
     MEMBER_EMPTY = "member.empty",
-    /// A list is not longer than allowed.
+    /// Lists do not exceed their length limit.
     MEMBER_LONG = "member.long",
-    /// An operation has a well-formed name.
+    /// Operation names are well formed.
     OPERATION_NAME = "operation.name",
-    /// A namespace fits the name.
+    /// The namespace matches the operation name.
     OPERATION_NAMESPACE = "operation.namespace",
-    /// No two operations have one name.
+    /// Operation names are unique.
     OPERATION_REPEATED = "operation.repeated",
-    /// A code is well formed.
+    /// Codes are well formed.
     ERROR_CODE = "error.code",
-    /// An operation declares a code once.
+    /// An operation declares each code once.
     ERROR_REPEATED = "error.repeated",
-    /// The codes of the protocol are not declared.
+    /// Protocol codes are not declared.
     ERROR_PROTOCOL_CODE = "error.protocol_code",
-    /// A code of the catalogue keeps the facts the catalogue fixes.
+    /// A catalogue code keeps the facts that the catalogue fixes.
     ERROR_CATALOGUE_FACT = "error.catalogue_fact",
-    /// A code is retryable only in a category that can be.
+    /// A code is retryable only in a retryable category.
     ERROR_RETRYABLE = "error.retryable",
-    /// Waiting is a remedy exactly where a code is retryable.
+    /// `wait` is a remedy if and only if the code is retryable.
     ERROR_REMEDY = "error.remedy",
-    /// An HTTP status is one of a failure.
+    /// An HTTP status is an error status.
     ERROR_HTTP_STATUS = "error.http_status",
-    /// A JSON-RPC number is not a reserved one.
+    /// A JSON-RPC code is not reserved.
     ERROR_JSONRPC_CODE = "error.jsonrpc_code",
-    /// No two codes have one JSON-RPC number, other than that of codes which name none.
+    /// No two codes share a JSON-RPC code, except the default one.
     ERROR_JSONRPC_SHARED = "error.jsonrpc_shared",
-    /// All operations give a code the same category, retryability, remedies and JSON-RPC number.
+    /// All operations declare a code with the same category, retryability, remedies and JSON-RPC code.
     ERROR_CONFLICT = "error.conflict",
-    /// A resource action names the type of resource it is about.
+    /// A resource action has a resource type.
     ACCESS_RESOURCE_TYPE = "access.resource_type",
-    /// A place in the input is a JSON Pointer.
+    /// A pointer into the input is a JSON Pointer.
     IDEMPOTENCY_POINTER = "idempotency.pointer",
     /// Only mutations require a key.
     IDEMPOTENCY_KEY = "idempotency.key",
-    /// A retry policy is sound as a whole.
+    /// The settings of a retry policy are consistent.
     RETRY_POLICY = "retry.policy",
-    /// The settings of a circuit are sound as a whole.
+    /// The settings of a circuit are consistent.
     CIRCUIT = "circuit.settings",
-    /// A shared definition has a name that can be referred to.
+    /// The name of a shared definition can be used in a reference.
     SCHEMA_NAME = "schema.name",
-    /// A schema is of a known draft.
+    /// A schema uses a known draft.
     SCHEMA_DRAFT = "schema.draft",
-    /// A schema is a valid JSON Schema.
+    /// A schema is valid JSON Schema.
     SCHEMA_INVALID = "schema.invalid",
-    /// A schema of details allows objects, which details always are.
+    /// A schema of details accepts objects.
     SCHEMA_DETAILS = "schema.details",
     /// A pattern is a regular expression.
     SCHEMA_PATTERN = "schema.pattern",
-    /// A reference points at a schema in the file.
+    /// A reference points to a schema in the file.
     SCHEMA_REFERENCE = "schema.reference",
-    /// A reference stays in the file.
+    /// A reference does not leave the file.
     SCHEMA_REMOTE = "schema.remote",
-    /// Following references comes to an end.
+    /// References do not form a cycle.
     SCHEMA_ENDLESS = "schema.endless",
-    /// References mean the same wherever the schema is put.
+    /// A schema keeps its meaning when it is embedded elsewhere.
     SCHEMA_IDENTITY = "schema.identity",
-    /// A definition of a schema's own does not hide a shared one.
+    /// A local definition does not shadow a shared one.
     SCHEMA_SHADOWED = "schema.shadowed",
 }

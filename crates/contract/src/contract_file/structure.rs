@@ -1,9 +1,9 @@
-//! Whether a document has the shape the published schema asks for.
+//! Checks the structure of a document against the published schema.
 //!
-//! The schema is read here rather than handed to a validator, so that every problem is a sentence
-//! with a remedy, and none of a million is kept in memory. Only the keywords that schema uses are
-//! understood (a test holds it to that), and any `pattern` but that of texts which must not be blank
-//! is left to the types that own the syntax.
+//! The schema is interpreted here rather than by a validator, so that every problem gets a message
+//! with a fix, and memory stays bounded for a file with a million problems. Only the keywords of
+//! the published schema are supported (a test ensures it). Every `pattern` other than "not blank"
+//! and "off" is left to the types that own the syntax.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::path::Path;
 use super::problem::Problems;
-use super::{ContractFile, rule, sentence};
+use super::{ContractFile, messages, rule};
 use crate::retry::OFF;
 use panpan_failure::EXTENSION_PREFIX;
 use panpan_failure::read::type_name;
@@ -21,25 +21,25 @@ pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     serde_json::from_str(ContractFile::SCHEMA).expect("the published schema is JSON")
 });
 
-/// Notes everything in the document that is not of its shape.
+/// Reports every structural problem of the document.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
     let mut note = |path: &Path<'_>, rule, message| problems.note(path, rule, message);
-    Shape::of(&SCHEMA).check(document, &Path::top(), &mut note);
+    SchemaPart::of(&SCHEMA).check(document, &Path::top(), &mut note);
 }
 
-/// The shape of a named part: `operation`, `error`, `retry` and so on.
-pub(super) fn part(name: &str) -> Shape {
-    Shape::of(&SCHEMA["$defs"][name])
+/// The subschema of a named part: `operation`, `error`, `retry` and so on.
+pub(super) fn part(name: &str) -> SchemaPart {
+    SchemaPart::of(&SCHEMA["$defs"][name])
 }
 
-/// Where problems go.
+/// The callback that receives problems.
 type Note<'a> = dyn FnMut(&Path<'_>, &'static str, String) + 'a;
 
-/// One subschema of the published schema.
+/// A subschema of the published schema.
 #[derive(Clone, Copy)]
-pub(super) struct Shape(&'static Value);
+pub(super) struct SchemaPart(&'static Value);
 
-impl Shape {
+impl SchemaPart {
     fn of(schema: &'static Value) -> Self {
         let mut schema = schema;
         while let Some(reference) = schema["$ref"].as_str() {
@@ -47,38 +47,38 @@ impl Shape {
                 .pointer(reference.trim_start_matches('#'))
                 .expect("the published schema refers to itself");
         }
-        Shape(schema)
+        SchemaPart(schema)
     }
 
-    /// Whether a value has this shape.
-    pub(super) fn holds(self, value: &Value) -> bool {
-        let mut sound = true;
-        self.check(value, &Path::top(), &mut |_, _, _| sound = false);
-        sound
+    /// Whether a value is valid.
+    pub(super) fn accepts(self, value: &Value) -> bool {
+        let mut is_valid = true;
+        self.check(value, &Path::top(), &mut |_, _, _| is_valid = false);
+        is_valid
     }
 
-    /// The members that have their shape each for itself, whatever the others have.
-    pub(super) fn sound_members(self, object: &Map<String, Value>) -> Map<String, Value> {
-        let is_sound = |name: &str, value| self.member(name).is_some_and(|it| it.holds(value));
+    /// The members that are valid on their own.
+    pub(super) fn valid_members(self, object: &Map<String, Value>) -> Map<String, Value> {
+        let is_valid = |name: &str, value| self.member(name).is_some_and(|it| it.accepts(value));
         let members = object.iter();
         members
-            .filter(|(name, value)| is_sound(name, value))
+            .filter(|(name, value)| is_valid(name, value))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect()
     }
 
-    fn member(self, name: &str) -> Option<Shape> {
-        self.0["properties"].get(name).map(Shape::of)
+    fn member(self, name: &str) -> Option<SchemaPart> {
+        self.0["properties"].get(name).map(SchemaPart::of)
     }
 
     fn check(self, value: &Value, path: &Path<'_>, note: &mut Note<'_>) {
         if !self.has_type(value) {
-            let message = sentence::wrong_type(value, self.0);
+            let message = messages::wrong_type(value, self.0);
             return note(path, rule::MEMBER_TYPE, message);
         }
         let words = self.0["enum"].as_array();
         if words.is_some_and(|words| !words.contains(value)) {
-            let message = sentence::wrong_word(value, self.0);
+            let message = messages::wrong_word(value, self.0);
             return note(path, rule::MEMBER_WORD, message);
         }
         match value {
@@ -103,7 +103,7 @@ impl Shape {
 
     fn check_range(self, value: &Value, path: &Path<'_>, note: &mut Note<'_>) {
         let bound = |keyword: &str| self.0[keyword].as_f64();
-        // The bounds are far below where a double is no longer exact.
+        // The bounds are small enough for a double to be exact.
         let number = value.as_f64().unwrap_or_default();
         let below = bound("minimum").is_some_and(|minimum| number < minimum);
         let above = bound("maximum").is_some_and(|maximum| number > maximum);
@@ -111,35 +111,35 @@ impl Shape {
             note(
                 path,
                 rule::MEMBER_RANGE,
-                sentence::out_of_range(value, self.0),
+                messages::out_of_range(value, self.0),
             );
         }
     }
 
     fn check_text(self, text: &str, path: &Path<'_>, note: &mut Note<'_>) {
-        if self.0["pattern"] == SAYS_SOMETHING && is_blank(text) {
-            note(path, rule::MEMBER_EMPTY, sentence::blank());
+        if self.0["pattern"] == NOT_BLANK && is_blank(text) {
+            note(path, rule::MEMBER_EMPTY, messages::blank());
         }
         if self.0["pattern"] == ONLY_OFF && text != OFF {
-            note(path, rule::MEMBER_WORD, sentence::not_off());
+            note(path, rule::MEMBER_WORD, messages::not_off());
         }
     }
 
     fn check_list(self, items: &[Value], path: &Path<'_>, note: &mut Note<'_>) {
         if items.is_empty() && self.0["minItems"].is_u64() {
-            note(path, rule::MEMBER_EMPTY, sentence::empty());
+            note(path, rule::MEMBER_EMPTY, messages::empty());
         }
         let limit = self.0["maxItems"].as_u64();
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
         if items.len() > limit {
-            let message = sentence::too_long(items.len(), limit);
+            let message = messages::too_long(items.len(), limit);
             note(path, rule::MEMBER_LONG, message);
         }
         let Some(item_schema) = self.0.get("items") else {
             return;
         };
         for (index, item) in items.iter().take(limit).enumerate() {
-            Shape::of(item_schema).check(item, &path.index(index), note);
+            SchemaPart::of(item_schema).check(item, &path.index(index), note);
         }
     }
 
@@ -147,8 +147,8 @@ impl Shape {
         let required = self.0["required"].as_array().into_iter().flatten();
         for name in required.filter_map(Value::as_str) {
             if !members.contains_key(name) {
-                let shape = self.member(name).map_or(&Value::Null, |it| it.0);
-                let message = sentence::missing(name, shape, &self.0["properties"][name]);
+                let part = self.member(name).map_or(&Value::Null, |it| it.0);
+                let message = messages::missing(name, part, &self.0["properties"][name]);
                 note(&path.name(name), rule::MEMBER_MISSING, message);
             }
         }
@@ -158,13 +158,13 @@ impl Shape {
     }
 
     fn check_member(self, name: &str, value: &Value, path: &Path<'_>, note: &mut Note<'_>) {
-        if let Some(shape) = self.member(name) {
-            return shape.check(value, path, note);
+        if let Some(part) = self.member(name) {
+            return part.check(value, path, note);
         }
         match &self.0["additionalProperties"] {
-            schema @ Value::Object(_) => Shape::of(schema).check(value, path, note),
+            schema @ Value::Object(_) => SchemaPart::of(schema).check(value, path, note),
             Value::Bool(false) if !self.takes_extension(name) => {
-                note(path, rule::MEMBER_UNKNOWN, sentence::unknown(name, self.0));
+                note(path, rule::MEMBER_UNKNOWN, messages::unknown(name, self.0));
             }
             _ => {}
         }
@@ -176,18 +176,18 @@ impl Shape {
 }
 
 /// The pattern of texts that must not be blank.
-const SAYS_SOMETHING: &str = r"\S";
+const NOT_BLANK: &str = r"\S";
 
-/// The pattern of settings that can be switched off by a word.
+/// The pattern of settings that can be `off`.
 const ONLY_OFF: &str = "^off$";
 
-/// Whether a text has nothing but what `\s` is in the regular expressions of JSON Schema.
+/// Whether a text has only characters that `\s` matches in the regular expressions of JSON Schema.
 fn is_blank(text: &str) -> bool {
     let is_space = |it: char| it == '\u{feff}' || it.is_whitespace() && it != '\u{85}';
     text.chars().all(is_space)
 }
 
-/// As JSON Schema says, except that `404.0` is no integer: readers differ on it.
+/// As in JSON Schema, except that `404.0` is not an integer: readers differ on it.
 fn is_of_type(value: &Value, name: &str) -> bool {
     match name {
         "integer" => value.is_i64() || value.is_u64(),
@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::contract_file::OPERATIONS_LIMIT;
 
-    const UNDERSTOOD: &[&str] = &[
+    const SUPPORTED: &[&str] = &[
         "$defs",
         "$id",
         "$ref",
@@ -250,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn the_published_schema_uses_only_what_is_understood_here() {
+    fn the_published_schema_uses_only_supported_keywords() {
         for_each_subschema(&SCHEMA, &mut |schema| {
             for keyword in schema.keys() {
-                assert!(UNDERSTOOD.contains(&keyword.as_str()), "{keyword}");
+                assert!(SUPPORTED.contains(&keyword.as_str()), "{keyword}");
             }
             let least = schema.get("minItems");
             assert!(least.is_none_or(|limit| limit == 1), "{schema:?}");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_schema_is_a_valid_one_and_describes_every_member() {
+    fn the_published_schema_is_valid_and_describes_every_member() {
         jsonschema::draft202012::meta::validate(&SCHEMA).unwrap();
         for_each_subschema(&SCHEMA, &mut |schema| {
             let members = schema.get("properties").and_then(Value::as_object);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_schema_says_what_the_types_say() {
+    fn the_published_schema_agrees_with_the_types() {
         use panpan_catalogue::{Category, Effect, Remedy};
         let error = &SCHEMA["$defs"]["error"]["properties"];
         let words = |schema: &'static Value| -> Vec<_> {

@@ -1,5 +1,5 @@
-//! The file as a whole: what is accepted and what is told. Each rule is broken in `rules` and
-//! `schemas`; files made to do harm are in `hostile`, random ones in `random`.
+//! The file as a whole: accepted files and reported problems. Each rule is violated in `rules` and
+//! `schemas`; malicious files are in `hostile`, random ones in `random`.
 
 mod hostile;
 mod random;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A file that uses everything.
+/// A file that uses every feature.
 pub(super) fn full() -> Value {
     json!({
         "$schema": "https://panpan.dev/schema/contract-file/1",
@@ -82,7 +82,7 @@ pub(super) fn full() -> Value {
     })
 }
 
-/// Whether everything in the second is in the first; defaults may have been added.
+/// Whether the first contains everything in the second; defaults may have been added.
 fn includes(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part
@@ -97,7 +97,7 @@ fn includes(whole: &Value, part: &Value) -> bool {
 }
 
 /// The problems of a document, as `pointer rule`.
-pub(super) fn places(document: &Value) -> Vec<String> {
+pub(super) fn problems_of(document: &Value) -> Vec<String> {
     let text = serde_json::to_vec(document).unwrap();
     match check(&text) {
         Ok(_) => Vec::new(),
@@ -109,7 +109,7 @@ pub(super) fn places(document: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_sound_file_is_read_and_written_back_whole() {
+fn a_valid_file_is_read_and_written_back_unchanged() {
     let written = full();
     let file = check(&serde_json::to_vec(&written).unwrap()).unwrap();
     assert_eq!(file.operations.len(), 3);
@@ -124,7 +124,7 @@ fn a_sound_file_is_read_and_written_back_whole() {
 }
 
 #[test]
-fn an_operation_as_discovery_describes_it_is_one_of_a_file() {
+fn an_operation_from_discovery_is_valid_in_a_file() {
     let described = json!({
         "name": "fs/readFile", "namespace": "fs", "op_type": "query", "visibility": "external",
         "input_schema": {}, "output_schema": {},
@@ -149,13 +149,13 @@ fn an_operation_as_discovery_describes_it_is_one_of_a_file() {
     });
     let mut file = serde_json::to_value(ContractFile::new("files")).unwrap();
     file["operations"] = json!([described]);
-    assert_eq!(places(&file), [""; 0]);
+    assert_eq!(problems_of(&file), [""; 0]);
     let schema: Value = serde_json::from_str(ContractFile::SCHEMA).unwrap();
     assert!(jsonschema::is_valid(&schema, &file));
 }
 
 #[test]
-fn the_published_schema_accepts_what_is_written() {
+fn the_published_schema_accepts_written_files() {
     let schema: Value = serde_json::from_str(ContractFile::SCHEMA).unwrap();
     let file = check(&serde_json::to_vec(&full()).unwrap()).unwrap();
     for document in [full(), serde_json::to_value(&file).unwrap()] {
@@ -169,7 +169,7 @@ fn the_published_schema_accepts_what_is_written() {
 }
 
 #[test]
-fn the_example_of_every_schema_can_be_used_without_the_file() {
+fn a_self_contained_schema_can_be_used_without_the_file() {
     let file = check(&serde_json::to_vec(&full()).unwrap()).unwrap();
     let input = file.self_contained(&file.operations[0].input_schema);
     assert!(jsonschema::is_valid(&input, &json!({"path": "/etc"})));
@@ -177,7 +177,7 @@ fn the_example_of_every_schema_can_be_used_without_the_file() {
 }
 
 #[test]
-fn problems_are_in_the_order_of_the_file_and_all_told_at_once() {
+fn all_problems_are_reported_in_the_order_of_the_file() {
     let text = br#"{
         "x-b": 1,
         "operations": [
@@ -189,19 +189,19 @@ fn problems_are_in_the_order_of_the_file_and_all_told_at_once() {
         "banana": true
     }"#;
     let problems = check(text).unwrap_err();
-    let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
     assert_eq!(
-        told,
+        messages,
         [
-            "at /service: \"service\" is missing; write an object (The service whose operations these are)",
-            "at /operations/0/op_type: \"querry\" is not a known word (did you mean \"query\"?); write \"query\", \"mutation\" or \"subscription\"",
-            "at /operations/0/name: \"readFile\" has no namespace; write namespace/operation (for example fs/readFile)",
-            "at /operations/0/timeout_ms: found a string; write a whole number from 1 to 9007199254740991 or null",
-            "at /operations/1/timeout_ms: is 0; write a whole number from 1 to 9007199254740991 or null",
+            "at /service: missing member \"service\"; write an object (The service that offers the operations)",
+            "at /operations/0/op_type: unknown value \"querry\" (did you mean \"query\"?); write \"query\", \"mutation\" or \"subscription\"",
+            "at /operations/0/name: operation name \"readFile\" has no namespace; write namespace/operation (for example fs/readFile)",
+            "at /operations/0/timeout_ms: expected a whole number from 1 to 9007199254740991 or null, found a string",
+            "at /operations/1/timeout_ms: 0 is out of range; write a whole number from 1 to 9007199254740991 or null",
             "at /operations/1/error_schemas/0/code: TIMEOUT is reserved for the protocol; declare your own code, such as MY_TIMEOUT",
-            "at /operations/1/error_schemas/0/http_status: is 200; write a whole number from 400 to 599, a string or null",
-            "at /panpan: found a number; write \"1\"",
-            "at /banana: \"banana\" is not a member of a panpan contract file; known are $defs, $schema, operations, panpan, service; members of your own start with x-",
+            "at /operations/1/error_schemas/0/http_status: 200 is out of range; write a whole number from 400 to 599, a string or null",
+            "at /panpan: expected \"1\", found a number",
+            "at /banana: unknown member \"banana\" of a panpan contract file; known members are $defs, $schema, operations, panpan, service; start the names of your own members with x-",
         ]
     );
 }
@@ -222,13 +222,13 @@ fn a_file_that_is_not_json_has_one_problem() {
 }
 
 #[test]
-fn a_byte_order_mark_says_nothing() {
+fn a_byte_order_mark_is_ignored() {
     let text = serde_json::to_vec(&full()).unwrap();
     assert!(check(&[b"\xef\xbb\xbf".to_vec(), text].concat()).is_ok());
 }
 
 #[test]
-fn rules_have_names_of_their_own() {
+fn rule_names_are_unique() {
     let mut names: Vec<_> = rule::ALL.iter().map(|(name, _)| name).collect();
     names.sort();
     names.dedup();

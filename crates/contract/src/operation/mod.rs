@@ -1,5 +1,5 @@
-//! What an operation is, as data: its name, its schemas, the failures it declares, who may call it,
-//! and whether calling it twice does harm. Handlers live elsewhere.
+//! An operation as data: its name, its schemas, the failures it declares, its access control and
+//! its idempotency. Handlers are in the runtime.
 
 mod name;
 mod settings;
@@ -15,19 +15,19 @@ use crate::retry::{Categories, RetryPolicy, RetryRule};
 pub use name::{NAME_LENGTH_LIMIT, NameError, OperationName};
 pub use settings::{CallSettings, KEY_ARGUMENT_EXTENSION, Outputs, Redaction};
 
-/// An operation's contract.
+/// The contract of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Written", into = "Written")]
+#[serde(try_from = "WireForm", into = "WireForm")]
 pub struct OperationSpec {
-    /// `namespace/operation`.
+    /// The name, `namespace/operation`.
     pub name: OperationName,
-    /// A few words.
+    /// A short title.
     pub title: Option<String>,
-    /// What it does, for whoever chooses an operation.
+    /// What it does, for the reader who chooses an operation.
     pub description: Option<String>,
-    /// How it is called.
+    /// Whether it is a query, a mutation or a subscription.
     pub op_type: OperationType,
-    /// Whether it can be called from outside.
+    /// Whether callers can call it.
     pub visibility: Visibility,
     /// JSON Schema of the input.
     pub input_schema: Value,
@@ -37,29 +37,29 @@ pub struct OperationSpec {
     pub error_schemas: Vec<ErrorDefinition>,
     /// Who may call it.
     pub access_control: AccessControl,
-    /// Whether calling it twice does harm.
+    /// Whether it can be repeated safely.
     pub idempotency: Idempotency,
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     pub timeout_ms: Option<u64>,
-    /// A retry policy in place of those of the categories.
+    /// The retry policy that replaces those of the categories.
     pub retry: Option<RetryPolicy>,
-    /// The categories of failures that are retried; all whose codes may pass if nothing is said.
+    /// The categories that are retried; if unset, every category with retryable codes.
     pub retry_categories: Option<Categories>,
-    /// How long after a call began another attempt may start.
+    /// How long after the start of a call another attempt may start.
     pub patience_ms: Option<u64>,
-    /// When calls are refused because earlier ones failed.
+    /// When the circuit refuses calls after failures.
     pub circuit: Option<CircuitRule>,
-    /// What becomes of an output that breaks its schema.
+    /// How an output is handled that violates its schema.
     pub outputs: Option<Outputs>,
-    /// How much of what a service says in its own words is passed on.
+    /// How much of the free text of a service is passed on.
     pub redaction: Option<Redaction>,
-    /// Whether the same input and seed give the same course of events.
+    /// Whether the same input and seed give the same behaviour.
     pub deterministic: bool,
-    /// Members of its author's own, kept and not read.
+    /// The `x-` members of the author, kept and not read.
     pub extensions: Extensions,
 }
 
-/// How an operation is called.
+/// The type of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OperationType {
@@ -67,26 +67,26 @@ pub enum OperationType {
     Query,
     /// Changes something.
     Mutation,
-    /// Gives items until it ends.
+    /// Sends items until it ends.
     Subscription,
 }
 
-/// Whether an operation can be called from outside.
+/// Whether callers can call an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// By anyone the access control lets in.
+    /// Callers that pass the access control can.
     #[default]
     External,
-    /// Only by other operations; from outside it does not exist.
+    /// Only other operations can; callers cannot see it.
     Internal,
 }
 
-/// Who may call an operation. Without restrictions, everyone.
+/// Who may call an operation; without restrictions, every caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessControl {
-    /// Scopes the caller needs, all of them.
+    /// Scopes of which the caller needs all.
     #[serde(default)]
     pub required_scopes: Vec<String>,
     /// Scopes of which the caller needs one.
@@ -95,40 +95,40 @@ pub struct AccessControl {
     /// The type of resource the caller needs a grant for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<String>,
-    /// The action that grant has to include.
+    /// The action that the grant must include.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_action: Option<String>,
 }
 
-/// Whether calling an operation twice does harm, and what a key is needed for.
+/// Whether an operation can be repeated safely, and whether a call needs a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Idempotency {
     /// Calling it again has no further effect.
     #[serde(default)]
     pub idempotent: bool,
-    /// After a crash it can be asked what became of a call.
+    /// After a crash, the outcome of a call can be queried.
     #[serde(default)]
     pub reconcilable: bool,
-    /// The service behind it recognises the idempotency key of a call, so that repeating the call with
-    /// the same key does nothing twice.
+    /// The upstream recognises the idempotency key, so that a repeated call with the same key has
+    /// no second effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub honours_key: bool,
-    /// Whether a call has to carry a key.
+    /// Whether a call needs a key.
     #[serde(default)]
     pub key: KeyRule,
-    /// Where the answer depends on the input.
+    /// Idempotency that depends on the input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_input: Option<ByInput>,
 }
 
-/// Whether a call has to carry an idempotency key.
+/// Whether a call needs an idempotency key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyRule {
-    /// A call without one is refused.
+    /// A call without a key is refused.
     Required,
-    /// A call may carry one.
+    /// A key is optional.
     #[default]
     Optional,
 }
@@ -137,14 +137,14 @@ pub enum KeyRule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ByInput {
-    /// Where the member stands, as an RFC 6901 pointer.
+    /// The location of the member, as an RFC 6901 pointer.
     pub pointer: String,
-    /// Its harmless values.
+    /// The values that make a call idempotent.
     pub idempotent_values: Vec<Value>,
 }
 
 impl OperationSpec {
-    /// An operation that takes and gives anything and declares nothing.
+    /// An operation with any input and output and no declared failures.
     pub fn new(name: OperationName, op_type: OperationType) -> Self {
         Self {
             name,
@@ -178,7 +178,7 @@ impl OperationSpec {
 }
 
 impl AccessControl {
-    /// Asks for scopes beside those that are asked for already.
+    /// Adds scopes to the required ones.
     pub fn require(&mut self, scopes: &[String]) {
         for scope in scopes {
             if !self.required_scopes.contains(scope) {
@@ -189,28 +189,32 @@ impl AccessControl {
 }
 
 impl Idempotency {
-    /// Whether a call with this input can be repeated without harm.
+    /// Whether a call with this input can be repeated safely.
     pub fn is_idempotent_for(&self, input: &Value) -> bool {
-        self.idempotent || self.by_input.as_ref().is_some_and(|rule| rule.holds(input))
+        self.idempotent
+            || self
+                .by_input
+                .as_ref()
+                .is_some_and(|rule| rule.matches(input))
     }
 
-    /// Whether a call with this input has to carry a key.
+    /// Whether a call with this input needs a key.
     pub fn needs_key_for(&self, input: &Value) -> bool {
         self.key == KeyRule::Required && !self.is_idempotent_for(input)
     }
 }
 
 impl ByInput {
-    fn holds(&self, input: &Value) -> bool {
+    fn matches(&self, input: &Value) -> bool {
         input
             .pointer(&self.pointer)
             .is_some_and(|value| self.idempotent_values.contains(value))
     }
 }
 
-/// The form on the wire: the namespace stands beside the name, for readers who group by it.
+/// The JSON form. It also has the namespace, for readers that group operations by it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Written {
+struct WireForm {
     name: OperationName,
     #[serde(default)]
     namespace: Option<String>,
@@ -221,9 +225,9 @@ struct Written {
     op_type: OperationType,
     #[serde(default)]
     visibility: Visibility,
-    #[serde(default = "anything")]
+    #[serde(default = "any_schema")]
     input_schema: Value,
-    #[serde(default = "anything")]
+    #[serde(default = "any_schema")]
     output_schema: Value,
     #[serde(default)]
     error_schemas: Vec<ErrorDefinition>,
@@ -249,27 +253,27 @@ struct Written {
     extensions: Extensions,
 }
 
-fn anything() -> Value {
+fn any_schema() -> Value {
     json!({})
 }
 
-/// Checks that a namespace written beside a name is the name's own.
-pub(crate) fn check_namespace(name: &OperationName, said: &str) -> Result<(), String> {
-    let namespace = name.namespace();
-    if said == namespace {
+/// Checks that a namespace matches the name.
+pub(crate) fn check_namespace(name: &OperationName, namespace: &str) -> Result<(), String> {
+    let expected = name.namespace();
+    if namespace == expected {
         return Ok(());
     }
     Err(format!(
-        "namespace {said:?} does not fit the name {name}; write {namespace:?} or leave it out"
+        "namespace {namespace:?} does not match the name {name}; write {expected:?} or leave it out"
     ))
 }
 
-impl TryFrom<Written> for OperationSpec {
+impl TryFrom<WireForm> for OperationSpec {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Self, String> {
-        if let Some(said) = &written.namespace {
-            check_namespace(&written.name, said)?;
+    fn try_from(written: WireForm) -> Result<Self, String> {
+        if let Some(namespace) = &written.namespace {
+            check_namespace(&written.name, namespace)?;
         }
         Ok(Self {
             name: written.name,
@@ -295,7 +299,7 @@ impl TryFrom<Written> for OperationSpec {
     }
 }
 
-impl From<OperationSpec> for Written {
+impl From<OperationSpec> for WireForm {
     fn from(spec: OperationSpec) -> Self {
         Self {
             namespace: Some(spec.name.namespace().to_owned()),
@@ -326,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_ones_own_survive_a_round_trip_and_others_are_refused() {
+    fn extension_members_round_trip_and_unknown_members_are_rejected() {
         let mut written = json!({
             "name": "fs/read", "op_type": "query", "x-team": {"a": [1, 2.5]},
             "error_schemas": [{"code": "NO_FILE", "description": "None", "x-note": null}],

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The longest name, in bytes.
 pub const NAME_LENGTH_LIMIT: usize = 200;
 
-/// A name of at least two steps, each of letters, digits, `_`, `-` and `.`.
+/// A name of at least two segments, each of letters, digits, `_`, `-` and `.`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct OperationName(String);
@@ -17,20 +17,23 @@ pub struct OperationName(String);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It has no namespace.
-    #[error("{0:?} has no namespace; write namespace/operation")]
+    #[error("operation name {0:?} has no namespace; write namespace/operation")]
     Namespace(String),
-    /// A step is empty or holds another character.
+    /// A segment is empty or has an invalid character.
     #[error(
-        "{0:?} has a step that is empty or holds something else than letters, digits, _, - and ."
+        "operation name {0:?} has an empty segment or an invalid character; use only letters, digits, _, - and . \
+         between the slashes"
     )]
-    Step(String),
+    Segment(String),
     /// It is too long.
-    #[error("the name has {0} bytes; at most {NAME_LENGTH_LIMIT} are allowed")]
+    #[error(
+        "the operation name has {0} bytes, the limit is {NAME_LENGTH_LIMIT}; write a shorter name"
+    )]
     Length(usize),
 }
 
 impl OperationName {
-    /// Checks a name; a leading slash is accepted and dropped.
+    /// Parses a name; a leading slash is dropped.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let name = text.strip_prefix('/').unwrap_or(text);
         if name.len() > NAME_LENGTH_LIMIT {
@@ -40,9 +43,9 @@ impl OperationName {
             return Err(NameError::Namespace(text.to_owned()));
         }
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
-        let is_step = |step: &str| !step.is_empty() && step.bytes().all(is_word);
-        if !name.split('/').all(is_step) {
-            return Err(NameError::Step(text.to_owned()));
+        let is_segment = |segment: &str| !segment.is_empty() && segment.bytes().all(is_word);
+        if !name.split('/').all(is_segment) {
+            return Err(NameError::Segment(text.to_owned()));
         }
         Ok(Self(name.to_owned()))
     }
@@ -52,7 +55,7 @@ impl OperationName {
         &self.0
     }
 
-    /// The first step.
+    /// The first segment.
     pub fn namespace(&self) -> &str {
         self.0.split('/').next().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! What an operator may set about the calls of an operation, in the configuration of a source or in an
-//! overlay.
+//! The settings of an operation that an operator can change, in the configuration of a source or in
+//! an overlay.
 
 use std::num::NonZeroU64;
 
@@ -9,64 +9,64 @@ use super::OperationSpec;
 use crate::circuit::CircuitRule;
 use crate::retry::RetryRule;
 
-/// Settings of calls; what is left out stays as it was.
+/// Settings of calls; an unset member leaves the value unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallSettings {
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<NonZeroU64>,
     /// Which failures are retried, and how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryRule>,
-    /// How long after a call began another attempt may start.
+    /// How long after the start of a call another attempt may start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
-    /// When calls are refused because earlier ones failed.
+    /// When the circuit refuses calls after failures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuit: Option<CircuitRule>,
-    /// What becomes of an output that breaks its schema.
+    /// How an output is handled that violates its schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
-    /// How much of what a service says in its own words is passed on.
+    /// How much of the free text of a service is passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<Redaction>,
-    /// Whether the MCP tool of an operation that changes something takes the idempotency key as an argument.
+    /// Whether the MCP tool of a mutation takes the idempotency key as an argument.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_argument: Option<bool>,
 }
 
-/// The extension of an operation that says `false` where its MCP tool does not take the idempotency key as an
-/// argument.
+/// The extension of an operation that is `false` if its MCP tool does not take the idempotency key
+/// as an argument.
 pub const KEY_ARGUMENT_EXTENSION: &str = "x-mcp-key-argument";
 
-/// What becomes of an output that breaks the schema declared for it.
+/// How an output is handled that violates its schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outputs {
-    /// It is delivered, and said to break its schema.
+    /// It is delivered and marked as a violation of its schema.
     Deliver,
-    /// The call has failed.
+    /// The call fails.
     Strict,
 }
 
-/// How much of what a service says in its own words about a failure is passed on.
+/// How much of the free text of a service about a failure is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Redaction {
-    /// All of it, without the secrets that are found in it.
+    /// All of it, without the secrets that are found.
     Found,
-    /// None of it: what is typed or declared says what happened.
+    /// None of it: only typed and declared facts.
     Strict,
 }
 
 impl CallSettings {
-    /// Whether anything is set.
+    /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Puts what is set into the contract of an operation.
+    /// Applies the settings to an operation.
     pub fn apply(&self, spec: &mut OperationSpec) {
         if let Some(timeout_ms) = self.timeout_ms {
             spec.timeout_ms = Some(timeout_ms.get());
@@ -81,7 +81,7 @@ impl CallSettings {
         spec.redaction = self.redaction.or(spec.redaction);
         if let Some(takes) = self.key_argument {
             let set = spec.extensions.insert(KEY_ARGUMENT_EXTENSION, takes.into());
-            set.expect("the name starts as extensions do");
+            set.expect("the name starts with x-");
         }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_later_replaces_what_was_set_and_nothing_else() {
+    fn later_settings_replace_earlier_ones_and_nothing_else() {
         let mut spec = OperationSpec::new("a/b".parse().unwrap(), OperationType::Query);
         let first = settings(json!({
             "timeout_ms": 120_000, "retry": "off", "patience_ms": 0, "circuit": "off",
@@ -115,7 +115,7 @@ mod tests {
             spec.extensions.get(KEY_ARGUMENT_EXTENSION),
             Some(&json!(false))
         );
-        // Categories in place of "off": nothing of the older rule is left.
+        // Categories replace "off" completely.
         settings(json!({"retry": {"categories": ["NETWORK"]}})).apply(&mut spec);
         assert_eq!(spec.retry, None);
         assert!(spec.retry_categories.is_some());
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_do_not_exist_are_refused() {
+    fn unknown_settings_are_rejected() {
         for written in [
             json!({"timeout_ms": 0}),
             json!({"timeouts": 1}),

@@ -1,9 +1,8 @@
-//! Compares two recordings of the same call by what has to be the same every time.
+//! Compares two recordings of the same call.
 //!
-//! Codes, categories, retryability, effects, the order of the attempts and the decisions after them
-//! are the same every time; so are the names in the details. Messages, the values of the details,
-//! hints about when to come back, ids and times may vary. Whether the recorded decisions were right
-//! is asked elsewhere.
+//! Codes, categories, retryability, effects, the order of the attempts, the decisions and the names
+//! in the details must be equal. Messages, values in the details, retry hints, ids and times may
+//! differ. Whether the recorded decisions were right is checked by the replay in the runtime.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ use crate::retry::{Attempt, Decision};
 use panpan_failure::Failure;
 use panpan_failure::read::DOCUMENT_DEPTH_LIMIT;
 
-/// Finds the first place where a call went another way than it did when it was recorded.
+/// Finds the first difference between a recorded call and another run of it.
 pub fn compare(recorded: &Recording, found: &Recording) -> Option<Divergence> {
     let same = |place, of: fn(&Recording) -> Value| {
         Divergence::between(place, Some(of(recorded)), Some(of(found)))
@@ -30,8 +29,8 @@ pub fn compare(recorded: &Recording, found: &Recording) -> Option<Divergence> {
         .or_else(|| outcomes(&recorded.outcome, &found.outcome))
 }
 
-/// Finds where two decisions about the same step differ: in what was decided, else in how long to
-/// wait. A task that waits until a time is compared by how far that time was away.
+/// Finds the difference between two decisions about the same step: first the decision, then the
+/// delay. A wait until a time is compared by its length.
 pub fn compare_decisions(
     step: usize,
     recorded: Option<&Decided>,
@@ -54,8 +53,8 @@ fn word(decided: &Decided) -> Value {
     match decided.decision {
         Decision::Again { .. } => "again".into(),
         Decision::Later(_) => "later".into(),
-        Decision::Answer(why) => match json!(why) {
-            Value::String(why) => format!("answer: {why}").into(),
+        Decision::Answer(reason) => match json!(reason) {
+            Value::String(reason) => format!("answer: {reason}").into(),
             other => other,
         },
     }
@@ -65,7 +64,7 @@ fn delay(decided: &Decided) -> Value {
     let at = match decided.decision {
         Decision::Again { delay_ms } => return delay_ms.into(),
         Decision::Answer(_) => return Value::Null,
-        // Further away than times go; how far depends on when it was decided.
+        // The latest possible time; its distance depends on the time of the decision.
         Decision::Later(at) if at == Timestamp::MAX => return "for ever".into(),
         Decision::Later(at) => at,
     };
@@ -90,7 +89,7 @@ fn step(index: usize, recorded: &Step, found: &Step) -> Option<Divergence> {
         .or_else(|| facts(&[EFFECT], &place, failed))
         .or_else(|| words(index, decided.0, decided.1))
         .or_else(|| {
-            // Another hint is allowed, and another delay follows from it.
+            // Hints may differ, and the delay follows from the hint.
             let same_hint = hint_ms(recorded) == hint_ms(found);
             delays(index, decided.0, decided.1).filter(|_| same_hint)
         })
@@ -98,13 +97,13 @@ fn step(index: usize, recorded: &Step, found: &Step) -> Option<Divergence> {
 
 type Fact = (&'static str, fn(&Attempt) -> Value);
 
-/// What has to be the same about every failure.
+/// The facts that must be equal for every failure.
 const FIXED: [Fact; 3] = [
     ("code", |it| it.code.as_str().into()),
     ("category", |it| it.category.word().into()),
     ("retryable", |it| it.retryable.into()),
 ];
-/// What has to be the same about an attempt besides, since decisions depend on it.
+/// The fact that must also be equal for every attempt, because decisions depend on it.
 const EFFECT: Fact = ("effect", |it| it.effect.word().into());
 
 fn facts(
@@ -155,8 +154,8 @@ fn failures(recorded: &Failure, found: &Failure) -> Option<Divergence> {
     })
 }
 
-/// The first name that only one of two objects has, also in objects inside both. Lists are values:
-/// how long one is and what it holds may vary.
+/// The first name that only one of two objects has, including nested objects. Lists are values:
+/// their length and items may differ.
 fn names(
     place: &str,
     recorded: &Map<String, Value>,
@@ -182,7 +181,7 @@ fn input(recorded: &Value, found: &Value) -> Option<Divergence> {
     values("input", recorded, found, 0)
 }
 
-/// The first place where two values differ. Beyond the depth that documents have, values are
+/// The first difference between two values. Values beyond the nesting limit of documents are
 /// compared whole.
 fn values(place: &str, recorded: &Value, found: &Value, depth: usize) -> Option<Divergence> {
     match (recorded, found) {
@@ -203,13 +202,13 @@ fn values(place: &str, recorded: &Value, found: &Value, depth: usize) -> Option<
             let lengths = (Some(recorded.len()), Some(found.len()));
             item.or_else(|| Divergence::between(inside(place, "length"), lengths.0, lengths.1))
         }
-        // 1 and 1.0 are one input, as they have one fingerprint.
+        // 1 and 1.0 are the same input, because they have the same fingerprint.
         _ if canonical_json(recorded) == canonical_json(found) => None,
         _ => Divergence::between(place, Some(recorded.clone()), Some(found.clone())),
     }
 }
 
-/// The names of both, each once, in alphabetical order.
+/// The names of both, without duplicates, in alphabetical order.
 fn all_names<'a>(
     one: &'a Map<String, Value>,
     other: &'a Map<String, Value>,

@@ -1,4 +1,4 @@
-//! Where two runs of the same call part, in a form for programs and as a sentence for people.
+//! The first difference between two runs of a call, for programs and as a message.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,24 +6,24 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many characters of a value the sentence shows.
+/// How many characters of a value a message shows.
 const SHOWN_CHARACTERS_LIMIT: usize = 200;
 const PRESENT: &str = "present";
 const ABSENT: &str = "absent";
 
-/// The first place where a run is not what the recording says.
+/// The first difference between a run and its recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Divergence {
-    /// Where, from the top of the recording: `steps[1].failed.code`.
+    /// The path from the top of the recording: `steps[1].failed.code`.
     pub place: String,
-    /// What was there when it was recorded; the word `absent` when nothing was.
+    /// The recorded value; the word `absent` if there was none.
     pub recorded: Value,
-    /// What is there now; the word `absent` when nothing is.
+    /// The value now; the word `absent` if there is none.
     pub found: Value,
 }
 
 impl Divergence {
-    /// The divergence at a place, if what stands there differs; `None` stands for nothing at all.
+    /// The divergence at a path, if the values differ; `None` means absent.
     pub fn between<T: PartialEq + Into<Value>>(
         place: impl Into<String>,
         recorded: Option<T>,
@@ -66,8 +66,7 @@ impl fmt::Display for Divergence {
 
 impl std::error::Error for Divergence {}
 
-/// A word as it is, anything that could be misread in a sentence as JSON, and not all of it if it
-/// is long.
+/// A plain word unquoted, anything else as JSON, truncated if it is long.
 fn shown(value: &Value) -> Cow<'_, str> {
     let text = match value {
         Value::String(text) if !text.is_empty() && !text.contains(char::is_control) => text.into(),
@@ -79,7 +78,7 @@ fn shown(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The place of a member: `input.city`, or `input["a.b"]` where the name would not read as one.
+/// The path of a member: `input.city`, or `input["a.b"]` for a name with other characters.
 pub(super) fn inside(place: &str, name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !name.is_empty() && name.bytes().all(is_plain) {
@@ -96,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_reads_what_differs() {
+    fn the_message_shows_both_values() {
         for (recorded, found, sentence) in [
             (
                 json!("ERR_TIMEOUT"),
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_value_is_shown_in_part() {
+    fn a_long_value_is_truncated() {
         let text = |count| Value::from("ü".repeat(count));
         let whole = text(SHOWN_CHARACTERS_LIMIT);
         assert_eq!(shown(&whole), whole.as_str().unwrap());
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn strange_names_are_quoted_in_a_place() {
+    fn unusual_names_are_quoted_in_a_path() {
         for (name, place) in [
             ("city", "input.city"),
             ("a-b_1", "input.a-b_1"),

@@ -1,7 +1,6 @@
-//! Recordings as JSON Lines: one recording to a line, each with the version of its format first.
+//! Recordings as JSON Lines: one recording per line, each starting with the version of the format.
 //!
-//! Reading is bounded and goes on behind a line that is wrong. Where the lines come from and go to
-//! is the caller's business.
+//! Reading is bounded and continues after an invalid line. The caller opens the files.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -16,15 +15,15 @@ use panpan_redact::Redactor;
 
 /// The version of the format that is written, and the only one that is read.
 pub const RECORDING_VERSION: u64 = 1;
-/// The longest line that is written or read, in bytes, without what ends it.
+/// The longest line, in bytes, without its line end.
 pub const LINE_BYTES_LIMIT: usize = DOCUMENT_BYTES_LIMIT;
-/// How much is said about a member that does not fit.
+/// The longest message about an invalid member.
 const PROBLEM_CHARACTERS_LIMIT: usize = 300;
 const VERSION_MEMBER: &str = "panpan_recording";
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const LINE_ENDS: [u8; 2] = *b"\r\n";
 
-/// Writes recordings, one to a line; see [`write_line`].
+/// Writes recordings, one per line; see [`write_line`].
 pub fn write_lines<'a>(
     recordings: impl IntoIterator<Item = &'a Recording>,
     mut to: impl Write,
@@ -33,8 +32,8 @@ pub fn write_lines<'a>(
     recordings.try_for_each(|recording| write_line(recording, &mut to))
 }
 
-/// Writes one recording as a line. One that is longer than [`LINE_BYTES_LIMIT`] could not be read
-/// back: nothing of it is written, and the error is of the kind [`io::ErrorKind::InvalidData`].
+/// Writes one recording as a line. A recording longer than [`LINE_BYTES_LIMIT`] could not be read
+/// back: it is not written, and the error is [`io::ErrorKind::InvalidData`].
 pub fn write_line(recording: &Recording, mut to: impl Write) -> io::Result<()> {
     let line = Line {
         panpan_recording: RECORDING_VERSION,
@@ -44,7 +43,7 @@ pub fn write_line(recording: &Recording, mut to: impl Write) -> io::Result<()> {
     if text.len() > LINE_BYTES_LIMIT {
         let (id, bytes) = (recording.id, text.len());
         let problem =
-            format!("recording {id} takes {bytes} bytes; a line has at most {LINE_BYTES_LIMIT}");
+            format!("recording {id} has {bytes} bytes, the limit of a line is {LINE_BYTES_LIMIT}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
     }
     text.push(b'\n');
@@ -58,10 +57,10 @@ struct Line<'a> {
     recording: &'a Recording,
 }
 
-/// Reads recordings, one from each line that is not blank, redacting them anew.
+/// Reads recordings, one from each line that is not blank, and redacts them again.
 ///
-/// A line that is wrong gives an error, and the next one is read all the same. Members that a
-/// later panpan may have added are passed over; a later version of the format is refused.
+/// An invalid line gives an error, and reading continues with the next one. Unknown members, which
+/// a later panpan may have added, are ignored; a later version of the format is rejected.
 pub fn read_lines<R: BufRead>(reader: R) -> Lines<R> {
     Lines {
         reader,
@@ -70,7 +69,7 @@ pub fn read_lines<R: BufRead>(reader: R) -> Lines<R> {
     }
 }
 
-/// The recordings of a file, as they are read.
+/// An iterator over the recordings of a file.
 #[derive(Debug)]
 pub struct Lines<R> {
     reader: R,
@@ -78,51 +77,51 @@ pub struct Lines<R> {
     ended: bool,
 }
 
-/// A line that holds no recording.
+/// A line that is not a valid recording.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct LineError {
-    /// Which line, counted from 1.
+    /// The number of the line, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: LineProblem,
 }
 
 /// What is wrong with a line.
 #[derive(Debug, thiserror::Error)]
 pub enum LineProblem {
-    /// The bytes could not be had; nothing is read after this.
-    #[error("could not be read: {0}")]
+    /// The reader failed; reading stops.
+    #[error("cannot be read: {0}")]
     Unreadable(io::Error),
-    /// It has more bytes than are read.
-    #[error("is longer than {LINE_BYTES_LIMIT} bytes")]
+    /// It exceeds the length limit.
+    #[error("longer than {LINE_BYTES_LIMIT} bytes")]
     TooLong,
-    /// It is nested deeper than is read.
-    #[error("is nested more than {DOCUMENT_DEPTH_LIMIT} levels deep (column {column})")]
+    /// It exceeds the nesting limit.
+    #[error("nested more than {DOCUMENT_DEPTH_LIMIT} levels deep (column {column})")]
     TooDeep {
-        /// Where, counted from 1.
+        /// The column, counted from 1.
         column: usize,
     },
     /// It is not JSON.
     #[error("not valid JSON: {problem} (column {column})")]
     Syntax {
-        /// What the parser met.
+        /// The message of the parser.
         problem: String,
-        /// Where, counted from 1.
+        /// The column, counted from 1.
         column: usize,
     },
     /// It is JSON, but not a recording.
-    #[error("not a recording: `{VERSION_MEMBER}` is no version of the format")]
+    #[error("not a recording: `{VERSION_MEMBER}` is missing or not a version number")]
     NotARecording,
-    /// It is a recording of another version.
-    #[error("has version {0} of the format; this panpan reads version {RECORDING_VERSION}")]
+    /// It has another version.
+    #[error("unsupported format version {0}; this panpan reads version {RECORDING_VERSION}")]
     Version(u64),
-    /// It is a recording with a member that does not fit.
+    /// A member is invalid.
     #[error("at {}: {problem}", read::display_pointer(pointer))]
     Member {
-        /// Where, as an RFC 6901 pointer into the line.
+        /// The location, as an RFC 6901 pointer into the line.
         pointer: String,
-        /// What is wrong there.
+        /// The problem at this location.
         problem: String,
     },
 }
@@ -146,7 +145,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line without its end; empty behind the last.
+    /// The next line without its end; empty after the last.
     fn next_line(&mut self) -> Result<Vec<u8>, LineProblem> {
         self.take_line().unwrap_or_else(|error| {
             self.ended = true;
@@ -181,16 +180,16 @@ fn content(bytes: &[u8], is_first: bool) -> &[u8] {
 }
 
 fn recording(bytes: &[u8]) -> Result<Recording, LineProblem> {
-    let document = read::document_within(bytes, LINE_BYTES_LIMIT).map_err(not_json)?;
+    let document = read::document_within(bytes, LINE_BYTES_LIMIT).map_err(json_error)?;
     match document.get(VERSION_MEMBER).and_then(Value::as_u64) {
         Some(RECORDING_VERSION) => {}
         Some(version) => return Err(LineProblem::Version(version)),
         None => return Err(LineProblem::NotARecording),
     }
-    Recording::deserialize(&document).map_err(|error| misfit(&document, &error))
+    Recording::deserialize(&document).map_err(|error| member_error(&document, &error))
 }
 
-fn not_json(error: ReadError) -> LineProblem {
+fn json_error(error: ReadError) -> LineProblem {
     match error {
         ReadError::TooLarge { .. } => LineProblem::TooLong,
         ReadError::TooDeep { column, .. } => LineProblem::TooDeep { column },
@@ -204,10 +203,10 @@ fn not_json(error: ReadError) -> LineProblem {
     }
 }
 
-/// What does not fit may be quoted, and it may be a secret or very long.
-fn misfit(document: &Value, error: &serde_json::Error) -> LineProblem {
+/// The message may quote the value, which may be secret or very long.
+fn member_error(document: &Value, error: &serde_json::Error) -> LineProblem {
     let (pointer, error) =
-        place_of_misfit(document).unwrap_or_else(|| (String::new(), error.to_string()));
+        locate_member_error(document).unwrap_or_else(|| (String::new(), error.to_string()));
     let problem = Redactor::new().text(&error).into_owned();
     LineProblem::Member {
         pointer,
@@ -215,34 +214,34 @@ fn misfit(document: &Value, error: &serde_json::Error) -> LineProblem {
     }
 }
 
-/// The parser tells what it met but not where: the parts are tried one by one.
-fn place_of_misfit(document: &Value) -> Option<(String, String)> {
+/// The parser reports no location, so the parts are parsed one by one.
+fn locate_member_error(document: &Value) -> Option<(String, String)> {
     let steps = document.get("steps").and_then(Value::as_array);
-    let step = |(index, step)| Some((format!("/steps/{index}"), misread::<Step>(step)?));
+    let step = |(index, step)| Some((format!("/steps/{index}"), parse_error::<Step>(step)?));
     let in_steps = steps.into_iter().flatten().enumerate().find_map(step);
     in_steps.or_else(|| {
-        PARTS.iter().find_map(|(name, misread)| {
-            let problem = misread(document.get(name)?)?;
+        PARTS.iter().find_map(|(name, parse_error)| {
+            let problem = parse_error(document.get(name)?)?;
             Some((format!("/{name}"), problem))
         })
     })
 }
 
-/// Why a part cannot be read, if it cannot.
-type Misread = fn(&Value) -> Option<String>;
+/// The error of parsing a part, if any.
+type ParseError = fn(&Value) -> Option<String>;
 
-const PARTS: [(&str, Misread); 8] = [
-    ("id", misread::<uuid::Uuid>),
-    ("at", misread::<jiff::Timestamp>),
-    ("operation", misread::<String>),
-    ("caller", misread::<Option<String>>),
-    ("retry_seed", misread::<i64>),
-    ("terms", misread::<Terms>),
-    ("steps", misread::<Vec<Step>>),
-    ("outcome", misread::<RecordedOutcome>),
+const PARTS: [(&str, ParseError); 8] = [
+    ("id", parse_error::<uuid::Uuid>),
+    ("at", parse_error::<jiff::Timestamp>),
+    ("operation", parse_error::<String>),
+    ("caller", parse_error::<Option<String>>),
+    ("retry_seed", parse_error::<i64>),
+    ("terms", parse_error::<Terms>),
+    ("steps", parse_error::<Vec<Step>>),
+    ("outcome", parse_error::<RecordedOutcome>),
 ];
 
-fn misread<T: DeserializeOwned>(value: &Value) -> Option<String> {
+fn parse_error<T: DeserializeOwned>(value: &Value) -> Option<String> {
     T::deserialize(value).err().map(|error| error.to_string())
 }
 

@@ -1,9 +1,10 @@
-//! What became of one call, kept for people and for replay: the call, every attempt, every decision
-//! with what it was based on, and the outcome.
+//! Recordings of calls, for operators and for replay: the call, every attempt, every decision with
+//! its inputs, and the outcome.
 //!
-//! Nothing secret is in a recording: the input and every failure are redacted, and of an output only
-//! its digest is kept. [`compare`] tells where two of them part; [`write_lines`] and [`read_lines`]
-//! move them through files. Who makes recordings and where they lie is not known here.
+//! A recording contains no secrets: the input and every failure are redacted, and only the digest
+//! of an output is kept. [`compare`] finds the first difference between two recordings;
+//! [`write_lines`] and [`read_lines`] convert them to JSON Lines. The runtime makes recordings and
+//! the store keeps them.
 
 mod compare;
 mod divergence;
@@ -30,87 +31,88 @@ pub use lines::{
 
 /// One call from its start to its outcome.
 ///
-/// Its debug form tells which call it was and how it ended, and nothing of what was asked.
+/// The debug form shows the call and its outcome, but not the input.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recording {
-    /// Which call.
+    /// The id of the call.
     pub id: Uuid,
-    /// When it came in.
+    /// When the call arrived.
     pub at: Timestamp,
     /// The operation that was called.
     pub operation: String,
-    /// Who called.
+    /// The caller.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "read_caller"
     )]
     pub caller: Option<String>,
-    /// The input without its secrets; left out when it is large, and where the failure shows it as its
-    /// parameters. [`Recording::shown_input`] knows both places.
+    /// The redacted input; omitted if it is large, or if the failure has it as its parameters.
+    /// [`Recording::shown_input`] reads both.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "read_input"
     )]
     pub input: Option<Value>,
-    /// What the delays were jittered with.
+    /// The seed of the jitter.
     pub retry_seed: i64,
-    /// What was agreed about retrying.
+    /// The retry terms.
     pub terms: Terms,
-    /// How attempts ended that were made before this recording began, by whoever brought the call along.
+    /// Failed attempts from before this recording, which came with the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Attempt>,
-    /// Every attempt, in order; none when the call was refused before one.
+    /// Every attempt, in order; empty if the call was refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// How many items a stream gave; what they were is not kept.
+    /// The number of items of a stream; the items are not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<u64>,
-    /// How many failures of the same operation, code and caller came right after it and were only counted.
+    /// The number of following failures of the same operation, code and caller that were only
+    /// counted.
     #[serde(default, skip_serializing_if = "crate::retry::is_zero")]
     pub repeats: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: RecordedOutcome,
 }
 
-/// One attempt and what was decided after it.
+/// One attempt and the decision after it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// When the handler was called.
+    /// When the handler started.
     pub started_at: Timestamp,
-    /// When it was known how the attempt ended.
+    /// When the attempt ended.
     pub ended_at: Timestamp,
-    /// How it failed; absent when it did not.
+    /// The failure; absent if it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<Attempt>,
-    /// What was decided; absent after an attempt that succeeded or was aborted.
+    /// The decision; absent if the attempt succeeded or was aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decided>,
 }
 
-/// A decision with what it was based on, besides the history and the terms.
+/// A decision with its inputs, besides the history and the terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decided {
-    /// The time it was made.
+    /// When it was made.
     pub at: Timestamp,
-    /// What the shared budget answered; absent when it was not asked.
+    /// The result of the retry budget; absent if it was not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<bool>,
     /// The decision.
     pub decision: Decision,
 }
 
-/// How a call ended, as far as it is kept.
+/// The recorded outcome of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RecordedOutcome {
-    /// It succeeded; the digest of its output, in hexadecimal.
+    /// Success, with the digest of the output in hexadecimal.
     Succeeded {
         /// SHA-256 over the canonical JSON.
         output_digest: String,
     },
-    /// It failed.
+    /// Failure.
     #[serde(deserialize_with = "read_failure")]
     Failed(Redacted),
 }
@@ -131,12 +133,12 @@ impl fmt::Debug for Recording {
     }
 }
 
-/// What was read may have been written by anyone: it is redacted anew.
+/// A file may come from anywhere, so it is redacted again.
 fn read_failure<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Redacted, D::Error> {
     Failure::deserialize(deserializer).map(Failure::redacted)
 }
 
-/// An input that is null is there.
+/// A null input is present.
 fn read_input<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     let mut input = Value::deserialize(deserializer)?;
     Redactor::new().value(&mut input);
@@ -149,7 +151,7 @@ fn read_caller<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Stri
 }
 
 impl Recording {
-    /// The input without its secrets, wherever it is shown.
+    /// The redacted input, from the recording or from the parameters of the failure.
     pub fn shown_input(&self) -> Option<Cow<'_, Value>> {
         if let Some(input) = &self.input {
             return Some(Cow::Borrowed(input));
@@ -163,7 +165,7 @@ impl Recording {
         }
     }
 
-    /// The code it failed with; `None` when it succeeded.
+    /// The code of the failure; `None` if the call succeeded.
     pub fn code(&self) -> Option<&Code> {
         match &self.outcome {
             RecordedOutcome::Succeeded { .. } => None,

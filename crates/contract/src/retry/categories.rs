@@ -11,12 +11,12 @@ use panpan_failure::Category;
 pub struct Categories(u16);
 
 impl Categories {
-    /// Whether a category is one of them.
+    /// Whether the set contains a category.
     pub fn contains(self, category: Category) -> bool {
         self.0 & bit(category) != 0
     }
 
-    /// Every one of them.
+    /// The categories, in the order of [`Category::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Category> {
         let all = Category::ALL.iter().copied();
         all.filter(move |category| self.contains(*category))

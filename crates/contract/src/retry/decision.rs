@@ -1,6 +1,6 @@
-//! What a retry decision is made from and what it can be, as data that is written and read back.
+//! The inputs and the result of a retry decision, as data that round-trips through JSON.
 //!
-//! The decision itself is the runtime's.
+//! The runtime makes the decision.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,49 +9,50 @@ use super::categories::Categories;
 use super::policy::RetryPolicy;
 use panpan_failure::{Category, Code, Effect, Failure, Inferred, Repeat};
 
-/// One finished attempt, as far as it bears on the decision.
+/// One finished attempt, with the facts that a retry decision needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// What it failed with.
+    /// The code of the failure.
     pub code: Code,
-    /// The class of the failure, which chooses the policy.
+    /// The category of the failure, which selects the policy.
     #[serde(with = "panpan_failure::word")]
     pub category: Category,
-    /// Whether the identical call may ever succeed.
+    /// Whether the identical call can ever succeed.
     pub retryable: bool,
     /// Whether side effects may have happened.
     #[serde(with = "panpan_failure::word")]
     pub effect: Effect,
-    /// Whether only words of the other side say that nothing happened, where its code leaves that open. A
-    /// caller is told so; the gateway itself repeats no change on the strength of a sentence.
+    /// Whether only a sentence of the upstream says that nothing happened, where its code leaves
+    /// that open. The caller learns of it, but the gateway repeats no change because of a sentence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub effect_only_said: bool,
-    /// How long it took; another one is expected to take as long.
+    /// How long it took; the next attempt is expected to take as long.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub took_ms: u64,
-    /// How long the other side asked to be left alone.
+    /// The delay that the upstream asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint_ms: Option<u64>,
-    /// Whether another panpan behind this one has decided about repeating it already.
+    /// Whether a panpan upstream already decided about repeating the call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retried_inside: bool,
-    /// Whether the other side said not to ask again.
+    /// Whether the upstream forbids a retry.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused_retry: bool,
-    /// Whether a circuit of this gateway kept it from taking place.
+    /// Whether a circuit of this gateway refused the attempt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused_by_circuit: bool,
 }
 
 impl Attempt {
-    /// What a failure says. A delay that is only its code's is no hint: nobody asked.
+    /// The facts of a failure. A default delay of the code is not a hint, because the upstream did
+    /// not ask for it.
     pub fn of(failure: &Failure) -> Self {
         Self {
             code: failure.code().clone(),
             category: failure.category(),
             retryable: failure.retryable(),
             effect: failure.effect(),
-            effect_only_said: is_only_said(failure),
+            effect_only_said: is_effect_only_said(failure),
             took_ms: 0,
             hint_ms: failure.stated_retry_after_ms(),
             retried_inside: failure.attempts().is_some(),
@@ -61,40 +62,40 @@ impl Attempt {
     }
 }
 
-fn is_only_said(failure: &Failure) -> bool {
+fn is_effect_only_said(failure: &Failure) -> bool {
     failure.effect() == Effect::None
         && failure.kind().default_effect() != Effect::None
         && failure.inferred().contains(&Inferred::Effect)
 }
 
-/// Whether a number is left out of JSON.
+/// Whether a number is omitted from JSON.
 pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// What was agreed for this call.
+/// The retry terms of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Terms {
-    /// The policy in place of those of the categories.
+    /// The policy that replaces those of the categories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<RetryPolicy>,
-    /// The categories that are retried; all if nothing is said.
+    /// The categories that are retried; all if unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub categories: Option<Categories>,
-    /// Whether repeating does no harm even if the effect happened.
+    /// Whether the call can be repeated safely even if its effect happened.
     pub repeatable: bool,
-    /// When the caller stops waiting.
+    /// The deadline of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Until when another attempt may start, where the call itself waits.
+    /// The latest start of another attempt, if the call itself waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patient_until: Option<Timestamp>,
-    /// Who waits.
+    /// Who waits between attempts.
     pub waiting: Waiting,
 }
 
 impl Terms {
-    /// Of a call that is never attempted again.
+    /// The terms of a call that is never retried.
     pub const NONE: Self = Self {
         policy: None,
         categories: None,
@@ -109,51 +110,51 @@ impl Terms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
-    /// The call itself: delays are short, long ones are the caller's to wait.
+    /// The call itself: it waits for short delays and leaves long ones to the caller.
     Inline,
-    /// A store: any delay is fine.
+    /// A store: any delay is allowed.
     Durable,
 }
 
-/// What happens after an attempt.
+/// The decision after a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// The failure is the answer.
-    Answer(Why),
-    /// Wait so long, then attempt again.
+    /// Return the failure to the caller.
+    Answer(StopReason),
+    /// Wait, then try again.
     Again {
-        /// How long.
+        /// The delay.
         delay_ms: u64,
     },
-    /// Attempt again at this time; a store waits.
+    /// Try again at this time; a store waits.
     Later(Timestamp),
 }
 
-/// Why a failure is the answer.
+/// Why a failed attempt is not retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum StopReason {
     /// The identical call can never succeed.
     NotRetryable,
-    /// Its effect may have happened, and happening twice would do harm.
+    /// The effect may have happened, and repeating it would do harm.
     MayHaveHappened,
-    /// It was retried inside already.
+    /// An upstream panpan already retried it.
     RetriedInside,
-    /// The other side said not to ask again.
+    /// The upstream forbids a retry.
     RefusedRetry,
-    /// It was tried often enough.
+    /// The policy allows no more attempts.
     AttemptsSpent,
-    /// Calls to this upstream are retried too much already.
+    /// The retry budget of this upstream is spent.
     BudgetSpent,
-    /// The other side asks for a longer wait than a call waits.
+    /// The upstream asks for a longer delay than a call waits.
     HintTooLong,
-    /// The caller would be gone before the next attempt.
+    /// The deadline of the caller is before the next attempt.
     DeadlineTooNear,
-    /// The next attempt would start later than the gateway keeps a caller waiting for one.
+    /// The next attempt would start after the patience of the gateway ends.
     PatienceSpent,
-    /// Failures of this category are not to be retried.
+    /// Failures of this category are not retried.
     CategoryOff,
-    /// A circuit is open; calls that waited for it would take the room of others.
+    /// A circuit is open; calls that wait for it would use the capacity of others.
     CircuitOpen,
 }

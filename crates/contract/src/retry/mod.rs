@@ -1,10 +1,8 @@
-//! Retry as data: how often, how long, and what the server said about it.
+//! Retry policies and decisions as data.
 //!
-//! Four pure parts: a [`RetryPolicy`] that cannot hold nonsense, the delay it
-//! gives for one attempt under one seed ([`delay_ms`]), the server's own wish
-//! read out of headers or a body ([`Hint`]), and what a decision is made from
-//! and can be ([`Attempt`], [`Terms`], [`Decision`]). Nothing here sleeps, reads
-//! a clock, draws randomness or decides: the decision is the runtime's.
+//! A [`RetryPolicy`] is always valid. [`delay_ms`] computes its delay for one attempt and one seed.
+//! [`Attempt`], [`Terms`] and [`Decision`] are the inputs and the result of a retry decision.
+//! Nothing here sleeps, reads a clock, draws random numbers or decides: the runtime does.
 
 mod categories;
 mod decision;
@@ -15,7 +13,7 @@ mod rule;
 
 pub use categories::Categories;
 pub(crate) use decision::is_zero;
-pub use decision::{Attempt, Decision, Terms, Waiting, Why};
+pub use decision::{Attempt, Decision, StopReason, Terms, Waiting};
 pub use delay::delay_ms;
 pub use policy::{InvalidPolicy, MAX_DELAY_MS, RetryPolicy, RetrySettings};
 pub(crate) use rule::OFF;

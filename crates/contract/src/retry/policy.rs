@@ -1,20 +1,19 @@
-//! How often a failure may be retried and how its delays grow, checked once.
-//! What one attempt waits is computed in `delay`; whether to retry at all is
-//! the code's property and the runtime's decision, not the policy's.
+//! Retry policies: how often a failure is retried and how the delays grow. `delay` computes the
+//! delay of one attempt; whether to retry at all depends on the code and is decided by the runtime.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use panpan_failure::Category;
 
-/// The longest delay a policy may name: one day.
+/// The longest delay of a policy: one day.
 ///
-/// Something that must wait longer is scheduled work, not a retry.
+/// A longer delay is scheduled work, not a retry.
 pub const MAX_DELAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// A retry policy whose values are known to be sound.
+/// A valid retry policy.
 ///
-/// It is built from [`RetrySettings`], which is also how it reads and writes.
+/// It is built from [`RetrySettings`], which is also its JSON form.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "RetrySettings", into = "RetrySettings")]
 pub struct RetryPolicy {
@@ -32,7 +31,7 @@ impl RetryPolicy {
     /// The policy that never retries.
     pub const NEVER: Self = Self::row(0, 100, 5_000, 2.0);
 
-    /// Returns the policy of a category; a category that is not listed never retries.
+    /// Returns the policy of a category; a category without a row is never retried.
     #[must_use]
     pub const fn for_category(category: Category) -> Self {
         match category {
@@ -70,7 +69,7 @@ impl RetryPolicy {
         self.initial_delay_ms
     }
 
-    /// Returns the cap of the growing delay; jitter may still go beyond it.
+    /// Returns the cap of the growing delay; jitter may exceed it.
     #[must_use]
     pub const fn max_delay_ms(&self) -> u64 {
         self.max_delay_ms
@@ -82,7 +81,7 @@ impl RetryPolicy {
         self.backoff_multiplier
     }
 
-    /// Returns the share of a delay that jitter may add or take, 0 when it is off.
+    /// Returns the fraction of a delay that jitter may add or subtract, 0 if it is off.
     #[must_use]
     pub const fn jitter_range(&self) -> f64 {
         self.jitter_range
@@ -95,9 +94,9 @@ impl Default for RetryPolicy {
     }
 }
 
-/// A retry policy as people write it: every field optional, nothing checked yet.
+/// A retry policy as written in a file: every field is optional, nothing is checked yet.
 ///
-/// A missing field takes the default configuration's value.
+/// A missing field has its default value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetrySettings {
@@ -109,9 +108,9 @@ pub struct RetrySettings {
     pub max_delay_ms: u64,
     /// The factor between one delay and the next.
     pub backoff_multiplier: f64,
-    /// Whether delays are jittered at all.
+    /// Whether delays are jittered.
     pub jitter_enabled: bool,
-    /// The share of a delay that jitter may add or take.
+    /// The fraction of a delay that jitter may add or subtract.
     pub jitter_range: f64,
 }
 
@@ -173,19 +172,19 @@ fn check_delays(initial_ms: u64, max_ms: u64) -> Result<(), InvalidPolicy> {
     Ok(())
 }
 
-/// Why settings do not make a retry policy.
+/// Why settings are not a valid retry policy.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum InvalidPolicy {
     /// A delay is longer than [`MAX_DELAY_MS`].
     #[error("{field} is {value_ms}: write at most {MAX_DELAY_MS} (24 hours in milliseconds)")]
     DelayTooLong {
-        /// The field that holds the delay.
+        /// The name of the field.
         field: &'static str,
-        /// The delay found there.
+        /// Its value.
         value_ms: u64,
     },
-    /// The first delay is already beyond the cap.
+    /// The first delay exceeds the cap.
     #[error(
         "initial_delay_ms is {initial_ms}, above max_delay_ms {max_ms}: \
          write a max_delay_ms of at least {initial_ms}, or a smaller initial_delay_ms"
@@ -196,10 +195,10 @@ pub enum InvalidPolicy {
         /// The cap it exceeds.
         max_ms: u64,
     },
-    /// The multiplier would shrink delays, or is no number.
+    /// The multiplier would shrink delays, or is not a number.
     #[error("backoff_multiplier is {0}: write a finite number of at least 1, such as 2.0")]
     Multiplier(f64),
-    /// The jitter range is no share of a delay.
+    /// The jitter range is not a fraction.
     #[error("jitter_range is {0}: write a number from 0 (no jitter) to 1, such as 0.1")]
     JitterRange(f64),
 }

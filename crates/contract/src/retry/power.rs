@@ -1,18 +1,17 @@
-//! A power with a whole exponent that is the same number on every machine.
-//! Not a general `pow`: bases start at 1 and results saturate.
+//! Integer powers that are identical on every machine. Not a general `pow`: bases start at 1 and
+//! results saturate.
 
-/// From here on a power only says "more than any delay": two to the 64th.
+/// Larger powers only mean "more than any delay": two to the 64th.
 pub(super) const SATURATED: f64 = 18_446_744_073_709_551_616.0;
 
-/// Raises a base of at least 1 to a whole power, rounded once; `SATURATED` and above mean "huge".
+/// Raises a base of at least 1 to an integer power, rounded once; `SATURATED` and above mean
+/// "huge".
 ///
-/// `powf` and `powi` promise no precision and differ between platforms, and
-/// plain repeated multiplication rounds at every step, which already moves some
-/// delays by a millisecond. Here every product keeps its rounding error in a
-/// second float, so about 104 bits survive until the single rounding at the end:
-/// the nearest double to the true power, which is what a good C library gives
-/// the reference formula. Only `+`, `-` and `*` are used, and those round alike
-/// everywhere.
+/// `powf` and `powi` guarantee no precision and differ between platforms. Repeated multiplication
+/// rounds at every step, which moves some delays by a millisecond. Here every product keeps its
+/// rounding error in a second float, so about 104 bits survive until the single rounding at the
+/// end. The result is the nearest double to the true power, which a good C library gives for the
+/// reference formula. Only `+`, `-` and `*` are used, which round alike everywhere.
 pub(super) fn whole_power(base: f64, exponent: u32) -> f64 {
     let base = base.min(SATURATED);
     let Some(top_bit) = exponent.checked_ilog2() else {
@@ -38,7 +37,8 @@ pub(super) fn whole_power(base: f64, exponent: u32) -> f64 {
     power.high
 }
 
-/// An unevaluated sum of two floats, the second at most half a last place of the first.
+/// An unevaluated sum of two floats; the second is at most half a unit in the last place of the
+/// first.
 #[derive(Clone, Copy)]
 struct Wide {
     high: f64,
@@ -57,7 +57,7 @@ impl Wide {
     }
 }
 
-/// Multiplies two floats without losing anything: the product and its rounding error.
+/// Multiplies two floats exactly: the product and its rounding error.
 fn exact_product(left: f64, right: f64) -> Wide {
     let high = left * right;
     let (left, right) = (halves(left), halves(right));

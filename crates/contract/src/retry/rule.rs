@@ -1,4 +1,4 @@
-//! What people write about the retries of an operation: `"off"`, numbers, or which categories.
+//! The retry setting of an operation: `"off"`, settings, or categories.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::categories::Categories;
 use super::policy::{RetryPolicy, RetrySettings};
 
-/// The word for "never".
+/// The value that disables a setting.
 pub(crate) const OFF: &str = "off";
 
 /// Which failures are retried, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryRule {
-    /// One policy for every failure; without it each category has its own.
+    /// One policy for every failure; without it, each category has its own.
     pub policy: Option<RetryPolicy>,
-    /// The categories that are retried; without it, all whose codes may pass.
+    /// The categories that are retried; without it, every category with retryable codes.
     pub categories: Option<Categories>,
 }
 
@@ -27,16 +27,16 @@ impl RetryRule {
         categories: None,
     };
 
-    /// The rule that says no more than a policy and a set of categories, if they say anything.
+    /// The rule for a policy and a set of categories, if either is set.
     pub fn of(policy: Option<RetryPolicy>, categories: Option<Categories>) -> Option<Self> {
         (policy.is_some() || categories.is_some()).then_some(Self { policy, categories })
     }
 }
 
-/// The numbers and categories, before the numbers are checked.
+/// The settings before they are checked.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Written {
+struct RuleSettings {
     max_retries: Option<u32>,
     initial_delay_ms: Option<u64>,
     max_delay_ms: Option<u64>,
@@ -46,26 +46,28 @@ struct Written {
     categories: Option<Categories>,
 }
 
-impl Written {
+impl RuleSettings {
     fn rule<E: Error>(self) -> Result<RetryRule, E> {
-        let has_number = self.max_retries.is_some()
+        let has_setting = self.max_retries.is_some()
             || self.initial_delay_ms.is_some()
             || self.max_delay_ms.is_some()
             || self.backoff_multiplier.is_some()
             || self.jitter_enabled.is_some()
             || self.jitter_range.is_some();
-        let usual = RetrySettings::default();
+        let defaults = RetrySettings::default();
         let settings = RetrySettings {
-            max_retries: self.max_retries.unwrap_or(usual.max_retries),
-            initial_delay_ms: self.initial_delay_ms.unwrap_or(usual.initial_delay_ms),
-            max_delay_ms: self.max_delay_ms.unwrap_or(usual.max_delay_ms),
-            backoff_multiplier: self.backoff_multiplier.unwrap_or(usual.backoff_multiplier),
-            jitter_enabled: self.jitter_enabled.unwrap_or(usual.jitter_enabled),
-            jitter_range: self.jitter_range.unwrap_or(usual.jitter_range),
+            max_retries: self.max_retries.unwrap_or(defaults.max_retries),
+            initial_delay_ms: self.initial_delay_ms.unwrap_or(defaults.initial_delay_ms),
+            max_delay_ms: self.max_delay_ms.unwrap_or(defaults.max_delay_ms),
+            backoff_multiplier: self
+                .backoff_multiplier
+                .unwrap_or(defaults.backoff_multiplier),
+            jitter_enabled: self.jitter_enabled.unwrap_or(defaults.jitter_enabled),
+            jitter_range: self.jitter_range.unwrap_or(defaults.jitter_range),
         };
         let policy = RetryPolicy::try_from(settings).map_err(E::custom)?;
-        // Categories alone leave each its own numbers; nothing at all is the default policy.
-        let is_own = has_number || self.categories.is_none();
+        // With categories alone, each keeps its own policy; an empty object is the default policy.
+        let is_own = has_setting || self.categories.is_none();
         Ok(RetryRule {
             policy: is_own.then_some(policy),
             categories: self.categories,
@@ -75,13 +77,13 @@ impl Written {
 
 impl<'de> Deserialize<'de> for RetryRule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OffOrNumbers;
+        struct OffOrSettings;
 
-        impl<'de> Visitor<'de> for OffOrNumbers {
+        impl<'de> Visitor<'de> for OffOrSettings {
             type Value = RetryRule;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("\"off\", or settings such as max_retries or categories")
+                formatter.write_str("\"off\" or settings such as max_retries or categories")
             }
 
             fn visit_str<E: Error>(self, word: &str) -> Result<RetryRule, E> {
@@ -92,18 +94,18 @@ impl<'de> Deserialize<'de> for RetryRule {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RetryRule, A::Error> {
-                Written::deserialize(MapAccessDeserializer::new(map))?.rule()
+                RuleSettings::deserialize(MapAccessDeserializer::new(map))?.rule()
             }
         }
 
-        deserializer.deserialize_any(OffOrNumbers)
+        deserializer.deserialize_any(OffOrSettings)
     }
 }
 
 impl Serialize for RetryRule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Numbers {
+        struct Settings {
             #[serde(flatten)]
             policy: Option<RetryPolicy>,
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +115,7 @@ impl Serialize for RetryRule {
             return serializer.serialize_str(OFF);
         }
         let (policy, categories) = (self.policy, self.categories);
-        Numbers { policy, categories }.serialize(serializer)
+        Settings { policy, categories }.serialize(serializer)
     }
 }
 
@@ -129,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_off_or_numbers_or_categories_and_is_read_back_as_written() {
+    fn a_rule_is_off_or_settings_or_categories_and_round_trips() {
         let network = Categories::from_iter([Category::Network]);
         let once = RetryPolicy::try_from(RetrySettings {
             max_retries: 1,
@@ -155,16 +157,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused_with_what_would_be_one() {
-        for (written, said) in [
-            (json!("on"), "expected \"off\", or settings"),
-            (json!(3), "expected \"off\", or settings"),
+    fn an_invalid_rule_is_rejected_with_a_fix() {
+        for (written, expected) in [
+            (json!("on"), "expected \"off\" or settings"),
+            (json!(3), "expected \"off\" or settings"),
             (json!({"retries": 3}), "unknown field `retries`"),
             (json!({"categories": ["SLOW"]}), "one of TRANSIENT"),
             (json!({"initial_delay_ms": 9000}), "above max_delay_ms 5000"),
         ] {
             let refused = serde_json::from_value::<RetryRule>(written).unwrap_err();
-            assert!(refused.to_string().contains(said), "{refused}");
+            assert!(refused.to_string().contains(expected), "{refused}");
         }
     }
 }

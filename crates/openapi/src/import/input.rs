@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use panpan_contract::binding::{Parameter, Place as Where, RequestBody};
+use panpan_contract::binding::{Parameter, ParameterLocation as Where, RequestBody};
 use serde_json::{Map, Value, json};
 
 use super::body::Body;

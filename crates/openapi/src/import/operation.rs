@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{HttpBinding, Place as Where, SecurityScheme, SuccessBodies};
+use panpan_contract::binding::{
+    HttpBinding, ParameterLocation as Where, SecurityScheme, SuccessBodies,
+};
 use panpan_contract::operation::{OperationSpec, OperationType};
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{CONNECTION_HEADERS, Parameter, Place as Where, Style};
+use panpan_contract::binding::{CONNECTION_HEADERS, Parameter, ParameterLocation as Where, Style};
 use serde_json::{Value, json};
 
 use super::media::Media;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{Place as Where, Proof, SecurityScheme};
+use panpan_contract::binding::{ParameterLocation as Where, SchemeKind, SecurityScheme};
 use serde_json::Value;
 
 use super::parameters::identity;
@@ -49,14 +49,14 @@ fn scheme(
     reader.spend(SCHEME_WEIGHT + name.len() + text);
     SecurityScheme {
         name: name.to_owned(),
-        proof: proof(reader, name, place),
+        kind: proof(reader, name, place),
         scopes,
     }
 }
 
-fn proof(reader: &mut Reader<'_>, name: &str, place: &Place<'_>) -> Proof {
+fn proof(reader: &mut Reader<'_>, name: &str, place: &Place<'_>) -> SchemeKind {
     let document = reader.document;
-    let other = || Proof::Other {
+    let other = || SchemeKind::Other {
         scheme: name.to_owned(),
     };
     let Some(written) = document["components"]["securitySchemes"].get(name) else {
@@ -77,10 +77,10 @@ fn proof(reader: &mut Reader<'_>, name: &str, place: &Place<'_>) -> Proof {
     })
 }
 
-fn read(scheme: &Value) -> Option<Proof> {
+fn read(scheme: &Value) -> Option<SchemeKind> {
     let word = |member: &str| scheme.get(member).and_then(Value::as_str);
     Some(match word("type")? {
-        "apiKey" => Proof::ApiKey {
+        "apiKey" => SchemeKind::ApiKey {
             place: match word("in")? {
                 "query" => Where::Query,
                 "header" => Where::Header,
@@ -90,14 +90,14 @@ fn read(scheme: &Value) -> Option<Proof> {
             key: word("name")?.to_owned(),
         },
         "http" => match word("scheme")?.to_ascii_lowercase().as_str() {
-            "bearer" => Proof::Bearer,
-            "basic" => Proof::Basic,
-            other => Proof::Other {
+            "bearer" => SchemeKind::Bearer,
+            "basic" => SchemeKind::Basic,
+            other => SchemeKind::Other {
                 scheme: other.to_owned(),
             },
         },
-        "oauth2" | "openIdConnect" => Proof::Bearer,
-        "mutualTLS" => Proof::Other {
+        "oauth2" | "openIdConnect" => SchemeKind::Bearer,
+        "mutualTLS" => SchemeKind::Other {
             scheme: "mutualTLS".to_owned(),
         },
         _ => return None,
@@ -107,8 +107,8 @@ fn read(scheme: &Value) -> Option<Proof> {
 /// The parameters that are credentials by what the document says, which no caller may give.
 pub(super) fn credentials(security: &[Vec<SecurityScheme>]) -> HashSet<(Where, String)> {
     let schemes = security.iter().flatten();
-    let keys = schemes.filter_map(|scheme| match &scheme.proof {
-        Proof::ApiKey { place, key } => Some(identity(*place, key)),
+    let keys = schemes.filter_map(|scheme| match &scheme.kind {
+        SchemeKind::ApiKey { place, key } => Some(identity(*place, key)),
         _ => None,
     });
     keys.collect()

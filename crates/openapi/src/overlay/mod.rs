@@ -9,7 +9,7 @@ mod renamed;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
-use panpan_contract::binding::{AnswerRule, SuccessBodies};
+use panpan_contract::binding::{ResponseRule, SuccessBodies};
 use panpan_contract::circuit::CircuitRule;
 use panpan_contract::operation::{CallSettings, Idempotency, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
@@ -58,7 +58,7 @@ pub struct OverlayLine {
     pub effects: BTreeMap<Code, AssumedEffect>,
     /// What answers mean beyond their status, also those of a success.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<AnswerRule>,
+    pub rules: Vec<ResponseRule>,
     /// What becomes of successful answers whose bodies are failures: `read` (the default) or `as_sent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_bodies: Option<SuccessBodies>,

@@ -3,14 +3,14 @@
 //! A range and `default` speak only of statuses that nothing narrower speaks of, and a rule of a range
 //! would catch those too: rules for the narrower ones stand before it.
 
-use panpan_contract::binding::{AnswerPattern, AnswerRule};
+use panpan_contract::binding::{ResponsePattern, ResponseRule};
 use panpan_failure::{Code, ErrorDefinition, StatusPattern};
 
 /// A status, and what it is called now.
 pub(super) type Renamed = (StatusPattern, Code);
 
 /// The rules for renamed statuses of an operation that declares these failures.
-pub(super) fn rules(renamed: &[Renamed], declared: &[ErrorDefinition]) -> Vec<AnswerRule> {
+pub(super) fn rules(renamed: &[Renamed], declared: &[ErrorDefinition]) -> Vec<ResponseRule> {
     let is_renamed = |pattern| renamed.iter().any(|(it, _)| *it == pattern);
     let last = |pattern| renamed.iter().rev().find(|(it, _)| *it == pattern);
     let mut exact = Vec::new();
@@ -40,11 +40,11 @@ pub(super) fn rules(renamed: &[Renamed], declared: &[ErrorDefinition]) -> Vec<An
     all.map(|(pattern, code)| rule(pattern, code)).collect()
 }
 
-fn rule(status: StatusPattern, code: Code) -> AnswerRule {
-    AnswerRule {
-        fits: AnswerPattern {
+fn rule(status: StatusPattern, code: Code) -> ResponseRule {
+    ResponseRule {
+        fits: ResponsePattern {
             status: Some(status),
-            ..AnswerPattern::default()
+            ..ResponsePattern::default()
         },
         code,
         effect: None,

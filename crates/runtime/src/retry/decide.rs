@@ -4,7 +4,9 @@
 //! protocol asked. The same function serves a call that waits and a task that is waiting durably.
 
 use jiff::{SignedDuration, Timestamp};
-use panpan_contract::retry::{Attempt, Decision, RetryPolicy, Terms, Waiting, Why, delay_ms};
+use panpan_contract::retry::{
+    Attempt, Decision, RetryPolicy, StopReason, Terms, Waiting, delay_ms,
+};
 use panpan_failure::{Category, Effect};
 
 /// Decides about the last attempt of a history.
@@ -29,14 +31,14 @@ pub fn decide(
         .unwrap_or_else(|| RetryPolicy::for_category(last.category));
     let retries = retries_so_far(history, terms, last.category);
     if retries >= policy.max_retries() {
-        return Decision::Answer(Why::AttemptsSpent);
+        return Decision::Answer(StopReason::AttemptsSpent);
     }
     let delay = delay_ms(&policy, retries, seed).max(last.hint_ms.unwrap_or_default());
     if let Some(why) = too_long(delay, last, &policy, now, terms) {
         return Decision::Answer(why);
     }
     if !budget_allows() {
-        return Decision::Answer(Why::BudgetSpent);
+        return Decision::Answer(StopReason::BudgetSpent);
     }
     match terms.waiting {
         Waiting::Inline => Decision::Again { delay_ms: delay },
@@ -44,27 +46,27 @@ pub fn decide(
     }
 }
 
-fn forbidden(last: &Attempt, terms: Terms) -> Option<Why> {
+fn forbidden(last: &Attempt, terms: Terms) -> Option<StopReason> {
     if !last.retryable {
-        return Some(Why::NotRetryable);
+        return Some(StopReason::NotRetryable);
     }
     let may_have_happened = last.effect != Effect::None || last.effect_only_said;
     if may_have_happened && !terms.repeatable {
-        return Some(Why::MayHaveHappened);
+        return Some(StopReason::MayHaveHappened);
     }
     if last.refused_retry {
-        return Some(Why::RefusedRetry);
+        return Some(StopReason::RefusedRetry);
     }
     if last.refused_by_circuit && terms.waiting == Waiting::Inline {
-        return Some(Why::CircuitOpen);
+        return Some(StopReason::CircuitOpen);
     }
     if terms
         .categories
         .is_some_and(|categories| !categories.contains(last.category))
     {
-        return Some(Why::CategoryOff);
+        return Some(StopReason::CategoryOff);
     }
-    last.retried_inside.then_some(Why::RetriedInside)
+    last.retried_inside.then_some(StopReason::RetriedInside)
 }
 
 /// How many attempts count against the policy: all under a policy of the operation's own, else those
@@ -81,14 +83,14 @@ fn too_long(
     policy: &RetryPolicy,
     now: Timestamp,
     terms: Terms,
-) -> Option<Why> {
+) -> Option<StopReason> {
     let hint_ms = last.hint_ms.unwrap_or_default();
     if terms.waiting == Waiting::Inline && hint_ms > policy.max_delay_ms() {
-        return Some(Why::HintTooLong);
+        return Some(StopReason::HintTooLong);
     }
     let next_at = after(now, delay_ms);
     if terms.deadline.is_some_and(|deadline| next_at >= deadline) {
-        return Some(Why::DeadlineTooNear);
+        return Some(StopReason::DeadlineTooNear);
     }
     let patient_until = terms
         .patient_until
@@ -96,7 +98,7 @@ fn too_long(
     // The caller is answered in time only if the next attempt also ends in time.
     let next_end = after(next_at, last.took_ms);
     let is_late = patient_until.is_some_and(|until| next_end > until);
-    is_late.then_some(Why::PatienceSpent)
+    is_late.then_some(StopReason::PatienceSpent)
 }
 
 /// A time so much later, or the last there is.
@@ -143,7 +145,7 @@ mod tests {
         history.push(failed(codes::ERR_HTTP_429_RATE_LIMITED));
         assert_eq!(
             decided(&history, terms()),
-            Decision::Answer(Why::AttemptsSpent)
+            Decision::Answer(StopReason::AttemptsSpent)
         );
     }
 
@@ -157,7 +159,7 @@ mod tests {
         ] {
             assert_eq!(
                 decided(&[failed(entry)], terms()),
-                Decision::Answer(Why::NotRetryable),
+                Decision::Answer(StopReason::NotRetryable),
                 "{}",
                 entry.code
             );
@@ -195,8 +197,8 @@ mod tests {
             (10, Decision::Again { delay_ms: 965 }),
             (7000, Decision::Again { delay_ms: 7000 }),
             (30_000, Decision::Again { delay_ms: 30_000 }),
-            (30_001, Decision::Answer(Why::HintTooLong)),
-            (u64::MAX, Decision::Answer(Why::HintTooLong)),
+            (30_001, Decision::Answer(StopReason::HintTooLong)),
+            (u64::MAX, Decision::Answer(StopReason::HintTooLong)),
         ] {
             assert_eq!(decided(&[hinted(hint_ms)], terms()), decision, "{hint_ms}");
         }
@@ -237,7 +239,7 @@ mod tests {
         );
         assert_eq!(
             decided(&history, until(96)),
-            Decision::Answer(Why::DeadlineTooNear)
+            Decision::Answer(StopReason::DeadlineTooNear)
         );
     }
 
@@ -252,7 +254,7 @@ mod tests {
             repeatable: false,
             ..terms()
         };
-        let refused = Decision::Answer(Why::MayHaveHappened);
+        let refused = Decision::Answer(StopReason::MayHaveHappened);
         assert_eq!(decided(&said, change), refused);
         assert!(matches!(decided(&said, terms()), Decision::Again { .. }));
     }
@@ -264,7 +266,7 @@ mod tests {
             ..terms()
         };
         let history = [failed(codes::ERR_HTTP_503_UNAVAILABLE)];
-        let spent = Decision::Answer(Why::PatienceSpent);
+        let spent = Decision::Answer(StopReason::PatienceSpent);
         let again = Decision::Again { delay_ms: 96 };
         assert_eq!(decided(&history, until(96)), again);
         assert_eq!(decided(&history, until(95)), spent);
@@ -294,11 +296,11 @@ mod tests {
             (codes::ERR_SOCKET_ERROR, Decision::Again { delay_ms: 96 }),
             (
                 codes::ERR_HTTP_503_UNAVAILABLE,
-                Decision::Answer(Why::CategoryOff),
+                Decision::Answer(StopReason::CategoryOff),
             ),
             (
                 codes::ERR_HTTP_404_NOT_FOUND,
-                Decision::Answer(Why::NotRetryable),
+                Decision::Answer(StopReason::NotRetryable),
             ),
         ] {
             let found = decided(&[failed(entry)], only_network);
@@ -315,7 +317,7 @@ mod tests {
         }];
         assert_eq!(
             decided(&refused, terms()),
-            Decision::Answer(Why::CircuitOpen)
+            Decision::Answer(StopReason::CircuitOpen)
         );
         let durable = Terms {
             waiting: Waiting::Durable,
@@ -349,7 +351,7 @@ mod tests {
         };
         assert_eq!(
             decided(&[inside], terms()),
-            Decision::Answer(Why::RetriedInside)
+            Decision::Answer(StopReason::RetriedInside)
         );
     }
 
@@ -357,7 +359,7 @@ mod tests {
     fn a_server_that_says_not_to_ask_again_is_not_asked_again() {
         let failure = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE);
         for (repeat, expected) in [
-            (Repeat::Refused, Decision::Answer(Why::RefusedRetry)),
+            (Repeat::Refused, Decision::Answer(StopReason::RefusedRetry)),
             (Repeat::Allowed, Decision::Again { delay_ms: 96 }),
         ] {
             let attempt = Attempt::of(&failure.clone().with_repeat(repeat));
@@ -376,12 +378,12 @@ mod tests {
         };
         assert_eq!(
             ask(&[failed(codes::INTERNAL)]),
-            Decision::Answer(Why::NotRetryable)
+            Decision::Answer(StopReason::NotRetryable)
         );
         assert_eq!(asked.get(), 0);
         assert_eq!(
             ask(&[failed(codes::ERR_TIMEOUT)]),
-            Decision::Answer(Why::BudgetSpent)
+            Decision::Answer(StopReason::BudgetSpent)
         );
         assert_eq!(asked.get(), 1);
     }

@@ -18,6 +18,6 @@ pub use budget::{Budget, BudgetSettings};
 pub use circuit::{CircuitLevel, LastFailure, OpenCircuit};
 pub use decide::decide;
 pub use panpan_contract::circuit::{CircuitRule, CircuitSettings};
-pub use panpan_contract::retry::{Attempt, Decision, Terms, Waiting, Why};
+pub use panpan_contract::retry::{Attempt, Decision, StopReason, Terms, Waiting};
 pub use upstream::Upstream;
 pub(crate) use upstream::{Behind, Pass, Refused};

@@ -49,7 +49,7 @@ pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
     if let Some(output) = output_schema(&spec.output_schema) {
         tool = tool.with_raw_output_schema(match definition {
             Some(_) => output,
-            None => Arc::new(undeclared::leaving_room(&output)),
+            None => Arc::new(undeclared::allow_undeclared(&output)),
         });
     }
     if let Some(meta) = meta(&spec.error_schemas) {

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use panpan_contract::binding::{
-    AnswerPattern, AnswerRule, BodyPattern, HeaderPattern, HttpBinding, SuccessBodies,
+    BodyPattern, HeaderPattern, HttpBinding, ResponsePattern, ResponseRule, SuccessBodies,
 };
 use panpan_contract::operation::OperationSpec;
 use panpan_failure::classify::statements;
@@ -115,7 +115,7 @@ impl<'a> Question<'a> {
     /// effect.
     fn ruled(
         &self,
-        rule: &AnswerRule,
+        rule: &ResponseRule,
         incoming: &Incoming,
         body: &Body,
         now: Timestamp,
@@ -402,8 +402,8 @@ fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
     Kind::of(&format!("HTTP_{status}"))
 }
 
-fn fits(pattern: &AnswerPattern, incoming: &Incoming, body: &Body) -> bool {
-    let AnswerPattern {
+fn fits(pattern: &ResponsePattern, incoming: &Incoming, body: &Body) -> bool {
+    let ResponsePattern {
         status,
         header,
         body: member,

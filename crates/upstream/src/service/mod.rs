@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use panpan_contract::binding::{HttpBinding, Place};
+use panpan_contract::binding::{HttpBinding, ParameterLocation};
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType};
 use panpan_failure::{Effect, Failure};
 use panpan_redact::Secret;
@@ -284,10 +284,9 @@ impl Bound {
 /// The header in which the service honours a key: named as such, or described as a parameter.
 fn key_header(binding: &HttpBinding) -> Option<HeaderName> {
     let named = binding.idempotency_header.as_deref();
-    let described = binding
-        .parameters
-        .iter()
-        .find(|it| it.place == Place::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str()));
+    let described = binding.parameters.iter().find(|it| {
+        it.place == ParameterLocation::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str())
+    });
     let named = named.or(described.map(|it| it.wire_name.as_str()));
     named.and_then(|name| name.parse().ok())
 }

@@ -1,13 +1,14 @@
 //! Headers the operator gives: no caller is asked for them.
 
 use http::header::HeaderMap;
-use panpan_contract::binding::{HttpBinding, Parameter, Place};
+use panpan_contract::binding::{HttpBinding, Parameter, ParameterLocation};
 use panpan_contract::operation::OperationSpec;
 use serde_json::Value;
 
 /// Takes the parameters out of an operation and its binding that are sent in a given header.
 pub(super) fn leave_out(spec: &mut OperationSpec, binding: &mut HttpBinding, given: &HeaderMap) {
-    let is_given = |it: &Parameter| it.place == Place::Header && given.contains_key(&it.wire_name);
+    let is_given =
+        |it: &Parameter| it.place == ParameterLocation::Header && given.contains_key(&it.wire_name);
     let (pinned, asked): (Vec<_>, Vec<_>) = binding.parameters.drain(..).partition(is_given);
     binding.parameters = asked;
     for parameter in &pinned {

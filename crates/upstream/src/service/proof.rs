@@ -5,7 +5,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue};
-use panpan_contract::binding::{HttpBinding, Place, Proof, SecurityScheme};
+use panpan_contract::binding::{HttpBinding, ParameterLocation, SchemeKind, SecurityScheme};
 use panpan_failure::{Effect, Failure, codes};
 use panpan_runtime::Credentials;
 
@@ -50,11 +50,11 @@ pub(super) fn add(
 fn send(scheme: &SecurityScheme, secret: &str, outgoing: &mut Outgoing) -> Result<(), Failure> {
     let header = |text: &str| sensitive(text, &scheme.name);
     let headers = &mut outgoing.headers;
-    match &scheme.proof {
-        Proof::Bearer => {
+    match &scheme.kind {
+        SchemeKind::Bearer => {
             headers.insert(AUTHORIZATION, header(&format!("Bearer {secret}"))?);
         }
-        Proof::Basic => {
+        SchemeKind::Basic => {
             // Given as user:password, or encoded already.
             let pair = match secret.contains(':') {
                 true => BASE64_STANDARD.encode(secret),
@@ -62,17 +62,17 @@ fn send(scheme: &SecurityScheme, secret: &str, outgoing: &mut Outgoing) -> Resul
             };
             headers.insert(AUTHORIZATION, header(&format!("Basic {pair}"))?);
         }
-        Proof::Other { scheme } => {
+        SchemeKind::Other { scheme } => {
             headers.insert(AUTHORIZATION, header(&format!("{scheme} {secret}"))?);
         }
-        Proof::ApiKey { place, key } => match place {
-            Place::Query | Place::Querystring => {
+        SchemeKind::ApiKey { place, key } => match place {
+            ParameterLocation::Query | ParameterLocation::Querystring => {
                 outgoing.url.query_pairs_mut().append_pair(key, secret);
             }
-            Place::Cookie => {
+            ParameterLocation::Cookie => {
                 headers.append(COOKIE, header(&format!("{key}={secret}"))?);
             }
-            Place::Header | Place::Path => {
+            ParameterLocation::Header | ParameterLocation::Path => {
                 let name = HeaderName::from_bytes(key.as_bytes());
                 let name = name.map_err(|_| unusable(&scheme.name))?;
                 headers.insert(name, header(secret)?);

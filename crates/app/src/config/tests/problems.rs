@@ -28,7 +28,7 @@ call_timeout_seconds = 1
     let problems = Setup::file(text).problems();
     let expected = [
         "4:14: openapi.timeout_ms: invalid value: integer `0`, expected a nonzero u64",
-        "5:9: openapi.retry: invalid value: string \"sometimes\", expected \"off\", or settings such as max_retries or categories",
+        "5:9: openapi.retry: invalid value: string \"sometimes\", expected \"off\" or settings such as max_retries or categories",
         "6:15: openapi.patience_ms: invalid value: integer `-1`, expected u64",
         "7:22: openapi.circuit: unknown field `opens`",
         "8:11: openapi.outputs: unknown variant `loose`, expected `deliver` or `strict`",

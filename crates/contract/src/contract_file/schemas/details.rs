@@ -1,7 +1,8 @@
-//! Whether the schema of an error's details can describe them: details are always an object.
+//! Checks that the schema of the details of a failure accepts objects, because details are always
+//! an object.
 //!
-//! Judged are the type and the values a schema names at its top, or where its reference leads; what
-//! follows from several schemas together is not.
+//! Only the type and the enum values at the top are checked, or at the end of a reference;
+//! combinations of schemas are not.
 
 use serde_json::Value;
 
@@ -10,24 +11,24 @@ use crate::contract_file::path::Path;
 use crate::contract_file::problem::Problems;
 use crate::contract_file::rule;
 
-/// The most references that are followed; what lies behind more is not judged. References that come
-/// to no end are told elsewhere.
+/// The most references that are followed; the schema after more is not checked. Cycles are reported
+/// elsewhere.
 const REFERENCES_LIMIT: usize = 16;
 
-/// Every type a schema can name except that of objects.
+/// Every JSON Schema type except `object`.
 const OTHER_TYPES: [&str; 6] = ["array", "boolean", "integer", "null", "number", "string"];
 
-/// Notes a schema that no object fits.
+/// Reports a schema that accepts no object.
 pub(super) fn check(root: &Root<'_>, path: &Path<'_>, problems: &mut Problems<'_>) {
-    if meant(root).is_some_and(excludes_objects) {
-        let message = "no object fits this schema, and details are always an object; write \
-                       \"type\": \"object\", with the value as one of its properties";
+    if resolved(root).is_some_and(excludes_objects) {
+        let message = "the schema accepts no object, but details are always an object; write \
+                       \"type\": \"object\" and put the value in a property";
         problems.note(path, rule::SCHEMA_DETAILS, message);
     }
 }
 
 /// The schema at the end of the references.
-fn meant<'a>(root: &Root<'a>) -> Option<&'a Value> {
+fn resolved<'a>(root: &Root<'a>) -> Option<&'a Value> {
     let mut schema = root.schema;
     for _ in 0..=REFERENCES_LIMIT {
         match schema.get("$ref").and_then(Value::as_str) {
@@ -38,8 +39,7 @@ fn meant<'a>(root: &Root<'a>) -> Option<&'a Value> {
     None
 }
 
-/// Whether the type or the list of values leaves no object. Words that are no type are told
-/// elsewhere.
+/// Whether the type or the enum excludes objects. Unknown types are reported elsewhere.
 fn excludes_objects(schema: &Value) -> bool {
     let is_other = |name: &Value| name.as_str().is_some_and(|it| OTHER_TYPES.contains(&it));
     let by_type = match &schema["type"] {
@@ -56,12 +56,12 @@ mod tests {
 
     use super::*;
 
-    fn is_refused(schema: &Value, definitions: &Map<String, Value>) -> bool {
-        meant(&Root::of_details(schema, definitions)).is_some_and(excludes_objects)
+    fn is_rejected(schema: &Value, definitions: &Map<String, Value>) -> bool {
+        resolved(&Root::for_details(schema, definitions)).is_some_and(excludes_objects)
     }
 
     #[test]
-    fn only_a_schema_that_no_object_fits_is_refused() {
+    fn only_a_schema_that_accepts_no_object_is_rejected() {
         let definitions = json!({"Text": {"type": "string"}, "Thing": {"type": "object"}});
         let definitions = definitions.as_object().unwrap();
         for (schema, expected) in [
@@ -81,7 +81,7 @@ mod tests {
             (json!({"enum": ["a", 1]}), true),
             (json!({"$ref": "#/$defs/Text"}), true),
         ] {
-            assert_eq!(is_refused(&schema, definitions), expected, "{schema}");
+            assert_eq!(is_rejected(&schema, definitions), expected, "{schema}");
         }
     }
 
@@ -95,7 +95,7 @@ mod tests {
                 definitions.insert(format!("D{number}"), json!({"$ref": below}));
             }
             let schema = json!({"$ref": format!("#/$defs/D{length}")});
-            assert_eq!(is_refused(&schema, &definitions), expected, "{length}");
+            assert_eq!(is_rejected(&schema, &definitions), expected, "{length}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a schema is valid in its draft, told in the words of the file's other problems.
+//! Checks that a schema is valid in its draft, with messages in the style of the other problems.
 
 use std::collections::BTreeSet;
 
@@ -12,19 +12,20 @@ use crate::contract_file::path::Path;
 use crate::contract_file::problem::Problems;
 use panpan_failure::read::type_name;
 
-/// The largest schema of which all mistakes are told, in values; of a larger one, the first.
-const ALL_MISTAKES_LIMIT: usize = 100_000;
+/// The largest schema, in values, for which all errors are reported; for a larger one, only the
+/// first.
+const ALL_ERRORS_LIMIT: usize = 100_000;
 
-/// Notes what is not valid in a schema's draft. A shared definition, which is put into schemas that
-/// name none, is of the default one.
+/// Reports what is invalid in the draft of a schema. A shared definition is embedded in other
+/// schemas, so it must use the default draft.
 pub(super) fn check(schema: &Value, is_shared: bool, path: &Path<'_>, problems: &mut Problems<'_>) {
     let draft = Draft::default().detect(schema);
     let allowed = Some(draft).filter(|draft| !is_shared || *draft == Draft::default());
     let Some(validator) = allowed.and_then(validator) else {
         let reason = if is_shared {
-            "names another draft of JSON Schema than shared definitions are of"
+            "shared definitions must use JSON Schema draft 2020-12"
         } else {
-            "names a draft of JSON Schema that is not known"
+            "unknown JSON Schema draft"
         };
         let message = format!(
             "{reason}; write https://json-schema.org/draft/2020-12/schema, or leave it out"
@@ -34,31 +35,31 @@ pub(super) fn check(schema: &Value, is_shared: bool, path: &Path<'_>, problems: 
     if validator.is_valid(schema) {
         return;
     }
-    // One mistake can break several parts of a draft's own schema; it is told once.
-    let mut told = BTreeSet::new();
-    for error in mistakes(&validator, schema) {
-        let place = error.instance_path().as_str().to_owned();
-        told.insert((place, sentence(&error)));
+    // One mistake can violate several parts of the meta-schema; it is reported once.
+    let mut noted = BTreeSet::new();
+    for error in errors(&validator, schema) {
+        let pointer = error.instance_path().as_str().to_owned();
+        noted.insert((pointer, message(&error)));
     }
     let top = path.pointer();
-    for (place, message) in told {
-        let pointer = format!("{top}{place}");
+    for (pointer, message) in noted {
+        let pointer = format!("{top}{pointer}");
         problems.note(&Path::at(&pointer), rule::SCHEMA_INVALID, message);
     }
 }
 
-/// The keyword by which a schema says what it is called, in its draft.
+/// The identifier keyword in the draft of a schema.
 pub(super) fn identifier(schema: &Value) -> &'static str {
     Draft::default().detect(schema).id_keyword()
 }
 
-/// Whether the validator that schemas are used with can use an identifier.
+/// Whether the validator accepts an identifier.
 pub(super) fn is_identifier(identifier: &str) -> bool {
     let options = jsonschema::draft202012::options();
     options.build(&json!({ "$id": identifier })).is_ok()
 }
 
-/// Whether the validator that schemas are used with can use a pattern.
+/// Whether the validator accepts a pattern.
 pub(super) fn is_pattern(pattern: &str) -> bool {
     let options = jsonschema::draft202012::options();
     options.build(&json!({ "pattern": pattern })).is_ok()
@@ -75,7 +76,7 @@ fn validator(draft: Draft) -> Option<MetaValidator<'static>> {
     })
 }
 
-fn mistakes<'a>(validator: &'a MetaValidator<'_>, schema: &'a Value) -> Vec<ValidationError<'a>> {
+fn errors<'a>(validator: &'a MetaValidator<'_>, schema: &'a Value) -> Vec<ValidationError<'a>> {
     if is_small(schema) {
         validator.iter_errors(schema).collect()
     } else {
@@ -93,14 +94,14 @@ fn is_small(schema: &Value) -> bool {
             Value::Object(members) => open.extend(members.values()),
             _ => {}
         }
-        if seen + open.len() > ALL_MISTAKES_LIMIT {
+        if seen + open.len() > ALL_ERRORS_LIMIT {
             return false;
         }
     }
     true
 }
 
-fn sentence(error: &ValidationError<'_>) -> String {
+fn message(error: &ValidationError<'_>) -> String {
     let found = type_name(error.instance());
     let keyword = error
         .instance_path()
@@ -110,23 +111,22 @@ fn sentence(error: &ValidationError<'_>) -> String {
         .unwrap_or_default();
     match error.kind() {
         _ if keyword == "type" => {
-            "is not a type; write array, boolean, integer, null, number, object or string, or a \
-             list of some of them, each once"
+            "not a JSON Schema type; write array, boolean, integer, null, number, object or string, \
+             or a list of distinct types"
                 .to_owned()
         }
-        ValidationErrorKind::Type { kind } => format!("found {found}; write {}", types(kind)),
+        ValidationErrorKind::Type { kind } => format!("expected {}, found {found}", types(kind)),
         ValidationErrorKind::Minimum { limit } => {
-            format!("is {}; write at least {limit}", error.instance())
+            format!("{} is too small; write at least {limit}", error.instance())
         }
         ValidationErrorKind::ExclusiveMinimum { limit } => {
-            format!("is {}; write more than {limit}", error.instance())
+            format!("{} is too small; write more than {limit}", error.instance())
         }
-        ValidationErrorKind::MinItems { .. } => "is empty; write at least one item".to_owned(),
-        ValidationErrorKind::UniqueItems => "holds an item twice; keep one of them".to_owned(),
+        ValidationErrorKind::MinItems { .. } => "list is empty; write at least one item".to_owned(),
+        ValidationErrorKind::UniqueItems => "list has a duplicate item; keep one of them".to_owned(),
         _ => format!(
-            "{} in JSON Schema; {}",
-            error.masked_with("this"),
-            "mend or remove it"
+            "invalid in JSON Schema: {}; fix or remove it",
+            error.masked_with("this value")
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! Which keywords of JSON Schema hold schemas, over all drafts from 4 to 2020-12.
+//! The keywords of JSON Schema that contain schemas, in all drafts from 4 to 2020-12.
 
 use serde_json::{Map, Value};
 
@@ -9,11 +9,11 @@ use crate::contract_file::path::Step;
 pub(super) struct Subschema<'a> {
     /// The schema.
     pub(super) schema: &'a Value,
-    /// The keyword that holds it.
+    /// The keyword that contains it.
     pub(super) keyword: &'a str,
-    /// Where under the keyword, if the keyword holds several.
+    /// The step below the keyword, if the keyword contains several schemas.
     pub(super) step: Option<Step<'a>>,
-    /// Whether it is applied to the same value as the schema around it, not to a part of that.
+    /// Whether it applies to the same value as the enclosing schema, and not to a part of it.
     pub(super) is_in_place: bool,
 }
 
@@ -23,8 +23,8 @@ pub(super) fn subschemas(schema: &Value) -> impl Iterator<Item = Subschema<'_>> 
     members.flat_map(|(keyword, value)| held(keyword, value))
 }
 
-/// Visits a schema and all schemas in it, however deep, to change them. What is inside a schema is
-/// left out where the visitor says so by giving `false`.
+/// Visits a schema and every schema inside it, to change them. If the visitor returns `false`, the
+/// schemas inside are skipped.
 pub fn each_mut(schema: &mut Value, mut visit: impl FnMut(&mut Map<String, Value>) -> bool) {
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {
@@ -41,7 +41,7 @@ pub fn each_mut(schema: &mut Value, mut visit: impl FnMut(&mut Map<String, Value
     }
 }
 
-/// Visits a schema and all schemas in it, however deep.
+/// Visits a schema and every schema inside it.
 pub(super) fn each<'a>(schema: &'a Value, mut visit: impl FnMut(&'a Value)) {
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {
@@ -50,7 +50,7 @@ pub(super) fn each<'a>(schema: &'a Value, mut visit: impl FnMut(&'a Value)) {
     }
 }
 
-/// How a keyword holds schemas.
+/// How a keyword contains schemas.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     One,
@@ -75,7 +75,7 @@ fn held<'a>(keyword: &'a str, value: &'a Value) -> Vec<Subschema<'a>> {
                 .map(|(name, schema)| found(schema, Some(Step::Name(name))))
                 .collect()
         }
-        // Before 2020-12, `items` held one schema or several.
+        // Before 2020-12, `items` could be one schema or a list.
         (Form::Several | Form::One, Value::Array(items)) => {
             let items = items.iter().enumerate();
             items
@@ -101,7 +101,7 @@ fn held_mut<'a>(keyword: &str, value: &'a mut Value) -> Vec<&'a mut Value> {
     }
 }
 
-/// The form of a keyword, and whether what it holds is applied in place.
+/// The form of a keyword, and whether its schemas apply in place.
 fn applicator(keyword: &str) -> Option<(Form, bool)> {
     Some(match keyword {
         "allOf" | "anyOf" | "oneOf" => (Form::Several, true),
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_a_schema_but_is_a_value_is_not_changed() {
+    fn values_that_look_like_schemas_are_not_changed() {
         let mut schema = json!({
             "properties": {"a": {}, "items": {"items": [{}, {"const": {"not": {}}}]}},
             "not": {"enum": [{"not": {}}]}, "default": {"not": {}}, "oneOf": {"not": {}},

@@ -1,12 +1,12 @@
-//! Whether the JSON Schemas in a file are sound: valid in their draft, with references that stay in
-//! the file, find a schema and come to an end.
+//! Checks the JSON Schemas of a file: valid in their draft, with references that stay in the file,
+//! resolve and terminate.
 //!
-//! A reference `#/$defs/Name` means the schema's own definition, else the file's. So that it can
-//! mean nothing else, a schema's own definition may not differ from a shared one of its name.
+//! `#/$defs/Name` refers to the definition in the schema itself, otherwise to that of the file. To
+//! keep this unambiguous, a local definition must not differ from a shared one with the same name.
 
+mod cycles;
 mod details;
 mod draft;
-mod endless;
 mod keywords;
 mod references;
 
@@ -14,11 +14,11 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::meaning::operations;
 use super::path::Path;
 use super::problem::Problems;
-use super::{rule, sentence};
-use endless::Graph;
+use super::semantics::operations;
+use super::{messages, rule};
+use cycles::Graph;
 pub use keywords::each_mut;
 use keywords::{each, subschemas};
 use references::Root;
@@ -27,46 +27,46 @@ pub(super) use references::self_contained;
 /// The longest regular expression in a schema, in bytes.
 pub const PATTERN_BYTES_LIMIT: usize = 4_096;
 
-/// Whether a schema may hold this regular expression.
+/// Whether a schema may contain this regular expression.
 pub fn is_usable_pattern(pattern: &str) -> bool {
     pattern.len() <= PATTERN_BYTES_LIMIT && draft::is_pattern(pattern)
 }
 
-/// The most definitions a similar name is looked for among, and the most times that is done.
+/// The most definitions that are searched for a similar name, and the most searches.
 const SUGGESTIONS_LIMIT: usize = 1_000;
 
 /// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Notes everything in the schemas of the document that is not sound.
+/// Reports every problem of the schemas in the document.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
     let none = Map::new();
     let shared = document["$defs"].as_object().unwrap_or(&none);
-    let mut walk = Walk {
+    let mut checker = Checker {
         shared,
         graph: Graph::default(),
         patterns: HashMap::new(),
-        suggested: 0,
+        suggestions: 0,
         problems,
     };
     let roots = roots(document, shared);
-    // A reference may point ahead, so every schema is known before the first one is judged.
+    // A reference may point ahead, so all schemas are registered before the first is checked.
     for (root, _) in &roots {
-        each(root.schema, |schema| walk.graph.add(schema));
+        each(root.schema, |schema| checker.graph.add(schema));
     }
     for (root, pointer) in &roots {
-        walk.check_root(root, pointer);
+        checker.check_root(root, pointer);
     }
-    let Walk {
+    let Checker {
         graph, problems, ..
-    } = walk;
+    } = checker;
     let roots = roots
         .iter()
         .map(|(root, pointer)| (root.schema, pointer.as_str()));
     graph.check(roots, problems);
 }
 
-/// Every schema of the file, with its place.
+/// Every schema of the file, with its pointer.
 fn roots<'a>(document: &'a Value, shared: &'a Map<String, Value>) -> Vec<(Root<'a>, String)> {
     let mut roots = Vec::new();
     for (name, schema) in shared.iter().filter(|(_, schema)| is_schema(schema)) {
@@ -86,29 +86,29 @@ fn roots<'a>(document: &'a Value, shared: &'a Map<String, Value>) -> Vec<(Root<'
             let schema = error.get("schema").filter(|it| is_schema(it));
             roots.extend(schema.map(|schema| {
                 let pointer = format!("/operations/{index}/error_schemas/{number}/schema");
-                (Root::of_details(schema, shared), pointer)
+                (Root::for_details(schema, shared), pointer)
             }));
         }
     }
     roots
 }
 
-/// Whether a value can be a schema at all.
+/// Whether a value can be a schema.
 fn is_schema(value: &Value) -> bool {
     value.is_object() || value.is_boolean()
 }
 
-struct Walk<'a, 'p, 'l> {
+struct Checker<'a, 'p, 'l> {
     shared: &'a Map<String, Value>,
     graph: Graph<'a>,
-    /// The patterns already judged, with whether they can be used.
+    /// The patterns that were already checked, and whether they are usable.
     patterns: HashMap<&'a str, bool>,
-    /// How often a similar name was looked for.
-    suggested: usize,
+    /// The number of searches for a similar name.
+    suggestions: usize,
     problems: &'p mut Problems<'l>,
 }
 
-impl<'a> Walk<'a, '_, '_> {
+impl<'a> Checker<'a, '_, '_> {
     fn check_root(&mut self, root: &Root<'a>, pointer: &str) {
         let path = Path::at(pointer);
         if root.is_shared {
@@ -117,7 +117,7 @@ impl<'a> Walk<'a, '_, '_> {
             self.check_shadows(root, &path);
         }
         draft::check(root.schema, root.is_shared, &path, self.problems);
-        if root.is_of_details {
+        if root.is_details {
             details::check(root, &path, self.problems);
         }
         self.visit(root.schema, root, &path);
@@ -128,8 +128,8 @@ impl<'a> Walk<'a, '_, '_> {
         let name = pointer.strip_prefix("/$defs/").unwrap_or_default();
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
         if name.is_empty() || !name.bytes().all(is_word) {
-            let message = "write a name of letters, digits, _, - and . that can be referred to as \
-                           #/$defs/Name";
+            let message = "invalid definition name; use only letters, digits, _, - and . so that \
+                           #/$defs/Name can refer to it";
             self.problems.note(path, rule::SCHEMA_NAME, message);
         }
     }
@@ -139,8 +139,8 @@ impl<'a> Walk<'a, '_, '_> {
         for (name, schema) in own.into_iter().flatten() {
             if self.shared.get(name).is_some_and(|shared| shared != schema) {
                 let message = format!(
-                    "{} differs from the shared definition of that name; rename one of the two",
-                    sentence::quoted(name)
+                    "definition {} differs from the shared definition with the same name; rename one of them",
+                    messages::quoted(name)
                 );
                 let path = path.name("$defs");
                 self.problems
@@ -149,7 +149,8 @@ impl<'a> Walk<'a, '_, '_> {
         }
     }
 
-    /// Judges a schema and all schemas in it. The depth is that of the document, which is limited.
+    /// Checks a schema and every schema inside it. Recursion is bounded by the nesting limit of the
+    /// document.
     fn visit(&mut self, schema: &'a Value, root: &Root<'a>, path: &Path<'_>) {
         for keyword in REFERENCES {
             if let Some(reference) = schema.get(keyword).and_then(Value::as_str) {
@@ -185,8 +186,8 @@ impl<'a> Walk<'a, '_, '_> {
         path: &Path<'_>,
     ) {
         if !reference.starts_with('#') {
-            let message = "points out of the file, and nothing is fetched; copy that schema to \
-                           $defs and write #/$defs/Name";
+            let message = "the reference leaves the file, and panpan fetches no schemas; copy the \
+                           schema to $defs and write #/$defs/Name";
             return self.problems.note(path, rule::SCHEMA_REMOTE, message);
         }
         let message = match root.find(reference) {
@@ -194,39 +195,39 @@ impl<'a> Walk<'a, '_, '_> {
                 return self.graph.connect(schema, target);
             }
             Some(_) => format!(
-                "{} is not a place where a schema stands; move the schema to $defs",
-                sentence::quoted(reference)
+                "{} does not point to a schema; move the schema to $defs and write #/$defs/Name",
+                messages::quoted(reference)
             ),
             None => format!(
-                "{} leads nowhere; point into this schema, or to a shared definition: {}",
-                sentence::quoted(reference),
-                self.definitions_like(reference)
+                "{} does not exist; point into this schema, or to a shared definition: {}",
+                messages::quoted(reference),
+                self.suggestion(reference)
             ),
         };
         self.problems.note(path, rule::SCHEMA_REFERENCE, message);
     }
 
-    fn definitions_like(&mut self, reference: &str) -> String {
-        self.suggested += 1;
+    fn suggestion(&mut self, reference: &str) -> String {
+        self.suggestions += 1;
         let name = reference.rsplit('/').next().unwrap_or_default();
-        let is_bearable = self.suggested.max(self.shared.len()) <= SUGGESTIONS_LIMIT;
-        let known = self.shared.keys().filter(|_| is_bearable);
-        match sentence::similar(name, known.map(String::as_str)) {
+        let is_affordable = self.suggestions.max(self.shared.len()) <= SUGGESTIONS_LIMIT;
+        let known = self.shared.keys().filter(|_| is_affordable);
+        match messages::similar(name, known.map(String::as_str)) {
             Some(similar) => format!("did you mean #/$defs/{similar}?"),
             None => "#/$defs/Name".to_owned(),
         }
     }
 
-    /// Judges the keywords that say what a schema is called and of which draft it is. An operation's
-    /// own schema may say both at its top; anywhere else they would change what the schema means
-    /// once it is put elsewhere.
+    /// Checks the keywords that set the identity and the draft of a schema. The schema of an
+    /// operation may have them at its top; elsewhere they would change the meaning of the schema
+    /// when it is embedded.
     fn check_identity(&mut self, schema: &Value, root: &Root<'a>, path: &Path<'_>) {
         let identifier = draft::identifier(root.schema);
         let stated = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
         let is_top = std::ptr::eq(schema, root.schema);
         if is_top && !root.is_shared {
             if stated(identifier).is_some_and(|it| !draft::is_identifier(it)) {
-                let message = "is not a URI; write one such as urn:example:input, or leave it out";
+                let message = "not a URI; write one such as urn:example:input, or leave it out";
                 let path = path.name(identifier);
                 self.problems.note(&path, rule::SCHEMA_IDENTITY, message);
             }
@@ -238,7 +239,7 @@ impl<'a> Walk<'a, '_, '_> {
         for keyword in draft.chain(anchors).chain([identifier]) {
             if stated(keyword).is_some() {
                 let message = format!(
-                    "{keyword} would change what the schema means once it is put elsewhere; remove \
+                    "{keyword} is not allowed here, because the schema is embedded in others; remove \
                      it, and refer to a definition as #/$defs/Name"
                 );
                 let path = path.name(keyword);
@@ -250,7 +251,7 @@ impl<'a> Walk<'a, '_, '_> {
     fn check_pattern(&mut self, pattern: &'a str, path: &Path<'_>) {
         let bytes = pattern.len();
         let message = if bytes > PATTERN_BYTES_LIMIT {
-            format!("the pattern has {bytes} bytes; write one of at most {PATTERN_BYTES_LIMIT}")
+            format!("the pattern has {bytes} bytes, the limit is {PATTERN_BYTES_LIMIT}; shorten it")
         } else if *self
             .patterns
             .entry(pattern)
@@ -259,9 +260,9 @@ impl<'a> Walk<'a, '_, '_> {
             return;
         } else {
             format!(
-                "{} is not a regular expression that can be used here; look for unbalanced \
-                 brackets, escape literal ones, and repeat less if it is very large",
-                sentence::quoted(pattern)
+                "{} is not a usable regular expression; balance its brackets, escape literal \
+                 ones, and reduce large repetitions",
+                messages::quoted(pattern)
             )
         };
         self.problems.note(path, rule::SCHEMA_PATTERN, message);

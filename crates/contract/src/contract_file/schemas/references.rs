@@ -1,4 +1,4 @@
-//! What a reference points at, and a schema with everything it refers to.
+//! Resolves references, and bundles a schema with the definitions that it refers to.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use super::REFERENCES;
 use super::keywords::each;
 
-/// A schema that references are resolved in.
+/// A schema in which references are resolved.
 pub(super) struct Root<'a> {
-    /// The schema itself.
+    /// The schema.
     pub(super) schema: &'a Value,
     /// Whether it is a shared definition, where `#` is the file and not the schema.
     pub(super) is_shared: bool,
-    /// Whether it describes the details of an error.
-    pub(super) is_of_details: bool,
+    /// Whether it describes the details of a failure.
+    pub(super) is_details: bool,
     definitions: &'a Map<String, Value>,
     anchors: OnceCell<HashMap<&'a str, &'a Value>>,
 }
@@ -26,13 +26,13 @@ impl<'a> Root<'a> {
         Self {
             schema,
             is_shared: true,
-            is_of_details: false,
+            is_details: false,
             definitions,
             anchors: OnceCell::new(),
         }
     }
 
-    /// A schema of an operation.
+    /// The schema of an operation.
     pub(super) fn embedded(schema: &'a Value, definitions: &'a Map<String, Value>) -> Self {
         Self {
             is_shared: false,
@@ -40,15 +40,15 @@ impl<'a> Root<'a> {
         }
     }
 
-    /// The schema of an error's details.
-    pub(super) fn of_details(schema: &'a Value, definitions: &'a Map<String, Value>) -> Self {
+    /// The schema of the details of a failure.
+    pub(super) fn for_details(schema: &'a Value, definitions: &'a Map<String, Value>) -> Self {
         Self {
-            is_of_details: true,
+            is_details: true,
             ..Self::embedded(schema, definitions)
         }
     }
 
-    /// What a reference in this schema points at, if it stays in the file.
+    /// The target of a reference in this schema, if it is in the file.
     pub(super) fn find(&self, reference: &str) -> Option<&'a Value> {
         let fragment = reference.strip_prefix('#')?;
         let pointer = decoded(fragment)?;
@@ -67,7 +67,7 @@ impl<'a> Root<'a> {
     }
 
     fn find_shared(&self, pointer: &str) -> Option<&'a Value> {
-        let (name, within) = shared_place(pointer)?;
+        let (name, within) = split_shared(pointer)?;
         self.definitions.get(name)?.pointer(within)
     }
 
@@ -86,7 +86,7 @@ impl<'a> Root<'a> {
     }
 }
 
-/// A schema with every shared definition it needs, directly or through others.
+/// A schema with every shared definition that it needs, directly or indirectly.
 pub(in crate::contract_file) fn self_contained(
     schema: &Value,
     definitions: &Map<String, Value>,
@@ -114,7 +114,7 @@ pub(in crate::contract_file) fn self_contained(
     whole
 }
 
-/// Adds definitions to a schema's own. What is no object there never was a definition.
+/// Adds definitions to those of a schema. A `$defs` that is not an object is replaced.
 fn add_definitions(
     schema: &mut Map<String, Value>,
     definitions: impl Iterator<Item = (String, Value)>,
@@ -127,24 +127,24 @@ fn add_definitions(
     schema.insert("$defs".to_owned(), Value::Object(all));
 }
 
-/// The names in a schema's references to `#/$defs/Name`.
+/// The names in the references of a schema to `#/$defs/Name`.
 fn shared_names(schema: &Value) -> impl Iterator<Item = String> {
     let references = REFERENCES.iter().filter_map(|it| schema.get(*it)?.as_str());
     references.filter_map(|reference| {
         let pointer = decoded(reference.strip_prefix('#')?)?;
-        Some(shared_place(&pointer)?.0.to_owned())
+        Some(split_shared(&pointer)?.0.to_owned())
     })
 }
 
-/// A pointer to a shared definition as the definition's name and the way inside it. Names that would
-/// need escapes are refused, so none are undone.
-fn shared_place(pointer: &str) -> Option<(&str, &str)> {
-    let place = pointer.strip_prefix("/$defs/")?;
-    let end = place.find('/').unwrap_or(place.len());
-    Some(place.split_at(end))
+/// Splits a pointer to a shared definition into its name and the pointer inside it. Names have no
+/// escapes, so none are decoded.
+fn split_shared(pointer: &str) -> Option<(&str, &str)> {
+    let rest = pointer.strip_prefix("/$defs/")?;
+    let end = rest.find('/').unwrap_or(rest.len());
+    Some(rest.split_at(end))
 }
 
-/// The fragment of a URI with its percent escapes undone.
+/// The percent-decoded fragment of a URI.
 fn decoded(fragment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_takes_along_what_it_needs_and_nothing_else() {
+    fn a_schema_is_bundled_with_the_definitions_it_needs() {
         let definitions = json!({
             "A": {"properties": {"b": {"$ref": "#/$defs/B"}}},
             "B": {"items": {"$ref": "#/$defs/A"}},

@@ -1,22 +1,22 @@
-//! Files made to do harm: each is answered, in bearable time, with what is wrong.
+//! Malicious files: each is checked in bounded time and its problems are reported.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{full, places};
+use super::{full, problems_of};
 use crate::contract_file::{
     MEMBER_NAME_LIMIT, OPERATIONS_LIMIT, PATTERN_BYTES_LIMIT, PROBLEMS_LIMIT, Problem, check, rule,
 };
 use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 
-/// Far more than any file takes, far less than one that takes quadratic time would.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Far more than any file needs, and far less than quadratic time would take.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-fn judged(text: &[u8]) -> Vec<Problem> {
+fn check_in_time(text: &[u8]) -> Vec<Problem> {
     let start = Instant::now();
     let problems = check(text).err().unwrap_or_default();
-    assert!(start.elapsed() < PATIENCE, "{:?}", start.elapsed());
+    assert!(start.elapsed() < TIME_LIMIT, "{:?}", start.elapsed());
     assert!(problems.len() <= PROBLEMS_LIMIT + 1);
     problems
 }
@@ -35,10 +35,10 @@ fn with_definitions(definitions: &Value) -> Vec<u8> {
     serde_json::to_vec(&document).unwrap()
 }
 
-/// How much of the largest document is filled: quadratic time would show, and tests stay quick.
+/// The size of a generated document: quadratic time would show, and the tests stay fast.
 const FILLED_BYTES: usize = DOCUMENT_BYTES_LIMIT / 16;
 
-/// A document of one item, over and over.
+/// A document that repeats one item.
 fn filled(before: &str, item: &str, after: &str) -> Vec<u8> {
     let room = FILLED_BYTES - before.len() - after.len() - 1;
     let mut text = before.to_owned();
@@ -52,24 +52,24 @@ fn filled(before: &str, item: &str, after: &str) -> Vec<u8> {
 }
 
 #[test]
-fn operations_are_limited_and_both_sides_of_the_limit_are_known() {
+fn the_number_of_operations_is_limited() {
     let file = |count: usize| {
         let operations: Vec<_> = (0..count)
             .map(|number| json!({"name": format!("a/{number}"), "op_type": "query"}))
             .collect();
         json!({"panpan": "1", "service": {"name": "a"}, "operations": operations})
     };
-    assert_eq!(places(&file(OPERATIONS_LIMIT)), [""; 0]);
+    assert_eq!(problems_of(&file(OPERATIONS_LIMIT)), [""; 0]);
     let too_many = file(OPERATIONS_LIMIT + 1);
-    assert_eq!(places(&too_many), ["/operations member.long"]);
+    assert_eq!(problems_of(&too_many), ["/operations member.long"]);
 }
 
 #[test]
-fn problems_are_limited_and_both_sides_of_the_limit_are_known() {
+fn the_number_of_problems_is_limited() {
     let file = |count: usize| json!({"panpan": "1", "service": {"name": "a"}, "operations": vec![1; count]});
-    let exactly = judged(&serde_json::to_vec(&file(PROBLEMS_LIMIT)).unwrap());
+    let exactly = check_in_time(&serde_json::to_vec(&file(PROBLEMS_LIMIT)).unwrap());
     assert_eq!(exactly.len(), PROBLEMS_LIMIT);
-    let more = judged(&serde_json::to_vec(&file(PROBLEMS_LIMIT + 2)).unwrap());
+    let more = check_in_time(&serde_json::to_vec(&file(PROBLEMS_LIMIT + 2)).unwrap());
     assert_eq!(more[0].pointer, "/operations/0");
     assert_eq!(
         more[PROBLEMS_LIMIT - 1].pointer,
@@ -81,31 +81,31 @@ fn problems_are_limited_and_both_sides_of_the_limit_are_known() {
 }
 
 #[test]
-fn names_of_members_are_limited_and_both_sides_of_the_limit_are_known() {
+fn the_length_of_member_names_is_limited() {
     let file = |bytes: usize| {
         with_input(&format!(
             r#"{{"properties":{{"{}":{{}}}}}}"#,
             "a".repeat(bytes)
         ))
     };
-    assert!(judged(&file(MEMBER_NAME_LIMIT)).is_empty());
-    let problems = judged(&file(MEMBER_NAME_LIMIT + 1));
+    assert!(check_in_time(&file(MEMBER_NAME_LIMIT)).is_empty());
+    let problems = check_in_time(&file(MEMBER_NAME_LIMIT + 1));
     assert_eq!(problems[0].pointer, "/operations/0/input_schema/properties");
     assert_eq!(problems[0].rule, rule::FILE_MEMBER_NAME);
 }
 
 #[test]
-fn patterns_are_limited_and_both_sides_of_the_limit_are_known() {
+fn the_length_of_patterns_is_limited() {
     let file = |bytes: usize| with_input(&format!(r#"{{"pattern":"{}"}}"#, "a".repeat(bytes)));
-    assert!(judged(&file(PATTERN_BYTES_LIMIT)).is_empty());
+    assert!(check_in_time(&file(PATTERN_BYTES_LIMIT)).is_empty());
     assert_eq!(
-        judged(&file(PATTERN_BYTES_LIMIT + 1))[0].rule,
+        check_in_time(&file(PATTERN_BYTES_LIMIT + 1))[0].rule,
         rule::SCHEMA_PATTERN
     );
 }
 
 #[test]
-fn long_lists_of_anything_are_judged() {
+fn long_lists_are_checked() {
     let operation =
         r#"{"panpan":"1","service":{"name":"a"},"operations":[{"name":"a/b","op_type":"query","#;
     for (before, item, after) in [
@@ -171,13 +171,13 @@ fn long_lists_of_anything_are_judged() {
             "]}}]}",
         ),
     ] {
-        judged(&filled(before, item, after));
+        check_in_time(&filled(before, item, after));
     }
 }
 
 #[test]
-fn deep_schemas_are_judged() {
-    // The document's own limit, less the six levels around the schema.
+fn deep_schemas_are_checked() {
+    // The limit of the document, minus the six levels around the schema.
     for (open, close) in [
         ("{\"not\":", "}"),
         ("{\"items\":", "}"),
@@ -190,16 +190,16 @@ fn deep_schemas_are_judged() {
                 close.repeat(depth),
             ]
             .concat();
-            let problems = judged(&with_input(&schema));
+            let problems = check_in_time(&with_input(&schema));
             assert_eq!(problems.len(), 1, "{open} {depth}");
         }
     }
 }
 
 #[test]
-fn circles_of_references_are_told_and_trees_are_not() {
+fn reference_cycles_are_reported_and_trees_are_not() {
     let endless = |definitions: Value| {
-        let problems = judged(&with_definitions(&definitions));
+        let problems = check_in_time(&with_definitions(&definitions));
         assert!(
             problems.iter().all(|it| it.rule == rule::SCHEMA_ENDLESS),
             "{problems:?}"
@@ -261,14 +261,14 @@ fn a_long_chain_of_references_is_followed_to_its_end() {
         });
         Value::Object(links.collect())
     };
-    assert!(judged(&with_definitions(&chain("Path"))).is_empty());
-    let problems = judged(&with_definitions(&chain("L0")));
+    assert!(check_in_time(&with_definitions(&chain("Path"))).is_empty());
+    let problems = check_in_time(&with_definitions(&chain("L0")));
     assert_eq!(problems[0].rule, rule::SCHEMA_ENDLESS);
 }
 
 #[test]
-fn names_that_mean_something_elsewhere_are_only_names() {
-    let problems = places(&json!({
+fn names_with_a_meaning_elsewhere_are_ordinary_names() {
+    let problems = problems_of(&json!({
         "__proto__": {"panpan": "1"}, "constructor": 1, "panpan": "1",
         "service": {"name": "a", "toString": 1}, "operations": {"length": 1},
     }));
@@ -291,13 +291,13 @@ fn a_definition_cannot_change_what_a_reference_means() {
         "properties": {"where": {"$ref": "#/$defs/Where"}},
     });
     assert_eq!(
-        places(&document),
+        problems_of(&document),
         ["/operations/0/input_schema/$defs/Path schema.shadowed"]
     );
 }
 
 #[test]
-fn values_that_may_be_secret_are_not_shown() {
+fn values_that_may_be_secret_are_not_quoted() {
     let secret = "hunter2";
     let text = json!({
         "panpan": [secret], "service": secret, "x-key": secret,
@@ -307,7 +307,7 @@ fn values_that_may_be_secret_are_not_shown() {
              "error_schemas": [{"code": 1, "description": [secret], "retryable": secret}]}
         ],
     });
-    let problems = judged(&serde_json::to_vec(&text).unwrap());
+    let problems = check_in_time(&serde_json::to_vec(&text).unwrap());
     assert!(problems.len() > 8);
     for problem in problems {
         assert!(!problem.to_string().contains(secret), "{problem}");

@@ -1,5 +1,5 @@
-//! Random bytes and random changes of a sound file: never a panic, never a file that two judges
-//! disagree about.
+//! Random bytes and random changes of a valid file: the check never panics and always agrees with
+//! the published schema.
 
 use std::sync::LazyLock;
 
@@ -15,7 +15,7 @@ static PUBLISHED: LazyLock<jsonschema::Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).unwrap()
 });
 
-/// One change of a document.
+/// A change of a document.
 #[derive(Clone, Debug)]
 enum Change {
     Delete,
@@ -109,9 +109,9 @@ fn pointers(value: &Value, here: String, found: &mut Vec<String>) {
 }
 
 fn apply(document: &mut Value, at: &Index, change: Change) {
-    let mut places = Vec::new();
-    pointers(document, String::new(), &mut places);
-    let pointer = at.get(&places).clone();
+    let mut locations = Vec::new();
+    pointers(document, String::new(), &mut locations);
+    let pointer = at.get(&locations).clone();
     let Some((above, step)) = pointer.rsplit_once('/') else {
         return;
     };
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn changed_files_are_judged_as_the_published_schema_judges_them(
+    fn the_check_agrees_with_the_published_schema(
         changes in prop::collection::vec((any::<Index>(), any_change()), 1..5)
     ) {
         let mut document = full();

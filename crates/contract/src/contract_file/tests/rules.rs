@@ -1,31 +1,32 @@
-//! Every rule about operations and their errors, broken once; those about schemas are in `schemas`.
+//! Every rule about operations and their errors, violated once; the rules about schemas are in
+//! `schemas`.
 
 use serde_json::{Value, json};
 
-use super::{full, places};
+use super::{full, problems_of};
 use crate::contract_file::{ContractFile, check, rule};
 
-/// The problems of the full file with one value put somewhere.
-pub(super) fn broken(pointer: &str, value: Value) -> Vec<String> {
+/// The problems of the full file with one value replaced.
+pub(super) fn problems_with(pointer: &str, value: Value) -> Vec<String> {
     let mut document = full();
     let (above, name) = pointer.rsplit_once('/').unwrap();
     match document.pointer_mut(above).expect(pointer) {
         Value::Array(items) => items.push(value),
         object => object[name.replace("~1", "/")] = value,
     }
-    places(&document)
+    problems_of(&document)
 }
 
-/// An error, appended to those of the first operation.
-fn appended(mut members: Value) -> Vec<String> {
+/// The problems of the full file with an error added to its first operation.
+fn problems_with_error(mut members: Value) -> Vec<String> {
     let mut error = json!({"code": "NEW_CODE", "description": "When"});
     let members = members.as_object_mut().unwrap();
     error.as_object_mut().unwrap().append(members);
-    broken("/operations/0/error_schemas/-", error)
+    problems_with("/operations/0/error_schemas/-", error)
 }
 
 #[test]
-fn a_wrong_value_is_told_at_its_place() {
+fn an_invalid_value_is_reported_at_its_pointer() {
     for (pointer, value, rule) in [
         ("/panpan", json!("2"), rule::MEMBER_WORD),
         ("/service/name", json!(""), rule::MEMBER_EMPTY),
@@ -86,13 +87,13 @@ fn a_wrong_value_is_told_at_its_place() {
         ),
     ] {
         let expected = [format!("{pointer} {rule}")];
-        assert_eq!(broken(pointer, value.clone()), expected, "{value}");
+        assert_eq!(problems_with(pointer, value.clone()), expected, "{value}");
     }
 }
 
 #[test]
-fn a_value_that_makes_another_wrong_is_told_there() {
-    for (pointer, value, place, rule) in [
+fn a_value_that_makes_another_invalid_is_reported_at_the_other() {
+    for (pointer, value, member, rule) in [
         ("/service", json!({}), "/service/name", rule::MEMBER_MISSING),
         (
             "/operations/0/access_control/resource_type",
@@ -125,14 +126,14 @@ fn a_value_that_makes_another_wrong_is_told_there() {
             rule::ERROR_CONFLICT,
         ),
     ] {
-        let expected = [format!("{place} {rule}")];
-        assert_eq!(broken(pointer, value), expected, "{pointer}");
+        let expected = [format!("{member} {rule}")];
+        assert_eq!(problems_with(pointer, value), expected, "{pointer}");
     }
 }
 
 #[test]
-fn a_wrong_error_is_told_at_the_member_that_is_wrong() {
-    for (members, place, rule) in [
+fn an_invalid_error_is_reported_at_the_invalid_member() {
+    for (members, member, rule) in [
         (json!({"code": "no_file"}), "code", rule::ERROR_CODE),
         (json!({"code": "HTTP_429"}), "code", rule::ERROR_REPEATED),
         (
@@ -217,39 +218,39 @@ fn a_wrong_error_is_told_at_the_member_that_is_wrong() {
         ),
         (json!({"remedy": ["sleep"]}), "remedy/0", rule::MEMBER_WORD),
         (json!({"colour": 1}), "colour", rule::MEMBER_UNKNOWN),
-        // Whether waiting helps rests on what could not be read.
+        // Whether waiting helps depends on the invalid member.
         (
             json!({"category": "TRANSIENT", "retryable": "no", "remedy": ["ask_human"]}),
             "retryable",
             rule::MEMBER_TYPE,
         ),
-        // Whether it may be retryable rests on the category, which is not known.
+        // Whether it may be retryable depends on the category, which is unknown.
         (
             json!({"retryable": true, "category": "T"}),
             "category",
             rule::MEMBER_WORD,
         ),
     ] {
-        let expected = [format!("/operations/0/error_schemas/3/{place} {rule}")];
-        assert_eq!(appended(members.clone()), expected, "{members}");
+        let expected = [format!("/operations/0/error_schemas/3/{member} {rule}")];
+        assert_eq!(problems_with_error(members.clone()), expected, "{members}");
     }
 }
 
 #[test]
-fn everything_is_told_whatever_the_code_is() {
+fn all_problems_are_reported_for_every_code() {
     let rest = json!({
         "jsonrpc_code": -1, "retryable": true, "http_status": "3XX", "remedy": 1
     });
     let with_code = |code: Value| {
         let mut error = rest.clone();
         error["code"] = code;
-        appended(error)
+        problems_with_error(error)
     };
-    let told = |rules: &[(&str, &str)]| -> Vec<String> {
-        let told = |(member, rule): &(&str, &str)| {
+    let messages = |rules: &[(&str, &str)]| -> Vec<String> {
+        let messages = |(member, rule): &(&str, &str)| {
             format!("/operations/0/error_schemas/3/{member} {rule}")
         };
-        rules.iter().map(told).collect()
+        rules.iter().map(messages).collect()
     };
     let always = [
         ("jsonrpc_code", rule::ERROR_JSONRPC_CODE),
@@ -263,8 +264,8 @@ fn everything_is_told_whatever_the_code_is() {
         (json!("FILE_NOT_FOUND"), Some(rule::ERROR_REPEATED)),
         (json!("FILE_GONE"), None),
     ] {
-        let mut expected = told(&always);
-        expected.extend(rule.map(|rule| told(&[("code", rule)]).remove(0)));
+        let mut expected = messages(&always);
+        expected.extend(rule.map(|rule| messages(&[("code", rule)]).remove(0)));
         let mut found = with_code(code.clone());
         found.sort();
         expected.sort();
@@ -273,38 +274,38 @@ fn everything_is_told_whatever_the_code_is() {
 }
 
 #[test]
-fn what_is_wrong_with_an_error_without_a_code_is_told_in_the_same_words() {
+fn an_error_without_a_valid_code_gets_the_same_messages() {
     let mut document = full();
     document["operations"] = json!([{
         "name": "a/b", "op_type": "query",
         "error_schemas": [{"code": "x", "description": "", "jsonrpc_code": -1}]
     }]);
     let problems = check(&serde_json::to_vec(&document).unwrap()).unwrap_err();
-    let told: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
+    let messages: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(
-        told[1..],
+        messages[1..],
         [
-            "is blank; write at least one character that is not white space",
+            "text is blank; write at least one character that is not white space",
             "this error declares JSON-RPC code -1, which is reserved; use 1000 or above",
         ]
     );
 }
 
 #[test]
-fn a_code_has_one_number_in_all_operations() {
-    let place = "/operations/1/error_schemas/0";
-    for (number, told_at) in [
-        (json!(1405), format!("{place}/jsonrpc_code")),
-        (json!(null), place.to_owned()),
+fn a_code_has_one_json_rpc_code_in_all_operations() {
+    let member = "/operations/1/error_schemas/0";
+    for (number, pointer) in [
+        (json!(1405), format!("{member}/jsonrpc_code")),
+        (json!(null), member.to_owned()),
     ] {
-        let expected = [format!("{told_at} {}", rule::ERROR_CONFLICT)];
-        let found = broken(&format!("{place}/jsonrpc_code"), number.clone());
+        let expected = [format!("{pointer} {}", rule::ERROR_CONFLICT)];
+        let found = problems_with(&format!("{member}/jsonrpc_code"), number.clone());
         assert_eq!(found, expected, "{number}");
     }
 }
 
 #[test]
-fn values_at_the_edge_are_accepted() {
+fn values_at_the_limits_are_accepted() {
     for (pointer, value) in [
         ("/operations/0/timeout_ms", json!(1)),
         ("/operations/0/timeout_ms", json!(null)),
@@ -312,7 +313,11 @@ fn values_at_the_edge_are_accepted() {
         ("/operations/1/error_schemas/0/http_status", json!(404)),
         ("/operations/1/idempotency/by_input/pointer", json!("")),
     ] {
-        assert_eq!(broken(pointer, value.clone()), [""; 0], "{pointer} {value}");
+        assert_eq!(
+            problems_with(pointer, value.clone()),
+            [""; 0],
+            "{pointer} {value}"
+        );
     }
     for members in [
         json!({"http_status": 400}),
@@ -327,12 +332,12 @@ fn values_at_the_edge_are_accepted() {
         json!({"category": "TRANSIENT", "retryable": false, "remedy": ["ask_human"]}),
         json!({"category": "TRANSIENT", "retryable": true}),
     ] {
-        assert_eq!(appended(members.clone()), [""; 0], "{members}");
+        assert_eq!(problems_with_error(members.clone()), [""; 0], "{members}");
     }
 }
 
 #[test]
-fn a_text_that_is_written_says_something() {
+fn blank_texts_are_rejected() {
     let schema: Value = serde_json::from_str(ContractFile::SCHEMA).unwrap();
     let published = jsonschema::validator_for(&schema).unwrap();
     for pointer in [
@@ -350,9 +355,9 @@ fn a_text_that_is_written_says_something() {
             ("\u{85}", false),
             (" a", false),
         ] {
-            let told = format!("{pointer} {}", rule::MEMBER_EMPTY);
-            let expected = Vec::from_iter(is_blank.then_some(told));
-            assert_eq!(broken(pointer, json!(text)), expected, "{text:?}");
+            let messages = format!("{pointer} {}", rule::MEMBER_EMPTY);
+            let expected = Vec::from_iter(is_blank.then_some(messages));
+            assert_eq!(problems_with(pointer, json!(text)), expected, "{text:?}");
             let mut document = full();
             *document.pointer_mut(pointer).unwrap() = json!(text);
             assert_eq!(published.is_valid(&document), !is_blank, "{text:?}");
@@ -361,11 +366,11 @@ fn a_text_that_is_written_says_something() {
 }
 
 #[test]
-fn a_member_written_twice_is_told() {
+fn a_duplicate_member_is_reported() {
     let text = br#"{"panpan": "1", "service": {"name": "a", "name": "b"}, "operations": []}"#;
     let problems = check(text).unwrap_err();
     assert_eq!(
         problems[0].to_string(),
-        "at /service/name: is written more than once in this object; keep one of them"
+        "at /service/name: duplicate member; keep one of them"
     );
 }

@@ -1,21 +1,21 @@
-//! Every rule about the JSON Schemas in a file, broken once, and what only looks broken.
+//! Every rule about the JSON Schemas in a file, violated once, and schemas that only look invalid.
 
 use serde_json::{Value, json};
 
 use super::full;
-use super::rules::broken;
+use super::rules::problems_with;
 use crate::contract_file::rule;
 
 const DRAFT_7: &str = "http://json-schema.org/draft-07/schema#";
 const DRAFT_2020: &str = "https://json-schema.org/draft/2020-12/schema";
 
-fn assert_told(pointer: &str, schema: &Value, below: &str, rule: &str) {
+fn assert_problem(pointer: &str, schema: &Value, below: &str, rule: &str) {
     let expected = [format!("{pointer}{below} {rule}")];
-    assert_eq!(broken(pointer, schema.clone()), expected, "{schema}");
+    assert_eq!(problems_with(pointer, schema.clone()), expected, "{schema}");
 }
 
 #[test]
-fn a_wrong_definition_is_told_where_it_is_wrong() {
+fn an_invalid_definition_is_reported_at_its_pointer() {
     for (schema, below, rule) in [
         (json!({"$schema": "urn:x"}), "/$schema", rule::SCHEMA_DRAFT),
         (json!({"$schema": DRAFT_7}), "/$schema", rule::SCHEMA_DRAFT),
@@ -73,15 +73,15 @@ fn a_wrong_definition_is_told_where_it_is_wrong() {
             rule::SCHEMA_IDENTITY,
         ),
     ] {
-        assert_told("/$defs/Path", &schema, below, rule);
+        assert_problem("/$defs/Path", &schema, below, rule);
     }
-    assert_told("/$defs/Extra", &json!(null), "", rule::MEMBER_TYPE);
-    assert_told("/$defs/a~1b", &json!({}), "", rule::SCHEMA_NAME);
-    assert_told("/$defs/", &json!({}), "", rule::SCHEMA_NAME);
+    assert_problem("/$defs/Extra", &json!(null), "", rule::MEMBER_TYPE);
+    assert_problem("/$defs/a~1b", &json!({}), "", rule::SCHEMA_NAME);
+    assert_problem("/$defs/", &json!({}), "", rule::SCHEMA_NAME);
 }
 
 #[test]
-fn a_wrong_schema_of_an_operation_is_told_where_it_is_wrong() {
+fn an_invalid_schema_of_an_operation_is_reported_at_its_pointer() {
     for (schema, below, rule) in [
         (json!(null), "", rule::MEMBER_TYPE),
         (
@@ -113,12 +113,12 @@ fn a_wrong_schema_of_an_operation_is_told_where_it_is_wrong() {
         (json!({"$ref": "#nothing"}), "/$ref", rule::SCHEMA_REFERENCE),
         (json!({"$ref": "#"}), "/$ref", rule::SCHEMA_ENDLESS),
     ] {
-        assert_told("/operations/0/input_schema", &schema, below, rule);
+        assert_problem("/operations/0/input_schema", &schema, below, rule);
     }
 }
 
 #[test]
-fn what_only_looks_wrong_is_accepted() {
+fn schemas_that_only_look_invalid_are_accepted() {
     for schema in [
         json!(true),
         json!(false),
@@ -135,21 +135,21 @@ fn what_only_looks_wrong_is_accepted() {
         json!({"$ref": "#/$defs/Where/properties/path"}),
         json!({"x-own-keyword": {"$ref": "https://example.com"}}),
     ] {
-        let problems = broken("/operations/0/input_schema", schema.clone());
+        let problems = problems_with("/operations/0/input_schema", schema.clone());
         assert_eq!(problems, [""; 0], "{schema}");
     }
 }
 
 #[test]
-fn details_that_cannot_be_an_object_are_told() {
+fn details_that_cannot_be_an_object_are_reported() {
     let pointer = "/operations/0/error_schemas/0/schema";
     for schema in [json!({"type": "string"}), json!({"$ref": "#/$defs/Path"})] {
-        assert_told(pointer, &schema, "", rule::SCHEMA_DETAILS);
+        assert_problem(pointer, &schema, "", rule::SCHEMA_DETAILS);
     }
 }
 
 #[test]
-fn an_operation_can_leave_its_file() {
+fn an_operation_can_be_used_without_its_file() {
     let file = json!({
         "panpan": "1", "service": {"name": "s"},
         "operations": [{

@@ -1,10 +1,10 @@
-//! For everything a recording holds: whether another value of it is another run.
+//! For every member of a recording: whether a different value is a divergence.
 
 use jiff::SignedDuration;
 use uuid::Uuid;
 
 use super::*;
-use crate::retry::{RetryPolicy, Terms, Waiting, Why};
+use crate::retry::{RetryPolicy, StopReason, Terms, Waiting};
 use panpan_failure::{Effect, codes};
 
 fn at(second: i64) -> Timestamp {
@@ -50,7 +50,7 @@ fn recording() -> Recording {
         earlier: Vec::new(),
         steps: vec![
             step(&limited, Decision::Again { delay_ms: 965 }),
-            step(&failure(), Decision::Answer(Why::AttemptsSpent)),
+            step(&failure(), Decision::Answer(StopReason::AttemptsSpent)),
         ],
         items: None,
         repeats: 0,
@@ -58,7 +58,7 @@ fn recording() -> Recording {
     }
 }
 
-/// A change, and how the divergence reads that it makes.
+/// A change, and the message of the divergence that it causes.
 type Row = (fn(&mut Recording), Option<&'static str>);
 
 fn check(changes: &[Row]) {
@@ -85,7 +85,7 @@ fn decide(found: &mut Recording, decision: Decision) {
 }
 
 #[test]
-fn the_call_is_the_same_and_its_circumstances_may_vary() {
+fn the_call_must_be_equal_and_its_circumstances_may_differ() {
     check(&[
         (|it| it.id = Uuid::from_u128(2), None),
         (|it| it.at = at(99), None),
@@ -105,7 +105,7 @@ fn the_call_is_the_same_and_its_circumstances_may_vary() {
 }
 
 #[test]
-fn the_input_is_the_same_where_both_have_it() {
+fn the_input_must_be_equal_if_both_have_it() {
     check(&[
         (
             |it| it.input = Some(json!({"city": "Bern", "days": [1.0, 2], "a.b": {"c": 1}})),
@@ -137,7 +137,7 @@ fn the_input_is_the_same_where_both_have_it() {
 }
 
 #[test]
-fn attempts_fail_alike_and_in_the_same_order() {
+fn attempts_must_fail_alike_in_the_same_order() {
     check(&[
         (|it| it.steps[0].started_at = at(-1), None),
         (|it| it.steps[0].ended_at = at(2), None),
@@ -180,7 +180,7 @@ fn attempts_fail_alike_and_in_the_same_order() {
 }
 
 #[test]
-fn decisions_are_the_same_to_the_millisecond() {
+fn decisions_must_be_equal_to_the_millisecond() {
     check(&[
         (|it| it.steps[0].decided.as_mut().unwrap().at = at(5), None),
         (
@@ -188,7 +188,7 @@ fn decisions_are_the_same_to_the_millisecond() {
             Some("steps[0].decided.decision.delay_ms was 965 when recorded and is 966 now"),
         ),
         (
-            |it| decide(it, Decision::Answer(Why::BudgetSpent)),
+            |it| decide(it, Decision::Answer(StopReason::BudgetSpent)),
             Some(
                 "steps[0].decided.decision was again when recorded and is answer: budget_spent now",
             ),
@@ -204,7 +204,7 @@ fn decisions_are_the_same_to_the_millisecond() {
         (
             |it| {
                 it.steps[1].decided =
-                    step(&failure(), Decision::Answer(Why::DeadlineTooNear)).decided;
+                    step(&failure(), Decision::Answer(StopReason::DeadlineTooNear)).decided;
             },
             Some(
                 "steps[1].decided.decision was answer: attempts_spent when recorded and is answer: deadline_too_near now",
@@ -214,7 +214,7 @@ fn decisions_are_the_same_to_the_millisecond() {
 }
 
 #[test]
-fn another_hint_excuses_another_delay_but_not_another_decision() {
+fn a_different_hint_allows_a_different_delay_but_not_a_different_decision() {
     fn hint(found: &mut Recording) {
         found.steps[0].failed.as_mut().unwrap().hint_ms = Some(7000);
     }
@@ -229,7 +229,7 @@ fn another_hint_excuses_another_delay_but_not_another_decision() {
         (
             |it| {
                 hint(it);
-                decide(it, Decision::Answer(Why::HintTooLong));
+                decide(it, Decision::Answer(StopReason::HintTooLong));
             },
             Some(
                 "steps[0].decided.decision was again when recorded and is answer: hint_too_long now",
@@ -239,7 +239,7 @@ fn another_hint_excuses_another_delay_but_not_another_decision() {
 }
 
 #[test]
-fn a_durable_wait_is_compared_by_how_long_it_is() {
+fn a_durable_wait_is_compared_by_its_length() {
     let decided = |now: Timestamp, until: Timestamp| Decided {
         at: now,
         budget: Some(true),
@@ -273,7 +273,7 @@ fn a_durable_wait_is_compared_by_how_long_it_is() {
 }
 
 #[test]
-fn a_final_failure_is_the_same_by_code_class_and_the_names_in_its_details() {
+fn a_final_failure_is_compared_by_its_facts_and_the_names_in_its_details() {
     check(&[
         (|it| fail(it, failure().with_message("other words")), None),
         (|it| fail(it, failure().with_retry_after_ms(1)), None),
@@ -317,7 +317,7 @@ fn a_final_failure_is_the_same_by_code_class_and_the_names_in_its_details() {
 }
 
 #[test]
-fn the_facts_of_a_declared_code_are_the_same() {
+fn the_facts_of_a_declared_code_must_be_equal() {
     use panpan_failure::{Category, Code, Facts, Kind};
     let declared = |category, retryable| {
         let facts = Facts {
@@ -346,7 +346,7 @@ fn the_facts_of_a_declared_code_are_the_same() {
 }
 
 #[test]
-fn a_success_is_the_same_by_its_digest() {
+fn a_success_is_compared_by_its_digest() {
     let succeeded = |digest: &str| Recording {
         outcome: RecordedOutcome::Succeeded {
             output_digest: digest.to_owned(),
@@ -377,7 +377,7 @@ fn a_success_is_the_same_by_its_digest() {
 }
 
 #[test]
-fn values_as_deep_as_nobody_reads_are_compared_whole() {
+fn values_beyond_the_nesting_limit_are_compared_whole() {
     let nested = |levels: usize, end: i64| (0..levels).fold(json!(end), |inner, _| json!([inner]));
     for levels in [DOCUMENT_DEPTH_LIMIT, DOCUMENT_DEPTH_LIMIT + 1] {
         let divergence = values("x", &nested(levels, 1), &nested(levels, 2), 0).unwrap();
@@ -391,7 +391,7 @@ fn values_as_deep_as_nobody_reads_are_compared_whole() {
 }
 
 #[test]
-fn names_as_deep_as_nobody_reads_are_not_compared() {
+fn names_beyond_the_nesting_limit_are_not_compared() {
     let nested = |levels: usize, name: &str| {
         let inner = Map::from_iter([(name.to_owned(), json!(1))]);
         (1..levels).fold(inner, |inner, _| {

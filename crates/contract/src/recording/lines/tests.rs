@@ -1,8 +1,8 @@
-//! What a line looks like, and what becomes of lines that are wrong.
+//! The format of a line, and the handling of invalid lines.
 
 use super::*;
 
-/// One line as it is written. It changes only together with the version, or by a new member.
+/// The exact text of one line. It changes only with the version, or by a new member.
 const GOLDEN: &str = concat!(
     r#"{"panpan_recording":1,"#,
     r#""id":"00000000-0000-0000-0000-000000000007","#,
@@ -39,7 +39,7 @@ fn written(recordings: &[Recording]) -> String {
 }
 
 #[test]
-fn a_line_looks_like_this() {
+fn a_line_has_this_format() {
     assert_eq!(written(&[golden()]), format!("{GOLDEN}\n"));
     let mut succeeded = golden();
     succeeded.steps.clear();
@@ -53,7 +53,7 @@ fn a_line_looks_like_this() {
 }
 
 #[test]
-fn lines_may_end_as_they_like() {
+fn every_line_end_is_accepted() {
     for (text, count) in [
         (String::new(), 0),
         ("\n \r\n\t\n".to_owned(), 0),
@@ -73,7 +73,7 @@ fn lines_may_end_as_they_like() {
 }
 
 #[test]
-fn a_wrong_line_is_told_with_its_number_and_the_next_is_read() {
+fn an_invalid_line_is_reported_with_its_number_and_reading_continues() {
     let replaced = |from: &str, to: &str| {
         assert!(GOLDEN.contains(from), "{from}");
         GOLDEN.replacen(from, to, 1)
@@ -84,30 +84,30 @@ fn a_wrong_line_is_told_with_its_number_and_the_next_is_read() {
             "{\"a\": }".to_owned(),
             "not valid JSON: expected value (column 7)",
         ),
-        (deep, "is nested more than 127 levels deep (column 128)"),
+        (deep, "nested more than 127 levels deep (column 128)"),
         (
             "\u{feff}{}".to_owned(),
             "not valid JSON: expected value (column 1)",
         ),
         (
             "[]".to_owned(),
-            "not a recording: `panpan_recording` is no version of the format",
+            "not a recording: `panpan_recording` is missing or not a version number",
         ),
         (
             replaced("\"panpan_recording\":1,", ""),
-            "not a recording: `panpan_recording` is no version of the format",
+            "not a recording: `panpan_recording` is missing or not a version number",
         ),
         (
             replaced("ing\":1", "ing\":\"1\""),
-            "not a recording: `panpan_recording` is no version of the format",
+            "not a recording: `panpan_recording` is missing or not a version number",
         ),
         (
             replaced("ing\":1", "ing\":2"),
-            "has version 2 of the format; this panpan reads version 1",
+            "unsupported format version 2; this panpan reads version 1",
         ),
         (
             replaced("ing\":1", "ing\":0"),
-            "has version 0 of the format; this panpan reads version 1",
+            "unsupported format version 0; this panpan reads version 1",
         ),
         (
             replaced("\"retry_seed\":42,", ""),
@@ -136,7 +136,7 @@ fn a_wrong_line_is_told_with_its_number_and_the_next_is_read() {
 }
 
 #[test]
-fn members_of_later_panpans_are_passed_over() {
+fn unknown_members_are_ignored() {
     for (from, to) in [
         ("\"retry_seed\"", "\"later\":{\"x\":[1]},\"retry_seed\""),
         ("\"budget\"", "\"later\":1,\"budget\""),
@@ -150,7 +150,7 @@ fn members_of_later_panpans_are_passed_over() {
 }
 
 #[test]
-fn the_length_of_a_line_is_limited_and_both_sides_of_the_limit_are_known() {
+fn the_length_of_a_line_is_limited() {
     let padded = |bytes: usize| {
         let padding = " ".repeat(bytes - GOLDEN.len());
         GOLDEN.replacen("{\"panpan", &format!("{padding}{{\"panpan"), 1)
@@ -177,7 +177,7 @@ fn the_length_of_a_line_is_limited_and_both_sides_of_the_limit_are_known() {
 }
 
 #[test]
-fn what_could_not_be_read_back_is_not_written() {
+fn a_recording_that_is_too_long_is_not_written() {
     let sized = |bytes: usize| Recording {
         input: Some("x".repeat(bytes).into()),
         ..golden()
@@ -193,7 +193,7 @@ fn what_could_not_be_read_back_is_not_written() {
 }
 
 #[test]
-fn what_is_read_is_redacted_anew() {
+fn recordings_are_redacted_again_when_read() {
     let line = GOLDEN
         .replacen(r#"{"city":"Bern"}"#, r#"{"password":"tr0ub4dor"}"#, 1)
         .replacen("agent-1", "Bearer abcdefghijklmnop1234", 1)
@@ -212,7 +212,7 @@ fn what_is_read_is_redacted_anew() {
 }
 
 #[test]
-fn an_input_that_is_null_is_not_an_input_that_was_left_out() {
+fn a_null_input_differs_from_an_omitted_one() {
     for input in [None, Some(Value::Null)] {
         let recording = Recording { input, ..golden() };
         let line = written(std::slice::from_ref(&recording));
@@ -221,20 +221,20 @@ fn an_input_that_is_null_is_not_an_input_that_was_left_out() {
 }
 
 #[test]
-fn a_reader_that_fails_is_asked_no_more() {
+fn reading_stops_after_a_reader_error() {
     #[derive(Debug)]
-    struct Broken;
-    impl Read for Broken {
+    struct FailingReader;
+    impl Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::other("gone"))
         }
     }
-    let reader = GOLDEN.as_bytes().chain(&b"\n"[..]).chain(Broken);
+    let reader = GOLDEN.as_bytes().chain(&b"\n"[..]).chain(FailingReader);
     let mut lines = read_lines(io::BufReader::new(reader));
     assert_eq!(lines.next().unwrap().unwrap(), golden());
     assert_eq!(
         lines.next().unwrap().unwrap_err().to_string(),
-        "line 2: could not be read: gone"
+        "line 2: cannot be read: gone"
     );
     assert!(lines.next().is_none());
 }

@@ -1,4 +1,4 @@
-//! What a policy accepts, refuses, and says about it.
+//! Valid and invalid policies, and the messages for invalid ones.
 
 use super::*;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn settings(change: impl FnOnce(&mut RetrySettings)) -> RetrySettings {
 }
 
 #[test]
-fn the_table_of_categories_is_the_published_one() {
+fn the_policies_of_the_categories_are_the_published_ones() {
     let check = |category, retries, initial_ms, max_ms, multiplier: f64| {
         let policy = RetryPolicy::for_category(category);
         assert_eq!(policy.max_retries(), retries, "{category:?}");
@@ -78,7 +78,7 @@ fn missing_fields_are_the_default_configuration() {
 }
 
 #[test]
-fn switched_off_jitter_is_written_as_plain_zero() {
+fn disabled_jitter_is_written_as_zero() {
     let policy = read(r#"{"jitter_range":-0.0}"#).unwrap();
     let text = serde_json::to_string(&policy).unwrap();
     assert!(
@@ -88,7 +88,7 @@ fn switched_off_jitter_is_written_as_plain_zero() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_value_and_a_way_out() {
+fn messages_name_the_field_its_value_and_a_fix() {
     let check = |json: &str, fragments: &[&str]| {
         let message = read(json).expect_err(json);
         for fragment in fragments {
@@ -129,7 +129,7 @@ fn what_is_wrong_is_named_with_its_value_and_a_way_out() {
 }
 
 #[test]
-fn numbers_that_are_none_are_refused() {
+fn non_finite_numbers_are_rejected() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let multiplier = RetryPolicy::try_from(settings(|s| s.backoff_multiplier = value));
         assert!(
@@ -145,7 +145,7 @@ fn numbers_that_are_none_are_refused() {
 }
 
 #[test]
-fn limits_are_themselves_allowed() {
+fn values_at_the_limits_are_accepted() {
     let edge = settings(|s| {
         s.initial_delay_ms = MAX_DELAY_MS;
         s.max_delay_ms = MAX_DELAY_MS;
@@ -157,7 +157,7 @@ fn limits_are_themselves_allowed() {
 
 proptest! {
     #[test]
-    fn a_policy_survives_being_written_and_read(
+    fn a_policy_round_trips(
         max_retries: u32,
         delays in (0..=MAX_DELAY_MS, 0..=MAX_DELAY_MS),
         backoff_multiplier in 1.0..1e300f64,

@@ -1,6 +1,6 @@
 //! How long the gateway keeps a caller waiting for its own retries, and what it says meanwhile.
 
-use panpan_contract::retry::{Decision, RetryPolicy, RetrySettings, Why};
+use panpan_contract::retry::{Decision, RetryPolicy, RetrySettings, StopReason};
 
 use super::*;
 use crate::handler::{Progress, ReportProgress};
@@ -9,7 +9,7 @@ use crate::handler::{Progress, ReportProgress};
 struct Ended {
     failure: Redacted,
     took_ms: i64,
-    why: Why,
+    why: StopReason,
     notices: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ async fn a_wait_beyond_the_patience_is_answered_at_once_with_how_long_it_is() {
     for (seconds, took_ms, attempts) in [(2, 4000, 3), (3, 3000, 2), (7, 0, 1), (25, 0, 1)] {
         let ended = ended(query(), limited(seconds)).await;
         assert_eq!(ended.took_ms, took_ms, "{seconds}");
-        assert_eq!(ended.why, Why::PatienceSpent, "{seconds}");
+        assert_eq!(ended.why, StopReason::PatienceSpent, "{seconds}");
         let failure = ended.failure;
         assert_eq!(failure.recovery().retry_after_ms, Some(seconds * 1000));
         assert_eq!(failure.attempts(), Some(attempts), "{seconds}");
@@ -81,7 +81,10 @@ async fn what_attempts_take_counts_too() {
         Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE))
     };
     let ended = ended(query(), slow).await;
-    assert_eq!((ended.took_ms, ended.why), (3_950, Why::PatienceSpent));
+    assert_eq!(
+        (ended.took_ms, ended.why),
+        (3_950, StopReason::PatienceSpent)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +95,10 @@ async fn an_attempt_is_repeated_only_if_it_would_end_within_the_patience() {
             Err::<Value, _>(Failure::new(codes::ERR_HTTP_503_UNAVAILABLE))
         };
         let ended = ended(query(), slow).await;
-        assert_eq!((ended.took_ms, ended.why), (took_ms, Why::PatienceSpent));
+        assert_eq!(
+            (ended.took_ms, ended.why),
+            (took_ms, StopReason::PatienceSpent)
+        );
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use panpan_contract::retry::{Decision, Why};
+use panpan_contract::retry::{Decision, StopReason};
 use panpan_failure::catalogue::Entry;
 
 use super::*;
@@ -59,37 +59,42 @@ async fn each_failure_is_repeated_as_its_code_and_the_operation_allow() {
     let mut idempotent = mutation.clone();
     idempotent.idempotency.idempotent = true;
     for (spec, entry, attempts, why) in [
-        (query(), codes::ERR_HTTP_404_NOT_FOUND, 1, Why::NotRetryable),
-        (query(), codes::ERR_SSL_ERROR, 1, Why::NotRetryable),
+        (
+            query(),
+            codes::ERR_HTTP_404_NOT_FOUND,
+            1,
+            StopReason::NotRetryable,
+        ),
+        (query(), codes::ERR_SSL_ERROR, 1, StopReason::NotRetryable),
         (
             query(),
             codes::ERR_HTTP_503_UNAVAILABLE,
             4,
-            Why::AttemptsSpent,
+            StopReason::AttemptsSpent,
         ),
         (
             query(),
             codes::ERR_HTTP_500_SERVER_ERROR,
             3,
-            Why::AttemptsSpent,
+            StopReason::AttemptsSpent,
         ),
         (
             mutation.clone(),
             codes::ERR_HTTP_500_SERVER_ERROR,
             1,
-            Why::MayHaveHappened,
+            StopReason::MayHaveHappened,
         ),
         (
             mutation.clone(),
             codes::ERR_HTTP_429_RATE_LIMITED,
             3,
-            Why::PatienceSpent,
+            StopReason::PatienceSpent,
         ),
         (
             idempotent,
             codes::ERR_HTTP_500_SERVER_ERROR,
             3,
-            Why::AttemptsSpent,
+            StopReason::AttemptsSpent,
         ),
     ] {
         let fixture = Fixture::of(spec, flaky(9, entry));
@@ -148,7 +153,7 @@ async fn a_caller_who_waits_shortly_gets_the_failure_and_not_a_late_success() {
         .into_value()
         .unwrap_err();
     assert_eq!(failure.code().as_str(), "ERR_HTTP_503_UNAVAILABLE");
-    let too_near = Decision::Answer(Why::DeadlineTooNear);
+    let too_near = Decision::Answer(StopReason::DeadlineTooNear);
     assert_eq!(
         decisions(&fixture),
         [Decision::Again { delay_ms: 96 }, too_near]
@@ -222,7 +227,10 @@ async fn a_spent_budget_is_shared_by_all_calls_to_the_upstream() {
     let upstream = Arc::new(Upstream::new("api", CircuitRule::default(), none));
     let fixture = behind(&upstream, flaky(9, codes::ERR_HTTP_503_UNAVAILABLE));
     fixture.fails(json!({})).await;
-    assert_eq!(decisions(&fixture), [Decision::Answer(Why::BudgetSpent)]);
+    assert_eq!(
+        decisions(&fixture),
+        [Decision::Answer(StopReason::BudgetSpent)]
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
-use panpan_contract::binding::{BodyForm, Parameter, PartEncoding, Place, RequestBody, Style};
+use panpan_contract::binding::{
+    BodyForm, Parameter, ParameterLocation, PartEncoding, RequestBody, Style,
+};
 use panpan_failure::pointer::joined;
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -93,7 +95,7 @@ fn as_parameter(name: &str, encoding: Option<&PartEncoding>) -> Parameter {
     Parameter {
         name: name.to_owned(),
         wire_name: name.to_owned(),
-        place: Place::Query,
+        place: ParameterLocation::Query,
         style: style.unwrap_or(Style::Form),
         explode: encoding
             .and_then(|it| it.explode)

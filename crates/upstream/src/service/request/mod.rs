@@ -8,7 +8,7 @@ mod parameter;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, COOKIE, HeaderMap, HeaderName, HeaderValue};
-use panpan_contract::binding::{HttpBinding, Parameter, Place};
+use panpan_contract::binding::{HttpBinding, Parameter, ParameterLocation};
 use panpan_failure::pointer::joined;
 use panpan_failure::{Effect, Failure, Violation, codes};
 use serde_json::Value;
@@ -66,7 +66,7 @@ pub(super) fn write(
     input: &Value,
 ) -> Result<Written, Unsendable> {
     let url = address.of(binding, input)?;
-    for (parameter, value) in given(binding, input, Place::Header) {
+    for (parameter, value) in given(binding, input, ParameterLocation::Header) {
         let (name, value) = header(parameter, value)?;
         headers.insert(name, value);
     }
@@ -88,7 +88,7 @@ pub(super) fn write(
 fn given<'a>(
     binding: &'a HttpBinding,
     input: &'a Value,
-    place: Place,
+    place: ParameterLocation,
 ) -> impl Iterator<Item = (&'a Parameter, &'a Value)> {
     let here = binding.parameters.iter();
     here.filter(move |it| it.place == place)
@@ -106,7 +106,7 @@ pub(super) struct Address {
 impl Address {
     pub(super) fn new(binding: &HttpBinding, base: Url) -> Self {
         let mut path = binding.parameters.iter();
-        let is_fixed = path.all(|it| it.place != Place::Path);
+        let is_fixed = path.all(|it| it.place != ParameterLocation::Path);
         let fixed = is_fixed.then(|| below(&base, &binding.path));
         Self { base, fixed }
     }
@@ -120,9 +120,9 @@ impl Address {
             Some(fixed) => fixed.clone(),
             None => below(&self.base, &path(binding, input)?),
         };
-        let pairs = given(binding, input, Place::Query)
+        let pairs = given(binding, input, ParameterLocation::Query)
             .flat_map(|(parameter, value)| parameter::in_query(parameter, value));
-        let whole = given(binding, input, Place::Querystring)
+        let whole = given(binding, input, ParameterLocation::Querystring)
             .flat_map(|(parameter, value)| body::as_query(parameter, value));
         let pairs: Vec<String> = pairs.chain(whole).collect();
         if !pairs.is_empty() {
@@ -145,7 +145,7 @@ fn below(base: &Url, path: &str) -> Url {
 
 fn path(binding: &HttpBinding, input: &Value) -> Result<String, Unsendable> {
     let mut path = binding.path.clone();
-    for (parameter, value) in given(binding, input, Place::Path) {
+    for (parameter, value) in given(binding, input, ParameterLocation::Path) {
         let written = parameter::in_path(parameter, value);
         path = path.replace(&format!("{{{}}}", parameter.wire_name), &written);
         if written.is_empty() || leads_elsewhere(&path) {
@@ -170,7 +170,9 @@ fn leads_elsewhere(path: &str) -> bool {
 /// A part of the path the input has no value for: what is asked for then would be something else.
 fn missing<'a>(binding: &'a HttpBinding, input: &Value) -> Option<&'a Parameter> {
     let mut parts = binding.parameters.iter();
-    parts.find(|it| it.place == Place::Path && input.get(&it.name).is_none_or(Value::is_null))
+    parts.find(|it| {
+        it.place == ParameterLocation::Path && input.get(&it.name).is_none_or(Value::is_null)
+    })
 }
 
 fn header(parameter: &Parameter, value: &Value) -> Result<(HeaderName, HeaderValue), Unsendable> {
@@ -184,7 +186,7 @@ fn header(parameter: &Parameter, value: &Value) -> Result<(HeaderName, HeaderVal
 
 fn cookies(binding: &HttpBinding, input: &Value) -> Result<Option<HeaderValue>, Unsendable> {
     let mut cookies = Vec::new();
-    for (parameter, value) in given(binding, input, Place::Cookie) {
+    for (parameter, value) in given(binding, input, ParameterLocation::Cookie) {
         cookies.extend(parameter::in_cookie(parameter, value));
     }
     if cookies.is_empty() {

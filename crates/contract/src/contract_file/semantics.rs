@@ -1,7 +1,8 @@
-//! Whether what an operation says makes sense, member by member, each judged on its own.
+//! Checks the rules between the members of an operation: names, access, idempotency, retry and
+//! circuit.
 //!
-//! The shapes of members are judged in `structure`, declared codes in `codes`, embedded schemas in
-//! `schemas`.
+//! The structure of members is checked in `structure`, declared codes in `codes`, embedded schemas
+//! in `schemas`.
 
 use std::collections::HashMap;
 
@@ -10,13 +11,13 @@ use serde_json::{Map, Value};
 use super::codes::Codes;
 use super::path::Path;
 use super::problem::Problems;
-use super::{OPERATIONS_LIMIT, rule, sentence, structure};
+use super::{OPERATIONS_LIMIT, messages, rule, structure};
 use crate::circuit::CircuitSettings;
 use crate::operation::{OperationName, check_namespace};
 use crate::retry::RetryRule;
 use panpan_failure::pointer::is_pointer;
 
-/// Notes everything in the operations that makes no sense.
+/// Reports every problem of the operations.
 pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
     let mut names = HashMap::new();
     let mut codes = Codes::default();
@@ -34,7 +35,7 @@ pub(super) fn check(document: &Value, problems: &mut Problems<'_>) {
     }
 }
 
-/// The operations that are objects, with their numbers.
+/// The operations that are objects, with their indexes.
 pub(super) fn operations(document: &Value) -> impl Iterator<Item = (usize, &Map<String, Value>)> {
     let operations = document["operations"].as_array().into_iter().flatten();
     let numbered = operations.take(OPERATIONS_LIMIT).enumerate();
@@ -70,7 +71,7 @@ fn check_unique(
 ) {
     if let Some(first) = names.get(&name) {
         let message = format!(
-            "{name} is already the name of /operations/{first}; rename or remove one of the two"
+            "duplicate operation name {name}, also at /operations/{first}; rename or remove one of them"
         );
         problems.note(&path.name("name"), rule::OPERATION_REPEATED, message);
     } else {
@@ -84,8 +85,8 @@ fn check_access(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut 
     };
     let stated = |name: &str| access.get(name).is_some_and(|value| !value.is_null());
     if stated("resource_action") && !stated("resource_type") {
-        let message = "an action needs the type of resource it is done to; add \"resource_type\", \
-                       or leave the action out";
+        let message = "\"resource_action\" requires \"resource_type\"; add \"resource_type\", or leave \
+                       \"resource_action\" out";
         let path = path.name("access_control");
         let path = path.name("resource_action");
         problems.note(&path, rule::ACCESS_RESOURCE_TYPE, message);
@@ -101,16 +102,16 @@ fn check_idempotency(operation: &Map<String, Value>, path: &Path<'_>, problems: 
     let is_required = idempotency["key"] == "required";
     if let Some(op_type @ ("query" | "subscription")) = op_type.filter(|_| is_required) {
         let message = format!(
-            "a {op_type} changes nothing, so it cannot require a key; write \"optional\", or make \
-             the operation a mutation"
+            "a {op_type} cannot require a key; write \"optional\", or change op_type to \
+             \"mutation\""
         );
         problems.note(&path.name("key"), rule::IDEMPOTENCY_KEY, message);
     }
     let pointer = idempotency["by_input"]["pointer"].as_str();
     if let Some(pointer) = pointer.filter(|it| !is_pointer(it)) {
         let message = format!(
-            "{} is not a JSON Pointer; write /method for the member \"method\" of the input",
-            sentence::quoted(pointer)
+            "{} is not a JSON Pointer; write, for example, /method for the member \"method\" of the input",
+            messages::quoted(pointer)
         );
         let path = path.name("by_input");
         problems.note(&path.name("pointer"), rule::IDEMPOTENCY_POINTER, message);
@@ -121,8 +122,8 @@ fn check_retry(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut P
     let Some(retry) = operation.get("retry").filter(|it| it.is_object()) else {
         return;
     };
-    // What is wrong with a single setting has been said; the policy's own rules come after.
-    if !structure::part("retry").holds(retry) {
+    // Problems of a single setting are already reported; this checks the rules between them.
+    if !structure::part("retry").accepts(retry) {
         return;
     }
     if let Err(error) = serde_json::from_value::<RetryRule>(retry.clone()) {
@@ -134,8 +135,8 @@ fn check_circuit(operation: &Map<String, Value>, path: &Path<'_>, problems: &mut
     let Some(circuit) = operation.get("circuit").filter(|it| it.is_object()) else {
         return;
     };
-    // As above: here are only the rules between settings.
-    if !structure::part("circuit").holds(circuit) {
+    // As above: only the rules between settings.
+    if !structure::part("circuit").accepts(circuit) {
         return;
     }
     let settings = serde_json::from_value::<CircuitSettings>(circuit.clone());
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_are_told_from_other_texts() {
+    fn json_pointers_are_recognised() {
         for (text, expected) in [
             ("", true),
             ("/", true),

@@ -1,82 +1,83 @@
-//! The sentences problems of shape are told in: what stands there, and what to write instead.
+//! The messages for members of the wrong type or value: what is wrong, and what to write instead.
 //!
-//! Values are shown only where a word or a number was expected; anything else may be private.
+//! A value is quoted only where an enum value or a number is expected; any other value may be
+//! private.
 
 use panpan_catalogue::nearest;
 use serde_json::Value;
 
 use panpan_failure::read::type_name;
 
-/// The longest text that is quoted, in characters; more is cut.
+/// The longest text that is quoted, in characters; a longer one is truncated.
 const QUOTE_LIMIT: usize = 60;
 
-/// A value of another type.
+/// A value of the wrong type.
 pub(super) fn wrong_type(found: &Value, schema: &Value) -> String {
     let fraction = found.is_f64() && names_type(schema, "integer");
     let advice = if fraction {
-        ", without a fraction or exponent"
+        "; write it without a fraction or exponent"
     } else {
         ""
     };
     format!(
-        "found {}; write {}{advice}",
-        type_name(found),
-        expected(schema)
+        "expected {}, found {}{advice}",
+        expected(schema),
+        type_name(found)
     )
 }
 
-/// A value that is none of the known words.
+/// A value that is not in the enum.
 pub(super) fn wrong_word(found: &Value, schema: &Value) -> String {
     let Some(word) = found.as_str() else {
-        return format!("found {}; write {}", type_name(found), expected(schema));
+        return format!("expected {}, found {}", expected(schema), type_name(found));
     };
     let words = schema["enum"].as_array().into_iter().flatten();
     let similar = similar(word, words.filter_map(Value::as_str));
     let hint = similar.map_or_else(String::new, |it| format!(" (did you mean {it:?}?)"));
     format!(
-        "{} is not a known word{hint}; write {}",
+        "unknown value {}{hint}; write {}",
         quoted(word),
         expected(schema)
     )
 }
 
-/// A word where only one is known beside numbers. It is not repeated: it may be anything.
+/// A text where only `off` or an object is allowed. It is not quoted, because it may be private.
 pub(super) fn not_off() -> String {
-    "not a known word; write \"off\", or an object with numbers".to_owned()
+    "unknown value; write \"off\" or an object of settings".to_owned()
 }
 
-/// A number out of its bounds.
+/// A number outside its bounds.
 pub(super) fn out_of_range(found: &Value, schema: &Value) -> String {
-    format!("is {found}; write {}", expected(schema))
+    format!("{found} is out of range; write {}", expected(schema))
 }
 
-/// A text that says nothing.
+/// A blank text.
 pub(super) fn blank() -> String {
-    "is blank; write at least one character that is not white space".to_owned()
+    "text is blank; write at least one character that is not white space".to_owned()
 }
 
-/// A list that says nothing.
+/// An empty list.
 pub(super) fn empty() -> String {
-    "is empty; write at least one item, or leave it out".to_owned()
+    "list is empty; write at least one item, or leave the member out".to_owned()
 }
 
-/// A list that is too long.
+/// A list with too many items.
 pub(super) fn too_long(found: usize, limit: usize) -> String {
-    format!("has {found} items; write at most {limit}, and the rest in another file")
+    format!("list has {found} items, the limit is {limit}; move the rest to another file")
 }
 
-/// A member that is not there.
+/// A missing member.
 pub(super) fn missing(name: &str, schema: &Value, member: &Value) -> String {
     let description = member["description"].as_str().unwrap_or_default();
     let (description, _) = description.split_once(". ").unwrap_or((description, ""));
     let description = description.trim_end_matches('.');
     format!(
-        "{name:?} is missing; write {} ({description})",
+        "missing member {name:?}; write {} ({description})",
         expected(schema)
     )
 }
 
-/// A member nobody knows.
+/// An unknown member.
 pub(super) fn unknown(name: &str, schema: &Value) -> String {
     let what = schema["title"].as_str().unwrap_or("this object");
     let known = schema["properties"].as_object();
@@ -87,21 +88,24 @@ pub(super) fn unknown(name: &str, schema: &Value) -> String {
             .map(String::as_str)
     };
     let advice = match similar(name, known()) {
-        Some(similar) => format!("did you mean {similar:?}?"),
-        None => format!("known are {}", known().collect::<Vec<_>>().join(", ")),
+        Some(similar) => format!(" (did you mean {similar:?}?)"),
+        None => format!(
+            "; known members are {}",
+            known().collect::<Vec<_>>().join(", ")
+        ),
     };
     let extension = if schema.get("patternProperties").is_some() {
-        "; members of your own start with x-"
+        "; start the names of your own members with x-"
     } else {
         ""
     };
     format!(
-        "{} is not a member of {what}; {advice}{extension}",
+        "unknown member {} of {what}{advice}{extension}",
         quoted(name)
     )
 }
 
-/// A text in quotes, cut to a bearable length.
+/// A quoted text, truncated if it is long.
 pub(super) fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTE_LIMIT) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
@@ -109,7 +113,7 @@ pub(super) fn quoted(text: &str) -> String {
     }
 }
 
-/// What a schema asks for, in words.
+/// A description of the values that a schema accepts.
 fn expected(schema: &Value) -> String {
     if let Some(words) = schema["enum"].as_array() {
         let words: Vec<_> = words.iter().map(Value::to_string).collect();
@@ -158,7 +162,7 @@ fn names_type(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// The known name a wrong one most likely means.
+/// The known name that is most similar to a wrong one.
 pub(super) fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     nearest(name, known).first().copied()
 }
@@ -168,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_texts_are_cut_between_characters() {
+    fn long_texts_are_truncated_between_characters() {
         assert_eq!(quoted("short"), "\"short\"");
         let long = quoted(&"é".repeat(QUOTE_LIMIT + 1));
         assert_eq!(long.chars().count(), QUOTE_LIMIT + 3);
