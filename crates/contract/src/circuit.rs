@@ -85,7 +85,9 @@ pub enum InvalidCircuit {
         value_ms: u64,
     },
     /// The first time exceeds the longest.
-    #[error("open_ms is {open_ms}, above open_ms_max {open_ms_max}: raise one or lower the other")]
+    #[error(
+        "open_ms is {open_ms}, above open_ms_max {open_ms_max}: lower open_ms or raise open_ms_max"
+    )]
     OpenAboveMax {
         /// The first time.
         open_ms: u64,

@@ -239,8 +239,8 @@ impl<'a> Checker<'a, '_, '_> {
         for keyword in draft.chain(anchors).chain([identifier]) {
             if stated(keyword).is_some() {
                 let message = format!(
-                    "{keyword} is not allowed here, because the schema is embedded in others; remove \
-                     it, and refer to a definition as #/$defs/Name"
+                    "{keyword} is not allowed here, because it changes the meaning of an embedded \
+                     schema; remove it, and refer to a definition as #/$defs/Name"
                 );
                 let path = path.name(keyword);
                 self.problems.note(&path, rule::SCHEMA_IDENTITY, message);
