@@ -3,7 +3,9 @@
 use std::sync::{Arc, Weak};
 
 use panpan_runtime::Listener;
-use panpan_surfaces::{About, Caller, Freshness, Gateway, Lent, Library, Offer, Person, Revision};
+use panpan_surfaces::{
+    About, Caller, Elicitor, Freshness, Gateway, Library, LibraryFuture, Offer, Revision,
+};
 use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpLibraries};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -19,7 +21,7 @@ pub(crate) fn lend(gateway: &Gateway, backend: &Backend) {
     let libraries = Arc::new(McpLibraries::new(servers.iter().cloned()));
     libraries.look();
     tokio::spawn(look_again(libraries.changes(), Arc::downgrade(&libraries)));
-    gateway.lend(Arc::new(Shelves { libraries }));
+    gateway.set_library(Arc::new(Shelves { libraries }));
 }
 
 /// Looks at what servers offer whenever one of them has changed, or was connected to.
@@ -90,15 +92,20 @@ impl Library for Shelves {
         heard
     }
 
-    fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn resources<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         Box::pin(async { self.libraries.resources(&asking(caller)).await })
     }
 
-    fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn templates<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         Box::pin(async { self.libraries.templates(&asking(caller)).await })
     }
 
-    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str, person: Person) -> Lent<'a, Value> {
+    fn read<'a>(
+        &'a self,
+        caller: &'a Caller,
+        uri: &'a str,
+        person: Elicitor,
+    ) -> LibraryFuture<'a, Value> {
         Box::pin(async move {
             let caller = McpCaller {
                 person,
@@ -108,7 +115,7 @@ impl Library for Shelves {
         })
     }
 
-    fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn prompts<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         Box::pin(async { self.libraries.prompts(&asking(caller)).await })
     }
 
@@ -117,8 +124,8 @@ impl Library for Shelves {
         caller: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
-        person: Person,
-    ) -> Lent<'a, Value> {
+        person: Elicitor,
+    ) -> LibraryFuture<'a, Value> {
         Box::pin(async move {
             let caller = McpCaller {
                 person,
@@ -132,15 +139,20 @@ impl Library for Shelves {
         self.libraries.attend(&asking(caller), client);
     }
 
-    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> Lent<'a, ()> {
+    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> LibraryFuture<'a, ()> {
         Box::pin(async move { self.libraries.set_level(&asking(caller), level).await })
     }
 
-    fn follow<'a>(&'a self, caller: &'a Caller, uri: &'a str, wanted: bool) -> Lent<'a, ()> {
+    fn follow<'a>(
+        &'a self,
+        caller: &'a Caller,
+        uri: &'a str,
+        wanted: bool,
+    ) -> LibraryFuture<'a, ()> {
         Box::pin(async move { self.libraries.follow(&asking(caller), uri, wanted).await })
     }
 
-    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value> {
+    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
         Box::pin(async move { self.libraries.complete(&asking(caller), params).await })
     }
 }

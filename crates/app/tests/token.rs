@@ -208,7 +208,7 @@ fn what_makes_no_sense_is_refused_and_makes_no_token() {
         ),
         (
             &["new", "ann", "--resource", ":read"],
-            "the name of a type of resource is empty",
+            "the name of a resource type is empty",
         ),
         (
             &["new", "ann", "--resource", "file:"],

@@ -1,4 +1,4 @@
-//! Who calls, as far as that is known, and whose share of the limits it takes.
+//! The caller of a request, and the principal whose limits the request counts against.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,43 +6,43 @@ use std::sync::Arc;
 
 use panpan_runtime::{CallRequest, Credentials, Identity, StateOwner, Trace};
 
-use crate::meta::Terms;
+use crate::options::CallOptions;
 
-/// Who calls, as far as that is known.
+/// The caller of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Whose limits the call counts against.
+    /// The principal whose limits the call counts against.
     pub principal: Principal,
-    /// The proved identity; `None` for a caller without a token.
+    /// The identity that the token proved; `None` for a caller without a token.
     pub identity: Option<Arc<Identity>>,
-    /// The trace the caller's request belongs to.
+    /// The trace that the request belongs to.
     pub trace: Option<Trace>,
-    /// The id the caller knows its request by.
+    /// The request id that the caller sent.
     pub request_id: Option<Arc<str>>,
-    /// Secrets it brought along for the services behind, by the names of the headers they came in.
-    pub brought: Option<Credentials>,
-    /// The id of the token that proved the identity, which is no secret.
-    pub token: Option<Arc<str>>,
-    /// The session its request belongs to, in a protocol that has them. A secret: those who know it are in it.
+    /// Secrets for upstream services that the request carried, by header name.
+    pub credentials: Option<Credentials>,
+    /// The id of the token that proved the identity. Not a secret.
+    pub token_id: Option<Arc<str>>,
+    /// The session of the request, in a protocol that has sessions. A secret: it grants access to the session.
     pub(crate) session: Option<Arc<str>>,
-    /// What the headers of its request say about the one call in it.
-    pub(crate) terms: Option<Arc<Terms>>,
+    /// The options in the request headers; they apply to the one call in the request.
+    pub(crate) header_options: Option<Arc<CallOptions>>,
 }
 
-/// Whose share of the limits a call takes.
+/// The identity that limits, keys and sessions belong to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// A known caller.
+    /// The owner of a token.
     Known(Arc<str>),
-    /// Whoever calls from an address without a token; of IPv6, from its network.
+    /// The address of a caller without a token; the /64 network of an IPv6 address.
     Address(IpAddr),
-    /// Whoever started this process.
+    /// The process that started panpan, over a pipe.
     Local,
 }
 
 impl Principal {
-    /// Whoever calls from an address. Of IPv6 a customer has at least a network of 64 bits, and so as
-    /// many addresses as one likes.
+    /// The principal of an address. IPv6 customers get at least a /64 network, so single addresses cannot
+    /// be limited.
     pub(crate) fn at(address: IpAddr) -> Self {
         Self::Address(match address {
             IpAddr::V4(_) => address,
@@ -65,62 +65,60 @@ impl fmt::Display for Principal {
 }
 
 impl Caller {
-    /// A caller of whom nothing is known but where it calls from.
+    /// A caller without a token.
     pub fn anonymous(address: Option<IpAddr>) -> Self {
         Self {
             principal: address.map_or(Principal::Local, Principal::at),
             identity: None,
             trace: None,
             request_id: None,
-            brought: None,
-            token: None,
+            credentials: None,
+            token_id: None,
             session: None,
-            terms: None,
+            header_options: None,
         }
     }
 
-    /// A caller who proved to be somebody.
+    /// A caller with a proved identity.
     pub fn known(identity: Arc<Identity>) -> Self {
         Self {
             principal: Principal::Known(identity.id.as_str().into()),
             identity: Some(identity),
             trace: None,
             request_id: None,
-            brought: None,
-            token: None,
+            credentials: None,
+            token_id: None,
             session: None,
-            terms: None,
+            header_options: None,
         }
     }
 
-    /// The same caller, proved by the token of this id.
-    pub fn proved_by(mut self, token: Option<&str>) -> Self {
-        self.token = token.map(Arc::from);
+    /// Adds the id of the token that proved the identity.
+    pub fn with_token_id(mut self, id: Option<&str>) -> Self {
+        self.token_id = id.map(Arc::from);
         self
     }
 
-    /// The same caller within a trace, with a request it knows by an id.
-    pub fn within(mut self, trace: Option<Trace>, request_id: Option<Arc<str>>) -> Self {
+    /// Adds the trace and the id of the request.
+    pub fn with_trace(mut self, trace: Option<Trace>, request_id: Option<Arc<str>>) -> Self {
         self.trace = trace;
         self.request_id = request_id;
         self
     }
-}
 
-impl Caller {
-    /// The same caller with secrets for the services behind.
-    pub fn bringing(mut self, brought: Option<Credentials>) -> Self {
-        self.brought = brought;
+    /// Adds secrets for upstream services.
+    pub fn with_credentials(mut self, credentials: Option<Credentials>) -> Self {
+        self.credentials = credentials;
         self
     }
 
-    /// The same caller within a session.
+    /// Adds the session of the request.
     pub(crate) fn in_session(mut self, session: &str) -> Self {
         self.session = Some(session.into());
         self
     }
 
-    /// Who owns what its calls leave at services that keep state: itself where it is known, else its session.
+    /// The owner of the state that its calls create at upstream servers: the known caller, else its session.
     pub fn state_owner(&self) -> StateOwner {
         match (&self.principal, &self.session) {
             (Principal::Known(name), _) => StateOwner::Caller(name.clone()),
@@ -129,17 +127,17 @@ impl Caller {
         }
     }
 
-    /// Makes a call the caller's own, with its trace and what it brought along.
-    pub(crate) fn signs(&self, request: &mut CallRequest) {
+    /// Adds identity, state owner, trace and credentials to a call of this caller.
+    pub(crate) fn apply_to(&self, request: &mut CallRequest) {
         request.caller.clone_from(&self.identity);
         request.owner = self.state_owner();
         request.trace = request.trace.or(self.trace);
-        request.brought.clone_from(&self.brought);
+        request.brought.clone_from(&self.credentials);
     }
 
-    /// The same caller, whose headers say this about the one call in its request.
-    pub(crate) fn stating(mut self, terms: Terms) -> Self {
-        self.terms = Some(Arc::new(terms));
+    /// Adds the options in the request headers.
+    pub(crate) fn with_header_options(mut self, options: CallOptions) -> Self {
+        self.header_options = Some(Arc::new(options));
         self
     }
 }
@@ -149,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_addresses_of_one_network_of_ipv6_are_one_caller() {
+    fn ipv6_addresses_of_one_network_are_one_principal() {
         let shown = |address: &str| {
             let address = address.parse().unwrap();
             Caller::anonymous(Some(address)).principal.to_string()

@@ -1,13 +1,13 @@
-//! What every protocol shares: who calls, whether there is room, what is counted.
+//! The gateway: identification of callers, limits, metrics and logging for every protocol.
 //!
-//! No protocol reaches the dispatcher past the gateway, so a limit holds for all of them together.
+//! No protocol reaches the dispatcher past the gateway, so each limit covers all protocols together.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use foldhash::HashSet;
-use panpan_contract::operation::Visibility;
+use panpan_contract::operation::{OperationType, Visibility};
 use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::ports::StoreError;
 use panpan_runtime::system::Lines;
@@ -19,13 +19,13 @@ use crate::caller::{Caller, Principal};
 use crate::identity::{self, Tokens};
 use crate::items::Items;
 use crate::library::Library;
-use crate::limits::{Limits, Permit, Rates, Room, Unread};
-use crate::metrics::{self, Counted, Metrics};
+use crate::limits::{BufferedBytes, ConcurrencyLimit, Limits, Permit, RateLimit};
+use crate::metrics::{self, CallMetrics, Metrics};
 
-/// How often the token of a subscription that is open is looked at again.
-const TOKEN_LOOK: Duration = Duration::from_secs(5);
+/// How often the token of an open subscription is checked again.
+const TOKEN_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The gateway every call goes past. Clones are the same gateway.
+/// The gateway that every call goes through. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Gateway(Arc<Inner>);
 
@@ -35,33 +35,33 @@ struct Inner {
     tokens: Tokens,
     anonymous: Anonymous,
     limits: Limits,
-    rates: Rates,
-    /// Of requests, whether they become calls or not.
-    requests: Rates,
-    calls: Room,
-    streams: Room,
-    unread: Unread,
+    call_rate: RateLimit,
+    /// Counts every request, also those that do not become calls.
+    request_rate: RateLimit,
+    calls: ConcurrencyLimit,
+    streams: ConcurrencyLimit,
+    buffered: BufferedBytes,
     metrics: Metrics,
-    /// What is offered beside operations.
+    /// Resources, prompts and completions.
     library: OnceLock<Arc<dyn Library>>,
-    /// Lines of the log about failures.
+    /// Limits the log lines about failures.
     lines: Lines,
-    /// Calls somebody waits for.
-    awaited: TaskTracker,
-    /// Connections, which a server waits for when it stops.
+    /// Calls whose callers wait for the response.
+    awaited_calls: TaskTracker,
+    /// Connections; a server that stops waits for them.
     tasks: TaskTracker,
 }
 
-/// Whether callers without a token are served where an operation has no restrictions.
+/// Whether callers without a token may call operations that have no restrictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anonymous {
-    /// They are.
+    /// They may.
     Served,
     /// Every call needs a token.
     Refused,
 }
 
-/// The protocol a call came by, as it is counted.
+/// The protocol of a call, as a label in metrics and logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Surface {
     /// `/call`, `/batch`, `/subscribe`, `/operations`.
@@ -75,10 +75,10 @@ pub enum Surface {
 }
 
 impl Surface {
-    /// Each of them, where it stands in the order.
+    /// All protocols, in the order of their discriminants.
     pub(crate) const ALL: [Self; 4] = [Self::Http, Self::JsonRpc, Self::WebSocket, Self::Mcp];
 
-    /// The name it is counted under.
+    /// The name in metrics and logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -90,7 +90,7 @@ impl Surface {
 }
 
 impl Gateway {
-    /// A gateway in front of a dispatcher.
+    /// Creates the gateway in front of a dispatcher.
     pub fn new(
         dispatcher: Dispatcher,
         tokens: Tokens,
@@ -101,53 +101,57 @@ impl Gateway {
             dispatcher,
             tokens,
             anonymous,
-            rates: Rates::of_calls(&limits),
-            requests: Rates::of_requests(&limits),
-            calls: Room::new(
+            call_rate: RateLimit::of_calls(&limits),
+            request_rate: RateLimit::of_requests(&limits),
+            calls: ConcurrencyLimit::new(
                 "calls",
                 limits.calls_in_flight,
                 limits.calls_in_flight_per_caller,
             ),
-            streams: Room::new("subscriptions", limits.streams, limits.streams_per_caller),
-            unread: Unread::new(&limits),
+            streams: ConcurrencyLimit::new(
+                "subscriptions",
+                limits.streams,
+                limits.streams_per_caller,
+            ),
+            buffered: BufferedBytes::new(&limits),
             limits,
             metrics: Metrics::default(),
             library: OnceLock::new(),
             lines: Lines::default(),
-            awaited: TaskTracker::new(),
+            awaited_calls: TaskTracker::new(),
             tasks: TaskTracker::new(),
         }))
     }
 
-    /// The dispatcher behind it.
+    /// The dispatcher that runs the calls.
     pub fn dispatcher(&self) -> &Dispatcher {
         &self.0.dispatcher
     }
 
-    /// Offers resources, prompts and completion beside the operations. The first library stays.
-    pub fn lend(&self, library: Arc<dyn Library>) {
+    /// Sets the library that serves resources, prompts and completions. Later calls have no effect.
+    pub fn set_library(&self, library: Arc<dyn Library>) {
         let _ = self.0.library.set(library);
     }
 
-    /// What is offered beside the operations.
+    /// The library of resources, prompts and completions, if there is one.
     pub(crate) fn library(&self) -> Option<&dyn Library> {
         self.0.library.get().map(|library| &**library)
     }
 
-    /// What is allowed.
+    /// The configured limits.
     pub fn limits(&self) -> &Limits {
         &self.0.limits
     }
 
-    /// What was counted.
+    /// The counters.
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
     }
 
-    /// What was counted, as text: of all operations for those who may watch, for others of those they may
-    /// call.
-    pub(crate) fn told(&self, caller: &Caller) -> String {
-        let running = self.0.calls.occupied() + self.0.streams.occupied();
+    /// The metrics in OpenMetrics text: about all operations for callers with the watch scope, for other
+    /// callers about the operations they may call.
+    pub(crate) fn metrics_text(&self, caller: &Caller) -> String {
+        let running = self.0.calls.in_use() + self.0.streams.in_use();
         let dispatcher = &self.0.dispatcher;
         let text = self.0.metrics.text(running, &dispatcher.store_state());
         let identity = caller.identity.as_deref();
@@ -158,38 +162,48 @@ impl Gateway {
         let names = callable.iter().map(|operation| operation.name().as_str());
         let names: HashSet<&str> = names.collect();
         let open = dispatcher.open_circuits(|it| names.contains(it.name().as_str()));
-        metrics::with_circuits(&metrics::about(&text, &names), &open)
+        metrics::with_circuits(&metrics::only_about(&text, &names), &open)
     }
 
-    /// What a server waits for when it stops.
+    /// The connections that a server waits for when it stops.
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.0.tasks
     }
 
-    /// Waits until nobody waits for a call.
-    pub(crate) async fn until_idle(&self) {
-        self.0.awaited.close();
-        self.0.awaited.wait().await;
+    /// Waits until no caller waits for a response.
+    pub(crate) async fn wait_for_calls(&self) {
+        self.0.awaited_calls.close();
+        self.0.awaited_calls.wait().await;
     }
 
-    /// Whether the store answers and has room.
-    pub(crate) async fn look_at_store(&self) -> Result<(), Failure> {
-        self.0.tokens.look_at_store().await?;
+    /// Fails if the store does not answer or is full.
+    pub(crate) async fn check_store(&self) -> Result<(), Failure> {
+        self.0.tokens.check_store().await?;
         match self.0.dispatcher.store_state().is_full {
             true => Err(StoreError::Full.failure()),
             false => Ok(()),
         }
     }
 
-    /// The operations this caller may call from outside, in the order of their names.
+    /// The external operations that this caller may call, sorted by name.
     pub fn callable(&self, caller: &Caller) -> Vec<Arc<Operation>> {
         self.0.dispatcher.callable(caller.identity.as_deref())
     }
 
-    /// Who presents this token, or nobody in particular without one.
+    /// Whether this is an external subscription. Access is not checked here.
+    pub(crate) fn is_subscription(&self, operation: &str) -> bool {
+        self.0.dispatcher.look(|registry| {
+            let spec = registry.get(operation).map(|it| it.spec());
+            spec.is_some_and(|it| {
+                it.op_type == OperationType::Subscription && it.visibility == Visibility::External
+            })
+        })
+    }
+
+    /// Identifies the caller by its token; without a token, an anonymous caller.
     ///
-    /// Fails with FORBIDDEN for a token that is not, or no longer, valid, whatever is asked for: somebody
-    /// who presents one means to be known. Fails too without one where everybody has to be known.
+    /// Fails with FORBIDDEN for a token that is not valid, even if the operation needs none. Without a
+    /// token it fails where anonymous callers are refused.
     pub async fn identify(
         &self,
         token: Option<&str>,
@@ -198,47 +212,48 @@ impl Gateway {
         match token {
             Some(token) => {
                 let caller = Caller::known(self.0.tokens.identify(token).await?);
-                Ok(caller.proved_by(identity::id_of(token)))
+                Ok(caller.with_token_id(identity::id_of(token)))
             }
             None if self.0.anonymous == Anonymous::Served => Ok(Caller::anonymous(address)),
-            None => Err(unknown_caller()),
+            None => Err(token_required()),
         }
     }
 
-    /// Whether the token that proved who a caller is still counts; that of a caller without one always does.
+    /// Whether the token of a caller is still valid; true for a caller without a token.
     pub(crate) async fn is_still_known(&self, caller: &Caller) -> bool {
-        match &caller.token {
-            Some(token) => self.0.tokens.still(token).await.is_ok(),
+        match &caller.token_id {
+            Some(id) => self.0.tokens.check_still_valid(id).await.is_ok(),
             None => true,
         }
     }
 
-    /// Takes as much of a caller's share as a call does, for answers that take work and are no calls.
-    pub(crate) fn take_share(&self, caller: &Caller) -> Result<(), Failure> {
-        self.0.rates.take(&caller.principal)
+    /// Counts a request that is not a call but costs as much, such as a search, against the caller's call
+    /// rate.
+    pub(crate) fn take_call(&self, caller: &Caller) -> Result<(), Failure> {
+        self.0.call_rate.take(&caller.principal)
     }
 
-    /// Takes a request from a caller's share, before it is read. Whoever could not prove to be known takes
-    /// from that of its address.
+    /// Counts a request against a principal's request rate, before the request is read. The principal of a
+    /// caller with an invalid token is its address.
     pub(crate) fn take_request(&self, principal: &Principal) -> Result<(), Failure> {
-        self.0.requests.take(principal)
+        self.0.request_rate.take(principal)
     }
 
-    /// The answers that wait to be read.
-    pub(crate) fn unread(&self) -> &Unread {
-        &self.0.unread
+    /// The bytes that are buffered for callers.
+    pub(crate) fn buffered(&self) -> &BufferedBytes {
+        &self.0.buffered
     }
 
-    /// Serves a call, if there is room for it.
+    /// Executes a call, within the limits.
     pub async fn call(
         &self,
         surface: Surface,
         caller: &Caller,
         mut request: CallRequest,
     ) -> Answer {
-        let counted = self.counted(surface, &request);
-        caller.signs(&mut request);
-        let _awaited = self.0.awaited.token();
+        let call_metrics = self.call_metrics(surface, &request);
+        caller.apply_to(&mut request);
+        let _awaited = self.0.awaited_calls.token();
         let answer = match self.admit(&self.0.calls, caller) {
             Ok(permit) if request.key.is_none() => {
                 let answer = self.0.dispatcher.dispatch(request).await;
@@ -246,34 +261,34 @@ impl Gateway {
                 answer
             }
             Ok(permit) => {
-                // Kept by the work: what has a key runs on, and takes up room, when nobody waits for it.
-                let place = Arc::new(Mutex::new(Some(permit)));
-                request.place = Some(place.clone());
+                // A call with a key runs on when its caller disconnects, and occupies its permit until it ends.
+                let permit = Arc::new(Mutex::new(Some(permit)));
+                request.place = Some(permit.clone());
                 let answer = self.0.dispatcher.dispatch(request).await;
-                // Whoever has an answer may ask at once for more.
-                place.lock().unwrap_or_else(PoisonError::into_inner).take();
+                // Released before the response is sent: its caller may send the next call at once.
+                permit.lock().unwrap_or_else(PoisonError::into_inner).take();
                 answer
             }
             Err(refusal) => self.0.dispatcher.reject(request, refusal),
         };
-        counted.answered(&answer);
+        call_metrics.answered(&answer);
         match &answer.outcome {
             Ok(_) => tracing::debug!(call = %answer.call, surface = surface.name(), "answered"),
-            Err(failure) => self.note(surface, Some(caller), failure),
+            Err(failure) => self.log_failure(surface, Some(caller), failure),
         }
         answer
     }
 
-    /// Serves a subscription, if there is room for it.
+    /// Opens a subscription, within the limits.
     pub fn subscribe(
         &self,
         surface: Surface,
         caller: &Caller,
         mut request: CallRequest,
     ) -> Result<Items, Redacted> {
-        let counted = self.counted(surface, &request);
+        let call_metrics = self.call_metrics(surface, &request);
         let operation = request.operation.clone();
-        caller.signs(&mut request);
+        caller.apply_to(&mut request);
         let opened = match self.admit(&self.0.streams, caller) {
             Ok(permit) => {
                 let opened = self.0.dispatcher.subscribe(request);
@@ -283,41 +298,41 @@ impl Gateway {
         };
         match opened {
             Ok((items, permit)) => {
-                let refused = self.until_refused(caller, operation);
-                Ok(Items::new(items, counted, permit, refused))
+                let token_ended = self.until_token_ends(caller, operation);
+                Ok(Items::new(items, call_metrics, permit, token_ended))
             }
             Err(failure) => {
-                counted.ended(Some(&failure));
-                self.note(surface, Some(caller), &failure);
+                call_metrics.ended(Some(&failure));
+                self.log_failure(surface, Some(caller), &failure);
                 Err(failure)
             }
         }
     }
 
-    /// Answers a request that cannot become a call: what is wrong with it is stamped, redacted and
-    /// recorded like any other failure.
+    /// Refuses a request that cannot become a call. The failure is stamped, redacted and recorded like any
+    /// other.
     pub fn refuse(&self, surface: Surface, request: CallRequest, failure: Failure) -> Answer {
-        let counted = self.counted(surface, &request);
+        let call_metrics = self.call_metrics(surface, &request);
         let answer = self.0.dispatcher.reject(request, failure);
-        counted.answered(&answer);
+        call_metrics.answered(&answer);
         if let Err(failure) = &answer.outcome {
-            self.note(surface, None, failure);
+            self.log_failure(surface, None, failure);
         }
         answer
     }
 
-    /// Ends when the token of a caller is no longer valid, with the failure that says so.
-    fn until_refused(
+    /// Waits until the token of a caller is no longer valid, and returns the failure; `None` without a token.
+    fn until_token_ends(
         &self,
         caller: &Caller,
         operation: String,
     ) -> Option<BoxFuture<'static, Redacted>> {
-        let (gateway, token) = (self.clone(), caller.token.clone()?);
+        let (gateway, token) = (self.clone(), caller.token_id.clone()?);
         let identity = caller.identity.clone();
         Some(Box::pin(async move {
             let refusal = loop {
-                tokio::time::sleep(TOKEN_LOOK).await;
-                if let Err(refusal) = gateway.0.tokens.still(&token).await {
+                tokio::time::sleep(TOKEN_CHECK_INTERVAL).await;
+                if let Err(refusal) = gateway.0.tokens.check_still_valid(&token).await {
                     break refusal;
                 }
             };
@@ -327,9 +342,9 @@ impl Gateway {
         }))
     }
 
-    /// A line in the log for a failure a caller saw; its private cause has the same id. Of many with one
-    /// code some are left out, and the next line says how many.
-    fn note(&self, surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
+    /// Logs a failure that a caller saw; its private cause is logged with the same id. Repeated codes are
+    /// sampled, and the next line has the number of omitted lines.
+    fn log_failure(&self, surface: Surface, caller: Option<&Caller>, failure: &Redacted) {
         let Some(left_out) = self.0.lines.next(failure.code().as_str()) else {
             return;
         };
@@ -347,15 +362,15 @@ impl Gateway {
         );
     }
 
-    fn admit(&self, room: &Room, caller: &Caller) -> Result<Permit, Failure> {
-        self.0.rates.take(&caller.principal)?;
-        self.0.unread.check(&caller.principal)?;
-        room.enter(&caller.principal)
+    fn admit(&self, limit: &ConcurrencyLimit, caller: &Caller) -> Result<Permit, Failure> {
+        self.0.call_rate.take(&caller.principal)?;
+        self.0.buffered.check(&caller.principal)?;
+        limit.acquire(&caller.principal)
     }
 
-    fn counted(&self, surface: Surface, request: &CallRequest) -> Counted {
+    fn call_metrics(&self, surface: Surface, request: &CallRequest) -> CallMetrics {
         self.0.dispatcher.look(|registry| {
-            // What is counted is told: what is internal has no name there either.
+            // Metrics are shown to callers, so the names of internal operations must not appear in them.
             let operation = registry
                 .get(&request.operation)
                 .filter(|it| it.spec().visibility == Visibility::External);
@@ -370,9 +385,9 @@ fn rejected(answer: Answer) -> Redacted {
     failure.expect("a rejected call has no output")
 }
 
-fn unknown_caller() -> Failure {
+fn token_required() -> Failure {
     Failure::new(codes::FORBIDDEN)
-        .with_message("this server answers only callers it knows, and the request carries no token")
+        .with_message("this server requires a token, and the request carries none")
         .with_detail("authenticated", false)
-        .with_actions(["Send the word Bearer and then a token in the header Authorization"])
+        .with_actions(["Send a bearer token in the Authorization header"])
 }

@@ -1,4 +1,4 @@
-//! The items of a subscription, as long as whoever asked for them may have them.
+//! The items of a subscription, for as long as the caller's token is valid.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,31 +11,31 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::limits::Permit;
-use crate::metrics::Counted;
+use crate::metrics::CallMetrics;
 
-/// The items of a subscription; dropping it stops the work.
+/// The items of a subscription. Dropping it stops the operation.
 pub struct Items {
     call: Uuid,
-    /// None when it is over.
+    /// `None` once it has ended.
     items: Option<Subscription>,
-    counted: Option<Counted>,
-    /// Ends when its caller may no longer have them.
-    refused: Option<BoxFuture<'static, Redacted>>,
+    call_metrics: Option<CallMetrics>,
+    /// Completes when the caller's token is no longer valid.
+    token_ended: Option<BoxFuture<'static, Redacted>>,
     _permit: Permit,
 }
 
 impl Items {
     pub(crate) fn new(
         items: Subscription,
-        counted: Counted,
+        call_metrics: CallMetrics,
         permit: Permit,
-        refused: Option<BoxFuture<'static, Redacted>>,
+        token_ended: Option<BoxFuture<'static, Redacted>>,
     ) -> Self {
         Self {
             call: items.call_id(),
             items: Some(items),
-            counted: Some(counted),
-            refused,
+            call_metrics: Some(call_metrics),
+            token_ended,
             _permit: permit,
         }
     }
@@ -47,9 +47,9 @@ impl Items {
 
     fn ended(&mut self, failure: Option<&Redacted>) {
         self.items = None;
-        self.refused = None;
-        if let Some(counted) = self.counted.take() {
-            counted.ended(failure);
+        self.token_ended = None;
+        if let Some(call_metrics) = self.call_metrics.take() {
+            call_metrics.ended(failure);
         }
     }
 }
@@ -62,8 +62,8 @@ impl Stream for Items {
         let Some(items) = &mut this.items else {
             return Poll::Ready(None);
         };
-        if let Some(refused) = &mut this.refused
-            && let Poll::Ready(failure) = refused.as_mut().poll(task)
+        if let Some(token_ended) = &mut this.token_ended
+            && let Poll::Ready(failure) = token_ended.as_mut().poll(task)
         {
             this.ended(Some(&failure));
             return Poll::Ready(Some(Err(failure)));
@@ -101,7 +101,7 @@ mod tests {
     use crate::limits::Limits;
     use crate::{Anonymous, Gateway, Surface};
 
-    /// A gateway with a subscription that gives an item a second, without end.
+    /// A gateway with an endless subscription that yields one item per second.
     fn gateway() -> (Gateway, Tokens) {
         let clock = Arc::new(TestClock::start());
         let store = Arc::new(MemoryStore::new(clock.clone()));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_subscription_ends_when_its_token_does_and_not_before() {
+    async fn a_subscription_ends_when_its_token_is_revoked() {
         let (gateway, tokens) = gateway();
         let new = NewToken {
             principal: "ann".to_owned(),
@@ -142,22 +142,22 @@ mod tests {
             items.next().await.unwrap().unwrap();
         }
         tokens.revoke("ann").await.unwrap();
-        let left = items.by_ref().take(10).collect::<Vec<_>>().await;
-        let failure = left.last().unwrap().as_ref().unwrap_err();
+        let rest = items.by_ref().take(10).collect::<Vec<_>>().await;
+        let failure = rest.last().unwrap().as_ref().unwrap_err();
         assert_eq!(failure.code().as_str(), "FORBIDDEN");
         assert_eq!(failure.details().unwrap()["reason"], "revoked");
         assert!(items.next().await.is_none());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_subscription_without_a_token_goes_on() {
+    async fn a_subscription_without_a_token_continues() {
         let (gateway, _) = gateway();
         let caller = gateway.identify(None, None).await.unwrap();
         let request = CallRequest::from_wire("test/tick", Value::Null);
         let items = gateway.subscribe(Surface::Http, &caller, request).unwrap();
-        let given = items
+        let yielded = items
             .take(100)
             .filter(|item| std::future::ready(item.is_ok()));
-        assert_eq!(given.count().await, 100);
+        assert_eq!(yielded.count().await, 100);
     }
 }

@@ -1,7 +1,7 @@
-//! Reading JSON into a value while noticing a name that stands twice in one object.
+//! Parsing JSON into a value while detecting duplicate members of an object.
 //!
-//! Two readers may understand such an object differently, one by the first and one by the last. It is
-//! noticed while the value is built, so nothing is read a second time.
+//! Parsers disagree on which duplicate counts, so such input is refused. Duplicates are detected while the
+//! value is built, in a single pass.
 
 use std::fmt;
 
@@ -12,47 +12,47 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-/// Where a name first stood twice.
+/// The location of the first duplicate member.
 #[derive(Debug, Default)]
-pub(crate) struct Twice {
-    /// The steps to it, the innermost first.
+pub(crate) struct DuplicateMember {
+    /// The path to it, innermost step first.
     steps: Vec<String>,
 }
 
-impl Twice {
-    /// The pointer to it from where reading began; `None` if every name stood once.
+impl DuplicateMember {
+    /// The JSON pointer to it; `None` if there is no duplicate.
     pub(crate) fn pointer(&self) -> Option<String> {
-        let further = |pointer: String, step: &String| joined(&pointer, step);
-        (!self.steps.is_empty()).then(|| self.steps.iter().rev().fold(String::new(), further))
+        let append = |pointer: String, step: &String| joined(&pointer, step);
+        (!self.steps.is_empty()).then(|| self.steps.iter().rev().fold(String::new(), append))
     }
 
-    fn is_known(&self) -> bool {
+    fn is_found(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    fn found(&mut self, name: &str) {
-        if !self.is_known() {
+    fn record(&mut self, name: &str) {
+        if !self.is_found() {
             self.steps.push(name.to_owned());
         }
     }
 
-    /// Adds a step outwards, if what was just read is where the first of them stood.
-    fn below(&mut self, was_known: bool, step: impl FnOnce() -> String) {
-        if self.is_known() && !was_known {
+    /// Prepends a step to the path if the duplicate was found in the child that was just read.
+    fn prepend(&mut self, was_found: bool, step: impl FnOnce() -> String) {
+        if self.is_found() && !was_found {
             self.steps.push(step());
         }
     }
 }
 
-/// The failure of a value in which a name stands twice.
-pub(crate) fn ambiguous(pointer: &str) -> Failure {
-    let reason = format!("the name at {pointer} stands twice, and nobody can tell which is meant");
+/// The failure for a value with a duplicate member.
+pub(crate) fn duplicate_member(pointer: &str) -> Failure {
+    let reason = format!("duplicate member at {pointer}");
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason.as_str())
-        .with_violation(Violation::value(pointer, reason).expected("each name once"))
+        .with_violation(Violation::value(pointer, reason).expected("each member once"))
 }
 
-/// The failure of a text that is not JSON, or that would not be passed on as it is.
+/// The failure for text that is not JSON, or has numbers that cannot be represented exactly.
 pub(crate) fn unreadable(error: &ReadError) -> Failure {
     let code = match error {
         ReadError::WideNumber { .. } => codes::INVALID_INPUT,
@@ -61,9 +61,9 @@ pub(crate) fn unreadable(error: &ReadError) -> Failure {
     Failure::new(code).with_message(error.to_string())
 }
 
-/// Reads any value, noting where a name stands twice.
+/// Deserializes any value and records the first duplicate member.
 #[derive(Debug)]
-pub(crate) struct AnyValue<'t>(pub(crate) &'t mut Twice);
+pub(crate) struct AnyValue<'t>(pub(crate) &'t mut DuplicateMember);
 
 impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
     type Value = Value;
@@ -111,11 +111,11 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         loop {
-            let was_known = self.0.is_known();
+            let was_found = self.0.is_found();
             let Some(item) = items.next_element_seed(AnyValue(self.0))? else {
                 break;
             };
-            self.0.below(was_known, || list.len().to_string());
+            self.0.prepend(was_found, || list.len().to_string());
             list.push(item);
         }
         Ok(list.into())
@@ -124,24 +124,24 @@ impl<'de> Visitor<'de> for AnyValue<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            let was_known = self.0.is_known();
+            let was_found = self.0.is_found();
             let value = members.next_value_seed(AnyValue(self.0))?;
-            self.0.below(was_known, || name.clone());
+            self.0.prepend(was_found, || name.clone());
             match map.entry(name) {
-                Entry::Vacant(place) => drop(place.insert(value)),
-                Entry::Occupied(place) => self.0.found(place.key()),
+                Entry::Vacant(entry) => drop(entry.insert(value)),
+                Entry::Occupied(entry) => self.0.record(entry.key()),
             }
         }
         Ok(map.into())
     }
 }
 
-/// Whether no name can stand twice in an object of a text that is JSON, as far as a quick look tells.
+/// Whether JSON text certainly has no duplicate members.
 ///
-/// Nothing is built and nothing is checked but names: where one is written with an escape, or the text
-/// is no JSON at all, the answer may be no.
-pub(crate) fn is_plainly_unambiguous(text: &[u8]) -> bool {
-    let mut names = Names::with_usual_room();
+/// A fast scan of the member names that builds no values. It may return false for text without duplicates:
+/// if a name contains an escape, an object has many members, or the text is not JSON.
+pub(crate) fn has_no_duplicate_members(text: &[u8]) -> bool {
+    let mut names = Names::new();
     let mut rest = text;
     while let [byte, behind @ ..] = rest {
         rest = behind;
@@ -175,36 +175,35 @@ fn string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&text[..end], &text[end + 1..]))
 }
 
-/// The names of the objects that are open, the innermost last.
+/// The member names of the enclosing objects, innermost last.
 struct Names<'a> {
     names: Vec<&'a [u8]>,
-    /// How many names stood before each object that is open.
-    before: Vec<usize>,
+    /// The number of names before each enclosing object.
+    starts: Vec<usize>,
 }
 
-/// More names than this in one object are left to a slower look, which does not compare each with each.
+/// Objects with more names are left to the full parser, since the scan compares each name with all others.
 const NAMES_LIMIT: usize = 64;
 
 impl<'a> Names<'a> {
-    /// With room for the names of a usual request.
-    fn with_usual_room() -> Self {
+    fn new() -> Self {
         Self {
             names: Vec::with_capacity(32),
-            before: Vec::with_capacity(8),
+            starts: Vec::with_capacity(8),
         }
     }
 
     fn open(&mut self) {
-        self.before.push(self.names.len());
+        self.starts.push(self.names.len());
     }
 
     fn close(&mut self) {
-        let before = self.before.pop().unwrap_or_default();
-        self.names.truncate(before);
+        let start = self.starts.pop().unwrap_or_default();
+        self.names.truncate(start);
     }
 
     fn is_new(&mut self, name: &'a [u8]) -> bool {
-        let siblings = &self.names[self.before.last().copied().unwrap_or_default()..];
+        let siblings = &self.names[self.starts.last().copied().unwrap_or_default()..];
         let is_new =
             siblings.len() < NAMES_LIMIT && !name.contains(&b'\\') && !siblings.contains(&name);
         self.names.push(name);
@@ -220,21 +219,21 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Value, Option<String>) {
-        let mut twice = Twice::default();
-        let value = request_as(text.as_bytes(), text.len(), AnyValue(&mut twice));
-        (value.unwrap(), twice.pointer())
+        let mut duplicate = DuplicateMember::default();
+        let value = request_as(text.as_bytes(), text.len(), AnyValue(&mut duplicate));
+        (value.unwrap(), duplicate.pointer())
     }
 
     #[test]
-    fn values_are_what_any_reader_makes_of_them() {
+    fn values_equal_those_of_serde_json() {
         let text = r#"[null, true, -1, 18446744073709551615, 1.5, "a\n", {"b": {"c": []}}]"#;
-        let (value, twice) = read(text);
+        let (value, duplicate) = read(text);
         assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
-        assert_eq!(twice, None);
+        assert_eq!(duplicate, None);
     }
 
     #[test]
-    fn the_first_name_that_stands_twice_is_pointed_to() {
+    fn the_first_duplicate_member_is_located() {
         for (text, pointer) in [
             (r#"{"a": 1, "a": 1}"#, Some("/a")),
             (r#"{"a": 1, "\u0061": 2}"#, Some("/a")),
@@ -251,43 +250,47 @@ mod tests {
             (r#"{"a": 1, "a": {"b": 1, "b": 2}}"#, Some("/a/b")),
         ] {
             assert_eq!(read(text).1.as_deref(), pointer, "{text}");
-            let plain = is_plainly_unambiguous(text.as_bytes());
-            assert_eq!(plain, pointer.is_none(), "{text}");
+            let passes_scan = has_no_duplicate_members(text.as_bytes());
+            assert_eq!(passes_scan, pointer.is_none(), "{text}");
         }
         assert_eq!(read(r#"{"a": 1, "a": 2}"#).0, json!({"a": 1}));
     }
 
     #[test]
-    fn a_quick_look_never_overlooks_a_name_that_stands_twice() {
+    fn the_scan_finds_every_duplicate_member() {
         for count in [1, 2, NAMES_LIMIT - 1, NAMES_LIMIT] {
             let names: Vec<String> = (0..count).map(|it| format!("\"n{it}\": [{it}]")).collect();
             let text = |names: &[String]| format!("{{{}}}", names.join(","));
-            assert!(is_plainly_unambiguous(text(&names).as_bytes()));
-            for again in [0, count / 2, count - 1] {
-                let twice = [&names[..], &names[again..=again]].concat();
+            assert!(has_no_duplicate_members(text(&names).as_bytes()));
+            for index in [0, count / 2, count - 1] {
+                let duplicated = [&names[..], &names[index..=index]].concat();
                 assert!(
-                    !is_plainly_unambiguous(text(&twice).as_bytes()),
-                    "{count} {again}"
+                    !has_no_duplicate_members(text(&duplicated).as_bytes()),
+                    "{count} {index}"
                 );
             }
         }
-        for (text, plain) in [
+        for (text, passes_scan) in [
             (r#"{"a": "a\"a", "b": "{\"a\": 1}"}"#, true),
             (r#"{"a" : "x", "b"	: ":"}"#, true),
             (r#"{"a\u0062": 1}"#, false),
             (r#"{"a"#, false),
         ] {
-            assert_eq!(is_plainly_unambiguous(text.as_bytes()), plain, "{text}");
+            assert_eq!(
+                has_no_duplicate_members(text.as_bytes()),
+                passes_scan,
+                "{text}"
+            );
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn a_quick_look_agrees_with_a_slow_one_or_says_no(text in r#"[{}\[\]:,"ab\\ u0061]{0,40}"#) {
-            let mut twice = Twice::default();
-            let read = request_as(text.as_bytes(), text.len(), AnyValue(&mut twice));
-            if read.is_ok() && twice.pointer().is_some() {
-                proptest::prop_assert!(!is_plainly_unambiguous(text.as_bytes()));
+        fn the_scan_passes_no_text_in_which_the_parser_finds_a_duplicate(text in r#"[{}\[\]:,"ab\\ u0061]{0,40}"#) {
+            let mut duplicate = DuplicateMember::default();
+            let read = request_as(text.as_bytes(), text.len(), AnyValue(&mut duplicate));
+            if read.is_ok() && duplicate.pointer().is_some() {
+                proptest::prop_assert!(!has_no_duplicate_members(text.as_bytes()));
             }
         }
     }

@@ -1,9 +1,8 @@
-//! The protocols callers speak, and the service in front of them. The only crate that listens.
+//! The protocols that panpan serves, and the gateway in front of the dispatcher. The only crate that listens.
 //!
-//! Each protocol decodes a request, hands it to the [`Gateway`], and encodes the answer. The gateway knows who
-//! calls, whether there is room for one more call, and what to count; every protocol goes past it.
-//! Nothing here decides anything about a call: that is the runtime's, and how a failure is written is
-//! the contract's.
+//! Each protocol decodes a request, passes it to the [`Gateway`], and encodes the response. The gateway
+//! identifies callers, enforces limits, counts and logs; every call of every protocol goes through it.
+//! The runtime decides how a call is executed, and the failure crate how a failure is written.
 
 mod caller;
 mod gateway;
@@ -16,8 +15,8 @@ mod library;
 pub mod limits;
 pub mod listen;
 pub mod mcp;
-mod meta;
 mod metrics;
+mod options;
 mod search;
 mod ws;
 
@@ -26,4 +25,4 @@ pub use panpan_runtime::CancellationToken;
 pub use caller::{Caller, Principal};
 pub use gateway::{Anonymous, Gateway, Surface};
 pub use items::Items;
-pub use library::{About, Freshness, Lent, Library, Offer, Person, Revision};
+pub use library::{About, Elicitor, Freshness, Library, LibraryFuture, Offer, Revision};

@@ -1,7 +1,7 @@
-//! What is offered beside operations: resources, prompts, the completion of arguments, and lines of logs.
+//! What MCP servers offer besides tools: resources, prompts, completion of arguments, and log messages.
 //!
-//! Whoever has such things behind implements [`Library`] and lends it to the gateway; the protocols that
-//! know them pass them on. Everything is the JSON of the Model Context Protocol.
+//! The application implements [`Library`] and sets it on the gateway; the MCP surface serves it. All values
+//! are JSON as the Model Context Protocol defines it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,118 +13,129 @@ use tokio::sync::watch;
 
 use crate::caller::Caller;
 
-/// What a library has.
+/// The features that a library supports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Resources and templates of them.
+    /// Resources and resource templates.
     pub resources: bool,
     /// Prompts.
     pub prompts: bool,
-    /// The completion of arguments.
+    /// Completion of arguments.
     pub completions: bool,
-    /// Lines of logs.
+    /// Log messages.
     pub logging: bool,
-    /// That clients are told when a resource they follow has other contents.
+    /// Notifications about changed contents of a resource.
     pub subscriptions: bool,
 }
 
-/// What the one server behind says about itself.
+/// The description of the one upstream server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
     /// Its name, title, version and icons, as the protocol writes them.
     pub server_info: Value,
-    /// How it is to be used.
+    /// Its instructions for clients.
     pub instructions: Option<String>,
     /// Its capabilities, as the protocol writes them.
     pub capabilities: Value,
 }
 
-/// How long a list stays fresh, and who may keep it.
+/// How long a list may be cached, and by whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
-    /// For how long, in milliseconds.
+    /// Time to live, in milliseconds.
     pub ttl_ms: u64,
-    /// Whether it may be kept for others than the caller that asked.
+    /// Whether a shared cache may keep it for other callers.
     pub is_public: bool,
 }
 
-/// How often the lists of a library have changed.
+/// Counters that grow whenever a list of a library changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Revision {
-    /// Those of resources and their templates.
+    /// Lists of resources and resource templates.
     pub resources: u64,
-    /// That of prompts.
+    /// List of prompts.
     pub prompts: u64,
 }
 
-/// The person behind a request and their client, where they can be asked.
-pub type Person = Option<Arc<dyn AskPerson>>;
+/// Sends elicitations to the client of a request; `None` if the client does not support them.
+pub type Elicitor = Option<Arc<dyn AskPerson>>;
 
-/// An answer of a library.
-pub type Lent<'a, T> = BoxFuture<'a, Result<T, Failure>>;
+/// A future result of a library.
+pub type LibraryFuture<'a, T> = BoxFuture<'a, Result<T, Failure>>;
 
-/// Resources, prompts and the completion of arguments.
+/// Resources, prompts and completions.
 ///
-/// What a caller may not see is left out of lists and fails as what is absent.
+/// Entries that a caller may not see are omitted from lists, and requests for them fail as if they did not
+/// exist.
 pub trait Library: Send + Sync + fmt::Debug {
-    /// What there is. Asked whenever a client begins, and answered without waiting.
+    /// The supported features. Called for each new client; must not block.
     fn offer(&self) -> Offer;
 
-    /// What the one server behind says about itself, where clients are to take panpan for it. Answered without
-    /// waiting.
+    /// The description of the upstream server that panpan presents as its own, if there is exactly one. Must
+    /// not block.
     fn about(&self) -> Option<About> {
         None
     }
 
-    /// How long a list stays fresh and who may keep it, as the servers behind say; asked after the list. `member` is
-    /// the member of the result that holds it.
+    /// How long a list may be cached, as the upstream servers declare; called after the list. `member` is the
+    /// member of the result that holds the list.
     fn freshness(&self, member: &str) -> Option<Freshness> {
         let _ = member;
         None
     }
 
-    /// Tells when a list has changed for a caller. Called within a runtime of tokio.
+    /// Reports changes of the lists that a caller sees. Called within a tokio runtime.
     fn revisions(&self, caller: &Caller) -> watch::Receiver<Revision>;
 
-    /// All resources, as they stand in the result of `resources/list`.
-    fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
+    /// All resources, as in the result of `resources/list`.
+    fn resources<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>>;
 
-    /// All templates of resources, as they stand in the result of `resources/templates/list`.
-    fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
+    /// All resource templates, as in the result of `resources/templates/list`.
+    fn templates<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>>;
 
-    /// A resource, as the result of `resources/read`. A server that asks something before asks `person`.
-    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str, person: Person) -> Lent<'a, Value>;
+    /// A resource, as the result of `resources/read`. Elicitations of the server go to `elicitor`.
+    fn read<'a>(
+        &'a self,
+        caller: &'a Caller,
+        uri: &'a str,
+        elicitor: Elicitor,
+    ) -> LibraryFuture<'a, Value>;
 
-    /// All prompts, as they stand in the result of `prompts/list`.
-    fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>>;
+    /// All prompts, as in the result of `prompts/list`.
+    fn prompts<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>>;
 
-    /// A prompt with its arguments filled in, as the result of `prompts/get`. A server that asks something before
-    /// asks `person`.
+    /// A prompt with its arguments filled in, as the result of `prompts/get`. Elicitations of the server go to
+    /// `elicitor`.
     fn prompt<'a>(
         &'a self,
         caller: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
-        person: Person,
-    ) -> Lent<'a, Value>;
+        elicitor: Elicitor,
+    ) -> LibraryFuture<'a, Value>;
 
-    /// Has a client hear what is said to its caller outside of any call, and be asked there.
+    /// Registers a client for notifications and elicitations outside of calls.
     fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
         let _ = (caller, client);
     }
 
-    /// Has log lines of a level and above be said to a caller.
-    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> Lent<'a, ()> {
+    /// Sets the lowest level of the log messages that a caller gets.
+    fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> LibraryFuture<'a, ()> {
         let _ = (caller, level);
         Box::pin(async { Ok(()) })
     }
 
-    /// Has a caller be told when a resource has other contents, or no longer.
-    fn follow<'a>(&'a self, caller: &'a Caller, uri: &'a str, wanted: bool) -> Lent<'a, ()> {
+    /// Starts or stops notifications to a caller about changed contents of a resource.
+    fn follow<'a>(
+        &'a self,
+        caller: &'a Caller,
+        uri: &'a str,
+        wanted: bool,
+    ) -> LibraryFuture<'a, ()> {
         let _ = (caller, uri, wanted);
         Box::pin(async { Ok(()) })
     }
 
-    /// Values for an argument, as the result of `completion/complete`; gets the params of it.
-    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value>;
+    /// Completions of an argument, as the result of `completion/complete`; `params` are those of the request.
+    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value>;
 }

@@ -1,7 +1,6 @@
-//! What is counted about calls, in the form Prometheus reads.
+//! Counters about calls, in OpenMetrics text.
 //!
-//! Labels are names of operations, codes and protocols, which are few; nothing a caller can make up
-//! becomes one.
+//! Labels are names of operations, codes and protocols. Text that a caller can choose never becomes a label.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -22,15 +21,15 @@ use prometheus_client::registry::Registry;
 
 use crate::gateway::Surface;
 
-/// Upper bounds of the buckets of durations, in seconds.
+/// Upper bounds of the duration buckets, in seconds.
 const BUCKETS: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0,
 ];
 
-/// What a call that succeeded is counted under in place of a code.
+/// The label of successful calls in place of a code.
 const OK: &str = "OK";
 
-/// The counters. Clones are the same counters.
+/// The counters. Clones share their values.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics(Arc<Inner>);
 
@@ -38,14 +37,14 @@ pub(crate) struct Metrics(Arc<Inner>);
 struct Inner {
     registry: Registry,
     families: Families,
-    /// Replaced when an operation is called for the first time, and otherwise only read.
-    by_operation: ArcSwap<HashMap<String, Arc<OfOperation>>>,
-    running: Gauge,
+    /// Replaced when an operation is called for the first time, otherwise only read.
+    by_operation: ArcSwap<HashMap<String, Arc<OperationMetrics>>>,
+    calls_in_flight: Gauge,
     connections: Gauge,
     store: StoreGauges,
 }
 
-/// What is known about the room in the store.
+/// Gauges about the size of the store.
 #[derive(Debug, Default)]
 struct StoreGauges {
     bytes: Gauge,
@@ -54,37 +53,37 @@ struct StoreGauges {
     is_full: Gauge,
 }
 
-/// What is counted about calls. Clones are the same counters.
+/// The metric families about calls. Clones share their values.
 #[derive(Clone, Debug)]
 struct Families {
-    calls: Family<Ended, Counter>,
-    durations: Family<Of, Histogram, fn() -> Histogram>,
-    retried: Family<Of, Counter>,
-    replayed: Family<Of, Counter>,
-    undeclared: Family<Of, Counter>,
+    calls: Family<CallLabels, Counter>,
+    durations: Family<OperationLabel, Histogram, fn() -> Histogram>,
+    retries: Family<OperationLabel, Counter>,
+    replays: Family<OperationLabel, Counter>,
+    undeclared_outputs: Family<OperationLabel, Counter>,
 }
 
-/// What most calls of an operation are counted in, found without making labels. There is one for each
-/// operation that was ever called.
+/// The counters that most calls of an operation use, cached to avoid building labels. One per operation that
+/// was called.
 #[derive(Debug)]
-struct OfOperation {
+struct OperationMetrics {
     operation: String,
     families: Families,
-    /// Those that succeeded, by protocol.
+    /// Successful calls, by protocol.
     succeeded: [OnceLock<Counter>; Surface::ALL.len()],
     durations: OnceLock<Histogram>,
 }
 
-/// How a call ended, and by which protocol it came.
+/// The labels of an ended call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct CallLabels {
     surface: Surface,
     operation: String,
     code: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Of {
+struct OperationLabel {
     operation: String,
 }
 
@@ -100,15 +99,15 @@ impl Default for Metrics {
         let families = Families {
             calls: Family::default(),
             durations: Family::new_with_constructor(histogram),
-            retried: Family::default(),
-            replayed: Family::default(),
-            undeclared: Family::default(),
+            retries: Family::default(),
+            replays: Family::default(),
+            undeclared_outputs: Family::default(),
         };
         let mut inner = Inner {
             registry: Registry::with_prefix("panpan"),
             families,
             by_operation: ArcSwap::default(),
-            running: Gauge::default(),
+            calls_in_flight: Gauge::default(),
             connections: Gauge::default(),
             store: StoreGauges::default(),
         };
@@ -120,47 +119,47 @@ impl Default for Metrics {
 impl Inner {
     fn register(&mut self) {
         let (registry, families) = (&mut self.registry, &self.families);
-        let calls = "Calls that ended, by protocol, operation and code";
+        let calls = "Ended calls by protocol, operation and code";
         registry.register("calls", calls, families.calls.clone());
-        let durations = "How long calls took, in seconds";
+        let durations = "Duration of calls in seconds";
         registry.register(
             "call_duration_seconds",
             durations,
             families.durations.clone(),
         );
-        let retried = "Attempts beyond the first";
-        registry.register("retries", retried, families.retried.clone());
-        let replayed = "Calls answered with an outcome that was there already";
-        registry.register("replays", replayed, families.replayed.clone());
-        let undeclared = "Outputs that were delivered though they break their declared schema";
+        let retries = "Attempts after the first";
+        registry.register("retries", retries, families.retries.clone());
+        let replays = "Calls answered with a recorded outcome";
+        registry.register("replays", replays, families.replays.clone());
+        let undeclared = "Delivered outputs that do not match their declared schema";
         registry.register(
             "outputs_undeclared",
             undeclared,
-            families.undeclared.clone(),
+            families.undeclared_outputs.clone(),
         );
-        let running = "Calls and subscriptions that are running";
-        registry.register("calls_in_flight", running, self.running.clone());
-        let connections = "Connections that are open";
+        let running = "Running calls and open subscriptions";
+        registry.register("calls_in_flight", running, self.calls_in_flight.clone());
+        let connections = "Open connections";
         registry.register("connections", connections, self.connections.clone());
         for (name, help, gauge) in [
             (
                 "store_bytes",
-                "What is kept in the store, in bytes",
+                "Size of the store in bytes",
                 &self.store.bytes,
             ),
             (
                 "store_limit_bytes",
-                "How much may be kept; 0 without a limit",
+                "Size limit of the store in bytes; 0 without a limit",
                 &self.store.limit,
             ),
             (
                 "store_recordings_bytes",
-                "What recordings take of it",
+                "Size of the recordings in the store in bytes",
                 &self.store.recordings,
             ),
             (
                 "store_full",
-                "1 while the store takes no new keys and no recordings",
+                "1 while the store is full and takes no new keys or recordings",
                 &self.store.is_full,
             ),
         ] {
@@ -170,43 +169,43 @@ impl Inner {
 }
 
 impl Metrics {
-    /// Counts a call that begins, of an operation there is or of one there is not.
-    pub(crate) fn begin(&self, surface: Surface, operation: Option<&str>) -> Counted {
-        Counted {
-            of: self.of(operation.unwrap_or(UNKNOWN_OPERATION)),
+    /// Starts to measure a call; `None` for an operation that does not exist.
+    pub(crate) fn begin(&self, surface: Surface, operation: Option<&str>) -> CallMetrics {
+        CallMetrics {
+            operation: self.operation(operation.unwrap_or(UNKNOWN_OPERATION)),
             surface,
-            began: Instant::now(),
+            started: Instant::now(),
         }
     }
 
-    fn of(&self, operation: &str) -> Arc<OfOperation> {
-        if let Some(of) = self.0.by_operation.load().get(operation) {
-            return of.clone();
+    fn operation(&self, operation: &str) -> Arc<OperationMetrics> {
+        if let Some(known) = self.0.by_operation.load().get(operation) {
+            return known.clone();
         }
-        let made = Arc::new(OfOperation {
+        let new = Arc::new(OperationMetrics {
             operation: operation.to_owned(),
             families: self.0.families.clone(),
             succeeded: Default::default(),
             durations: OnceLock::new(),
         });
-        // Of two who meet here the counters are the same, whichever is kept.
+        // Two threads may race here: both entries share the same counters, so either may stay.
         self.0.by_operation.rcu(|known| {
             let mut known = HashMap::clone(known);
-            known.insert(operation.to_owned(), made.clone());
+            known.insert(operation.to_owned(), new.clone());
             known
         });
-        made
+        new
     }
 
-    /// Connections that are open.
+    /// The gauge of open connections.
     pub(crate) fn connections(&self) -> &Gauge {
         &self.0.connections
     }
 
-    /// All of it, as text, while so many calls and subscriptions are running and this is in the store.
+    /// All metrics as text, with the current number of running calls and the state of the store.
     pub(crate) fn text(&self, running: usize, store: &StoreState) -> String {
         let running = i64::try_from(running).unwrap_or(i64::MAX);
-        self.0.running.set(running);
+        self.0.calls_in_flight.set(running);
         self.0.store.set(store);
         let mut text = String::new();
         encode(&mut text, &self.0.registry).expect("writing to a string does not fail");
@@ -224,8 +223,8 @@ impl StoreGauges {
     }
 }
 
-/// The lines of a text that are about these operations, or about none in particular.
-pub(crate) fn about(text: &str, operations: &HashSet<&str>) -> String {
+/// The lines of a metrics text that are about these operations or have no operation label.
+pub(crate) fn only_about(text: &str, operations: &HashSet<&str>) -> String {
     let is_about = |line: &&str| match line.split_once("operation=\"") {
         Some((_, rest)) => {
             let name = rest.split('"').next().unwrap_or_default();
@@ -236,28 +235,28 @@ pub(crate) fn about(text: &str, operations: &HashSet<&str>) -> String {
     text.split_inclusive('\n').filter(is_about).collect()
 }
 
-/// A text with circuits that are not closed. They are added for each caller anew: what is open now is no
-/// count, and not for everyone to see.
+/// A metrics text with the circuits that are not closed. They are added per request, since each caller sees
+/// only some of them.
 pub(crate) fn with_circuits(text: &str, open: &[OpenCircuit]) -> String {
     let mut registry = Registry::with_prefix("panpan");
-    let family = Family::<NotClosed, Gauge>::default();
+    let family = Family::<CircuitLabels, Gauge>::default();
     let help = "Circuits that are open or half open, by service and operation";
     registry.register("circuit_open", help, family.clone());
     for circuit in open {
-        family.get_or_create(&NotClosed::of(circuit)).set(1);
+        family.get_or_create(&CircuitLabels::of(circuit)).set(1);
     }
     let mut circuits = String::new();
     encode(&mut circuits, &registry).expect("writing to a string does not fail");
-    let counts = text.strip_suffix(END).unwrap_or(text);
-    format!("{counts}{circuits}")
+    let counters = text.strip_suffix(END).unwrap_or(text);
+    format!("{counters}{circuits}")
 }
 
-/// The last line of every text.
+/// The last line of every OpenMetrics text.
 const END: &str = "# EOF\n";
 
-/// Which circuit, and what it lets through.
+/// The labels of a circuit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct NotClosed {
+struct CircuitLabels {
     circuit: &'static str,
     upstream: String,
     /// Empty for the circuit of a host.
@@ -265,7 +264,7 @@ struct NotClosed {
     state: &'static str,
 }
 
-impl NotClosed {
+impl CircuitLabels {
     fn of(open: &OpenCircuit) -> Self {
         let operation = open.operation.as_ref();
         Self {
@@ -277,55 +276,56 @@ impl NotClosed {
     }
 }
 
-/// A call that is counted when it ends; one that is given up half-way is not.
+/// The measurement of one call, counted when the call ends. A call whose future is dropped is not counted.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct CallMetrics {
     surface: Surface,
-    of: Arc<OfOperation>,
-    began: Instant,
+    operation: Arc<OperationMetrics>,
+    started: Instant,
 }
 
-impl Counted {
-    /// Counts how a call was answered.
+impl CallMetrics {
+    /// Counts an answered call.
     pub(crate) fn answered(self, answer: &Answer) {
-        let metrics = &self.of.families;
+        let (operation, families) = (&*self.operation, &self.operation.families);
         if answer.replayed {
-            metrics.replayed.get_or_create(&self.of.label()).inc();
+            families.replays.get_or_create(&operation.label()).inc();
         }
         if !answer.as_declared {
-            metrics.undeclared.get_or_create(&self.of.label()).inc();
+            let undeclared = &families.undeclared_outputs;
+            undeclared.get_or_create(&operation.label()).inc();
         }
         if answer.attempts > 1 {
-            let beyond = u64::from(answer.attempts - 1);
-            let retried = metrics.retried.get_or_create(&self.of.label());
-            retried.inc_by(beyond);
+            let count = u64::from(answer.attempts - 1);
+            let retries = families.retries.get_or_create(&operation.label());
+            retries.inc_by(count);
         }
-        let took = self.began.elapsed().as_secs_f64();
-        let durations = || metrics.durations.get_or_create_owned(&self.of.label());
-        self.of.durations.get_or_init(durations).observe(took);
+        let seconds = self.started.elapsed().as_secs_f64();
+        let durations = || families.durations.get_or_create_owned(&operation.label());
+        operation.durations.get_or_init(durations).observe(seconds);
         self.ended(answer.outcome.as_ref().err());
     }
 
-    /// Counts how a call or a subscription ended.
+    /// Counts an ended call or subscription.
     pub(crate) fn ended(self, failure: Option<&Redacted>) {
-        let calls = &self.of.families.calls;
-        let ended = |code: &str| Ended {
+        let calls = &self.operation.families.calls;
+        let labels = |code: &str| CallLabels {
             surface: self.surface,
-            operation: self.of.operation.clone(),
+            operation: self.operation.operation.clone(),
             code: code.to_owned(),
         };
         match failure {
-            Some(failure) => calls.get_or_create(&ended(failure.code().as_str())).inc(),
-            None => self.of.succeeded[self.surface as usize]
-                .get_or_init(|| calls.get_or_create_owned(&ended(OK)))
+            Some(failure) => calls.get_or_create(&labels(failure.code().as_str())).inc(),
+            None => self.operation.succeeded[self.surface as usize]
+                .get_or_init(|| calls.get_or_create_owned(&labels(OK)))
                 .inc(),
         };
     }
 }
 
-impl OfOperation {
-    fn label(&self) -> Of {
-        Of {
+impl OperationMetrics {
+    fn label(&self) -> OperationLabel {
+        OperationLabel {
             operation: self.operation.clone(),
         }
     }

@@ -1,26 +1,26 @@
-//! Finding operations by words, for those who do not know their names.
+//! Search for operations by words.
 //!
-//! A word in the name counts most, then one in the title, then one in the description; operations that
-//! have more of the words come first. The order is the same each time, so a cursor can name a place in it.
+//! Operations that match more words come first; then a match in the name outranks one in the title, and that
+//! one in the description. The order is stable, so a cursor can point into it.
 
 use panpan_contract::operation::{OperationSpec, OperationType};
 use serde_json::{Value, json};
 
-/// The most words of a query that are looked at.
+/// Words of a query beyond this number are ignored.
 pub(crate) const QUERY_WORDS_LIMIT: usize = 16;
-/// The most operations in one answer.
+/// Maximum number of operations in one result.
 pub(crate) const RESULTS_LIMIT: usize = 1000;
-/// How many operations there are in one answer unless the caller says.
+/// Default number of operations in one result.
 pub(crate) const RESULTS: usize = 20;
-/// The longest description of an operation that was found.
+/// Maximum length of a description in a result.
 const DESCRIPTION_CHARACTERS_LIMIT: usize = 300;
 
-/// How much more a further word counts than any place a word may stand in.
-const WORD: u32 = 100;
+/// The score of a matched word; larger than any bonus for the matched field.
+const WORD_SCORE: u32 = 100;
 
-/// What an operation is found by, in lower case, and what is shown of it.
+/// The searchable text of an operation, in lower case, and the description that results show.
 #[derive(Debug)]
-pub(crate) struct Words {
+pub(crate) struct SearchEntry {
     name: String,
     title: String,
     description: String,
@@ -28,14 +28,14 @@ pub(crate) struct Words {
     shown: String,
 }
 
-/// A place in the order of what was found.
+/// A position in the order of the results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     score: u32,
     name: String,
 }
 
-impl Words {
+impl SearchEntry {
     pub(crate) fn of(spec: &OperationSpec) -> Self {
         let description = spec.description.as_deref().unwrap_or_default();
         let title = spec.title.as_deref().unwrap_or_default();
@@ -53,7 +53,7 @@ impl Words {
         }
     }
 
-    /// How well it answers a query; zero when not at all.
+    /// The score for a query; zero if no word matches.
     fn score(&self, query: &[String]) -> u32 {
         let name = self.name.to_lowercase();
         let of_word = |word: &String| {
@@ -62,54 +62,55 @@ impl Words {
                     .any(|it| it == word)
             };
             match () {
-                () if is_part() => WORD + 8,
-                () if name.contains(word.as_str()) => WORD + 4,
-                () if self.title.contains(word.as_str()) => WORD + 2,
-                () if self.description.contains(word.as_str()) => WORD + 1,
+                () if is_part() => WORD_SCORE + 8,
+                () if name.contains(word.as_str()) => WORD_SCORE + 4,
+                () if self.title.contains(word.as_str()) => WORD_SCORE + 2,
+                () if self.description.contains(word.as_str()) => WORD_SCORE + 1,
                 () => 0,
             }
         };
         query.iter().map(of_word).sum()
     }
 
-    fn shown(&self) -> Value {
+    fn result(&self) -> Value {
         let namespace = self.name.split('/').next();
-        let mut shown = json!({"name": self.name, "namespace": namespace, "op_type": self.op_type});
+        let mut result =
+            json!({"name": self.name, "namespace": namespace, "op_type": self.op_type});
         if !self.shown.is_empty() {
-            shown["description"] = json!(self.shown);
+            result["description"] = json!(self.shown);
         }
-        shown
+        result
     }
 }
 
-/// What a query finds, best first, and where to go on.
+/// The results of a query, best first, with the cursor of the next page.
 pub(crate) fn search<'a>(
-    among: impl Iterator<Item = &'a Words>,
+    entries: impl Iterator<Item = &'a SearchEntry>,
     query: &str,
     limit: usize,
     after: Option<&Cursor>,
 ) -> Value {
     let query = words(query);
-    let mut found: Vec<(u32, &Words)> = among
-        .map(|words| (words.score(&query), words))
+    let mut found: Vec<(u32, &SearchEntry)> = entries
+        .map(|entry| (entry.score(&query), entry))
         .filter(|(score, _)| query.is_empty() || *score > 0)
         .collect();
     found.sort_unstable_by(|(left, a), (right, b)| right.cmp(left).then(a.name.cmp(&b.name)));
     let matches = found.len();
-    let left: Vec<_> = found
+    let rest: Vec<_> = found
         .into_iter()
-        .filter(|(score, words)| after.is_none_or(|cursor| cursor.is_before(*score, words)))
+        .filter(|(score, entry)| after.is_none_or(|cursor| cursor.is_before(*score, entry)))
         .collect();
-    let shown = &left[..limit.min(left.len())];
-    let operations: Vec<Value> = shown.iter().map(|(_, words)| words.shown()).collect();
+    let page = &rest[..limit.min(rest.len())];
+    let operations: Vec<Value> = page.iter().map(|(_, entry)| entry.result()).collect();
     let mut answer = json!({"operations": operations, "matches": matches});
-    if let (true, Some((score, last))) = (shown.len() < left.len(), shown.last()) {
+    if let (true, Some((score, last))) = (page.len() < rest.len(), page.last()) {
         answer["next"] = json!(format!("{score}:{}", last.name));
     }
     answer
 }
 
-/// The words of a query, each once.
+/// The distinct words of a query.
 fn words(query: &str) -> Vec<String> {
     let lower = query.to_lowercase();
     let mut words: Vec<String> = Vec::new();
@@ -123,7 +124,7 @@ fn words(query: &str) -> Vec<String> {
 }
 
 impl Cursor {
-    /// The place a `next` names.
+    /// Parses the `next` member of a result.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (score, name) = text.split_once(':')?;
         Some(Self {
@@ -132,8 +133,8 @@ impl Cursor {
         })
     }
 
-    fn is_before(&self, score: u32, words: &Words) -> bool {
-        score < self.score || (score == self.score && words.name > self.name)
+    fn is_before(&self, score: u32, entry: &SearchEntry) -> bool {
+        score < self.score || (score == self.score && entry.name > self.name)
     }
 }
 
@@ -141,13 +142,13 @@ impl Cursor {
 mod tests {
     use super::*;
 
-    fn operation(name: &str, description: &str) -> Words {
+    fn operation(name: &str, description: &str) -> SearchEntry {
         let mut spec = OperationSpec::new(name.parse().unwrap(), OperationType::Query);
         spec.description = Some(description.to_owned());
-        Words::of(&spec)
+        SearchEntry::of(&spec)
     }
 
-    fn shop() -> Vec<Words> {
+    fn shop() -> Vec<SearchEntry> {
         vec![
             operation("orders/cancel", "Cancels an order."),
             operation("orders/get", "Gives one order of a customer."),
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_more_of_the_words_comes_first_and_a_name_before_a_description() {
+    fn more_matched_words_come_first_then_names_before_descriptions() {
         let shop = shop();
         for (query, expected) in [
             (
@@ -186,14 +187,14 @@ mod tests {
     }
 
     #[test]
-    fn without_words_everything_comes_by_name() {
+    fn an_empty_query_lists_all_operations_by_name() {
         let answer = search(shop().iter(), " ,", RESULTS, None);
         assert_eq!(answer["matches"], json!(4));
         assert_eq!(names(&answer)[0], "customers/get");
     }
 
     #[test]
-    fn pages_follow_each_other_and_end() {
+    fn pages_continue_where_the_last_one_ended() {
         let shop = shop();
         for query in ["", "order get"] {
             let whole = search(shop.iter(), query, RESULTS, None);
@@ -207,13 +208,13 @@ mod tests {
             }
             assert_eq!(seen, names(&whole), "{query}");
         }
-        for none in ["", "7", "x:orders/get"] {
-            assert_eq!(Cursor::parse(none), None, "{none}");
+        for invalid in ["", "7", "x:orders/get"] {
+            assert_eq!(Cursor::parse(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn only_so_many_words_are_looked_at() {
+    fn words_beyond_the_limit_are_ignored() {
         let query = |filler: usize| {
             let mut words: Vec<String> = (0..filler).map(|it| format!("word{it}")).collect();
             words.push("cancel".to_owned());

@@ -1,7 +1,6 @@
-//! Who may call what, the same on every surface: a matrix of callers and operations, for calls and for
-//! everything that tells what there is.
+//! The access matrix: which caller may call and see which operation, on every surface.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod shared;
 
@@ -15,27 +14,27 @@ use panpan_failure::{Failure, codes};
 use panpan_runtime::retry::{BudgetSettings, CircuitRule, CircuitSettings, Upstream};
 use panpan_runtime::{Context, Notice, Registration, Registry};
 use serde_json::{Value, json};
-use shared::library::Shelf;
-use shared::{PATIENCE, Response, Server, Socket};
+use shared::library::TestLibrary;
+use shared::{Response, Server, Socket, TIMEOUT};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// What somebody presents.
-struct Presented {
+/// The credentials of a caller.
+struct Credentials {
     name: &'static str,
     token: Option<String>,
     valid: bool,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Served,
-    /// As if it did not exist.
+    /// NOT_FOUND, as if it did not exist.
     Absent,
-    /// FORBIDDEN to somebody nobody knows.
+    /// FORBIDDEN to an unidentified caller.
     Unknown,
-    /// FORBIDDEN to somebody who is known.
+    /// FORBIDDEN to an identified caller.
     Denied,
 }
 
@@ -49,7 +48,7 @@ const OPERATIONS: [&str; 5] = [
     "test/nope",
 ];
 
-async fn presented(server: &Server) -> Vec<Presented> {
+async fn all_credentials(server: &Server) -> Vec<Credentials> {
     let revoked = server.token("rev", &["tests:run"], &["file:read"]).await;
     server.tokens.revoke("rev").await.unwrap();
     let scoped = server.token("ann", &["tests:run"], &[]).await;
@@ -58,11 +57,11 @@ async fn presented(server: &Server) -> Vec<Presented> {
     let mut wrong = scoped.clone();
     let last = wrong.pop().unwrap();
     wrong.push(if last == 'a' { 'b' } else { 'a' });
-    let of = |name, token, valid| Presented { name, token, valid };
+    let of = |name, token, valid| Credentials { name, token, valid };
     vec![
         of("no token", None, true),
         of("wrong token", Some(wrong), false),
-        of("no token at all", Some("hello".to_owned()), false),
+        of("malformed token", Some("hello".to_owned()), false),
         of("revoked token", Some(revoked), false),
         of("scope", Some(scoped), true),
         of("other scope, other action", Some(other_scope), true),
@@ -70,9 +69,9 @@ async fn presented(server: &Server) -> Vec<Presented> {
     ]
 }
 
-/// What each of the operations has to come to, in their order.
-fn expected(presented: &Presented) -> [Verdict; 5] {
-    match presented.name {
+/// The expected result for each of the operations.
+fn expected(credentials: &Credentials) -> [Verdict; 5] {
+    match credentials.name {
         "no token" => [Served, Unknown, Unknown, Absent, Absent],
         "scope" => [Served, Served, Denied, Absent, Absent],
         "grant" => [Served, Denied, Served, Absent, Absent],
@@ -81,8 +80,8 @@ fn expected(presented: &Presented) -> [Verdict; 5] {
     }
 }
 
-fn bearer(presented: &Presented) -> Vec<(&'static str, String)> {
-    let value = presented
+fn bearer(credentials: &Credentials) -> Vec<(&'static str, String)> {
+    let value = credentials
         .token
         .as_ref()
         .map(|token| format!("Bearer {token}"));
@@ -94,12 +93,12 @@ fn bearer(presented: &Presented) -> Vec<(&'static str, String)> {
 
 async fn post(
     server: &Server,
-    presented: &Presented,
+    credentials: &Credentials,
     path: &str,
     more: &[(&str, &str)],
     body: &Value,
 ) -> Response {
-    let bearer = bearer(presented);
+    let bearer = bearer(credentials);
     let mut headers: Vec<(&str, &str)> = bearer
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
@@ -108,8 +107,8 @@ async fn post(
     server.post(path, &headers, &body.to_string()).await
 }
 
-async fn get(server: &Server, presented: &Presented, path: &str) -> Response {
-    let bearer = bearer(presented);
+async fn get(server: &Server, credentials: &Credentials, path: &str) -> Response {
+    let bearer = bearer(credentials);
     let headers: Vec<(&str, &str)> = bearer
         .iter()
         .map(|(name, value)| (*name, value.as_str()))
@@ -117,7 +116,7 @@ async fn get(server: &Server, presented: &Presented, path: &str) -> Response {
     server.get(path, &headers).await
 }
 
-/// What a failure in the dialect `call` means.
+/// The verdict of a failure in the dialect `call`.
 fn verdict_of(failure: &Value) -> Verdict {
     match failure["code"].as_str() {
         Some("NOT_FOUND") => Absent,
@@ -127,9 +126,9 @@ fn verdict_of(failure: &Value) -> Verdict {
     }
 }
 
-async fn by_http(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+async fn by_http(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
     let body = json!({"operation": operation, "input": {}});
-    let answer = post(server, presented, "/call", &[], &body).await;
+    let answer = post(server, credentials, "/call", &[], &body).await;
     let verdict = match answer.status {
         200 => Served,
         _ => verdict_of(&answer.json()),
@@ -145,18 +144,18 @@ async fn by_http(server: &Server, presented: &Presented, operation: &str) -> Ver
     verdict
 }
 
-async fn by_path(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+async fn by_path(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
     let path = format!("/operations/{operation}?dialect=call");
-    let answer = post(server, presented, &path, &[], &json!({})).await;
+    let answer = post(server, credentials, &path, &[], &json!({})).await;
     match answer.status {
         200 => Served,
         _ => verdict_of(&answer.json()),
     }
 }
 
-async fn by_batch(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+async fn by_batch(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
     let body = json!([{"operation": operation}]);
-    let answer = post(server, presented, "/batch", &[], &body).await.json();
+    let answer = post(server, credentials, "/batch", &[], &body).await.json();
     match (&answer["results"][0], answer.get("code")) {
         (_, Some(_)) => verdict_of(&answer),
         (item, None) if item["result"] == "ok" => Served,
@@ -164,9 +163,9 @@ async fn by_batch(server: &Server, presented: &Presented, operation: &str) -> Ve
     }
 }
 
-async fn by_jsonrpc(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+async fn by_jsonrpc(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": operation});
-    let answer = post(server, presented, "/rpc", &[], &body).await;
+    let answer = post(server, credentials, "/rpc", &[], &body).await;
     assert_eq!(answer.status, 200);
     let answer = answer.json();
     match answer["error"]["code"].as_i64() {
@@ -178,8 +177,13 @@ async fn by_jsonrpc(server: &Server, presented: &Presented, operation: &str) -> 
     }
 }
 
-/// One request of the version without sessions.
-async fn mcp(server: &Server, presented: &Presented, method: &str, mut params: Value) -> Response {
+/// Sends a request of the stateless MCP version.
+async fn mcp(
+    server: &Server,
+    credentials: &Credentials,
+    method: &str,
+    mut params: Value,
+) -> Response {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -196,12 +200,12 @@ async fn mcp(server: &Server, presented: &Presented, method: &str, mut params: V
         headers.push(("mcp-name", &name));
     }
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    post(server, presented, "/mcp", &headers, &body).await
+    post(server, credentials, "/mcp", &headers, &body).await
 }
 
-async fn by_mcp(server: &Server, presented: &Presented, operation: &str) -> Verdict {
+async fn by_mcp(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
     let params = json!({"name": operation.replace('/', "__"), "arguments": {}});
-    let answer = mcp(server, presented, "tools/call", params).await;
+    let answer = mcp(server, credentials, "tools/call", params).await;
     if answer.status == 401 {
         assert!(answer.header("www-authenticate").is_some());
         return Unknown;
@@ -216,15 +220,15 @@ async fn by_mcp(server: &Server, presented: &Presented, operation: &str) -> Verd
     }
 }
 
-async fn by_websocket(server: &Server, presented: &Presented, operation: &str) -> Verdict {
-    let opened = Socket::open(server, presented.token.as_deref()).await;
+async fn by_websocket(server: &Server, credentials: &Credentials, operation: &str) -> Verdict {
+    let opened = Socket::open(server, credentials.token.as_deref()).await;
     let mut socket = match opened {
         Ok(socket) => socket,
         Err(401) => return Unknown,
         Err(status) => panic!("{status}"),
     };
     let payload = json!({"operationId": format!("/{operation}"), "input": {}});
-    socket.ask("1", payload).await;
+    socket.send("1", payload).await;
     let answer = socket.next().await;
     match answer["type"].as_str() {
         Some("call.responded") => Served,
@@ -234,39 +238,39 @@ async fn by_websocket(server: &Server, presented: &Presented, operation: &str) -
 }
 
 #[tokio::test]
-async fn a_call_comes_to_the_same_on_every_surface() {
+async fn a_call_has_the_same_result_on_every_surface() {
     let server = Server::start().await;
-    for presented in presented(&server).await {
-        let expected = expected(&presented);
+    for credentials in all_credentials(&server).await {
+        let expected = expected(&credentials);
         for (operation, verdict) in OPERATIONS.into_iter().zip(expected) {
-            let context = format!("{} calls {operation}", presented.name);
+            let context = format!("{} calls {operation}", credentials.name);
             assert_eq!(
-                by_http(&server, &presented, operation).await,
+                by_http(&server, &credentials, operation).await,
                 verdict,
                 "/call: {context}"
             );
             assert_eq!(
-                by_path(&server, &presented, operation).await,
+                by_path(&server, &credentials, operation).await,
                 verdict,
                 "/operations: {context}"
             );
             assert_eq!(
-                by_batch(&server, &presented, operation).await,
+                by_batch(&server, &credentials, operation).await,
                 verdict,
                 "/batch: {context}"
             );
             assert_eq!(
-                by_jsonrpc(&server, &presented, operation).await,
+                by_jsonrpc(&server, &credentials, operation).await,
                 verdict,
                 "/rpc: {context}"
             );
             assert_eq!(
-                by_websocket(&server, &presented, operation).await,
+                by_websocket(&server, &credentials, operation).await,
                 verdict,
                 "/ws: {context}"
             );
             assert_eq!(
-                by_mcp(&server, &presented, operation).await,
+                by_mcp(&server, &credentials, operation).await,
                 verdict,
                 "/mcp: {context}"
             );
@@ -274,7 +278,7 @@ async fn a_call_comes_to_the_same_on_every_surface() {
     }
 }
 
-/// The names of the test's operations in a text, however they are written there.
+/// The operations that a text names, also as tool names.
 fn named(text: &str) -> Vec<&'static str> {
     let names = OPERATIONS.into_iter();
     names
@@ -283,59 +287,63 @@ fn named(text: &str) -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn everything_that_tells_what_there_is_tells_only_what_one_may_call() {
+async fn every_listing_has_only_the_operations_that_the_caller_may_call() {
     let server = Server::start().await;
-    for presented in presented(&server).await {
-        let verdicts = OPERATIONS.into_iter().zip(expected(&presented));
+    for credentials in all_credentials(&server).await {
+        let verdicts = OPERATIONS.into_iter().zip(expected(&credentials));
         let callable: Vec<&str> = verdicts
             .filter(|(_, it)| *it == Served)
             .map(|(name, _)| name)
             .collect();
         let rpc = json!({"jsonrpc": "2.0", "id": 1, "method": "services/list"});
         let answers = [
-            get(&server, &presented, "/search").await,
-            get(&server, &presented, "/search?query=test").await,
-            get(&server, &presented, "/openapi.json").await,
-            get(&server, &presented, "/contract.json").await,
-            post(&server, &presented, "/rpc", &[], &rpc).await,
+            get(&server, &credentials, "/search").await,
+            get(&server, &credentials, "/search?query=test").await,
+            get(&server, &credentials, "/openapi.json").await,
+            get(&server, &credentials, "/contract.json").await,
+            post(&server, &credentials, "/rpc", &[], &rpc).await,
             post(
                 &server,
-                &presented,
+                &credentials,
                 "/operations/services/list",
                 &[],
                 &json!({}),
             )
             .await,
-            mcp(&server, &presented, "tools/list", json!({})).await,
+            mcp(&server, &credentials, "tools/list", json!({})).await,
         ];
         for (at, answer) in answers.into_iter().enumerate() {
             assert_eq!(
                 named(&answer.text()),
                 callable,
                 "{}: answer {at}",
-                presented.name
+                credentials.name
             );
         }
         for name in OPERATIONS {
-            let schema = get(&server, &presented, &format!("/schema?name={name}")).await;
-            let status = match (presented.valid, callable.contains(&name)) {
+            let schema = get(&server, &credentials, &format!("/schema?name={name}")).await;
+            let status = match (credentials.valid, callable.contains(&name)) {
                 (false, _) => 401,
                 (true, true) => 200,
                 (true, false) => 404,
             };
-            assert_eq!(schema.status, status, "{} asks for {name}", presented.name);
+            assert_eq!(
+                schema.status, status,
+                "{} asks for {name}",
+                credentials.name
+            );
         }
     }
 }
 
-/// What a request for something beside operations came to.
+/// The result of a request for a resource, prompt or completion.
 async fn by_library(
     server: &Server,
-    presented: &Presented,
+    credentials: &Credentials,
     method: &str,
     params: Value,
 ) -> Verdict {
-    let answer = mcp(server, presented, method, params).await;
+    let answer = mcp(server, credentials, method, params).await;
     if answer.status == 401 {
         return Unknown;
     }
@@ -348,13 +356,13 @@ async fn by_library(
 }
 
 #[tokio::test]
-async fn resources_and_prompts_are_there_for_whoever_may_see_them() {
+async fn resources_and_prompts_are_visible_with_their_scope_only() {
     let server = Server::start().await;
-    server.gateway.lend(Arc::new(Shelf::default()));
-    for presented in presented(&server).await {
-        let [open, scoped, ..] = match expected(&presented) {
-            // Nothing here says that there is more: what one may not see is absent.
-            [open, Unknown | Denied, ..] if presented.valid => [open, Absent],
+    server.gateway.set_library(Arc::new(TestLibrary::default()));
+    for credentials in all_credentials(&server).await {
+        let [open, scoped, ..] = match expected(&credentials) {
+            // Entries that the caller may not see are absent.
+            [open, Unknown | Denied, ..] if credentials.valid => [open, Absent],
             [open, scoped, ..] => [open, scoped],
         };
         for (name, verdict) in [("open", open), ("scoped", scoped)] {
@@ -368,22 +376,27 @@ async fn resources_and_prompts_are_there_for_whoever_may_see_them() {
                     json!({"ref": reference, "argument": argument}),
                 ),
             ] {
-                let found = by_library(&server, &presented, method, params).await;
-                assert_eq!(found, verdict, "{}: {method} {name}", presented.name);
+                let found = by_library(&server, &credentials, method, params).await;
+                assert_eq!(found, verdict, "{}: {method} {name}", credentials.name);
             }
             for method in ["resources/list", "resources/templates/list", "prompts/list"] {
-                let listed = mcp(&server, &presented, method, json!({})).await.text();
+                let listed = mcp(&server, &credentials, method, json!({})).await.text();
                 let is_listed = listed.contains(name);
-                assert_eq!(is_listed, verdict == Served, "{}: {method}", presented.name);
+                assert_eq!(
+                    is_listed,
+                    verdict == Served,
+                    "{}: {method}",
+                    credentials.name
+                );
             }
         }
     }
 }
 
 #[tokio::test]
-async fn counts_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
+async fn metrics_cover_callable_operations_and_all_with_the_watch_scope() {
     let server = Server::start().await;
-    let with = |name: &'static str, token| Presented {
+    let with = |name: &'static str, token| Credentials {
         name,
         token,
         valid: true,
@@ -396,20 +409,20 @@ async fn counts_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
         assert_eq!(by_http(&server, &scoped, operation).await, Served);
     }
     let watching = server.token("bob", &["panpan:watch"], &[]).await;
-    for (presented, is_told) in [
+    for (credentials, is_shown) in [
         (&scoped, true),
         (&with("no token", None), false),
         (&with("watching", Some(watching)), true),
     ] {
-        let metrics = get(&server, presented, "/metrics").await.text();
+        let metrics = get(&server, credentials, "/metrics").await.text();
         assert!(metrics.contains("operation=\"test/echo\""), "{metrics}");
         let found = metrics.contains("test/scoped");
-        assert_eq!(found, is_told, "{}: {metrics}", presented.name);
+        assert_eq!(found, is_shown, "{}: {metrics}", credentials.name);
         assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     }
 }
 
-/// Operations of two services that are refused after their first failure.
+/// Operations of two services whose circuits open after the first failure.
 fn failing_operations() -> Registry {
     let eager = CircuitRule::On(CircuitSettings {
         row: 1,
@@ -446,17 +459,17 @@ fn failing_operations() -> Registry {
 }
 
 #[tokio::test]
-async fn open_circuits_are_told_of_what_one_may_call_and_of_all_to_those_who_watch() {
+async fn open_circuits_are_shown_for_callable_operations_and_all_with_the_watch_scope() {
     let server = Server::start().await;
     server.gateway.dispatcher().replace(failing_operations());
-    let with = |name: &'static str, token| Presented {
+    let with = |name: &'static str, token| Credentials {
         name,
         token,
         valid: true,
     };
     let scoped = Some(server.token("ann", &["tests:run"], &[]).await);
     let watching = Some(server.token("bob", &["panpan:watch"], &[]).await);
-    let (nobody, scoped) = (with("no token", None), with("scope", scoped));
+    let (anonymous, scoped) = (with("no token", None), with("scope", scoped));
     let watching = with("watching", watching);
     let open = |circuit: &str, upstream: &str, operation: &str| {
         format!(
@@ -473,24 +486,24 @@ async fn open_circuits_are_told_of_what_one_may_call_and_of_all_to_those_who_wat
         let body = json!({"operation": operation, "input": {}});
         post(&server, &scoped, "/call", &[], &body).await;
     }
-    for (presented, sees_all) in [(&nobody, false), (&scoped, true), (&watching, true)] {
-        let metrics = get(&server, presented, "/metrics").await.text();
-        for (line, is_told) in [(&broken, true), (&guarded, sees_all), (&away, sees_all)] {
-            let name = presented.name;
-            assert_eq!(metrics.contains(line), is_told, "{name}: {metrics}");
+    for (credentials, sees_all) in [(&anonymous, false), (&scoped, true), (&watching, true)] {
+        let metrics = get(&server, credentials, "/metrics").await.text();
+        for (line, is_shown) in [(&broken, true), (&guarded, sees_all), (&away, sees_all)] {
+            let name = credentials.name;
+            assert_eq!(metrics.contains(line), is_shown, "{name}: {metrics}");
         }
         assert_eq!(metrics.matches("# EOF\n").count(), 1, "{metrics}");
         assert!(metrics.ends_with("# EOF\n"), "{metrics}");
     }
 }
 
-const ANYONE: Presented = Presented {
+const ANONYMOUS: Credentials = Credentials {
     name: "no token",
     token: None,
     valid: true,
 };
 
-/// An answer without ids, times and the name that was asked for.
+/// A response without ids, times and the requested name.
 fn masked(answer: &Response, name: &str) -> (u16, String) {
     let text = answer
         .text()
@@ -506,7 +519,7 @@ fn masked(answer: &Response, name: &str) -> (u16, String) {
     (answer.status, words.collect::<Vec<_>>().join("\""))
 }
 
-/// What everyone is answered who calls a name, in every way that one answer comes back.
+/// The responses to an anonymous call of an operation, over every path.
 async fn called(server: &Server, name: &str, input: Value) -> Vec<Response> {
     let path = format!("/operations/{name}");
     let call = json!({"operation": name, "input": input});
@@ -514,35 +527,41 @@ async fn called(server: &Server, name: &str, input: Value) -> Vec<Response> {
     let tool = json!({"name": name.replace('/', "__"), "arguments": input});
     let events = [("accept", "text/event-stream")];
     vec![
-        post(server, &ANYONE, "/call", &[], &call).await,
-        post(server, &ANYONE, &path, &[], &input).await,
-        post(server, &ANYONE, &path, &events, &input).await,
-        post(server, &ANYONE, "/subscribe", &[], &call).await,
-        post(server, &ANYONE, "/batch", &[], &json!([call])).await,
-        post(server, &ANYONE, "/rpc", &[], &rpc).await,
-        mcp(server, &ANYONE, "tools/call", tool).await,
+        post(server, &ANONYMOUS, "/call", &[], &call).await,
+        post(server, &ANONYMOUS, &path, &[], &input).await,
+        post(server, &ANONYMOUS, &path, &events, &input).await,
+        post(server, &ANONYMOUS, "/subscribe", &[], &call).await,
+        post(server, &ANONYMOUS, "/batch", &[], &json!([call])).await,
+        post(server, &ANONYMOUS, "/rpc", &[], &rpc).await,
+        mcp(server, &ANONYMOUS, "tools/call", tool).await,
     ]
 }
 
 #[tokio::test]
-async fn what_is_internal_cannot_be_told_from_what_is_absent() {
+async fn internal_operations_cannot_be_distinguished_from_absent_ones() {
     let server = Server::start().await;
-    let told = async |name: &str| {
+    let responses = async |name: &str| {
         let mut answers = called(&server, name, json!({})).await;
-        answers.push(get(&server, &ANYONE, &format!("/schema?name={name}")).await);
+        answers.push(get(&server, &ANONYMOUS, &format!("/schema?name={name}")).await);
         let answers = answers.iter().map(|answer| masked(answer, name));
         answers.collect::<Vec<_>>()
     };
-    // As long as the internal one, and as far from every other name.
-    assert_eq!(told("test/hidden").await, told("test/hiddex").await);
-    assert_eq!(told("test/hushed").await, told("test/hushex").await);
-    let metrics = get(&server, &ANYONE, "/metrics").await.text();
+    // Names of the same length, as far from every other name as the internal ones.
+    assert_eq!(
+        responses("test/hidden").await,
+        responses("test/hiddex").await
+    );
+    assert_eq!(
+        responses("test/hushed").await,
+        responses("test/hushex").await
+    );
+    let metrics = get(&server, &ANONYMOUS, "/metrics").await.text();
     assert!(!metrics.contains("test/hid"), "{metrics}");
 }
 
-/// That it is there is said to whoever names it, with what is needed to call it; nothing else about it is.
+/// A caller that names a restricted operation learns that it exists and what it requires, nothing else.
 #[tokio::test]
-async fn what_may_not_be_called_is_forbidden_in_every_way_and_described_in_none() {
+async fn restricted_operations_are_forbidden_on_every_path_and_never_described() {
     let server = Server::start().await;
     for name in ["test/scoped", "test/granted"] {
         for input in [json!({}), json!({"text": {"not": "a text"}, "more": 1})] {
@@ -553,10 +572,10 @@ async fn what_may_not_be_called_is_forbidden_in_every_way_and_described_in_none(
                 assert!(!is_described, "{name}, answer {at}: {text}");
             }
         }
-        let schema = get(&server, &ANYONE, &format!("/schema?name={name}")).await;
-        let absent = get(&server, &ANYONE, "/schema?name=test/zzzzzz").await;
+        let schema = get(&server, &ANONYMOUS, &format!("/schema?name={name}")).await;
+        let absent = get(&server, &ANONYMOUS, "/schema?name=test/zzzzzz").await;
         assert_eq!(masked(&schema, name), masked(&absent, "test/zzzzzz"));
-        // A name that is nearly this one does not lead to it.
+        // A similar name does not suggest it.
         let near = &name[..name.len() - 1];
         for answer in called(&server, near, json!({})).await {
             let text = answer.text().replace("__", "/");
@@ -566,13 +585,13 @@ async fn what_may_not_be_called_is_forbidden_in_every_way_and_described_in_none(
 }
 
 #[tokio::test]
-async fn where_everyone_has_to_be_known_nothing_is_told_to_others() {
-    let server = Server::with(shared::Setting {
+async fn where_tokens_are_required_anonymous_callers_see_nothing() {
+    let server = Server::with(shared::Settings {
         anonymous: panpan_surfaces::Anonymous::Refused,
-        ..shared::Setting::default()
+        ..shared::Settings::default()
     })
     .await;
-    let nobody = Presented {
+    let anonymous = Credentials {
         name: "no token",
         token: None,
         valid: false,
@@ -584,18 +603,18 @@ async fn where_everyone_has_to_be_known_nothing_is_told_to_others() {
         "/contract.json",
         "/metrics",
     ] {
-        assert_eq!(get(&server, &nobody, path).await.status, 401, "{path}");
+        assert_eq!(get(&server, &anonymous, path).await.status, 401, "{path}");
     }
     for operation in OPERATIONS {
-        assert_eq!(by_http(&server, &nobody, operation).await, Unknown);
-        assert_eq!(by_jsonrpc(&server, &nobody, operation).await, Unknown);
-        assert_eq!(by_mcp(&server, &nobody, operation).await, Unknown);
-        assert_eq!(by_websocket(&server, &nobody, operation).await, Unknown);
+        assert_eq!(by_http(&server, &anonymous, operation).await, Unknown);
+        assert_eq!(by_jsonrpc(&server, &anonymous, operation).await, Unknown);
+        assert_eq!(by_mcp(&server, &anonymous, operation).await, Unknown);
+        assert_eq!(by_websocket(&server, &anonymous, operation).await, Unknown);
     }
     for path in ["/healthz", "/readyz", "/errors/FORBIDDEN"] {
-        assert_eq!(get(&server, &nobody, path).await.status, 200, "{path}");
+        assert_eq!(get(&server, &anonymous, path).await.status, 200, "{path}");
     }
-    let known = Presented {
+    let known = Credentials {
         name: "scope",
         token: Some(server.token("ann", &[], &[]).await),
         valid: true,
@@ -604,27 +623,27 @@ async fn where_everyone_has_to_be_known_nothing_is_told_to_others() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_revoked_stops_to_count_on_a_connection_that_is_open() {
+async fn a_revoked_token_is_refused_on_an_open_connection() {
     let server = Server::start().await;
     let token = server.token("ann", &["tests:run"], &[]).await;
     let mut socket = Socket::open(&server, Some(&token))
         .await
         .unwrap_or_else(|it| panic!("{it}"));
     let payload = json!({"operationId": "/test/scoped", "input": {}});
-    socket.ask("1", payload.clone()).await;
+    socket.send("1", payload.clone()).await;
     assert_eq!(socket.next().await["type"], json!("call.responded"));
     server.tokens.revoke("ann").await.unwrap();
-    socket.ask("2", payload).await;
+    socket.send("2", payload).await;
     let refused = socket.next().await;
     assert_eq!(verdict_of(&refused["payload"]), Unknown);
 }
 
 #[tokio::test]
-async fn a_session_whose_token_is_revoked_hears_nothing_more() {
+async fn a_session_with_a_revoked_token_gets_no_more_notifications() {
     let server = Server::start().await;
-    let shelf = Shelf::default();
-    let listeners = shelf.1.clone();
-    server.gateway.lend(Arc::new(shelf));
+    let library = TestLibrary::default();
+    let listeners = library.1.clone();
+    server.gateway.set_library(Arc::new(library));
     let token = server.token("ann", &[], &[]).await;
     let bearer = format!("Bearer {token}");
     let headers = |session: &str| {
@@ -636,7 +655,7 @@ async fn a_session_whose_token_is_revoked_hears_nothing_more() {
         let session = (!session.is_empty()).then(|| ("mcp-session-id", session.to_owned()));
         own.into_iter().chain(session).collect::<Vec<_>>()
     };
-    let sent = async |session: &str, message: Value| {
+    let send = async |session: &str, message: Value| {
         let headers = headers(session);
         let headers: Vec<_> = headers
             .iter()
@@ -646,10 +665,10 @@ async fn a_session_whose_token_is_revoked_hears_nothing_more() {
     };
     let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
         "clientInfo": {"name": "test", "version": "1"}});
-    let begun = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
-    let begun = sent("", begun).await;
-    let session = begun.header("mcp-session-id").unwrap().to_owned();
-    sent(
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+    let initialized = send("", initialize).await;
+    let session = initialized.header("mcp-session-id").unwrap().to_owned();
+    send(
         &session,
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
     )
@@ -663,57 +682,57 @@ async fn a_session_whose_token_is_revoked_hears_nothing_more() {
         .write_all(format!("{head}\r\n").as_bytes())
         .await
         .unwrap();
-    let mut heard = String::new();
-    let mut hears = async |word: &str, patience: Duration| {
+    let mut received = String::new();
+    let mut receives = async |text: &str, timeout: Duration| {
         let reading = async {
-            while !heard.contains(word) {
+            while !received.contains(text) {
                 let mut bytes = [0; 4096];
                 let length = stream.read(&mut bytes).await.unwrap();
-                assert!(length > 0, "the stream ended: {heard}");
-                heard += &String::from_utf8_lossy(&bytes[..length]);
+                assert!(length > 0, "the stream ended: {received}");
+                received += &String::from_utf8_lossy(&bytes[..length]);
             }
         };
-        tokio::time::timeout(patience, reading).await.is_ok()
+        tokio::time::timeout(timeout, reading).await.is_ok()
     };
-    assert!(hears("200 OK", PATIENCE).await);
-    let say = async |word: &str| {
-        let line = Notice::Logged(json!({"level": "error", "data": word}));
-        // A client attends once its notice that it is ready was taken in.
+    assert!(receives("200 OK", TIMEOUT).await);
+    let log = async |text: &str| {
+        let line = Notice::Logged(json!({"level": "error", "data": text}));
+        // The client is registered once its initialized notification was handled.
         while listeners.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         listeners.lock().unwrap()[0].hear(line);
     };
-    say("before it is revoked").await;
-    assert!(hears("before it is revoked", PATIENCE).await);
+    log("before it is revoked").await;
+    assert!(receives("before it is revoked", TIMEOUT).await);
     server.tokens.revoke("ann").await.unwrap();
-    say("after it was revoked").await;
-    assert!(!hears("after it was revoked", Duration::from_millis(300)).await);
+    log("after it was revoked").await;
+    assert!(!receives("after it was revoked", Duration::from_millis(300)).await);
 }
 
 #[tokio::test]
-async fn a_token_within_a_call_counts_for_that_call_alone_and_only_if_it_is_valid() {
+async fn a_valid_token_in_a_call_applies_to_that_call_only() {
     let server = Server::start().await;
     let token = server.token("ann", &["tests:run"], &[]).await;
     let mut socket = Socket::open(&server, None)
         .await
         .unwrap_or_else(|it| panic!("{it}"));
-    for (operation, presented, verdict) in [
+    for (operation, token, verdict) in [
         ("test/scoped", Some(token.as_str()), Served),
         ("test/scoped", None, Unknown),
         ("test/scoped", Some("panpan_nobody"), Unknown),
         ("test/echo", Some("panpan_nobody"), Served),
     ] {
         let mut payload = json!({"operationId": operation, "input": {}});
-        if let Some(presented) = presented {
-            payload["auth_token"] = json!(presented);
+        if let Some(token) = token {
+            payload["auth_token"] = json!(token);
         }
-        socket.ask("1", payload).await;
+        socket.send("1", payload).await;
         let answer = socket.next().await;
         let found = match answer["type"].as_str() {
             Some("call.responded") => Served,
             _ => verdict_of(&answer["payload"]),
         };
-        assert_eq!(found, verdict, "{operation} {presented:?}");
+        assert_eq!(found, verdict, "{operation} {token:?}");
     }
 }

@@ -1,16 +1,16 @@
-//! Calls over HTTP: bodies, dialects, statuses, headers, pages.
+//! The HTTP surface: bodies, dialects, statuses, headers, pages.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod shared;
 
 use panpan_failure::dialect::Dialect;
 use panpan_runtime::Registry;
 use serde_json::json;
-use shared::{Server, exchanged, request};
+use shared::{Server, exchange, request};
 
 #[tokio::test]
-async fn a_call_answers_in_the_dialect_of_its_path_unless_asked_otherwise() {
+async fn a_response_has_the_dialect_of_its_path_unless_another_is_requested() {
     let server = Server::start().await;
     let body = r#"{"operation": "/test/echo", "input": {"a": 1}}"#;
     let answer = server.post("/call", &[], body).await;
@@ -49,7 +49,7 @@ async fn a_call_answers_in_the_dialect_of_its_path_unless_asked_otherwise() {
 }
 
 #[tokio::test]
-async fn a_failure_has_its_status_and_says_in_headers_what_http_has_a_place_for() {
+async fn a_failure_has_its_status_and_headers() {
     let server = Server::start().await;
     for (operation, input, status, code) in [
         ("test/nope", json!({}), 404, "NOT_FOUND"),
@@ -89,7 +89,7 @@ async fn a_failure_has_its_status_and_says_in_headers_what_http_has_a_place_for(
         let page = server
             .get(by_path.json()["type"].as_str().unwrap(), &[])
             .await;
-        assert_eq!(page.status, 200, "the type of a problem leads somewhere");
+        assert_eq!(page.status, 200, "the type of a problem links to a page");
         assert!(page.text().contains(code));
     }
     let body = r#"{"operation": "test/fail", "input": {"code": "ERR_HTTP_429_RATE_LIMITED"}, "timeout_ms": 500}"#;
@@ -101,7 +101,7 @@ async fn a_failure_has_its_status_and_says_in_headers_what_http_has_a_place_for(
 }
 
 #[tokio::test]
-async fn secrets_do_not_leave() {
+async fn secrets_are_redacted() {
     let server = Server::start().await;
     let body = r#"{"operation": "test/fail", "input": {"code": "ERR_HTTP_404_NOT_FOUND", "password": "hunter2hunter2"}}"#;
     let answer = server.post("/call", &[], body).await.text();
@@ -112,7 +112,7 @@ async fn secrets_do_not_leave() {
 }
 
 #[tokio::test]
-async fn every_problem_with_the_input_is_named() {
+async fn every_violation_of_the_input_is_reported() {
     let server = Server::start().await;
     let answer = server
         .post("/operations/test/typed", &[], r#"{"n": "x"}"#)
@@ -133,7 +133,7 @@ async fn every_problem_with_the_input_is_named() {
 }
 
 #[tokio::test]
-async fn requests_that_ask_for_no_call_are_told_what_is_wrong() {
+async fn invalid_requests_get_a_status_and_a_code() {
     let server = Server::start().await;
     for (path, body, status, code) in [
         ("/call", "", 400, "PARSE_ERROR"),
@@ -166,7 +166,7 @@ async fn requests_that_ask_for_no_call_are_told_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn the_same_key_gives_the_same_outcome_and_says_so() {
+async fn a_repeated_key_replays_the_outcome_with_a_header() {
     let server = Server::start().await;
     let body = r#"{"operation": "test/change"}"#;
     server.probe.open_gate();
@@ -199,7 +199,7 @@ async fn the_same_key_gives_the_same_outcome_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_in_its_order_and_every_item_for_itself() {
+async fn batch_results_have_the_order_of_the_calls_and_fail_separately() {
     let server = Server::start().await;
     let body = json!([
         {"operation": "test/echo", "input": {"a": 1}},
@@ -221,7 +221,7 @@ async fn a_batch_is_answered_in_its_order_and_every_item_for_itself() {
 }
 
 #[tokio::test]
-async fn a_trace_and_a_request_id_are_carried_through() {
+async fn trace_and_request_id_are_passed_on() {
     let server = Server::start().await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let headers = [("traceparent", trace), ("x-request-id", "mine-1")];
@@ -233,7 +233,7 @@ async fn a_trace_and_a_request_id_are_carried_through() {
 }
 
 #[tokio::test]
-async fn only_names_and_pages_of_the_server_itself_are_answered() {
+async fn foreign_hosts_and_origins_are_refused() {
     let server = Server::start().await;
     let port = server.address.port();
     for (host, origin, status) in [
@@ -255,12 +255,12 @@ async fn only_names_and_pages_of_the_server_itself_are_answered() {
         let answer = request(server.address, "GET", "/search", &headers, b"").await;
         assert_eq!(answer.status, status, "{host} {origin:?}");
     }
-    let nameless = exchanged(server.address, b"GET /search HTTP/1.0\r\n\r\n").await;
-    assert_eq!(nameless.status, 403);
+    let without_host = exchange(server.address, b"GET /search HTTP/1.0\r\n\r\n").await;
+    assert_eq!(without_host.status, 403);
 }
 
 #[tokio::test]
-async fn a_whole_number_that_would_be_rounded_is_refused() {
+async fn an_integer_that_would_be_rounded_is_refused() {
     let server = Server::start().await;
     for (number, is_taken) in [
         ("18446744073709551615", true),
@@ -294,7 +294,7 @@ async fn a_whole_number_that_would_be_rounded_is_refused() {
 }
 
 #[tokio::test]
-async fn a_head_that_cannot_be_read_is_answered_with_what_is_wrong() {
+async fn an_invalid_head_gets_a_problem_response() {
     let server = Server::start().await;
     for head in [
         "GET /search HTTP/9.9\r\n\r\n",
@@ -302,7 +302,7 @@ async fn a_head_that_cannot_be_read_is_answered_with_what_is_wrong() {
         "\u{1}\u{2}\u{3} nonsense\r\n\r\n",
         "POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5x\r\n\r\n",
     ] {
-        let answer = exchanged(server.address, head.as_bytes()).await;
+        let answer = exchange(server.address, head.as_bytes()).await;
         assert_eq!(answer.status, 400, "{head}");
         assert_eq!(
             answer.json()["type"],
@@ -317,7 +317,7 @@ async fn a_head_that_cannot_be_read_is_answered_with_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn what_can_be_understood_in_two_ways_is_refused() {
+async fn ambiguous_hosts_and_duplicate_headers_are_refused() {
     let server = Server::start().await;
     for (path, headers, status) in [
         ("/healthz", &[("host", "localhost")][..], 200),
@@ -350,7 +350,7 @@ async fn what_can_be_understood_in_two_ways_is_refused() {
 }
 
 #[tokio::test]
-async fn every_answer_says_that_it_is_what_it_says_it_is() {
+async fn every_response_has_nosniff() {
     let server = Server::start().await;
     for (path, host) in [
         ("/healthz", "localhost"),
@@ -359,13 +359,13 @@ async fn every_answer_says_that_it_is_what_it_says_it_is() {
         ("/search", "evil.example"),
     ] {
         let answer = server.get(path, &[("host", host)]).await;
-        let said = answer.header("x-content-type-options");
-        assert_eq!(said, Some("nosniff"), "{path} {host}");
+        let header = answer.header("x-content-type-options");
+        assert_eq!(header, Some("nosniff"), "{path} {host}");
     }
 }
 
 #[tokio::test]
-async fn those_who_watch_are_answered() {
+async fn health_readiness_and_metrics_are_served() {
     let server = Server::start().await;
     assert_eq!(server.get("/healthz", &[]).await.text(), "ok");
     assert_eq!(server.get("/readyz", &[]).await.text(), "ready");
@@ -417,7 +417,7 @@ async fn operations_are_found_described_and_exported() {
 }
 
 #[tokio::test]
-async fn pages_of_codes_are_for_people_and_programs() {
+async fn error_pages_have_html_markdown_and_json() {
     let server = Server::start().await;
     let all = server.get("/errors", &[]).await.json();
     assert!(all["errors"].as_array().unwrap().len() > 80);
@@ -445,7 +445,7 @@ async fn pages_of_codes_are_for_people_and_programs() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_not_used_again_says_so() {
+async fn a_response_without_reading_the_body_closes_the_connection() {
     let server = Server::start().await;
     let sent = |path: &str| {
         let head =
@@ -453,13 +453,13 @@ async fn a_connection_that_is_not_used_again_says_so() {
         format!("{head}content-length: 100000\r\n\r\n{{")
     };
     for path in ["/nowhere", "/healthz", "/mcp", "/call?dialect=nope"] {
-        let answer = exchanged(server.address, sent(path).as_bytes()).await;
+        let answer = exchange(server.address, sent(path).as_bytes()).await;
         assert_eq!(answer.header("connection"), Some("close"), "{path}");
     }
 }
 
 #[tokio::test]
-async fn a_problem_says_the_status_it_is_sent_with() {
+async fn the_status_in_a_problem_equals_the_http_status() {
     let server = Server::start().await;
     for (path, headers, status) in [
         ("/operations/test/scoped", &[][..], 401),
@@ -475,7 +475,7 @@ async fn a_problem_says_the_status_it_is_sent_with() {
 }
 
 #[tokio::test]
-async fn a_failure_can_be_read_back_whole_from_every_dialect() {
+async fn a_failure_can_be_parsed_from_every_dialect() {
     let server = Server::start().await;
     let body = json!({"operation": "test/typed", "input": {"n": "x"}}).to_string();
     for dialect in Dialect::ALL {
@@ -492,7 +492,7 @@ async fn a_failure_can_be_read_back_whole_from_every_dialect() {
 }
 
 #[tokio::test]
-async fn a_document_is_sent_once_to_whoever_keeps_it_and_again_when_it_is_another() {
+async fn a_document_is_sent_again_only_after_it_has_changed() {
     let server = Server::start().await;
     let token = server.token("ann", &["tests:run"], &[]).await;
     let bearer = format!("Bearer {token}");
@@ -503,7 +503,7 @@ async fn a_document_is_sent_once_to_whoever_keeps_it_and_again_when_it_is_anothe
         let again = server.get(path, &[("if-none-match", &tag)]).await;
         assert_eq!((again.status, again.text().as_str()), (304, ""), "{path}");
         assert_eq!(again.header("etag"), Some(tag.as_str()));
-        // Somebody who may call more sees another document.
+        // A caller that may call more operations gets another document.
         let known = [("if-none-match", tag.as_str()), ("authorization", &bearer)];
         assert_eq!(server.get(path, &known).await.status, 200, "{path}");
         server

@@ -1,13 +1,13 @@
-//! An idempotency key in the header of a request is honoured for the one call in it, and refused where
-//! there are several: it is ignored nowhere. And an error of JSON-RPC has its code by name, whoever wrote it.
+//! An idempotency key in a header applies to the single call of a request and is refused for a batch; it is never
+//! ignored. And every JSON-RPC error carries the name of its code.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod shared;
 
 use panpan_surfaces::limits::Limits;
 use serde_json::{Value, json};
-use shared::{Response, Server, Setting};
+use shared::{Response, Server, Settings};
 
 const KEY: (&str, &str) = ("idempotency-key", "\"order-7\"");
 
@@ -17,18 +17,18 @@ fn rpc(method: &str, params: &Value) -> Value {
 
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// What serves a call of a tool: our short way for plain calls, the library for those that want word of their
-/// progress, and a task of its own for those whose client can be asked.
+/// The ways in which a tool call is served: the fast path, the MCP library for calls with progress
+/// notifications, and a task of its own for clients that support elicitation.
 #[derive(Clone, Copy)]
 enum By {
-    Us,
+    FastPath,
     Library,
-    WhoAsks,
+    Elicitation,
 }
 
-const EVERY_WAY: [By; 3] = [By::Us, By::Library, By::WhoAsks];
+const EVERY_WAY: [By; 3] = [By::FastPath, By::Library, By::Elicitation];
 
-/// A message of MCP in the version without sessions.
+/// Sends an MCP message of the stateless version.
 async fn mcp(
     server: &Server,
     headers: &[(&str, &str)],
@@ -43,9 +43,9 @@ async fn mcp(
         CAPABILITIES: {},
     });
     match by {
-        By::Us => {}
+        By::FastPath => {}
         By::Library => meta["progressToken"] = json!("p"),
-        By::WhoAsks => meta[CAPABILITIES] = json!({"elicitation": {"form": {}}}),
+        By::Elicitation => meta[CAPABILITIES] = json!({"elicitation": {"form": {}}}),
     }
     if let Some(more) = params["_meta"].as_object() {
         meta.as_object_mut().unwrap().extend(more.clone());
@@ -62,7 +62,7 @@ async fn mcp(
     server.post("/mcp", &headers, &body).await
 }
 
-/// The message in a response, which may be an event.
+/// The message in a response, which may be a server-sent event.
 fn message(response: &Response) -> Value {
     let text = response.text();
     let data = text
@@ -73,7 +73,7 @@ fn message(response: &Response) -> Value {
 }
 
 #[tokio::test]
-async fn a_key_in_the_header_is_that_of_the_one_call_in_the_request() {
+async fn a_key_in_the_header_applies_to_the_single_call() {
     let server = Server::start().await;
     let body = rpc("test/note", &json!({"a": 1})).to_string();
     let first = server.post("/rpc", &[KEY], &body).await.json();
@@ -86,13 +86,13 @@ async fn a_key_in_the_header_is_that_of_the_one_call_in_the_request() {
         let answer = message(&answer);
         let key = &answer["result"]["_meta"]["dev.panpan/idempotency"]["key"];
         assert_eq!(*key, json!("order-7"), "{answer}");
-        // The same principal, operation and key: what JSON-RPC did is not done again.
+        // Same principal, operation and key: the outcome of the JSON-RPC call is replayed.
         assert_eq!(server.probe.seen().len(), 1, "{answer}");
     }
 }
 
 #[tokio::test]
-async fn a_key_that_differs_from_the_one_in_the_body_is_refused() {
+async fn a_header_key_that_differs_from_the_body_is_refused() {
     let server = Server::start().await;
     let meta = json!({"dev.panpan/idempotency-key": "another"});
     let body = rpc("test/note", &json!({"_meta": meta})).to_string();
@@ -113,27 +113,27 @@ async fn a_key_that_differs_from_the_one_in_the_body_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_no_call_can_have_is_refused() {
+async fn an_invalid_key_is_refused() {
     let server = Server::start().await;
-    let unusable = ("idempotency-key", "a b");
+    let invalid = ("idempotency-key", "a b");
     let body = rpc("test/note", &json!({})).to_string();
-    let answer = server.post("/rpc", &[unusable], &body).await;
+    let answer = server.post("/rpc", &[invalid], &body).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.json()["error"]["data"]["code"], "INVALID_INPUT");
     let params = json!({"name": "test__note", "arguments": {}});
-    let answer = mcp(&server, &[unusable], "tools/call", params, By::Us).await;
+    let answer = mcp(&server, &[invalid], "tools/call", params, By::FastPath).await;
     assert_eq!(answer.json()["error"]["data"]["code"], "INVALID_INPUT");
     assert!(server.probe.seen().is_empty());
 }
 
 #[tokio::test]
-async fn several_calls_with_one_key_are_refused_and_none_is_executed() {
-    let server = Server::with(Setting {
+async fn a_batch_with_a_header_key_is_refused_and_not_executed() {
+    let server = Server::with(Settings {
         http: panpan_surfaces::http::HttpSettings {
             tools: panpan_surfaces::mcp::ToolForm::Search,
             ..Default::default()
         },
-        ..Setting::default()
+        ..Settings::default()
     })
     .await;
     let calls = json!([rpc("test/note", &json!({})), rpc("test/note", &json!({}))]);
@@ -175,20 +175,20 @@ async fn several_calls_with_one_key_are_refused_and_none_is_executed() {
         assert_eq!((answer.status, &*answer.code()), (400, "INVALID_REQUEST"));
     }
     assert!(server.probe.seen().is_empty());
-    // Without the header both are made.
+    // Without the header both calls are executed.
     server.post("/rpc", &[], &calls.to_string()).await;
     assert_eq!(server.probe.seen().len(), 2);
 }
 
 #[tokio::test]
-async fn every_error_of_json_rpc_has_its_code_by_name() {
-    let server = Server::with(Setting {
+async fn every_json_rpc_error_has_the_name_of_its_code() {
+    let server = Server::with(Settings {
         limits: Limits {
             body_bytes: 2000,
             batch: 2,
             ..Limits::default()
         },
-        ..Setting::default()
+        ..Settings::default()
     })
     .await;
     let echo = rpc("test/echo", &json!({}));
@@ -243,8 +243,8 @@ async fn every_error_of_json_rpc_has_its_code_by_name() {
         (&[wrong], echo.to_string(), "FORBIDDEN"),
     ] {
         let answer = server.post("/rpc", headers, &body).await.json();
-        let told = &answer["error"]["data"]["code"];
-        assert_eq!(*told, json!(code), "{body}: {answer}");
+        let found = &answer["error"]["data"]["code"];
+        assert_eq!(*found, json!(code), "{body}: {answer}");
     }
     let note = json!({"name": "test__note", "arguments": {}});
     for (headers, method, params, code) in [
@@ -260,10 +260,10 @@ async fn every_error_of_json_rpc_has_its_code_by_name() {
         (&[], "tools/list", json!({"cursor": "x"}), "INVALID_INPUT"),
         (&[wrong], "tools/call", note, "FORBIDDEN"),
     ] {
-        let answer = mcp(&server, headers, method, params.clone(), By::Us).await;
+        let answer = mcp(&server, headers, method, params.clone(), By::FastPath).await;
         let answer = message(&answer);
-        let told = &answer["error"]["data"]["code"];
-        assert_eq!(*told, json!(code), "{method} {params}: {answer}");
+        let found = &answer["error"]["data"]["code"];
+        assert_eq!(*found, json!(code), "{method} {params}: {answer}");
     }
     for (body, code) in [("{", "PARSE_ERROR"), ("{\"id\": 1}", "INVALID_REQUEST")] {
         let accept = ("accept", "application/json, text/event-stream");

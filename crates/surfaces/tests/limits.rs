@@ -1,6 +1,6 @@
-//! Every limit, on both of its sides.
+//! Every limit, within and beyond it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod shared;
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use panpan_surfaces::limits::Limits;
 use serde_json::{Value, json};
-use shared::{PATIENCE, Server, Setting, Socket, exchanged};
+use shared::{Server, Settings, Socket, TIMEOUT, exchange};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -19,15 +19,15 @@ const RPC: &str = r#"{"jsonrpc": "2.0", "id": 7, "method": "test/echo"}"#;
 const HOLD: &str = r#"{"operation": "test/hold"}"#;
 
 async fn limited(limits: Limits) -> Server {
-    Server::with(Setting {
+    Server::with(Settings {
         limits,
-        ..Setting::default()
+        ..Settings::default()
     })
     .await
 }
 
 #[tokio::test]
-async fn a_body_is_taken_up_to_its_limit() {
+async fn bodies_are_accepted_up_to_the_size_limit() {
     let server = limited(Limits {
         body_bytes: 1000,
         ..Limits::default()
@@ -54,7 +54,7 @@ async fn a_body_is_taken_up_to_its_limit() {
 }
 
 #[tokio::test]
-async fn bodies_of_mcp_have_the_same_limits_and_say_when_they_end_a_connection() {
+async fn mcp_bodies_have_the_same_limits() {
     let server = limited(Limits {
         body_bytes: 1000,
         body_timeout: SHORT,
@@ -69,7 +69,7 @@ async fn bodies_of_mcp_have_the_same_limits_and_say_when_they_end_a_connection()
     };
     let too_long = format!("{}{}", head(100_000), " ".repeat(2000));
     for (sent, status) in [(too_long, 413), (head(100), 400)] {
-        let answer = exchanged(server.address, sent.as_bytes()).await;
+        let answer = exchange(server.address, sent.as_bytes()).await;
         assert_eq!(answer.status, status);
         assert_eq!(answer.header("connection"), Some("close"));
         assert!(answer.json()["error"]["data"]["panpan"]["id"].is_string());
@@ -78,7 +78,7 @@ async fn bodies_of_mcp_have_the_same_limits_and_say_when_they_end_a_connection()
 }
 
 #[tokio::test]
-async fn a_body_of_unknown_length_is_limited_too() {
+async fn a_chunked_body_is_limited_too() {
     let server = limited(Limits {
         body_bytes: 1000,
         ..Limits::default()
@@ -86,7 +86,7 @@ async fn a_body_of_unknown_length_is_limited_too() {
     .await;
     let chunk = format!("{:x}\r\n{}\r\n", 600, " ".repeat(600));
     let head = "POST /call HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
-    let answer = exchanged(
+    let answer = exchange(
         server.address,
         format!("{head}{chunk}{chunk}0\r\n\r\n").as_bytes(),
     )
@@ -95,7 +95,7 @@ async fn a_body_of_unknown_length_is_limited_too() {
 }
 
 #[tokio::test]
-async fn input_is_nested_up_to_its_limit() {
+async fn input_is_accepted_up_to_the_depth_limit() {
     let server = Server::start().await;
     let nested = |depth: usize| {
         let input = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -107,7 +107,7 @@ async fn input_is_nested_up_to_its_limit() {
 }
 
 #[tokio::test]
-async fn a_batch_is_taken_up_to_its_limit() {
+async fn a_batch_is_accepted_up_to_its_limit() {
     let server = limited(Limits {
         batch: 3,
         ..Limits::default()
@@ -132,7 +132,7 @@ async fn a_batch_is_taken_up_to_its_limit() {
 }
 
 #[tokio::test]
-async fn a_caller_may_make_so_many_calls_a_second_and_is_told_truly_when_the_next() {
+async fn the_call_rate_is_limited_per_caller_with_an_exact_delay() {
     let server = limited(Limits {
         calls_per_second: NonZeroU32::new(2),
         burst: NonZeroU32::new(3),
@@ -149,7 +149,7 @@ async fn a_caller_may_make_so_many_calls_a_second_and_is_told_truly_when_the_nex
     );
     assert_eq!(refused.header("retry-after"), Some("1"));
     let wait_ms = refused.json()["panpan"]["recovery"]["retry_after_ms"].as_u64();
-    // Somebody else has a share of their own, whatever protocol it is spent on.
+    // Another caller has its own rate.
     let token = server.token("ann", &[], &[]).await;
     let bearer = format!("Bearer {token}");
     assert_eq!(
@@ -175,7 +175,7 @@ async fn a_caller_may_make_so_many_calls_a_second_and_is_told_truly_when_the_nex
 }
 
 #[tokio::test]
-async fn what_is_refused_counts_too_and_beyond_a_rate_nothing_is_read() {
+async fn refused_requests_count_and_requests_beyond_the_rate_are_not_read() {
     let large = format!(
         r#"{{"operation": "test/echo", "unknown": "{}""#,
         "x".repeat(1 << 20)
@@ -222,7 +222,7 @@ async fn what_is_refused_counts_too_and_beyond_a_rate_nothing_is_read() {
         }
         assert_eq!(codes[0], first, "{path}: {codes:?}");
         let limited = codes.iter().filter(|it| *it == "ERR_RATE_LIMITED").count();
-        // Four at once and four a second later, on a machine however slow.
+        // Four at once and four per second, so a slow machine still sees refusals.
         assert!(limited >= 10, "{path}: {codes:?}");
         assert!(
             codes
@@ -234,7 +234,7 @@ async fn what_is_refused_counts_too_and_beyond_a_rate_nothing_is_read() {
 }
 
 #[tokio::test]
-async fn looking_at_what_there_is_counts_as_a_call() {
+async fn search_and_documents_count_as_calls() {
     for path in [
         "/search",
         "/schema?name=test/echo",
@@ -248,7 +248,7 @@ async fn looking_at_what_there_is_counts_as_a_call() {
         .await;
         let mut limited = server.get(path, &[]).await;
         assert_eq!(limited.status, 200, "{path}");
-        // More than once, since on a slow machine a second may go by between two of them.
+        // Several requests, since on a slow machine a second may pass between two of them.
         for _ in 0..20 {
             if limited.status == 200 {
                 limited = server.get(path, &[]).await;
@@ -264,7 +264,7 @@ async fn looking_at_what_there_is_counts_as_a_call() {
 }
 
 #[tokio::test]
-async fn so_many_calls_run_at_a_time() {
+async fn concurrent_calls_are_limited_per_caller_and_in_total() {
     let server = limited(Limits {
         calls_in_flight: 2,
         calls_in_flight_per_caller: 1,
@@ -328,7 +328,7 @@ async fn so_many_calls_run_at_a_time() {
 }
 
 #[tokio::test]
-async fn work_that_goes_on_without_its_caller_takes_up_its_room() {
+async fn a_call_that_outlives_its_connection_still_counts() {
     let server = limited(Limits {
         calls_in_flight_per_caller: 1,
         ..Limits::default()
@@ -338,19 +338,19 @@ async fn work_that_goes_on_without_its_caller_takes_up_its_room() {
     let length = body.len();
     let request =
         format!("POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: {length}\r\n\r\n{body}");
-    let mut vanishing = TcpStream::connect(server.address).await.unwrap();
-    vanishing.write_all(request.as_bytes()).await.unwrap();
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
     server.probe.until_running(1).await;
-    drop(vanishing);
+    drop(stream);
     let metrics = async || server.get("/metrics", &[]).await.text();
-    // The one that asks is all that is left.
+    // Only the connection of this request is left.
     while !metrics().await.contains("panpan_connections 1\n") {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert!(metrics().await.contains("panpan_calls_in_flight 1\n"));
-    let crowded = server.post("/call", &[], ECHO).await;
+    let refused = server.post("/call", &[], ECHO).await;
     assert_eq!(
-        (crowded.status, crowded.code().as_str()),
+        (refused.status, refused.code().as_str()),
         (429, "ERR_RATE_LIMITED")
     );
     server.probe.open_gate();
@@ -361,7 +361,7 @@ async fn work_that_goes_on_without_its_caller_takes_up_its_room() {
 }
 
 #[tokio::test]
-async fn so_many_streams_are_open_at_a_time() {
+async fn open_streams_are_limited() {
     let server = limited(Limits {
         streams_per_caller: 1,
         ..Limits::default()
@@ -390,7 +390,7 @@ fn subscription() -> String {
 }
 
 #[tokio::test]
-async fn a_slow_head_and_a_slow_body_are_not_waited_for() {
+async fn slow_heads_and_bodies_time_out() {
     let server = limited(Limits {
         head_timeout: SHORT,
         body_timeout: SHORT,
@@ -404,9 +404,9 @@ async fn a_slow_head_and_a_slow_body_are_not_waited_for() {
         .unwrap();
     let mut answer = Vec::new();
     let closed = stream.read_to_end(&mut answer);
-    let _ = tokio::time::timeout(PATIENCE, closed)
+    let _ = tokio::time::timeout(TIMEOUT, closed)
         .await
-        .expect("a slow head is waited for");
+        .expect("the connection was not closed");
     for path in [
         "/call",
         "/batch",
@@ -420,18 +420,18 @@ async fn a_slow_head_and_a_slow_body_are_not_waited_for() {
              accept: application/json, text/event-stream\r\ncontent-length: 100\r\n\
              connection: close\r\n\r\n{{"
         );
-        let answer = exchanged(server.address, body.as_bytes()).await;
+        let answer = exchange(server.address, body.as_bytes()).await;
         let text = answer.text();
         assert!(text.contains("did not arrive within"), "{path} {text}");
         if answer.json()["jsonrpc"].is_string() {
-            // Nobody has read which one it is.
+            // The body was not read, so the id is unknown.
             assert_eq!(answer.json().get("id"), Some(&Value::Null), "{path}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_reader_that_takes_nothing_slows_the_work_and_is_then_gone() {
+async fn a_client_that_reads_nothing_slows_the_stream_and_is_disconnected() {
     let server = limited(Limits {
         write_timeout: SHORT,
         ..Limits::default()
@@ -441,22 +441,22 @@ async fn a_reader_that_takes_nothing_slows_the_work_and_is_then_gone() {
     stream.write_all(subscription().as_bytes()).await.unwrap();
     server.probe.until_running(1).await;
     server.probe.until_running(0).await;
-    // What fits into the buffers of the system, and not one item more.
-    let given = server.probe.given();
-    assert!(given < 4000, "{given} items were made for nobody");
+    // Only as many items as fit into the buffers of the system.
+    let yielded = server.probe.yielded();
+    assert!(yielded < 4000, "{yielded} items for no reader");
     drop(stream);
 }
 
-/// A request that is still being sent takes memory, as an unread answer does.
+/// A request that is being received takes memory, like an unread response.
 #[tokio::test]
-async fn what_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
+async fn a_request_counts_as_buffered_while_it_is_received() {
     let limits = Limits {
         unread_bytes_per_caller: 300_000,
         ..Limits::default()
     };
-    let server = Server::with(Setting {
+    let server = Server::with(Settings {
         limits,
-        ..Setting::default()
+        ..Settings::default()
     })
     .await;
     let call = format!(r#"{{"operation": "test/echo"{}}}"#, " ".repeat(200_000));
@@ -464,41 +464,41 @@ async fn what_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
     let head = "POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3000000\r\n\r\n";
     slow.write_all(head.as_bytes()).await.unwrap();
     slow.write_all(&vec![b' '; 200_000]).await.unwrap();
-    let comes_to = async |status: u16| {
+    let eventually = async |status: u16| {
         let asking = async { while server.post("/call", &[], &call).await.status != status {} };
-        tokio::time::timeout(PATIENCE, asking).await.is_ok()
+        tokio::time::timeout(TIMEOUT, asking).await.is_ok()
     };
-    assert!(comes_to(429).await);
+    assert!(eventually(429).await);
     drop(slow);
-    assert!(comes_to(200).await);
+    assert!(eventually(200).await);
 }
 
-/// A message counts like a request, also in parts with pings between them.
+/// A message counts like a request, also in several frames with pings between them.
 #[tokio::test]
-async fn a_message_that_is_being_sent_counts_for_its_caller_until_it_is_there_or_gone() {
+async fn a_websocket_message_counts_as_buffered_while_it_is_received() {
     let server = limited(Limits {
         unread_bytes_per_caller: 300_000,
         ..Limits::default()
     })
     .await;
     let call = format!(r#"{{"operation": "test/echo"{}}}"#, " ".repeat(200_000));
-    let comes_to = async |status: u16| {
+    let eventually = async |status: u16| {
         let asking = async { while server.post("/call", &[], &call).await.status != status {} };
-        tokio::time::timeout(PATIENCE, asking).await.is_ok()
+        tokio::time::timeout(TIMEOUT, asking).await.is_ok()
     };
     let mut slow = Socket::open(&server, None).await.unwrap();
     slow.begin_message(150_000).await;
     slow.ping().await;
-    slow.go_on_with_message(50_000).await;
-    assert!(comes_to(429).await);
+    slow.continue_message(50_000).await;
+    assert!(eventually(429).await);
     let close = slow.send_until_closed().await;
     assert_eq!(close, 1013);
     drop(slow);
-    assert!(comes_to(200).await);
+    assert!(eventually(200).await);
 }
 
 #[tokio::test]
-async fn a_message_that_takes_too_long_is_not_waited_for() {
+async fn a_slow_websocket_message_times_out() {
     let server = limited(Limits {
         body_timeout: Duration::from_millis(50),
         ..Limits::default()
@@ -511,7 +511,7 @@ async fn a_message_that_takes_too_long_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_head_is_taken_up_to_its_limit() {
+async fn a_head_is_accepted_up_to_the_size_limit() {
     let server = Server::start().await;
     let padding = "x".repeat(70_000);
     let answer = server.get("/healthz", &[("x-padding", &padding)]).await;
@@ -528,7 +528,7 @@ async fn a_head_is_taken_up_to_its_limit() {
 }
 
 #[tokio::test]
-async fn one_address_has_so_many_connections_and_no_more() {
+async fn connections_per_address_are_limited() {
     let server = limited(Limits {
         connections_per_address: 2,
         ..Limits::default()
@@ -537,7 +537,7 @@ async fn one_address_has_so_many_connections_and_no_more() {
     let ask = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     let mut some = [0; 16];
     let mut open = Vec::new();
-    // The one that read what the server says of itself may still be closing.
+    // The connection that read the OpenAPI document may still be closing.
     while open.len() < 2 {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let _ = stream.write_all(ask).await;
@@ -555,13 +555,13 @@ async fn one_address_has_so_many_connections_and_no_more() {
         if again.read_exact(&mut some).await.is_ok() {
             break;
         }
-        assert!(attempt < 100, "a place that was given back is taken again");
+        assert!(attempt < 100, "a closed connection frees its permit");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
-async fn more_connections_than_may_be_open_wait_for_one_to_close() {
+async fn connections_beyond_the_limit_wait_for_one_to_close() {
     let server = limited(Limits {
         connections: 1,
         ..Limits::default()

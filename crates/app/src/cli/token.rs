@@ -172,7 +172,7 @@ async fn list(tokens: &Tokens, args: &List, out: &mut impl Write) -> anyhow::Res
         "ID", "PRINCIPAL", "STATE"
     )?;
     for token in &all {
-        let (id, principal, state) = (&token.id, &token.principal, state(token).word());
+        let (id, principal, state) = (&token.id, &token.principal, state(token).name());
         writeln!(
             out,
             "{id:<12}  {principal:<16}  {state:<7}  {}",
@@ -234,7 +234,7 @@ fn state(token: &TokenInfo) -> TokenState {
 /// What is told of a token, as JSON.
 fn shown(token: &TokenInfo) -> Value {
     let mut shown = json!(token);
-    shown["state"] = state(token).word().into();
+    shown["state"] = state(token).name().into();
     shown
 }
 

@@ -12,9 +12,9 @@ use panpan_failure::{Failure, codes};
 use panpan_runtime::CancellationToken;
 
 use super::HttpState;
-use crate::limits::{Limits, TooMuch};
+use crate::limits::{BufferFull, Limits};
 
-/// The whole body, or why it could not be read. Of a server that stops nobody reads on.
+/// Reads the whole body. Stops when the server stops.
 pub(super) async fn read<B>(body: B, state: &HttpState) -> Result<Bytes, Failure>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
@@ -25,44 +25,44 @@ where
 async fn read_within<B>(
     body: B,
     limits: &Limits,
-    ending: &CancellationToken,
+    stopping: &CancellationToken,
 ) -> Result<Bytes, Failure>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     let mut whole = pin!(whole(Limited::new(body, limits.body_bytes)));
-    // Most bodies have arrived with their heads; only one that has not needs a timer.
+    // Most bodies arrive together with the head; only the others need a timer.
     let arrived = poll_fn(|task| Poll::Ready(whole.as_mut().poll(task))).await;
     let read = match arrived {
         Poll::Ready(read) => Ok(read),
         Poll::Pending => tokio::select! {
             read = tokio::time::timeout(limits.body_timeout, whole) => read,
-            () = ending.cancelled() => return Err(stopping()),
+            () = stopping.cancelled() => return Err(server_stopping()),
         },
     };
     match read {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large(limits.body_bytes)),
-        Ok(Err(error)) if error.is::<TooMuch>() => Err(too_much(error)),
-        // The client is gone, and nobody reads this.
+        Ok(Err(error)) if error.is::<BufferFull>() => Err(buffer_full(error)),
+        // The client has disconnected, so this is only logged.
         Ok(Err(error)) => Err(Failure::new(codes::PARSE_ERROR)
-            .with_message("the body of the request broke off")
+            .with_message("the request body ended early")
             .caused_by(error.source().unwrap_or(&*error))),
         Err(_) => Err(too_slow(limits)),
     }
 }
 
-fn too_much(error: BoxError) -> Failure {
-    let refused = error.downcast::<TooMuch>();
-    *refused.expect("it was just asked what it is").0
+fn buffer_full(error: BoxError) -> Failure {
+    let refused = error.downcast::<BufferFull>();
+    *refused.expect("the caller checked the type").0
 }
 
-fn stopping() -> Failure {
+fn server_stopping() -> Failure {
     Failure::new(codes::ERR_OVERLOADED)
-        .with_message("the server is stopping and does not wait for the rest of the request")
+        .with_message("the server is stopping and did not wait for the rest of the request")
 }
 
-/// All parts of a body together; one that comes in one part is not copied.
+/// All frames of a body. A body in a single frame is not copied.
 async fn whole<B>(mut body: Limited<B>) -> Result<Bytes, BoxError>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
@@ -78,7 +78,7 @@ where
                 }
                 rest.extend_from_slice(&data);
             }
-            // Trailers say nothing about a call.
+            // Trailers are ignored.
             Err(_) => {}
         }
         if body.is_end_stream() {
@@ -94,18 +94,18 @@ where
 
 fn too_large(limit: usize) -> Failure {
     Failure::new(codes::ERR_JSON_SIZE_EXCEEDED)
-        .with_message(format!(
-            "the body of the request is larger than {limit} bytes"
-        ))
+        .with_message(format!("the request body exceeds {limit} bytes"))
         .with_detail("body_bytes_limit", limit)
-        .with_actions(["Send less at once, or have body_bytes raised in panpan.toml"])
+        .with_actions([
+            "Send a smaller request, or ask the operator to raise body_bytes in panpan.toml",
+        ])
 }
 
 fn too_slow(limits: &Limits) -> Failure {
     let seconds = limits.body_timeout.as_secs_f64();
     Failure::new(codes::PARSE_ERROR)
         .with_message(format!(
-            "the body of the request did not arrive within {seconds} seconds"
+            "the request body did not arrive within {seconds} seconds"
         ))
         .with_detail("body_timeout_seconds", seconds)
 }
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_body_is_read_whole_and_within_its_limit_however_many_parts_it_comes_in() {
+    async fn a_body_is_read_whole_and_within_its_limit_in_any_number_of_frames() {
         let limits = Limits {
             body_bytes: 6,
             ..Limits::default()
         };
-        let ending = CancellationToken::new();
+        let stopping = CancellationToken::new();
         for (parts, expected) in [
             (&["abcdef"][..], Ok("abcdef")),
             (&["ab", "", "c", "def"], Ok("abcdef")),
@@ -134,7 +134,7 @@ mod tests {
             (&["abc", "defg"], Err("ERR_JSON_SIZE_EXCEEDED")),
         ] {
             let sent = stream::iter(parts.iter().map(|&part| Ok::<_, Infallible>(part)));
-            let read = read_within(axum::body::Body::from_stream(sent), &limits, &ending).await;
+            let read = read_within(axum::body::Body::from_stream(sent), &limits, &stopping).await;
             let read = read.map_err(|failure| failure.code().to_string());
             let read = read.as_deref().map_err(String::as_str);
             assert_eq!(read, expected.map(str::as_bytes), "{parts:?}");

@@ -1,4 +1,4 @@
-//! `/call`, `/batch` and one path per operation.
+//! Handlers of `/call`, `/batch` and `/operations/...`, and of unknown paths and methods.
 
 use axum::BoxError;
 use axum::body::Bytes;
@@ -9,24 +9,23 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, StatusCode, Uri};
-use panpan_contract::operation::{OperationType, Visibility};
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::{Answer, CallRequest};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
-use super::decode::{self, Asked};
-use super::key::Stated;
+use super::decode::{self, DecodedCall};
+use super::headers::RawOptions;
 use super::service::{Admitted, Identified, identified};
-use super::{HttpState, answer, body, dialect, subscribe};
+use super::{HttpState, body, dialect, response, subscribe};
 use crate::caller::Caller;
 use crate::gateway::Surface;
 
-/// How many calls of one batch run at a time.
-const BATCH_AT_A_TIME: usize = 16;
+/// Concurrent calls of one batch.
+const BATCH_CONCURRENCY: usize = 16;
 
-/// A request whose body has arrived, from somebody who may ask.
+/// A request with its whole body and an identified caller.
 pub(super) struct Received {
     pub(super) dialect: Dialect,
     pub(super) caller: Caller,
@@ -34,8 +33,8 @@ pub(super) struct Received {
     headers: HeaderMap,
 }
 
-/// Takes a request in: which dialect it wants, its body, and who sent it, which comes before what they
-/// want.
+/// Receives a request: determines its dialect and reads its body. A failure to identify the caller is reported
+/// before any other failure of the call.
 async fn receive<B>(
     state: &HttpState,
     identified: Identified,
@@ -46,10 +45,10 @@ where
     B: http_body::Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     let (parts, body) = request.into_parts();
-    let dialect = dialect::asked_for(parts.uri.query(), &parts.headers, own)
-        .map_err(|failure| answer::turned_away(state, own, failure))?;
+    let dialect = dialect::requested(parts.uri.query(), &parts.headers, own)
+        .map_err(|failure| response::refused_unread(state, own, failure))?;
     let body = body::read(body, state).await;
-    let body = body.map_err(|failure| answer::turned_away(state, dialect, failure))?;
+    let body = body.map_err(|failure| response::refused_unread(state, dialect, failure))?;
     match identified {
         Ok(caller) => Ok(Received {
             dialect,
@@ -57,12 +56,12 @@ where
             body,
             headers: parts.headers,
         }),
-        Err(failure) => Err(answer::refused(state, dialect, "", failure)),
+        Err(failure) => Err(response::refused(state, dialect, "", failure)),
     }
 }
 
-/// The same for a request the router led here, which carries who sent it.
-pub(super) async fn receive_led(
+/// Receives a request from the router, with its caller in the extensions.
+pub(super) async fn receive_routed(
     state: &HttpState,
     request: Request,
     own: Dialect,
@@ -71,14 +70,14 @@ pub(super) async fn receive_led(
 }
 
 impl Received {
-    /// The call a body asks for.
-    pub(super) fn asked(&self, asked: Asked) -> Result<CallRequest, Failure> {
-        let stated = Stated::in_headers(&self.headers)?;
-        request(asked.operation, stated, asked.stated, asked.input)
+    /// The call of a decoded body, with the options in the headers.
+    pub(super) fn call_request(&self, call: DecodedCall) -> Result<CallRequest, Failure> {
+        let headers = RawOptions::in_headers(&self.headers)?;
+        request(call.operation, headers, call.options, call.input)
     }
 
-    /// Whether the caller names events among what it takes.
-    fn takes_events(&self) -> bool {
+    /// Whether the caller accepts server-sent events.
+    fn accepts_events(&self) -> bool {
         let accepted = self.headers.get_all(ACCEPT).iter();
         let mut accepted = accepted.filter_map(|it| it.to_str().ok());
         accepted.any(|it| it.contains("text/event-stream"))
@@ -87,15 +86,15 @@ impl Received {
 
 fn request(
     operation: String,
-    headers: Stated,
-    body: Stated,
+    headers: RawOptions,
+    body: RawOptions,
     input: Value,
 ) -> Result<CallRequest, Failure> {
-    let terms = headers.and(body)?;
+    let options = headers.and(body)?;
     Ok(CallRequest {
-        key: terms.key,
-        retry_seed: terms.retry_seed,
-        timeout_ms: terms.timeout_ms,
+        key: options.key,
+        retry_seed: options.retry_seed,
+        timeout_ms: options.timeout_ms,
         ..CallRequest::from_wire(operation, input)
     })
 }
@@ -106,13 +105,13 @@ pub(super) async fn one(state: &HttpState, identified: Identified, request: Admi
         Ok(received) => received,
         Err(response) => return response,
     };
-    let asked = Asked::read(&received.body, state.0.gateway.limits().body_bytes);
-    let request = asked.and_then(|asked| received.asked(asked));
+    let decoded = DecodedCall::parse(&received.body, state.0.gateway.limits().body_bytes);
+    let request = decoded.and_then(|call| received.call_request(call));
     respond(state, &received, request).await
 }
 
-/// `POST /operations/{namespace}/{operation}`: the body is the input. A subscription answers with its
-/// items, as `/subscribe` does, if events are what the caller takes.
+/// `POST /operations/{namespace}/{operation}`: the body is the input. A subscription responds with events, like
+/// `/subscribe`, if the caller accepts them.
 pub(super) async fn named(
     State(state): State<HttpState>,
     operation: Result<Path<String>, PathRejection>,
@@ -122,35 +121,26 @@ pub(super) async fn named(
         Ok(Path(operation)) => operation,
         Err(rejection) => return unreadable_path(&state, &rejection),
     };
-    let received = match receive_led(&state, request, Dialect::Problem).await {
+    let received = match receive_routed(&state, request, Dialect::Problem).await {
         Ok(received) => received,
         Err(response) => return response,
     };
     let input = match received.body.trim_ascii() {
-        [] => Ok(decode::nothing()),
+        [] => Ok(decode::empty_input()),
         body => decode::document(body, state.0.gateway.limits().body_bytes),
     };
     let request = input.and_then(|input| {
-        let stated = Stated::in_headers(&received.headers)?;
-        self::request(operation, stated, Stated::default(), input)
+        let headers = RawOptions::in_headers(&received.headers)?;
+        self::request(operation, headers, RawOptions::default(), input)
     });
     match request {
-        Ok(request) if received.takes_events() && gives_items(&state, &request) => {
+        Ok(request)
+            if received.accepts_events() && state.0.gateway.is_subscription(&request.operation) =>
+        {
             subscribe::open(state, &received, request)
         }
         request => respond(&state, &received, request).await,
     }
-}
-
-/// Whether what is called gives items instead of one answer. Who may have them is not asked here; what is
-/// internal is answered as what is absent.
-fn gives_items(state: &HttpState, request: &CallRequest) -> bool {
-    state.0.gateway.dispatcher().look(|registry| {
-        let spec = registry.get(&request.operation).map(|it| it.spec());
-        spec.is_some_and(|it| {
-            it.op_type == OperationType::Subscription && it.visibility == Visibility::External
-        })
-    })
 }
 
 async fn respond(
@@ -164,32 +154,32 @@ async fn respond(
     match request {
         Ok(request) => {
             let answer = state.0.gateway.call(Surface::Http, caller, request).await;
-            answer::of(&answer, *dialect)
+            response::of_call(&answer, *dialect)
         }
-        Err(failure) => answer::refused(state, *dialect, "", failure),
+        Err(failure) => response::refused(state, *dialect, "", failure),
     }
 }
 
-/// `POST /batch`: a list of calls, answered in its order.
+/// `POST /batch`: an array of calls; the results have the same order.
 pub(super) async fn batch(State(state): State<HttpState>, request: Request) -> Response {
-    let received = match receive_led(&state, request, Dialect::Call).await {
+    let received = match receive_routed(&state, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
-    let terms = Stated::alone_in(&received.headers).and_then(|it| it.refuse_for_several());
-    let items = match terms.and_then(|()| items(&state, &received.body)) {
+    let options = RawOptions::parse_headers(&received.headers).and_then(|it| it.refuse_in_batch());
+    let items = match options.and_then(|()| items(&state, &received.body)) {
         Ok(items) => items,
-        Err(failure) => return answer::refused(&state, received.dialect, "", failure),
+        Err(failure) => return response::refused(&state, received.dialect, "", failure),
     };
     let caller = &received.caller;
     let answers = items
         .into_iter()
         .map(|item| item_answer(&state, caller, item));
     let answers: Vec<Answer> = stream::iter(answers)
-        .buffered(BATCH_AT_A_TIME)
+        .buffered(BATCH_CONCURRENCY)
         .collect()
         .await;
-    answer::json(&Results(&answers))
+    response::json(&Results(&answers))
 }
 
 fn items(state: &HttpState, body: &[u8]) -> Result<Vec<Value>, Failure> {
@@ -198,21 +188,22 @@ fn items(state: &HttpState, body: &[u8]) -> Result<Vec<Value>, Failure> {
         Value::Array(items) if items.len() > limits.batch => {
             let (count, limit) = (items.len(), limits.batch);
             Err(Failure::new(codes::INVALID_REQUEST)
-                .with_message(format!(
-                    "the batch holds {count} calls; at most {limit} are taken"
-                ))
+                .with_message(format!("the batch has {count} calls; the limit is {limit}"))
                 .with_detail("batch_limit", limit)
-                .with_actions(["Send the calls in several batches"]))
+                .with_actions(["Send the calls in smaller batches"]))
         }
         Value::Array(items) => Ok(items),
-        _ => Err(Failure::new(codes::INVALID_REQUEST).with_message("a batch is a list of calls")),
+        _ => {
+            Err(Failure::new(codes::INVALID_REQUEST)
+                .with_message("a batch must be an array of calls"))
+        }
     }
 }
 
 async fn item_answer(state: &HttpState, caller: &Caller, item: Value) -> Answer {
     let gateway = &state.0.gateway;
-    let request = Asked::of(item)
-        .and_then(|it| request(it.operation, Stated::default(), it.stated, it.input));
+    let request = DecodedCall::from_value(item)
+        .and_then(|it| request(it.operation, RawOptions::default(), it.options, it.input));
     match request {
         Ok(request) => gateway.call(Surface::Http, caller, request).await,
         Err(failure) => {
@@ -222,7 +213,7 @@ async fn item_answer(state: &HttpState, caller: &Caller, item: Value) -> Answer 
     }
 }
 
-/// The answers of a batch.
+/// The body of a batch response.
 struct Results<'a>(&'a [Answer]);
 
 impl Serialize for Results<'_> {
@@ -269,25 +260,25 @@ impl Serialize for Item<'_> {
     }
 }
 
-/// Every other path.
+/// The fallback for unknown paths.
 pub(super) async fn no_such_path(State(state): State<HttpState>, uri: Uri) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     let failure = Failure::new(codes::NOT_FOUND)
-        .with_message("there is nothing at this path")
+        .with_message("no such path")
         .with_detail("path", path)
-        .with_actions(["Call operations at POST /call, POST /rpc, POST /mcp or GET /ws; list them at GET /search"]);
-    answer::plain(&state, &failure, StatusCode::NOT_FOUND)
+        .with_actions(["Call operations with POST /call, POST /rpc, POST /mcp or GET /ws; list them with GET /search"]);
+    response::problem(&state, &failure, StatusCode::NOT_FOUND)
 }
 
-/// A path whose percent signs stand for no text.
+/// A path whose percent-encoding is not UTF-8.
 pub(super) fn unreadable_path(state: &HttpState, rejection: &PathRejection) -> Response {
     let failure = Failure::new(codes::INVALID_REQUEST)
-        .with_message("the path is no text in UTF-8")
+        .with_message("the path is not valid UTF-8")
         .caused_by(rejection);
-    answer::plain(state, &failure, StatusCode::BAD_REQUEST)
+    response::problem(state, &failure, StatusCode::BAD_REQUEST)
 }
 
-/// A path that is there, asked in the wrong way.
+/// A known path with a method that it does not support.
 pub(super) async fn wrong_method(
     State(state): State<HttpState>,
     method: Method,
@@ -295,7 +286,7 @@ pub(super) async fn wrong_method(
 ) -> Response {
     let path: String = uri.path().chars().take(200).collect();
     let failure = Failure::new(codes::INVALID_REQUEST)
-        .with_message(format!("{path} does not answer {method}"))
-        .with_actions(["Look at GET /openapi.json for what each path answers"]);
-    answer::plain(&state, &failure, StatusCode::METHOD_NOT_ALLOWED)
+        .with_message(format!("{path} does not support {method}"))
+        .with_actions(["Read GET /openapi.json for the methods of each path"]);
+    response::problem(&state, &failure, StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -1,5 +1,6 @@
-//! From the body of a request to the call it asks for: `{operation, input, idempotency_key?, retry_seed?,
-//! timeout_ms?}`. A member nobody knows is refused, since a misspelt key is a second payment.
+//! Decodes the body of a call: `{operation, input, idempotency_key?, retry_seed?, timeout_ms?}`.
+//!
+//! Unknown members are refused: a misspelt idempotency key could mean a second payment.
 
 use panpan_failure::catalogue::nearest;
 use panpan_failure::read::{self, ReadError};
@@ -7,8 +8,8 @@ use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::shown;
 use serde_json::{Map, Value, json};
 
-use super::key::Stated;
-use crate::json::{self, AnyValue, Twice};
+use super::headers::RawOptions;
+use crate::json::{self, AnyValue, DuplicateMember};
 
 const MEMBERS: [&str; 5] = [
     "operation",
@@ -18,32 +19,32 @@ const MEMBERS: [&str; 5] = [
     "timeout_ms",
 ];
 
-/// A call as its body asks for it.
+/// A decoded call.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct DecodedCall {
     pub(super) operation: String,
     pub(super) input: Value,
-    pub(super) stated: Stated,
+    pub(super) options: RawOptions,
 }
 
-/// The input of a call that names none.
-pub(super) fn nothing() -> Value {
+/// The input of a call without an input member.
+pub(super) fn empty_input() -> Value {
     json!({})
 }
 
-impl Asked {
-    /// Reads a body.
-    pub(super) fn read(body: &[u8], limit: usize) -> Result<Self, Failure> {
-        Self::of(document(body, limit)?)
+impl DecodedCall {
+    /// Decodes a body.
+    pub(super) fn parse(body: &[u8], limit: usize) -> Result<Self, Failure> {
+        Self::from_value(document(body, limit)?)
     }
 
-    /// Reads one item of a batch.
-    pub(super) fn of(mut document: Value) -> Result<Self, Failure> {
+    /// Decodes one item of a batch.
+    pub(super) fn from_value(mut document: Value) -> Result<Self, Failure> {
         let violations = violations(&document);
         let members = document.as_object_mut().filter(|_| violations.is_empty());
         let Some(members) = members else {
             return Err(Failure::new(codes::INVALID_REQUEST)
-                .with_message("the body does not ask for a call")
+                .with_message("the body is not a valid call")
                 .with_violations(violations));
         };
         let mut text = |name: &str| match members.get_mut(name).map(Value::take) {
@@ -52,23 +53,25 @@ impl Asked {
         };
         Ok(Self {
             operation: text("operation").unwrap_or_default(),
-            stated: Stated {
+            options: RawOptions {
                 key: text("idempotency_key"),
                 retry_seed: members.get("retry_seed").and_then(Value::as_i64),
                 timeout_ms: members.get("timeout_ms").and_then(Value::as_u64),
             },
-            input: members.get_mut("input").map_or_else(nothing, Value::take),
+            input: members
+                .get_mut("input")
+                .map_or_else(empty_input, Value::take),
         })
     }
 }
 
-/// A body as a JSON value in which no name stands twice.
+/// Parses a body as JSON without duplicate members.
 pub(super) fn document(body: &[u8], limit: usize) -> Result<Value, Failure> {
-    let mut twice = Twice::default();
-    let document = read::request_as(body, limit, AnyValue(&mut twice));
+    let mut duplicate = DuplicateMember::default();
+    let document = read::request_as(body, limit, AnyValue(&mut duplicate));
     let document = document.map_err(|error| unreadable(&error))?;
-    match twice.pointer() {
-        Some(pointer) => Err(json::ambiguous(&pointer)),
+    match duplicate.pointer() {
+        Some(pointer) => Err(json::duplicate_member(&pointer)),
         None => Ok(document),
     }
 }
@@ -93,7 +96,7 @@ fn unreadable(error: &ReadError) -> Failure {
 
 fn violations(document: &Value) -> Vec<Violation> {
     let Value::Object(members) = document else {
-        return vec![wrong("", "an object", document)];
+        return vec![wrong_type("", "an object", document)];
     };
     let mut violations = Vec::new();
     if !members.contains_key("operation") {
@@ -102,15 +105,15 @@ fn violations(document: &Value) -> Vec<Violation> {
     let unknown = members
         .keys()
         .filter(|name| !MEMBERS.contains(&name.as_str()));
-    violations.extend(unknown.map(|name| misspelt(name)));
-    violations.extend(ill_typed(members));
+    violations.extend(unknown.map(|name| unknown_member(name)));
+    violations.extend(wrong_types(members));
     violations
 }
 
-/// A member, what it should be, and whether it is.
+/// A member, its expected type, and the check.
 type Check = (&'static str, &'static str, fn(&Value) -> bool);
 
-fn ill_typed(members: &Map<String, Value>) -> impl Iterator<Item = Violation> {
+fn wrong_types(members: &Map<String, Value>) -> impl Iterator<Item = Violation> {
     let checks: [Check; 4] = [
         ("operation", "a string", Value::is_string),
         ("idempotency_key", "a string", |value| {
@@ -125,17 +128,17 @@ fn ill_typed(members: &Map<String, Value>) -> impl Iterator<Item = Violation> {
     ];
     checks.into_iter().filter_map(|(name, expected, fits)| {
         let value = members.get(name)?;
-        (!fits(value)).then(|| wrong(&format!("/{name}"), expected, value))
+        (!fits(value)).then(|| wrong_type(&format!("/{name}"), expected, value))
     })
 }
 
-fn wrong(pointer: &str, expected: &str, found: &Value) -> Violation {
+fn wrong_type(pointer: &str, expected: &str, found: &Value) -> Violation {
     let mut violation = Violation::wrong_type(pointer, expected, Value::Null);
     violation.actual = shown(found);
     violation
 }
 
-fn misspelt(name: &str) -> Violation {
+fn unknown_member(name: &str) -> Violation {
     let near = nearest(name, MEMBERS);
     let expected = match near.as_slice() {
         [] => format!("one of {}", MEMBERS.join(", ")),
@@ -151,13 +154,13 @@ mod tests {
     use super::*;
 
     fn refused(body: &str) -> (String, Vec<String>) {
-        let failure = Asked::read(body.as_bytes(), 1000).unwrap_err();
+        let failure = DecodedCall::parse(body.as_bytes(), 1000).unwrap_err();
         let pointers = failure.violations().iter().map(|it| it.pointer.clone());
         (failure.code().to_string(), pointers.collect())
     }
 
     #[test]
-    fn everything_wrong_with_a_body_is_said_at_once() {
+    fn all_violations_of_a_body_are_reported_together() {
         for (body, code, pointers) in [
             ("", "PARSE_ERROR", &[][..]),
             ("{", "PARSE_ERROR", &[]),
@@ -201,18 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_a_body_is_limited_on_both_sides() {
+    fn a_body_is_accepted_up_to_the_size_limit() {
         let body = |size: usize| {
             let padding = " ".repeat(size - r#"{"operation":"a/b"}"#.len());
             format!(r#"{{"operation":"a/b"}}{padding}"#)
         };
-        Asked::read(body(1000).as_bytes(), 1000).unwrap();
+        DecodedCall::parse(body(1000).as_bytes(), 1000).unwrap();
         assert_eq!(refused(&body(1001)).0, "ERR_JSON_SIZE_EXCEEDED");
     }
 
     #[test]
     fn an_absent_input_is_an_empty_object_and_null_is_null() {
-        let input = |body: &str| Asked::read(body.as_bytes(), 1000).unwrap().input;
+        let input = |body: &str| DecodedCall::parse(body.as_bytes(), 1000).unwrap().input;
         assert_eq!(input(r#"{"operation": "a/b"}"#), json!({}));
         assert_eq!(input(r#"{"operation": "a/b", "input": null}"#), json!(null));
     }

@@ -1,12 +1,12 @@
-//! In which dialect an answer is written: the path's own unless the caller asks for another.
+//! Selects the dialect of a response: that of the path, unless the caller requests another.
 
 use http::HeaderMap;
 use http::header::ACCEPT;
 use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, Violation, codes};
 
-/// The dialect asked for by `?dialect=` or else by `Accept`; `own` when neither names one.
-pub(super) fn asked_for(
+/// The dialect that `?dialect=` or else `Accept` requests; `own` if neither does.
+pub(super) fn requested(
     query: Option<&str>,
     headers: &HeaderMap,
     own: Dialect,
@@ -21,7 +21,7 @@ pub(super) fn asked_for(
     named.unwrap_or(Ok(own))
 }
 
-/// A parameter of a query, as it is written there.
+/// A parameter of a query, not decoded.
 pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<&'a str> {
     query
         .split('&')
@@ -46,7 +46,7 @@ fn unknown(name: &str) -> Failure {
     let names = Dialect::ALL.map(Dialect::name).join(", ");
     let shown: String = name.chars().take(64).collect();
     Failure::new(codes::INVALID_REQUEST)
-        .with_message(format!("there is no dialect {shown:?}"))
+        .with_message(format!("unknown dialect {shown:?}"))
         .with_violation(
             Violation::value("/dialect", "unknown dialect")
                 .expected(format!("one of {names}"))
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_goes_before_a_header_and_a_header_before_the_paths_own() {
+    fn the_query_overrides_the_header_and_the_header_the_path() {
         for (query, accept, expected) in [
             (None, None, Some("call")),
             (None, Some("*/*"), Some("call")),
@@ -89,7 +89,7 @@ mod tests {
             if let Some(accept) = accept {
                 headers.insert(ACCEPT, accept.parse().unwrap());
             }
-            let found = asked_for(query, &headers, Dialect::Call).ok();
+            let found = requested(query, &headers, Dialect::Call).ok();
             assert_eq!(found.map(Dialect::name), expected, "{query:?} {accept:?}");
         }
     }

@@ -1,21 +1,21 @@
-//! HTTP: which path is answered by what.
+//! The HTTP surface: settings, shared state and routes.
 //!
-//! Every request passes the service first, which knows where it may come from and who sent it. Paths
-//! that make calls take the `Identified` it leaves behind; pages about codes, health and counts do not.
+//! Every request goes through admission in `service` first. Handlers of calls use the `Identified` that it
+//! stores; error pages and health checks ignore it.
 
-mod answer;
 mod body;
 mod call;
 mod decode;
 mod dialect;
 mod discover;
 mod documents;
-mod key;
+mod headers;
+mod monitoring;
 mod pages;
 mod protocols;
+mod response;
 mod service;
 mod subscribe;
-mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,24 +28,24 @@ use panpan_runtime::CancellationToken;
 use crate::gateway::Gateway;
 use crate::mcp;
 
-use documents::Documents;
-pub(crate) use service::Peer;
+use documents::DocumentCache;
+pub(crate) use service::ConnectionInfo;
 pub use service::{Hosts, HttpService, Origins};
 
-/// How HTTP is served.
+/// The settings of the HTTP surface.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {
-    /// The names this server is reached by.
+    /// The host names of this server.
     pub hosts: Hosts,
-    /// The pages that may call it from a browser.
+    /// The origins that may call it from a browser.
     pub origins: Origins,
     /// How operations become MCP tools.
     pub tools: mcp::ToolForm,
-    /// Headers of callers that hold secrets for the services behind.
+    /// Request headers that hold secrets for upstream services.
     pub passed_headers: Vec<HeaderName>,
 }
 
-/// What every path knows.
+/// The state that all handlers share.
 #[derive(Clone, Debug)]
 struct HttpState(Arc<Inner>);
 
@@ -53,31 +53,31 @@ struct HttpState(Arc<Inner>);
 struct Inner {
     gateway: Gateway,
     settings: HttpSettings,
-    /// Fires when the server begins to stop.
+    /// Fires when the server starts to stop.
     stopping: CancellationToken,
     mcp: mcp::McpHttpService,
-    documents: Documents,
+    documents: DocumentCache,
 }
 
-/// How long answers are on their way through the MCP library when no call runs any more.
-const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// How long the MCP library may take to send the last responses after all calls have ended.
+const MCP_DRAIN: Duration = Duration::from_millis(500);
 
-/// Fires when the server stops and no call runs any more: the library answers those it cuts off with
-/// nothing a caller could use.
-fn ended_after(gateway: &Gateway, stopping: &CancellationToken) -> CancellationToken {
-    let ended = CancellationToken::new();
-    let (gateway, stopping, told) = (gateway.clone(), stopping.clone(), ended.clone());
+/// Fires when the server stops and no call runs any more. The MCP library ends its connections without a
+/// useful response, so it must not stop earlier.
+fn stopped_and_idle(gateway: &Gateway, stopping: &CancellationToken) -> CancellationToken {
+    let idle = CancellationToken::new();
+    let (gateway, stopping, fired) = (gateway.clone(), stopping.clone(), idle.clone());
     tokio::spawn(async move {
         stopping.cancelled().await;
-        gateway.until_idle().await;
-        tokio::time::sleep(LAST_ANSWERS).await;
-        told.cancel();
+        gateway.wait_for_calls().await;
+        tokio::time::sleep(MCP_DRAIN).await;
+        fired.cancel();
     });
-    ended
+    idle
 }
 
-/// All paths and the service before them, to be made within a runtime of tokio. When `stopping` fires,
-/// streams end and the server is no longer ready.
+/// The service with all paths. Must be called within a tokio runtime. When `stopping` fires, streams end and
+/// the server is no longer ready.
 pub fn router(
     gateway: Gateway,
     settings: HttpSettings,
@@ -92,20 +92,21 @@ pub fn router(
             gateway.clone(),
             form,
             stopping.clone(),
-            ended_after(&gateway, &stopping),
+            stopped_and_idle(&gateway, &stopping),
         ),
         gateway,
         settings,
         stopping,
-        documents: Documents::default(),
+        documents: DocumentCache::default(),
     }));
-    HttpService::before(paths().with_state(state.clone()), state)
+    HttpService::new(paths().with_state(state.clone()), state)
 }
 
-/// All paths but those the service leads to itself, of which it leaves the wrong methods.
+/// The routes. `HttpService::handle` answers POST requests of the fast paths itself; here only their wrong
+/// methods are left.
 fn paths() -> Router<HttpState> {
-    let by_the_door = ["/call", "/rpc", "/tasks", "/"];
-    let paths = by_the_door.into_iter().fold(Router::new(), |paths, path| {
+    let fast_paths = ["/call", "/rpc", "/tasks", "/"];
+    let paths = fast_paths.into_iter().fold(Router::new(), |paths, path| {
         paths.route(path, post(call::wrong_method))
     });
     paths
@@ -119,9 +120,9 @@ fn paths() -> Router<HttpState> {
         .route("/errors/{code}", get(pages::one))
         .route("/openapi.json", get(documents::openapi))
         .route("/contract.json", get(documents::contract))
-        .route("/healthz", get(watch::health))
-        .route("/readyz", get(watch::readiness))
-        .route("/metrics", get(watch::metrics))
+        .route("/healthz", get(monitoring::health))
+        .route("/readyz", get(monitoring::readiness))
+        .route("/metrics", get(monitoring::metrics))
         .method_not_allowed_fallback(call::wrong_method)
         .fallback(call::no_such_path)
 }

@@ -1,4 +1,4 @@
-//! What every caller may read about this server: the codes.
+//! Handlers of `/errors`: the pages and facts of the codes, public to every caller.
 
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
@@ -12,10 +12,10 @@ use pulldown_cmark::Parser;
 use pulldown_cmark::html::push_html;
 use serde_json::{Value, json};
 
-use super::{HttpState, answer, call};
+use super::{HttpState, call, response};
 
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
-/// How a page looks.
+/// The style of an HTML page.
 const HEAD: &str = "<meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
 <style>:root{color-scheme:light dark}\
 body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:2rem auto;padding:0 1rem}\
@@ -26,10 +26,10 @@ const MARKDOWN: HeaderValue = HeaderValue::from_static("text/markdown; charset=u
 /// `GET /errors`: every code with its facts.
 pub(super) async fn all() -> Response {
     let rows = catalogue::entries().map(|row| facts(&Known::Row(row)));
-    answer::json(&json!({"errors": Value::from_iter(rows)}))
+    response::json(&json!({"errors": Value::from_iter(rows)}))
 }
 
-/// `GET /errors/{code}`: where the `type` of a problem leads. For people a page, for programs its facts.
+/// `GET /errors/{code}`, which the `type` of a problem links to: a page for people, facts for programs.
 pub(super) async fn one(
     State(state): State<HttpState>,
     code: Result<Path<String>, PathRejection>,
@@ -43,12 +43,12 @@ pub(super) async fn one(
         return page(&known, &headers);
     }
     match declared(&state, &code) {
-        Some(definition) => answer::json(&definition),
-        None => answer::plain(&state, &unknown(&code), StatusCode::NOT_FOUND),
+        Some(definition) => response::json(&definition),
+        None => response::problem(&state, &unknown(&code), StatusCode::NOT_FOUND),
     }
 }
 
-/// A code that an operation everybody may see declares as its own.
+/// The definition of a code that a public operation declares.
 fn declared(state: &HttpState, code: &str) -> Option<Value> {
     let callable = state.0.gateway.dispatcher().callable(None);
     let mut definitions = callable.iter().flat_map(|it| &it.spec().error_schemas);
@@ -60,16 +60,16 @@ fn unknown(code: &str) -> Failure {
     let shown: String = code.chars().take(64).collect();
     let near = nearest(&shown, catalogue::entries().map(|row| row.code));
     Failure::new(codes::NOT_FOUND)
-        .with_message(format!("there is no code {shown:?}"))
+        .with_message(format!("unknown code {shown:?}"))
         .with_detail("nearest", near)
-        .with_actions(["Look at GET /errors for every code"])
+        .with_actions(["Read GET /errors for the list of all codes"])
 }
 
 fn page(known: &Known, headers: &HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let accept = accept.unwrap_or_default();
     if accept.contains("json") {
-        return answer::json(&explained(known));
+        return response::json(&explained(known));
     }
     let page = format!("# {}: {}\n\n{}", known.code(), known.title(), known.page());
     let (media_type, text) = match accept.contains("text/html") {
@@ -83,7 +83,7 @@ fn page(known: &Known, headers: &HeaderMap) -> Response {
 fn html(known: &Known, page: &str) -> String {
     let mut body = String::new();
     push_html(&mut body, Parser::new(page));
-    // Codes and titles are words: nothing in them means anything in HTML.
+    // Codes and titles are plain words that need no escaping.
     let head = format!("<title>{}: {}</title>", known.code(), known.title());
     format!("<!doctype html><html lang=\"en\"><head>{HEAD}{head}</head><body>{body}</body></html>")
 }

@@ -1,8 +1,7 @@
-//! The service of HTTP: where a request may come from, and who sent it.
+//! HTTP admission: checks host and origin, identifies the caller, then routes the request.
 //!
-//! A page in a browser can reach servers on its reader's machine, under a name it controls. So a request
-//! must be addressed to a name this server goes by, and one that a page sent must come from a page that
-//! is allowed to.
+//! A web page can send requests to servers on the visitor's machine, under a host name that it controls (DNS
+//! rebinding). So the host of a request must be a name of this server, and its origin, if any, must be allowed.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,73 +23,73 @@ use panpan_redact::{Redactor, Secret};
 use panpan_runtime::{Credentials, Trace};
 use tower::Service as _;
 
-use super::answer::{self, Unread};
+use super::response::{self, BodyUnread};
 use super::{HttpState, call, protocols};
 use crate::caller::{Caller, Principal};
 use crate::gateway::Surface;
-use crate::limits::Receiving;
-use crate::listen::{HEAD_BYTES_LIMIT, Open};
+use crate::limits::RequestBody;
+use crate::listen::{HEAD_BYTES_LIMIT, OpenConnection};
 
-/// The id a request is known by in logs, sent by the caller or left out.
+/// The id of a request in logs; optional in requests.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_LENGTH_LIMIT: usize = 128;
 
-/// Headers that say where a request may come from, who sends it, and which piece of work it is.
-const ONCE: [HeaderName; 6] = [
+/// Headers that may appear once: those that admission, authentication and idempotency depend on.
+const SINGLE_HEADERS: [HeaderName; 6] = [
     HOST,
     ORIGIN,
     AUTHORIZATION,
-    super::key::KEY,
-    super::key::SEED,
-    super::key::TIMEOUT,
+    super::headers::KEY,
+    super::headers::SEED,
+    super::headers::TIMEOUT,
 ];
 
-/// A request as it comes over a connection.
+/// A request as hyper received it.
 type IncomingRequest = http::Request<Incoming>;
 
-/// A request that the service has let in.
-pub(super) type Admitted = http::Request<Receiving>;
+/// A request that passed admission.
+pub(super) type Admitted = http::Request<RequestBody>;
 
-/// Where a request comes from.
+/// The connection that a request arrived on.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    /// The address at the other end.
+pub(crate) struct ConnectionInfo {
+    /// The address of the client.
     pub(crate) address: IpAddr,
-    /// What the addresses of the server begin with on this connection: `http`, or `https` over TLS.
+    /// `http`, or `https` over TLS.
     pub(crate) scheme: &'static str,
-    /// The connection, to be held by whatever outlives the request on it.
-    pub(crate) open: Arc<Open>,
+    /// Keeps the connection counted; a WebSocket holds it longer than the request.
+    pub(crate) open: Arc<OpenConnection>,
 }
 
-/// Who sent a request, or what is wrong with their token.
+/// The caller of a request, or the failure to identify it.
 pub(super) type Identified = Result<Caller, Failure>;
 
-/// Who sent a request that the service has let in.
+/// The caller that admission stored in the extensions of a routed request.
 pub(super) fn identified(extensions: &Extensions) -> Identified {
     let identified = extensions.get::<Arc<Identified>>();
     identified.map_or_else(|| Ok(Caller::anonymous(None)), |it| Identified::clone(it))
 }
 
-/// The names a server is reached by.
+/// The host names of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hosts {
-    /// Those of the machine itself, and these.
+    /// `localhost` and loopback addresses.
     #[default]
     Loopback,
-    /// These, and those of the machine itself.
+    /// These names, and those of `Loopback`.
     Named(Vec<String>),
-    /// Any name: for a server whose callers all have to be known.
+    /// Any name: for a server that refuses callers without a token.
     Any,
 }
 
-/// The pages that may call from a browser, such as `https://app.example.com`; the server's own always may.
+/// The origins that may call from a browser, such as `https://app.example.com`. The server's own origin always may.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(pub Vec<String>);
 
-/// What the service looks at in every request, found in one walk over its headers: of most there are none,
-/// and to look for each by itself costs more than the few there are.
+/// The headers that admission reads. They are collected in one pass: most requests have few headers, so a
+/// lookup of each would cost more.
 #[derive(Default)]
-struct Head<'a> {
+struct AdmissionHeaders<'a> {
     host: Option<&'a HeaderValue>,
     origin: Option<&'a HeaderValue>,
     authorization: Option<&'a HeaderValue>,
@@ -98,25 +97,25 @@ struct Head<'a> {
     trace: Option<&'a HeaderValue>,
 }
 
-impl<'a> Head<'a> {
+impl<'a> AdmissionHeaders<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
-        let mut head = Self::default();
+        let mut found = Self::default();
         for (name, value) in headers {
-            let place = match name.as_str() {
-                "host" => &mut head.host,
-                "origin" => &mut head.origin,
-                "authorization" => &mut head.authorization,
-                "x-request-id" => &mut head.request_id,
-                "traceparent" => &mut head.trace,
+            let field = match name.as_str() {
+                "host" => &mut found.host,
+                "origin" => &mut found.origin,
+                "authorization" => &mut found.authorization,
+                "x-request-id" => &mut found.request_id,
+                "traceparent" => &mut found.trace,
                 _ => continue,
             };
-            place.get_or_insert(value);
+            field.get_or_insert(value);
         }
-        head
+        found
     }
 }
 
-/// All that is served over HTTP, behind its service. Clones are the same service.
+/// The HTTP service: admission in front of all paths. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct HttpService {
     state: HttpState,
@@ -124,32 +123,36 @@ pub struct HttpService {
 }
 
 impl HttpService {
-    pub(super) fn before(paths: Router, state: HttpState) -> Self {
+    pub(super) fn new(paths: Router, state: HttpState) -> Self {
         Self { state, paths }
     }
 
-    /// Lets a request in, with who sent it, or answers it at the service.
+    /// Admits a request and answers it.
     ///
-    /// One function and not several that wait for each other: a request is moved into each of those, and
-    /// its answer out of each.
-    pub(crate) async fn enter(&self, peer: Peer, request: IncomingRequest) -> Response {
+    /// One large function on purpose: each nested async function would move the request in and the response
+    /// out.
+    pub(crate) async fn handle(
+        &self,
+        connection: ConnectionInfo,
+        request: IncomingRequest,
+    ) -> Response {
         let (state, headers) = (&self.state, request.headers());
-        let head = Head::of(headers);
-        let entry = match self.entry(peer.scheme, &head, &request) {
-            Ok(entry) => entry,
+        let admission = AdmissionHeaders::of(headers);
+        let context = match self.admit(connection.scheme, &admission, &request) {
+            Ok(context) => context,
             Err(response) => return *response,
         };
-        let id = entry.request_id.as_ref();
-        let identified = self.identified(&peer, id, &head, headers).await;
-        // The paths nearly all calls take are known here, and reached without a router's work; the
-        // router knows all others, and all other methods.
+        let id = context.request_id.as_ref();
+        let identified = self.identify(&connection, id, &admission, headers).await;
+        // The paths of nearly all calls are matched here, without the cost of the router. The router handles
+        // all other paths and methods.
         let is_post = request.method() == Method::POST;
         let principal = match &identified {
             Ok(caller) => caller.principal.clone(),
-            Err(_) => Principal::at(peer.address),
+            Err(_) => Principal::at(connection.address),
         };
-        let unread = state.0.gateway.unread();
-        let mut request = request.map(|body| unread.receiving(&principal, body));
+        let buffered = state.0.gateway.buffered();
+        let mut request = request.map(|body| buffered.count_request(&principal, body));
         let response = match request.uri().path() {
             "/call" if is_post => call::one(state, identified, request).await,
             "/rpc" | "/tasks" | "/" if is_post => {
@@ -159,28 +162,26 @@ impl HttpService {
             _ => {
                 let extensions = request.extensions_mut();
                 extensions.insert(Arc::new(identified));
-                extensions.insert(peer);
-                // A router is always ready, and never fails.
+                extensions.insert(connection);
+                // A router is always ready and cannot fail.
                 let Ok(response) = self.paths.clone().call(request.map(Body::new)).await;
                 response
             }
         };
-        unread.counting(&principal, entry.leave(response))
+        buffered.count_response(&principal, context.finish(response))
     }
 
-    /// What is wrong with a head that could not be read, as the body of its answer.
-    pub(crate) fn unreadable_head(&self, status: StatusCode) -> Vec<u8> {
+    /// The body of the response to a request head that hyper cannot parse.
+    pub(crate) fn head_error_body(&self, status: StatusCode) -> Vec<u8> {
         let message = match status {
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
-                format!(
-                    "the head of the request has more than {HEAD_BYTES_LIMIT} bytes, or too many headers"
-                )
+                format!("the request head exceeds {HEAD_BYTES_LIMIT} bytes or has too many headers")
             }
-            StatusCode::URI_TOO_LONG => "the address of the request is too long".to_owned(),
-            _ => "the head of the request is not HTTP/1.1".to_owned(),
+            StatusCode::URI_TOO_LONG => "the request URI is too long".to_owned(),
+            _ => "the request head is not valid HTTP/1.1".to_owned(),
         };
         let failure = Failure::new(codes::INVALID_REQUEST).with_message(message);
-        let failure = answer::refusal(&self.state, Surface::Http, "", failure);
+        let failure = response::refusal(&self.state, Surface::Http, "", failure);
         let envelope = Envelope {
             http_status: Some(status.as_u16()),
             ..Envelope::default()
@@ -188,137 +189,140 @@ impl HttpService {
         Dialect::Problem.write_failure(&failure, envelope)
     }
 
-    /// What has to be remembered of a request until it is answered, or its answer at the service.
-    fn entry(
+    /// Checks the headers of a request. Refusals and CORS preflights are answered here.
+    fn admit(
         &self,
         scheme: &str,
-        head: &Head<'_>,
+        headers: &AdmissionHeaders<'_>,
         request: &IncomingRequest,
-    ) -> Result<Entry, Box<Response>> {
-        let entry = Entry {
+    ) -> Result<ResponseContext, Box<Response>> {
+        let context = ResponseContext {
             has_body: !request.body().is_end_stream(),
             origin: None,
             request_id: None,
         };
-        if let Err(refusal) = unambiguous(request.headers(), head.host, request.uri()) {
-            let response = answer::plain(&self.state, &refusal, StatusCode::BAD_REQUEST);
-            return Err(Box::new(entry.leave(response)));
+        if let Err(refusal) = check_unambiguous(request.headers(), headers.host, request.uri()) {
+            let response = response::problem(&self.state, &refusal, StatusCode::BAD_REQUEST);
+            return Err(Box::new(context.finish(response)));
         }
-        if let Err(refusal) = self.state.0.settings.check(scheme, head) {
-            let response = answer::plain(&self.state, &refusal, StatusCode::FORBIDDEN);
-            return Err(Box::new(entry.leave(response)));
+        if let Err(refusal) = self.state.0.settings.check(scheme, headers) {
+            let response = response::problem(&self.state, &refusal, StatusCode::FORBIDDEN);
+            return Err(Box::new(context.finish(response)));
         }
-        let origin = head.origin.cloned();
+        let origin = headers.origin.cloned();
         if request.method() == Method::OPTIONS && origin.is_some() {
-            let entry = Entry { origin, ..entry };
+            let context = ResponseContext { origin, ..context };
             let response = StatusCode::NO_CONTENT.into_response();
-            return Err(Box::new(entry.leave(response)));
+            return Err(Box::new(context.finish(response)));
         }
-        Ok(Entry {
+        Ok(ResponseContext {
             origin,
-            request_id: head.request_id.and_then(usable_id),
-            ..entry
+            request_id: headers.request_id.and_then(usable_id),
+            ..context
         })
     }
 
-    async fn identified(
+    async fn identify(
         &self,
-        peer: &Peer,
+        connection: &ConnectionInfo,
         request_id: Option<&HeaderValue>,
-        head: &Head<'_>,
+        admission: &AdmissionHeaders<'_>,
         headers: &HeaderMap,
     ) -> Identified {
-        let trace = head.trace.and_then(trace);
+        let trace = admission.trace.and_then(trace);
         let gateway = &self.state.0.gateway;
-        let caller = match head.authorization.map(bearer).transpose() {
-            Ok(token) => gateway.identify(token, Some(peer.address)).await,
-            Err(unreadable) => Err(unreadable),
+        let caller = match admission.authorization.map(bearer).transpose() {
+            Ok(token) => gateway.identify(token, Some(connection.address)).await,
+            Err(invalid) => Err(invalid),
         };
         match &caller {
             Ok(caller) => gateway.take_request(&caller.principal)?,
-            Err(_) => gateway.take_request(&Principal::at(peer.address))?,
+            Err(_) => gateway.take_request(&Principal::at(connection.address))?,
         }
-        let caller = caller?.within(trace, request_id.and_then(logged));
-        Ok(caller.bringing(brought(&self.state.0.settings.passed_headers, headers)))
+        let caller = caller?.with_trace(trace, request_id.and_then(redacted_id));
+        Ok(caller.with_credentials(credentials(&self.state.0.settings.passed_headers, headers)))
     }
 }
 
-/// What the answer to a request depends on besides what was asked.
-struct Entry {
+/// The facts about a request that its response headers depend on.
+struct ResponseContext {
     has_body: bool,
     origin: Option<HeaderValue>,
     request_id: Option<HeaderValue>,
 }
 
-impl Entry {
-    /// The answer as it leaves.
-    fn leave(self, mut response: Response) -> Response {
-        let unread = self.has_body && response.extensions().get::<Unread>().is_some();
+impl ResponseContext {
+    /// Adds the headers that every response carries.
+    fn finish(self, mut response: Response) -> Response {
+        let closes = self.has_body && response.extensions().get::<BodyUnread>().is_some();
         let headers = response.headers_mut();
-        if unread {
-            // Said beforehand: a client that has begun its next request would lose it.
+        if closes {
+            // Announced, since a client that has sent its next request already would lose it.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        // What callers sent is repeated to them: a browser is to take it for nothing else than it says.
+        // Responses repeat text of callers, so browsers must not guess another content type.
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(id) = self.request_id {
             headers.insert(REQUEST_ID, id);
         }
         if let Some(origin) = self.origin {
-            allow(origin, headers);
+            allow_origin(origin, headers);
         }
         response
     }
 }
 
 impl super::HttpSettings {
-    fn check(&self, scheme: &str, head: &Head<'_>) -> Result<(), Failure> {
-        let host = head.host.map(|host| host.to_str().unwrap_or_default());
-        let host =
-            host.ok_or_else(|| foreign("the request does not say which host it is for", ""))?;
+    fn check(&self, scheme: &str, headers: &AdmissionHeaders<'_>) -> Result<(), Failure> {
+        let host = headers.host.map(|host| host.to_str().unwrap_or_default());
+        let host = host.ok_or_else(|| refused("the request has no Host header", ""))?;
         if !self.hosts.includes(host) {
-            let shown = "this server does not go by the name the request is addressed to";
-            return Err(foreign(shown, host).with_actions([
-                "Add the name to `hosts` in panpan.toml if it is really one of this server",
-            ]));
+            return Err(
+                refused("the Host header is not a name of this server", host).with_actions([
+                    "Add the name to `hosts` in panpan.toml if it belongs to this server",
+                ]),
+            );
         }
-        match head
+        match headers
             .origin
             .map(|origin| origin.to_str().unwrap_or_default())
         {
             Some(origin) if !self.origins.includes(origin, scheme, host) => {
-                let shown = "pages of this origin may not call this server";
-                Err(foreign(shown, origin)
-                    .with_actions(["Add the origin to `origins` in panpan.toml if it may"]))
+                Err(refused("the origin of the request is not allowed", origin)
+                    .with_actions(["Add the origin to `origins` in panpan.toml if it may call"]))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// Whether it can be told what a request means: of two that differ, somebody in front of this server may
-/// have looked at the other one.
-fn unambiguous(headers: &HeaderMap, host: Option<&HeaderValue>, uri: &Uri) -> Result<(), Failure> {
-    let twice = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
-    let some_stand_twice = headers.len() > headers.keys_len();
-    if some_stand_twice && let Some(name) = ONCE.iter().find(twice) {
-        return Err(Failure::new(codes::INVALID_REQUEST)
-            .with_message(format!("the header {name} stands twice in the request")));
+/// Refuses duplicate headers and a host that differs between URI and header: a proxy in front of this server
+/// may have checked the other value.
+fn check_unambiguous(
+    headers: &HeaderMap,
+    host: Option<&HeaderValue>,
+    uri: &Uri,
+) -> Result<(), Failure> {
+    let is_duplicate = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+    let has_duplicates = headers.len() > headers.keys_len();
+    if has_duplicates && let Some(name) = SINGLE_HEADERS.iter().find(is_duplicate) {
+        return Err(
+            Failure::new(codes::INVALID_REQUEST).with_message(format!("duplicate header {name}"))
+        );
     }
     let host = host.map(HeaderValue::as_bytes);
     match uri.authority() {
         Some(named)
             if !host.is_some_and(|it| it.eq_ignore_ascii_case(named.as_str().as_bytes())) =>
         {
-            Err(Failure::new(codes::INVALID_REQUEST).with_message(
-                "the request names one host in its first line and another in the header host",
-            ))
+            Err(Failure::new(codes::INVALID_REQUEST)
+                .with_message("the host in the request line differs from the Host header"))
         }
         _ => Ok(()),
     }
 }
 
-fn foreign(message: &str, from: &str) -> Failure {
+fn refused(message: &str, from: &str) -> Failure {
     let shown: String = from.chars().take(REQUEST_ID_LENGTH_LIMIT).collect();
     Failure::new(codes::INVALID_REQUEST)
         .with_message(message)
@@ -326,9 +330,9 @@ fn foreign(message: &str, from: &str) -> Failure {
 }
 
 impl Hosts {
-    /// Whether a host is one of these; one that was named without a port has every port.
+    /// Whether a host is one of these. A name without a port includes every port.
     fn includes(&self, host: &str) -> bool {
-        let name = name_of(host);
+        let name = without_port(host);
         let is =
             |named: &String| named.eq_ignore_ascii_case(name) || named.eq_ignore_ascii_case(host);
         match self {
@@ -341,13 +345,16 @@ impl Hosts {
 
 impl Origins {
     fn includes(&self, origin: &str, scheme: &str, host: &str) -> bool {
-        let own = origin.split_once("://").is_some_and(|(its, authority)| {
-            its.eq_ignore_ascii_case(scheme) && authority.eq_ignore_ascii_case(host)
-        });
-        own || self
-            .0
-            .iter()
-            .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
+        let is_own = origin
+            .split_once("://")
+            .is_some_and(|(of_origin, authority)| {
+                of_origin.eq_ignore_ascii_case(scheme) && authority.eq_ignore_ascii_case(host)
+            });
+        is_own
+            || self
+                .0
+                .iter()
+                .any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
     }
 }
 
@@ -360,41 +367,41 @@ fn is_loopback(name: &str) -> bool {
 }
 
 /// The host without its port.
-fn name_of(host: &str) -> &str {
+fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     }
 }
 
-/// The bearer token of a request, if it carries one.
+/// The bearer token of a request, if there is one.
 pub(super) fn token(headers: &HeaderMap) -> Result<Option<&str>, Failure> {
     headers.get(AUTHORIZATION).map(bearer).transpose()
 }
 
-/// The bearer token in a header. Credentials of another kind are refused rather than overlooked.
+/// The bearer token in an Authorization header. Other schemes are refused rather than ignored.
 fn bearer(value: &HeaderValue) -> Result<&str, Failure> {
-    let stated = value.to_str().ok().and_then(|text| text.split_once(' '));
-    match stated {
+    let credentials = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match credentials {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
         _ => Err(Failure::new(codes::FORBIDDEN)
-            .with_message("the Authorization header carries no bearer token")
+            .with_message("the Authorization header has no bearer token")
             .with_detail("authenticated", false)
-            .with_actions(["Send the word Bearer and then the token in the header Authorization"])),
+            .with_actions(["Send a bearer token in the Authorization header"])),
     }
 }
 
-fn trace(stated: &HeaderValue) -> Option<Trace> {
-    Trace::parse(stated.to_str().ok()?)
+fn trace(value: &HeaderValue) -> Option<Trace> {
+    Trace::parse(value.to_str().ok()?)
 }
 
-/// The secrets for services behind that a request carries; most servers pass none on.
-fn brought(passed: &[HeaderName], headers: &HeaderMap) -> Option<Credentials> {
-    let stated = |name: &HeaderName| {
+/// The secrets for upstream services in the headers that this server passes on; usually none.
+fn credentials(passed: &[HeaderName], headers: &HeaderMap) -> Option<Credentials> {
+    let credential = |name: &HeaderName| {
         let value = headers.get(name)?.to_str().ok()?;
         Some((name.as_str().to_owned(), Secret::new(value.to_owned())))
     };
-    let found: Vec<_> = passed.iter().filter_map(stated).collect();
+    let found: Vec<_> = passed.iter().filter_map(credential).collect();
     (!found.is_empty()).then(|| found.into_iter().collect())
 }
 
@@ -403,14 +410,14 @@ fn usable_id(id: &HeaderValue) -> Option<HeaderValue> {
     usable.then(|| id.clone())
 }
 
-/// An id as it is logged: a caller may have put anything there.
-fn logged(id: &HeaderValue) -> Option<Arc<str>> {
+/// A request id for the log, redacted: a caller may have put a secret there.
+fn redacted_id(id: &HeaderValue) -> Option<Arc<str>> {
     let id = Redactor::new().text(id.to_str().ok()?);
     Some(Arc::from(&*id))
 }
 
-/// Tells the browser that the page may read the answer.
-fn allow(origin: HeaderValue, headers: &mut HeaderMap) {
+/// Adds the CORS headers that let a page read the response.
+fn allow_origin(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.append(VARY, HeaderValue::from_static("origin"));
     let readable = "idempotent-replayed, mcp-session-id, panpan-error-id, retry-after, www-authenticate, x-request-id";
@@ -431,8 +438,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_in_the_place_of_an_id_is_not_logged() {
-        let logged = |id: &str| logged(&id.parse().unwrap()).unwrap();
+    fn a_token_sent_as_request_id_is_not_logged() {
+        let logged = |id: &str| redacted_id(&id.parse().unwrap()).unwrap();
         assert_eq!(&*logged("request-1"), "request-1");
         let secret = "ab".repeat(32);
         let token = format!("panpan_0123456789ab_{secret}");

@@ -1,7 +1,7 @@
-//! `/subscribe`: the items of a subscription as server-sent events.
+//! Handler of `/subscribe`: the items of a subscription as server-sent events.
 //!
-//! An item is asked for when the one before it was handed over, so a slow reader slows the work and
-//! loses nothing.
+//! The next item is requested after the last one was written, so a slow client slows the operation down and
+//! loses no items.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,45 +18,45 @@ use panpan_failure::{Failure, Redacted, codes};
 use panpan_runtime::CallRequest;
 use serde::Serialize;
 
-use super::call::{Received, receive_led};
-use super::decode::Asked;
+use super::call::{Received, receive_routed};
+use super::decode::DecodedCall;
 use super::service::REQUEST_ID;
-use super::{HttpState, answer};
+use super::{HttpState, response};
 use crate::gateway::Surface;
 use crate::items::Items;
 
-/// How often a quiet stream says that it is still there.
+/// The interval of keep-alive comments in an idle stream.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// `POST /subscribe`.
 pub(super) async fn subscribe(State(state): State<HttpState>, request: Request) -> Response {
-    let received = match receive_led(&state, request, Dialect::Call).await {
+    let received = match receive_routed(&state, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
     let dialect = received.dialect;
-    let asked = Asked::read(&received.body, state.0.gateway.limits().body_bytes);
-    let request = match asked.and_then(|asked| received.asked(asked)) {
+    let decoded = DecodedCall::parse(&received.body, state.0.gateway.limits().body_bytes);
+    let request = match decoded.and_then(|call| received.call_request(call)) {
         Ok(request) => request,
-        Err(failure) => return answer::refused(&state, dialect, "", failure),
+        Err(failure) => return response::refused(&state, dialect, "", failure),
     };
     open(state, &received, request)
 }
 
-/// The items of a subscription, or why there are none.
+/// Opens a subscription and responds with its items, or with the failure.
 pub(super) fn open(state: HttpState, received: &Received, request: CallRequest) -> Response {
     let dialect = received.dialect;
     let gateway = &state.0.gateway;
     match gateway.subscribe(Surface::Http, &received.caller, request) {
-        Ok(items) => opened(state, items, dialect),
+        Ok(items) => event_stream(state, items, dialect),
         Err(failure) => {
-            let status = answer::status(&failure);
-            answer::of_failure(&failure, status, dialect, Envelope::default())
+            let status = response::status(&failure);
+            response::of_failure(&failure, status, dialect, Envelope::default())
         }
     }
 }
 
-fn opened(state: HttpState, items: Items, dialect: Dialect) -> Response {
+fn event_stream(state: HttpState, items: Items, dialect: Dialect) -> Response {
     let id = HeaderValue::from_str(&items.call_id().to_string());
     let mut response = Response::new(Body::from_stream(events(state, items, dialect)));
     let headers = response.headers_mut();
@@ -85,8 +85,8 @@ fn events(
             Some(match next {
                 Ok(item) => (Ok(event("", &item)), Some(items)),
                 Err(failure) => {
-                    let shown = dialect.failure(&failure, Envelope::default());
-                    (Ok(event("event: error\n", &shown)), None)
+                    let failure = dialect.failure(&failure, Envelope::default());
+                    (Ok(event("event: error\n", &failure)), None)
                 }
             })
         }
@@ -96,15 +96,15 @@ fn events(
 fn event(name: &str, data: &impl Serialize) -> Bytes {
     let mut bytes = format!("{name}data: ").into_bytes();
     serde_json::to_writer(&mut bytes, data)
-        .expect("names are strings, and writing to memory does not fail");
+        .expect("member names are strings, and writing to memory cannot fail");
     bytes.extend_from_slice(b"\n\n");
     bytes.into()
 }
 
-/// The end of a stream whose server goes away.
+/// The last event of a stream when the server stops.
 fn stopped(state: &HttpState) -> Redacted {
     let failure = Failure::new(codes::ERR_OVERLOADED)
-        .with_message("the server is stopping and ends the subscription")
-        .with_actions(["Subscribe again when the server is back"]);
-    answer::refusal(state, Surface::Http, "", failure)
+        .with_message("the server is stopping and ended the subscription")
+        .with_actions(["Subscribe again after the server has restarted"]);
+    response::refusal(state, Surface::Http, "", failure)
 }

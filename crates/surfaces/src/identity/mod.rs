@@ -1,15 +1,15 @@
-//! Who calls: tokens, of which only hashes are kept.
+//! Identification of callers by tokens, of which only hashes are stored.
 //!
-//! What a caller may do is held against an operation by the runtime; here it is only proved who calls.
+//! Authorization is the runtime's: it compares the grants of an identity with an operation.
 
-mod kept;
 mod names;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod token;
 mod tokens;
 
-pub use kept::{TokenInfo, TokenState};
 pub use names::{GRANTS_LIMIT, NAME_CHARACTERS_LIMIT, NameError, NameOf, check_scopes};
+pub use stored::{TokenInfo, TokenState};
 pub(crate) use token::id_of;
 pub use tokens::{NewToken, Revoked, Tokens, TokensError};

@@ -1,22 +1,22 @@
-//! Which names principals, scopes, resources and actions may have, and how many a token may hold.
+//! Checks of the names of principals, scopes, resource types and actions, and of their number in a token.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The longest name.
+/// Maximum length of a name, in characters.
 pub const NAME_CHARACTERS_LIMIT: usize = 64;
 
-/// The most scopes of one token, the most types of resources, and the most actions on one of them.
+/// Maximum number of scopes of a token, of resource types, and of actions on one resource type.
 pub const GRANTS_LIMIT: usize = 64;
 
-/// What a name is the name of.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameOf {
-    /// Whoever calls with the token.
+    /// A principal.
     Principal,
     /// A scope.
     Scope,
-    /// A type of resource.
+    /// A resource type.
     Resource,
     /// An action on a resource.
     Action,
@@ -27,8 +27,8 @@ impl NameOf {
         match self {
             Self::Principal => "principals",
             Self::Scope => "scopes",
-            Self::Resource => "types of resources",
-            Self::Action => "actions on one type of resource",
+            Self::Resource => "resource types",
+            Self::Action => "actions on one resource type",
         }
     }
 }
@@ -38,43 +38,40 @@ impl fmt::Display for NameOf {
         formatter.write_str(match self {
             Self::Principal => "a principal",
             Self::Scope => "a scope",
-            Self::Resource => "a type of resource",
+            Self::Resource => "a resource type",
             Self::Action => "an action",
         })
     }
 }
 
-/// What is wrong with the names of a token. The name is not repeated: it may be a token in the wrong
-/// place.
+/// An invalid name or number of names. The name itself is not shown: it may be a token in the wrong argument.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// There is nothing in it.
+    /// The name is empty.
     #[error("the name of {0} is empty")]
     Empty(NameOf),
-    /// It is too long.
-    #[error(
-        "the name of {of} has {length} characters; at most {NAME_CHARACTERS_LIMIT} are allowed"
-    )]
+    /// The name is too long.
+    #[error("the name of {of} has {length} characters; the limit is {NAME_CHARACTERS_LIMIT}")]
     Length {
-        /// What it is the name of.
+        /// The kind of the name.
         of: NameOf,
-        /// How long it is, in characters.
+        /// Its length in characters.
         length: usize,
     },
-    /// It holds something that cannot be seen, or that can be mistaken for something else.
-    #[error("the name of {0} may hold only visible ASCII characters, without spaces")]
+    /// The name contains invisible or look-alike characters.
+    #[error("the name of {0} must consist of visible ASCII characters without spaces")]
     Character(NameOf),
-    /// There are too many of them.
-    #[error("{count} {} are named; a token may hold at most {GRANTS_LIMIT}", of.plural())]
+    /// There are too many names.
+    #[error("{count} {} given; the limit is {GRANTS_LIMIT}", of.plural())]
     Many {
-        /// What there are too many of.
+        /// The kind of the names.
         of: NameOf,
-        /// How many there are.
+        /// Their number.
         count: usize,
     },
 }
 
-/// Whether a name will do.
+/// Checks one name.
 pub(super) fn check(of: NameOf, name: &str) -> Result<(), NameError> {
     let length = name.chars().count();
     match length {
@@ -85,18 +82,18 @@ pub(super) fn check(of: NameOf, name: &str) -> Result<(), NameError> {
     }
 }
 
-/// Whether a token can hold these scopes.
+/// Checks the scopes of a token.
 pub fn check_scopes(scopes: &[String]) -> Result<(), NameError> {
     check_all(NameOf::Scope, &scopes.iter().cloned().collect())
 }
 
-/// Whether some names will do, each and in number.
+/// Checks names and their number.
 pub(super) fn check_all(of: NameOf, names: &BTreeSet<String>) -> Result<(), NameError> {
     check_count(of, names.len())?;
     names.iter().try_for_each(|name| check(of, name))
 }
 
-/// Whether grants for resources will do.
+/// Checks the grants for resources.
 pub(super) fn check_resources(
     resources: &BTreeMap<String, BTreeSet<String>>,
 ) -> Result<(), NameError> {
@@ -120,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_visible_and_not_too_long() {
+    fn names_are_visible_ascii_and_limited_in_length() {
         let of = NameOf::Principal;
         let longest = "a".repeat(NAME_CHARACTERS_LIMIT);
         let length = NAME_CHARACTERS_LIMIT + 1;
@@ -143,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_holds_so_many_grants_and_no_more() {
+    fn the_number_of_grants_is_limited() {
         let names = |count: usize| {
             (0..count)
                 .map(|it| format!("n{it}"))

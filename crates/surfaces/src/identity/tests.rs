@@ -1,4 +1,4 @@
-//! Tokens over a store: who they stand for, and that nothing else stands for anybody.
+//! Tokens over a store: what they prove, and that nothing else is accepted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,20 +34,20 @@ impl Bench {
     }
 
     async fn token_of(&self, principal: &str) -> (String, TokenInfo) {
-        self.made(NewToken {
+        self.create(NewToken {
             principal: principal.to_owned(),
             ..NewToken::default()
         })
         .await
     }
 
-    async fn made(&self, new: NewToken) -> (String, TokenInfo) {
+    async fn create(&self, new: NewToken) -> (String, TokenInfo) {
         let (text, info) = self.tokens.create(new).await.unwrap();
         (text.expose().clone(), info)
     }
 
-    async fn refusal(&self, presented: &str) -> Failure {
-        let failure = self.tokens.identify(presented).await.unwrap_err();
+    async fn refusal(&self, token: &str) -> Failure {
+        let failure = self.tokens.identify(token).await.unwrap_err();
         assert_eq!(failure.clone().redacted().message(), failure.message());
         failure
     }
@@ -57,8 +57,8 @@ impl Bench {
     }
 }
 
-fn set(words: &[&str]) -> BTreeSet<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 fn detail<'a>(failure: &'a Failure, name: &str) -> &'a Value {
@@ -72,10 +72,10 @@ fn reason(failure: &Failure) -> &Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_stands_for_its_principal_with_what_it_was_given() {
+async fn a_token_proves_its_principal_with_its_grants() {
     let bench = Bench::new();
     let (token, info) = bench
-        .made(NewToken {
+        .create(NewToken {
             principal: "ann".to_owned(),
             scopes: set(&["panpan:watch", "orders"]),
             resources: BTreeMap::from([
@@ -97,7 +97,7 @@ async fn a_token_stands_for_its_principal_with_what_it_was_given() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_tokens_of_one_principal_are_one_caller_and_each_ends_alone() {
+async fn tokens_of_one_principal_are_one_caller_and_are_revoked_separately() {
     let bench = Bench::new();
     let (old, old_info) = bench.token_of("ann").await;
     let (new, _) = bench.token_of("ann").await;
@@ -111,7 +111,7 @@ async fn two_tokens_of_one_principal_are_one_caller_and_each_ends_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_with_any_other_character_is_invalid() {
+async fn a_token_with_one_changed_character_is_invalid() {
     let bench = Bench::new();
     let (token, _) = bench.token_of("ann").await;
     for (at, right) in token.char_indices() {
@@ -128,29 +128,29 @@ async fn a_token_with_any_other_character_is_invalid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_with_an_invalid_token_is_not_told() {
+async fn the_refusal_of_an_invalid_token_gives_no_reason() {
     let bench = Bench::new();
     let (token, info) = bench.token_of("ann").await;
-    let (gone, gone_info) = bench
-        .made(NewToken {
+    let (expired, expired_info) = bench
+        .create(NewToken {
             principal: "bob".to_owned(),
             expires_at: bench.after(1),
             ..NewToken::default()
         })
         .await;
     tokio::time::advance(Duration::from_secs(2)).await;
-    assert_eq!(reason(&bench.refusal(&gone).await), "expired");
+    assert_eq!(reason(&bench.refusal(&expired).await), "expired");
     let secret = "0".repeat(64);
     let malformed = bench.refusal("hunter2").await;
-    for presented in [
+    for token in [
         format!("panpan_{}_{secret}", info.id),
-        format!("panpan_{}_{secret}", gone_info.id),
+        format!("panpan_{}_{secret}", expired_info.id),
         format!("panpan_{}_{secret}", "0".repeat(12)),
         format!("{token}0"),
         String::new(),
         "panpan_".repeat(100_000),
     ] {
-        let refused = bench.refusal(&presented).await;
+        let refused = bench.refusal(&token).await;
         assert_eq!(refused.message(), malformed.message());
         assert_eq!(refused.details(), malformed.details());
         assert_eq!(refused.recovery(), malformed.recovery());
@@ -158,7 +158,7 @@ async fn what_is_wrong_with_an_invalid_token_is_not_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_valid_up_to_its_end_and_not_at_it() {
+async fn a_token_is_valid_until_its_expiry() {
     let bench = Bench::new();
     let expires_at = bench.after(60);
     let new = |principal: &str| NewToken {
@@ -166,7 +166,7 @@ async fn a_token_is_valid_up_to_its_end_and_not_at_it() {
         expires_at,
         ..NewToken::default()
     };
-    let (token, info) = bench.made(new("ann")).await;
+    let (token, info) = bench.create(new("ann")).await;
     assert!(bench.tokens.any_valid().await.unwrap());
     tokio::time::advance(Duration::from_millis(59_999)).await;
     assert!(bench.tokens.identify(&token).await.is_ok());
@@ -174,12 +174,12 @@ async fn a_token_is_valid_up_to_its_end_and_not_at_it() {
     assert_eq!(reason(&bench.refusal(&token).await), "expired");
     assert_eq!(info.state(bench.clock.now()), TokenState::Expired);
     assert!(!bench.tokens.any_valid().await.unwrap());
-    let late = bench.tokens.create(new("bob")).await.unwrap_err();
-    assert!(matches!(late, TokensError::Expired(_)), "{late}");
+    let past = bench.tokens.create(new("bob")).await.unwrap_err();
+    assert!(matches!(past, TokensError::Expired(_)), "{past}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_principal_is_revoked_with_all_its_tokens_which_stay_listed() {
+async fn revoking_a_principal_revokes_all_its_tokens_and_keeps_them_listed() {
     let bench = Bench::new();
     assert!(!bench.tokens.any_valid().await.unwrap());
     let (first, first_info) = bench.token_of("ann").await;
@@ -210,15 +210,15 @@ async fn a_principal_is_revoked_with_all_its_tokens_which_stay_listed() {
         panic!("it was revoked with the principal");
     };
     assert_eq!(before[0].id, first_info.id);
-    let Revoked::Now(by_itself) = bench.tokens.revoke(&other).await.unwrap() else {
-        panic!("a whole token names itself");
+    let Revoked::Now(by_text) = bench.tokens.revoke(&other).await.unwrap() else {
+        panic!("the text of a token names it");
     };
-    assert_eq!(by_itself[0].id, other_info.id);
+    assert_eq!(by_text[0].id, other_info.id);
     assert!(!bench.tokens.any_valid().await.unwrap());
 }
 
 #[tokio::test(start_paused = true)]
-async fn more_tokens_than_a_page_are_all_listed_and_revoked() {
+async fn more_tokens_than_one_page_are_listed_and_revoked() {
     let bench = Bench::new();
     for _ in 0..600 {
         bench.token_of("ann").await;
@@ -229,7 +229,7 @@ async fn more_tokens_than_a_page_are_all_listed_and_revoked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_secret_is_in_no_store_no_debug_form_and_no_log() {
+async fn the_secret_appears_in_no_store_debug_output_or_log() {
     let bench = Bench::new();
     let new = NewToken {
         principal: "ann".to_owned(),
@@ -237,33 +237,33 @@ async fn the_secret_is_in_no_store_no_debug_form_and_no_log() {
     };
     let (text, info) = bench.tokens.create(new).await.unwrap();
     let secret = text.expose().rsplit('_').next().unwrap();
-    let kept = bench.store.get("tokens", &info.id).await.unwrap().unwrap();
+    let stored = bench.store.get("tokens", &info.id).await.unwrap().unwrap();
     let shown = format!("{text:?} {info:?} {:?}", bench.tokens);
     let logged = Redactor::new()
         .text(&format!("GET /?t={} failed", text.expose()))
         .into_owned();
-    for place in [kept.body.to_string(), shown, logged] {
-        assert!(!place.contains(secret), "{place}");
+    for text in [stored.body.to_string(), shown, logged] {
+        assert!(!text.contains(secret), "{text}");
     }
-    assert!(kept.body["hash"].as_str().unwrap().len() == 64);
-    let told = serde_json::to_string(&info).unwrap();
-    assert!(!told.contains("hash"), "{told}");
+    assert!(stored.body["hash"].as_str().unwrap().len() == 64);
+    let info = serde_json::to_string(&info).unwrap();
+    assert!(!info.contains("hash"), "{info}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_newer_program_wrote_into_a_token_outlives_its_revocation() {
+async fn members_of_a_newer_version_survive_a_revocation() {
     let bench = Bench::new();
     let (_, info) = bench.token_of("ann").await;
-    let mut kept = bench.store.get("tokens", &info.id).await.unwrap().unwrap();
-    kept.body["note"] = json!("for the build");
-    bench.put(&info.id, kept.body).await;
+    let mut stored = bench.store.get("tokens", &info.id).await.unwrap().unwrap();
+    stored.body["note"] = json!("for the build");
+    bench.put(&info.id, stored.body).await;
     bench.tokens.revoke("ann").await.unwrap();
-    let kept = bench.store.get("tokens", &info.id).await.unwrap().unwrap();
-    assert_eq!(kept.body["note"], "for the build");
+    let stored = bench.store.get("tokens", &info.id).await.unwrap().unwrap();
+    assert_eq!(stored.body["note"], "for the build");
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_that_will_not_do_make_no_token() {
+async fn invalid_names_create_no_token() {
     let bench = Bench::new();
     let ann = || NewToken {
         principal: "ann".to_owned(),
@@ -291,19 +291,19 @@ async fn names_that_will_not_do_make_no_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_does_not_answer_proves_nobody_and_says_so() {
+async fn an_unavailable_store_identifies_no_caller() {
     let bench = Bench::new();
     let (token, info) = bench.token_of("ann").await;
-    let away = Tokens::new(Arc::new(Away), bench.clock.clone());
-    let failure = away.identify(&token).await.unwrap_err();
+    let tokens = Tokens::new(Arc::new(Unavailable), bench.clock.clone());
+    let failure = tokens.identify(&token).await.unwrap_err();
     assert_eq!(failure.code().as_str(), "ERR_STORE_UNAVAILABLE");
     assert_eq!(detail(&failure, "reason"), "unreachable");
     assert_eq!(
-        reason(&away.identify("hunter2").await.unwrap_err()),
+        reason(&tokens.identify("hunter2").await.unwrap_err()),
         "Invalid authentication token"
     );
     assert!(matches!(
-        away.list().await,
+        tokens.list().await,
         Err(TokensError::Store(StoreError::Unreachable))
     ));
     bench.put(&info.id, json!({"principal": "ann"})).await;
@@ -323,21 +323,21 @@ impl Bench {
     }
 }
 
-/// A store that is away.
+/// A store that is never reachable.
 #[derive(Debug)]
-struct Away;
+struct Unavailable;
 
-fn away<T: Send + 'static>() -> BoxFuture<'static, Result<T, StoreError>> {
+fn unreachable<T: Send + 'static>() -> BoxFuture<'static, Result<T, StoreError>> {
     Box::pin(std::future::ready(Err(StoreError::Unreachable)))
 }
 
-impl Documents for Away {
+impl Documents for Unavailable {
     fn get<'a>(
         &'a self,
         _: &'a str,
         _: &'a str,
     ) -> BoxFuture<'a, Result<Option<Document>, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn list<'a>(
@@ -346,10 +346,10 @@ impl Documents for Away {
         _: Option<&'a str>,
         _: usize,
     ) -> BoxFuture<'a, Result<Vec<Document>, StoreError>> {
-        away()
+        unreachable()
     }
 
     fn apply(&self, _: Vec<Change>) -> BoxFuture<'_, Result<Applied, StoreError>> {
-        away()
+        unreachable()
     }
 }

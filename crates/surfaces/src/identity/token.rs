@@ -1,6 +1,6 @@
-//! What a token looks like: `panpan_<id>_<secret>`, both in lower-case hexadecimal digits.
+//! The text form of a token: `panpan_<id>_<secret>`, both in lower-case hexadecimal digits.
 //!
-//! The id is how people name the token, and no secret; the secret is never kept, only its hash.
+//! The id names the token and is not a secret. Of the secret only a hash is stored.
 
 use panpan_contract::hex;
 use panpan_redact::Secret;
@@ -11,17 +11,17 @@ const PREFIX: &str = "panpan_";
 const ID_DIGITS: usize = 12;
 const SECRET_DIGITS: usize = 64;
 
-/// The hash of nothing: there is no secret that proves it.
+/// A hash that no secret has.
 const NO_HASH: &str = "";
 
-/// A token that was just drawn.
-pub(super) struct Drawn {
+/// A new random token.
+pub(super) struct GeneratedToken {
     pub(super) id: String,
     pub(super) text: Secret<String>,
     pub(super) hash: String,
 }
 
-impl Drawn {
+impl GeneratedToken {
     pub(super) fn new() -> Result<Self, getrandom::Error> {
         let mut id = [0; ID_DIGITS / 2];
         let mut secret = [0; SECRET_DIGITS / 2];
@@ -36,40 +36,39 @@ impl Drawn {
     }
 }
 
-/// A text that is written like a token.
+/// The parts of a well-formed token.
 #[derive(Clone, Copy)]
-pub(super) struct Presented<'a> {
+pub(super) struct ParsedToken<'a> {
     pub(super) id: &'a str,
     secret: &'a str,
 }
 
-impl<'a> Presented<'a> {
-    pub(super) fn read(text: &'a str) -> Option<Self> {
+impl<'a> ParsedToken<'a> {
+    pub(super) fn parse(text: &'a str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
         let is_well_formed = is_hex(id, ID_DIGITS) && is_hex(secret, SECRET_DIGITS);
         is_well_formed.then_some(Self { id, secret })
     }
 
-    /// Whether it holds the secret of this hash. Takes as long for every secret, and where there is no
-    /// such token as where there is.
-    pub(super) fn proves(&self, kept_hash: Option<&str>) -> bool {
-        let expected = kept_hash.unwrap_or(NO_HASH).as_bytes();
+    /// Whether the secret has this hash, in constant time, also if there is no such token.
+    pub(super) fn proves(&self, stored_hash: Option<&str>) -> bool {
+        let expected = stored_hash.unwrap_or(NO_HASH).as_bytes();
         hash(self.secret).as_bytes().ct_eq(expected).into()
     }
 }
 
-/// The id of a token that was presented. No secret.
+/// The id in the text of a token. Not a secret.
 pub(crate) fn id_of(presented: &str) -> Option<&str> {
-    Presented::read(presented).map(|token| token.id)
+    ParsedToken::parse(presented).map(|token| token.id)
 }
 
-/// One way to write each digit, so that no other text is the same token.
+/// Accepts lower-case digits only, so that a token has one spelling.
 fn is_hex(text: &str, digits: usize) -> bool {
     let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     text.len() == digits && text.bytes().all(is_digit)
 }
 
-/// A secret of 256 random bits needs no slow hash: there is nothing to guess.
+/// A secret of 256 random bits cannot be guessed, so it needs no slow hash.
 fn hash(secret: &str) -> String {
     hex(&Sha256::digest(secret.as_bytes()))
 }
@@ -79,10 +78,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_tokens_are_alike_and_each_proves_only_its_own_hash() {
-        let (one, other) = (Drawn::new().unwrap(), Drawn::new().unwrap());
+    fn tokens_are_distinct_and_each_proves_only_its_own_hash() {
+        let (one, other) = (
+            GeneratedToken::new().unwrap(),
+            GeneratedToken::new().unwrap(),
+        );
         assert_ne!(one.id, other.id);
-        let presented = Presented::read(one.text.expose()).unwrap();
+        let presented = ParsedToken::parse(one.text.expose()).unwrap();
         assert_eq!(presented.id, one.id);
         for (hash, proved) in [
             (Some(one.hash.as_str()), true),
@@ -96,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn only_one_way_to_write_a_token_is_read() {
+    fn only_one_spelling_of_a_token_is_accepted() {
         let (id, secret) = ("0123456789ab", "ab".repeat(32));
         let short = &secret[1..];
         for (text, is_token) in [
@@ -114,7 +116,7 @@ mod tests {
             ("panpan__".to_owned(), false),
             (String::new(), false),
         ] {
-            assert_eq!(Presented::read(&text).is_some(), is_token, "{text:?}");
+            assert_eq!(ParsedToken::parse(&text).is_some(), is_token, "{text:?}");
         }
     }
 }

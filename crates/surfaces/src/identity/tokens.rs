@@ -1,6 +1,6 @@
-//! The tokens there are, as documents in the store.
+//! Tokens as documents in the store: create, list, identify, revoke.
 //!
-//! Every question is put to the store: what was revoked a moment ago, by another process too, is revoked.
+//! Nothing is cached: a revocation takes effect at once, also one by another process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,112 +12,111 @@ use panpan_runtime::Identity;
 use panpan_runtime::ports::{Applied, Change, Clock, Document, Documents, Expect, StoreError};
 use serde_json::{Value, json};
 
-use super::kept::{Kept, TokenInfo, TokenState};
 use super::names::{self, NameError, NameOf};
-use super::token::{Drawn, Presented};
+use super::stored::{StoredToken, TokenInfo, TokenState};
+use super::token::{GeneratedToken, ParsedToken};
 
 const COLLECTION: &str = "tokens";
 
-/// How many documents are asked for at a time.
-const PAGE: usize = 256;
+/// Documents per page of a listing.
+const PAGE_SIZE: usize = 256;
 
-/// How often a change is begun anew that found another one in its way.
-const TRIES: usize = 16;
+/// Attempts at a change that conflicts with concurrent changes.
+const ATTEMPTS_MAX: usize = 16;
 
-/// The tokens of a store. Clones are the same tokens.
+/// The tokens in a store. Clones share the store.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     documents: Arc<dyn Documents>,
     clock: Arc<dyn Clock>,
 }
 
-/// A token to be made.
+/// The properties of a token to create.
 #[derive(Clone, Debug, Default)]
 pub struct NewToken {
-    /// Who is to call with it.
+    /// The principal of calls with this token.
     pub principal: String,
-    /// What it may do.
+    /// The granted scopes.
     pub scopes: BTreeSet<String>,
-    /// The actions it may take, by type of resource; without any, what asks for no action in particular.
+    /// The granted actions by resource type; an empty set permits operations that require no action.
     pub resources: BTreeMap<String, BTreeSet<String>>,
-    /// When it stops being valid by itself.
+    /// The time of expiry.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What became of a revocation.
+/// The result of a revocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Revoked {
-    /// These were valid, or might have been, until now.
+    /// These tokens were revoked now.
     Now(Vec<TokenInfo>),
-    /// These had been revoked before.
+    /// All matching tokens had been revoked before.
     Before(Vec<TokenInfo>),
     /// No token has this id or principal.
     Unknown,
 }
 
-/// Why a token was not made, shown or revoked.
+/// Why tokens could not be created, listed or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum TokensError {
-    /// A name will not do.
+    /// A name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// It would never be valid.
+    /// The expiry is in the past.
     #[error("a token that expires at {0} would never be valid")]
     Expired(Timestamp),
-    /// The system does not give what nobody can foresee.
-    #[error("the system gives no random numbers")]
+    /// The system has no random source.
+    #[error("the system provides no random numbers")]
     Random(#[source] getrandom::Error),
-    /// The store did not do what it was asked.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Tokens {
-    /// The tokens kept among these documents.
+    /// The tokens in a document store.
     pub fn new(documents: Arc<dyn Documents>, clock: Arc<dyn Clock>) -> Self {
         Self { documents, clock }
     }
 
-    /// Whether the store answers.
-    pub(crate) async fn look_at_store(&self) -> Result<(), Failure> {
-        let looked = self.documents.get("tokens", "").await;
-        looked
-            .map(drop)
+    /// Fails if the store does not answer.
+    pub(crate) async fn check_store(&self) -> Result<(), Failure> {
+        let read = self.documents.get(COLLECTION, "").await;
+        read.map(drop)
             .map_err(|_| Failure::new(codes::ERR_STORE_UNAVAILABLE))
     }
 
-    /// Who a presented token stands for.
+    /// The identity that a token proves.
     ///
-    /// Fails with FORBIDDEN for one that is not, or no longer, valid, and with ERR_STORE_UNAVAILABLE when
-    /// that cannot be told now.
-    pub async fn identify(&self, presented: &str) -> Result<Arc<Identity>, Failure> {
-        // A text that is not written like a token says nothing about those there are: the store is spared.
-        let token = Presented::read(presented).ok_or_else(|| refused(Refusal::Invalid))?;
-        let kept = self.kept(token.id).await.map_err(|error| error.failure())?;
-        let proved = token.proves(kept.as_ref().map(|kept| kept.hash.as_str()));
-        let kept = kept.filter(|_| proved);
-        let info = kept
+    /// Fails with FORBIDDEN for a token that is not valid, and with ERR_STORE_UNAVAILABLE if the store does not
+    /// answer.
+    pub async fn identify(&self, token: &str) -> Result<Arc<Identity>, Failure> {
+        // A malformed token is refused without a query: its timing reveals nothing about stored tokens.
+        let token = ParsedToken::parse(token).ok_or_else(|| refused(Refusal::Invalid))?;
+        let stored = self.get(token.id).await.map_err(|error| error.failure())?;
+        let proved = token.proves(stored.as_ref().map(|stored| stored.hash.as_str()));
+        let stored = stored.filter(|_| proved);
+        let info = stored
             .ok_or_else(|| refused(Refusal::Invalid))?
-            .told(token.id);
+            .into_info(token.id);
         match info.state(self.clock.now()) {
             TokenState::Valid => Ok(Arc::new(info.identity())),
             ended => Err(refused(Refusal::Ended(ended))),
         }
     }
 
-    /// Fails with FORBIDDEN once a token that was presented is no longer valid. While the store does not
-    /// answer, it still is.
-    pub(crate) async fn still(&self, id: &str) -> Result<(), Failure> {
-        let Ok(Some(kept)) = self.kept(id).await else {
+    /// Fails with FORBIDDEN if an accepted token is no longer valid. It counts as valid while the store does not
+    /// answer.
+    pub(crate) async fn check_still_valid(&self, id: &str) -> Result<(), Failure> {
+        let Ok(Some(stored)) = self.get(id).await else {
             return Ok(());
         };
-        match kept.told(id).state(self.clock.now()) {
+        match stored.into_info(id).state(self.clock.now()) {
             TokenState::Valid => Ok(()),
             ended => Err(refused(Refusal::Ended(ended))),
         }
     }
 
-    /// Makes a token. Its text is given this once, and is not kept.
+    /// Creates a token. Its text is returned once and not stored.
     pub async fn create(&self, new: NewToken) -> Result<(Secret<String>, TokenInfo), TokensError> {
         names::check(NameOf::Principal, &new.principal)?;
         names::check_all(NameOf::Scope, &new.scopes)?;
@@ -126,36 +125,36 @@ impl Tokens {
         if let Some(end) = new.expires_at.filter(|end| *end <= now) {
             return Err(TokensError::Expired(end));
         }
-        for _ in 0..TRIES {
-            let drawn = Drawn::new().map_err(TokensError::Random)?;
-            let kept = kept(&new, &drawn, now);
-            let change = change(&drawn.id, Expect::Absent, json!(kept));
+        for _ in 0..ATTEMPTS_MAX {
+            let generated = GeneratedToken::new().map_err(TokensError::Random)?;
+            let stored = stored(&new, &generated, now);
+            let change = change(&generated.id, Expect::Absent, json!(stored));
             if let Applied::All(_) = self.documents.apply(vec![change]).await? {
-                return Ok((drawn.text, kept.told(drawn.id)));
+                return Ok((generated.text, stored.into_info(generated.id)));
             }
         }
         Err(StoreError::Locked.into())
     }
 
-    /// Every token there is or was, in the order of their ids.
+    /// All tokens, also expired and revoked ones, sorted by id.
     pub async fn list(&self) -> Result<Vec<TokenInfo>, TokensError> {
         let documents = self.all().await?;
-        let told = |document: Document| Ok(Kept::read(&document)?.told(document.id));
-        documents.into_iter().map(told).collect()
+        let info = |document: Document| Ok(StoredToken::read(&document)?.into_info(document.id));
+        documents.into_iter().map(info).collect()
     }
 
-    /// Whether anybody could present a token that is valid now.
+    /// Whether any token is valid now.
     pub async fn any_valid(&self) -> Result<bool, TokensError> {
         let now = self.clock.now();
         let is_valid = |token: &TokenInfo| token.state(now) == TokenState::Valid;
         Ok(self.list().await?.iter().any(is_valid))
     }
 
-    /// Revokes the token with this id, or every token of this principal. A whole token names itself.
+    /// Revokes the token with this id or text, or every token of this principal.
     pub async fn revoke(&self, name: &str) -> Result<Revoked, TokensError> {
-        let name = Presented::read(name).map_or(name, |token| token.id);
-        for _ in 0..TRIES {
-            let (before, valid) = self.named(name).await?;
+        let name = ParsedToken::parse(name).map_or(name, |token| token.id);
+        for _ in 0..ATTEMPTS_MAX {
+            let (before, valid) = self.find(name).await?;
             if valid.is_empty() && before.is_empty() {
                 return Ok(Revoked::Unknown);
             }
@@ -169,23 +168,23 @@ impl Tokens {
         Err(StoreError::Locked.into())
     }
 
-    /// The tokens that go by this name: those that were revoked before, and the documents of the others.
-    async fn named(&self, name: &str) -> Result<(Vec<TokenInfo>, Vec<Document>), StoreError> {
+    /// The tokens with this id or principal: those revoked before, and the documents of the others.
+    async fn find(&self, name: &str) -> Result<(Vec<TokenInfo>, Vec<Document>), StoreError> {
         let (mut before, mut valid) = (Vec::new(), Vec::new());
         for document in self.all().await? {
-            let kept = Kept::read(&document)?;
-            if document.id != name && kept.principal != name {
+            let stored = StoredToken::read(&document)?;
+            if document.id != name && stored.principal != name {
                 continue;
             }
-            match kept.revoked_at {
-                Some(_) => before.push(kept.told(document.id)),
+            match stored.revoked_at {
+                Some(_) => before.push(stored.into_info(document.id)),
                 None => valid.push(document),
             }
         }
         Ok((before, valid))
     }
 
-    /// Revokes all of them, or none when somebody else changed one meanwhile.
+    /// Revokes all of these tokens, or none (`None`) if one was changed concurrently.
     async fn try_revoke(
         &self,
         tokens: Vec<Document>,
@@ -194,7 +193,7 @@ impl Tokens {
         let (mut changes, mut revoked) = (Vec::new(), Vec::new());
         for mut token in tokens {
             token.body["revoked_at"] = now.clone();
-            revoked.push(Kept::read(&token)?.told(token.id.as_str()));
+            revoked.push(StoredToken::read(&token)?.into_info(token.id.as_str()));
             changes.push(change(
                 &token.id,
                 Expect::Version(token.version),
@@ -205,17 +204,17 @@ impl Tokens {
         Ok(matches!(applied, Applied::All(_)).then_some(revoked))
     }
 
-    async fn kept(&self, id: &str) -> Result<Option<Kept>, StoreError> {
+    async fn get(&self, id: &str) -> Result<Option<StoredToken>, StoreError> {
         let document = self.documents.get(COLLECTION, id).await?;
-        document.as_ref().map(Kept::read).transpose()
+        document.as_ref().map(StoredToken::read).transpose()
     }
 
     async fn all(&self) -> Result<Vec<Document>, StoreError> {
         let mut all: Vec<Document> = Vec::new();
         loop {
             let after = all.last().map(|last| last.id.as_str());
-            let page = self.documents.list(COLLECTION, after, PAGE).await?;
-            let is_last = page.len() < PAGE;
+            let page = self.documents.list(COLLECTION, after, PAGE_SIZE).await?;
+            let is_last = page.len() < PAGE_SIZE;
             all.extend(page);
             if is_last {
                 return Ok(all);
@@ -224,10 +223,10 @@ impl Tokens {
     }
 }
 
-fn kept(new: &NewToken, drawn: &Drawn, now: Timestamp) -> Kept {
-    Kept {
+fn stored(new: &NewToken, generated: &GeneratedToken, now: Timestamp) -> StoredToken {
+    StoredToken {
         principal: new.principal.clone(),
-        hash: drawn.hash.clone(),
+        hash: generated.hash.clone(),
         scopes: new.scopes.clone(),
         resources: new.resources.clone(),
         created_at: now,
@@ -245,12 +244,12 @@ fn change(id: &str, expect: Expect, body: Value) -> Change {
     }
 }
 
-/// Why a token is of no use.
+/// Why a token is refused.
 #[derive(Clone, Copy)]
 enum Refusal {
-    /// It is not written like one, there is no such token, or its secret is wrong: which, is not told.
+    /// It is malformed, unknown, or has the wrong secret. The caller does not learn which.
     Invalid,
-    /// It was valid once. Told only to those who have its secret.
+    /// It has expired or was revoked. Only a caller with its secret learns that.
     Ended(TokenState),
 }
 
@@ -261,8 +260,8 @@ fn refused(refusal: Refusal) -> Failure {
             (invalid.to_owned(), invalid)
         }
         Refusal::Ended(state) => {
-            let word = state.word();
-            (format!("the token of this request is {word}"), word)
+            let name = state.name();
+            (format!("the token of this request is {name}"), name)
         }
     };
     Failure::new(codes::FORBIDDEN)
@@ -270,6 +269,6 @@ fn refused(refusal: Refusal) -> Failure {
         .with_detail("authenticated", false)
         .with_detail("reason", reason)
         .with_actions([
-            "Ask whoever runs this server for a token, which `panpan token new` makes, and send it whole, after the word Bearer in the header Authorization",
+            "Ask the operator for a token, created with `panpan token new`, and send it as a bearer token in the Authorization header",
         ])
 }

@@ -1,10 +1,10 @@
-//! JSON-RPC 2.0: every operation is a method, and parameters go by name.
+//! The JSON-RPC 2.0 surface: every operation is a method with named parameters.
 //!
-//! From the bytes of a body to the bytes of an answer. How the bytes come and go is not known here.
+//! Turns the bytes of a body into the bytes of a response. The transport is the caller's.
 
-mod answer;
 mod reader;
 mod request;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -21,43 +21,45 @@ use serde_json::{Map, Value};
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
 use crate::json;
-use crate::meta::{IN_META, Terms};
+use crate::options::{CallOptions, IN_META};
 use request::{Body, Invalid, Item};
 
 pub(crate) use request::{Params, Request};
 
-/// How many calls of one batch run at a time.
-const BATCH_AT_A_TIME: usize = 16;
+/// Concurrent calls of one batch.
+const BATCH_CONCURRENCY: usize = 16;
 
-/// The answer to a body, or `None` when nothing in it wants one.
+/// The response to a body; `None` if all its requests are notifications.
 ///
-/// Where it is not known who calls, every request is answered with the reason. What the headers say is
-/// about one call: a batch is refused with them.
+/// If the caller could not be identified, every request fails with that failure. Options in headers apply to a
+/// single call, so a batch with them is refused.
 pub(crate) async fn serve(
     gateway: &Gateway,
     caller: &Result<Caller, Failure>,
-    terms: &Terms,
+    options: &CallOptions,
     body: &[u8],
 ) -> Option<Vec<u8>> {
     let limits = gateway.limits();
     let refused = match request::read(body, limits.body_bytes, limits.batch) {
         Ok(Body::One(item)) => {
-            let answered = one(gateway, caller, terms, item).await?;
-            return Some(answer::alone(&answered, body.len()));
+            let response = respond(gateway, caller, options, item).await?;
+            return Some(response::single(&response, body.len()));
         }
-        Ok(Body::Batch(items)) if !items.is_empty() => match terms.refuse_for_several() {
+        Ok(Body::Batch(items)) if !items.is_empty() => match options.refuse_in_batch() {
             Ok(()) => return batch(gateway, caller, items, body.len()).await,
             Err(failure) => failure,
         },
-        Ok(Body::Batch(_)) => Failure::new(codes::INVALID_REQUEST)
-            .with_message("a batch holds at least one request, and this one is empty"),
+        Ok(Body::Batch(_)) => {
+            Failure::new(codes::INVALID_REQUEST).with_message("the batch is empty")
+        }
         Ok(Body::TooMany(count)) => too_many(count, limits.batch),
         Err(error) => json::unreadable(&error),
     };
-    Some(answer::alone(&unread(gateway, None, refused), body.len()))
+    let response = refuse(gateway, None, refused);
+    Some(response::single(&response, body.len()))
 }
 
-/// The one request a body holds; `None` for a batch, and for what is no request.
+/// The request in a body; `None` for a batch and for an invalid request.
 pub(crate) fn single(body: &[u8], bytes_limit: usize) -> Option<Request<'_>> {
     match request::read(body, bytes_limit, 0).ok()? {
         Body::One(Item::Request(request)) => Some(request),
@@ -65,9 +67,9 @@ pub(crate) fn single(body: &[u8], bytes_limit: usize) -> Option<Request<'_>> {
     }
 }
 
-/// What answers a request: under its id, or under none where it could not be read.
+/// The response to a request; without an id if the id could not be read.
 #[derive(Debug)]
-struct Answered<'a> {
+struct Response<'a> {
     id: Option<&'a RawValue>,
     answer: Answer,
 }
@@ -78,47 +80,47 @@ async fn batch(
     items: Vec<Item<'_>>,
     body_bytes: usize,
 ) -> Option<Vec<u8>> {
-    // A batch alone is not to meet the limit of its caller.
-    let room = gateway.limits().calls_in_flight_per_caller.max(1);
-    let terms = Terms::default();
-    // Not by a closure, of which the compiler cannot see that it may be sent to another thread.
+    // A batch must not exceed the concurrency limit of its own caller.
+    let limit = gateway.limits().calls_in_flight_per_caller.max(1);
+    let options = CallOptions::default();
+    // A loop, since the compiler cannot prove that the futures of a closure are Send.
     let mut calls = Vec::with_capacity(items.len());
     for item in items {
-        calls.push(one(gateway, caller, &terms, item));
+        calls.push(respond(gateway, caller, &options, item));
     }
-    let mut answers = pin!(stream::iter(calls).buffered(BATCH_AT_A_TIME.min(room)));
-    let mut list = answer::List::new(body_bytes);
-    while let Some(answered) = answers.next().await {
-        if let Some(answered) = answered {
-            list.add(&answered);
+    let mut responses = pin!(stream::iter(calls).buffered(BATCH_CONCURRENCY.min(limit)));
+    let mut list = response::Batch::new(body_bytes);
+    while let Some(response) = responses.next().await {
+        if let Some(response) = response {
+            list.add(&response);
         }
     }
     list.finish()
 }
 
-async fn one<'a>(
+async fn respond<'a>(
     gateway: &Gateway,
     caller: &Result<Caller, Failure>,
-    terms: &Terms,
+    options: &CallOptions,
     item: Item<'a>,
-) -> Option<Answered<'a>> {
+) -> Option<Response<'a>> {
     let Request { id, method, params } = match item {
         Item::Request(request) => request,
-        Item::Invalid(Invalid { id, problem }) => return Some(unread(gateway, id, problem.into())),
+        Item::Invalid(Invalid { id, problem }) => return Some(refuse(gateway, id, problem.into())),
     };
     let registry = method
         .contains('.')
         .then(|| gateway.dispatcher().registry());
-    let name = registry.and_then(|registry| alias(&registry, &method));
+    let name = registry.and_then(|registry| resolve_dots(&registry, &method));
     let name = name.unwrap_or_else(|| method.into_owned());
     let answer = match caller {
-        Ok(caller) => call(gateway, caller, terms, name, params).await,
-        Err(unknown) => {
+        Ok(caller) => call(gateway, caller, options, name, params).await,
+        Err(unidentified) => {
             let request = CallRequest::from_wire(name, Value::Null);
-            gateway.refuse(Surface::JsonRpc, request, unknown.clone())
+            gateway.refuse(Surface::JsonRpc, request, unidentified.clone())
         }
     };
-    id.map(|id| Answered {
+    id.map(|id| Response {
         id: Some(id),
         answer,
     })
@@ -127,14 +129,14 @@ async fn one<'a>(
 async fn call(
     gateway: &Gateway,
     caller: &Caller,
-    terms: &Terms,
+    options: &CallOptions,
     name: String,
     params: Params,
 ) -> Answer {
     let (mut members, mut problem) = match params {
         Params::Named(members) => (members, None),
-        Params::Listed => (Map::new(), Some(by_position())),
-        Params::Twice(members, pointer) => (members, Some(json::ambiguous(&pointer))),
+        Params::Positional => (Map::new(), Some(positional_params())),
+        Params::Duplicate(members, pointer) => (members, Some(json::duplicate_member(&pointer))),
     };
     let meta = take_meta(&mut members);
     let mut request = CallRequest::from_wire(name, Value::Object(members));
@@ -142,10 +144,10 @@ async fn call(
         problem = IN_META.apply(&meta, &mut request).err();
     }
     if problem.is_none() {
-        problem = terms.apply(&IN_META, &mut request).err();
+        problem = options.apply(&IN_META, &mut request).err();
     }
     match problem {
-        // What does not exist has no parameters that could be wrong.
+        // For an operation that does not exist, NOT_FOUND is more useful than invalid parameters.
         Some(problem) if is_callable(&gateway.dispatcher().registry(), &request.operation) => {
             request.caller.clone_from(&caller.identity);
             gateway.refuse(Surface::JsonRpc, request, problem)
@@ -164,8 +166,8 @@ fn take_meta(members: &mut Map<String, Value>) -> Option<Map<String, Value>> {
     }
 }
 
-/// The operation a dotted name stands for: `tasks.create` for `tasks/create`.
-fn alias(registry: &Arc<Registry>, method: &str) -> Option<String> {
+/// The operation with a dotted name: `tasks/create` for `tasks.create`.
+fn resolve_dots(registry: &Arc<Registry>, method: &str) -> Option<String> {
     if is_callable(registry, method) {
         return None;
     }
@@ -174,30 +176,30 @@ fn alias(registry: &Arc<Registry>, method: &str) -> Option<String> {
     candidates.find(|name| is_callable(registry, name))
 }
 
-/// Whether it exists for callers from outside. To tell others apart would tell that they exist.
+/// Whether an external operation has this name. Internal operations must look as if they did not exist.
 fn is_callable(registry: &Registry, name: &str) -> bool {
     registry
         .get(name)
         .is_some_and(|operation| operation.spec().visibility == Visibility::External)
 }
 
-fn unread<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> Answered<'a> {
+fn refuse<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> Response<'a> {
     let request = CallRequest::from_wire("", Value::Null);
     let answer = gateway.refuse(Surface::JsonRpc, request, failure);
-    Answered { id, answer }
+    Response { id, answer }
 }
 
 fn too_many(count: usize, limit: usize) -> Failure {
     Failure::new(codes::INVALID_REQUEST)
         .with_message(format!(
-            "the batch holds {count} requests; at most {limit} are taken at once, and none was executed"
+            "the batch has {count} requests; the limit is {limit}, and no request was executed"
         ))
         .with_detail("batch_limit", limit)
         .with_actions(["Send the requests in smaller batches"])
 }
 
-fn by_position() -> Failure {
-    let reason = "parameters go by name here, and these go by position";
+fn positional_params() -> Failure {
+    let reason = "params must be an object; positional parameters are not supported";
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
         .with_violation(Violation::wrong_type("", "object", "a list".into()))

@@ -1,8 +1,7 @@
-//! From the text of a body to requests, in one go.
+//! Parses a body into requests, in a single pass.
 //!
-//! A body that is JSON is always read to its end: what is wrong with one request is that request's, and
-//! its id is repeated wherever it can be told. What the protocol does not know is passed over, however
-//! deep it is.
+//! A body that is JSON is always read to its end: an error in one request affects that request only, and its id
+//! is reported if it can be read. Unknown members are skipped at any depth.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +13,7 @@ use serde::de::{
 use super::request::{Body, Invalid, Item, Members, Problem};
 use crate::json::AnyValue;
 
-/// Reads a body whose batch holds at most so many requests.
+/// Deserializes a body with at most `batch_limit` requests in a batch.
 pub(super) struct BodyReader {
     pub(super) batch_limit: usize,
 }
@@ -27,35 +26,35 @@ impl<'de> DeserializeSeed<'de> for BodyReader {
     }
 }
 
-/// Takes every scalar for something that is no request.
+/// Visitor methods that turn every scalar into an invalid request.
 macro_rules! scalars_are_invalid {
-    ($made:expr) => {
+    ($invalid:expr) => {
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
             formatter.write_str("a request")
         }
 
         fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-            Ok($made)
+            Ok($invalid)
         }
 
         fn visit_bool<E: Error>(self, _: bool) -> Result<Self::Value, E> {
-            Ok($made)
+            Ok($invalid)
         }
 
         fn visit_i64<E: Error>(self, _: i64) -> Result<Self::Value, E> {
-            Ok($made)
+            Ok($invalid)
         }
 
         fn visit_u64<E: Error>(self, _: u64) -> Result<Self::Value, E> {
-            Ok($made)
+            Ok($invalid)
         }
 
         fn visit_f64<E: Error>(self, _: f64) -> Result<Self::Value, E> {
-            Ok($made)
+            Ok($invalid)
         }
 
         fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
-            Ok($made)
+            Ok($invalid)
         }
     };
 }
@@ -63,7 +62,7 @@ macro_rules! scalars_are_invalid {
 impl<'de> Visitor<'de> for BodyReader {
     type Value = Body<'de>;
 
-    scalars_are_invalid!(Body::One(no_object()));
+    scalars_are_invalid!(Body::One(not_an_object()));
 
     fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Body<'de>, A::Error> {
         ItemReader.visit_map(members).map(Body::One)
@@ -77,9 +76,9 @@ impl<'de> Visitor<'de> for BodyReader {
                 None => return Ok(Body::Batch(batch)),
             }
         }
-        match drained(items)? {
+        match skip_rest(items)? {
             0 => Ok(Body::Batch(batch)),
-            beyond => Ok(Body::TooMany(self.batch_limit + beyond)),
+            rest => Ok(Body::TooMany(self.batch_limit + rest)),
         }
     }
 }
@@ -95,10 +94,10 @@ struct ItemReader;
 impl<'de> Visitor<'de> for ItemReader {
     type Value = Item<'de>;
 
-    scalars_are_invalid!(no_object());
+    scalars_are_invalid!(not_an_object());
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<Item<'de>, A::Error> {
-        drained(items).map(|_| no_object())
+        skip_rest(items).map(|_| not_an_object())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Item<'de>, A::Error> {
@@ -108,26 +107,32 @@ impl<'de> Visitor<'de> for ItemReader {
                 "jsonrpc" => put(
                     &mut found.jsonrpc,
                     members.next_value()?,
-                    &mut found.twice,
+                    &mut found.duplicate,
                     name,
                 ),
                 "method" => put(
                     &mut found.method,
                     members.next_value()?,
-                    &mut found.twice,
+                    &mut found.duplicate,
                     name,
                 ),
                 "id" => {
-                    found.id_is_unclear = found.id.is_some();
-                    put(&mut found.id, members.next_value()?, &mut found.twice, name);
+                    found.has_two_ids = found.id.is_some();
+                    put(
+                        &mut found.id,
+                        members.next_value()?,
+                        &mut found.duplicate,
+                        name,
+                    );
                 }
                 "params" => {
-                    let params = members.next_value_seed(AnyValue(&mut found.twice_in_params))?;
-                    put(&mut found.params, params, &mut found.twice, name);
+                    let params =
+                        members.next_value_seed(AnyValue(&mut found.duplicate_in_params))?;
+                    put(&mut found.params, params, &mut found.duplicate, name);
                 }
                 _ => {
                     let _: IgnoredAny = members.next_value()?;
-                    found.other(name);
+                    found.add_unknown(name);
                 }
             }
         }
@@ -136,18 +141,18 @@ impl<'de> Visitor<'de> for ItemReader {
 }
 
 fn put<'a, T>(
-    place: &mut Option<T>,
+    member: &mut Option<T>,
     value: T,
-    twice: &mut Option<Cow<'a, str>>,
+    duplicate: &mut Option<Cow<'a, str>>,
     name: Cow<'a, str>,
 ) {
-    if place.replace(value).is_some() {
-        twice.get_or_insert(name);
+    if member.replace(value).is_some() {
+        duplicate.get_or_insert(name);
     }
 }
 
-/// How many items there were left.
-fn drained<'de, A: SeqAccess<'de>>(mut items: A) -> Result<usize, A::Error> {
+/// Skips the remaining items and returns their number.
+fn skip_rest<'de, A: SeqAccess<'de>>(mut items: A) -> Result<usize, A::Error> {
     let mut count = 0;
     while let Some(IgnoredAny) = items.next_element()? {
         count += 1;
@@ -155,14 +160,14 @@ fn drained<'de, A: SeqAccess<'de>>(mut items: A) -> Result<usize, A::Error> {
     Ok(count)
 }
 
-fn no_object<'a>() -> Item<'a> {
+fn not_an_object<'a>() -> Item<'a> {
     Item::Invalid(Invalid {
         id: None,
-        problem: Problem::NoObject,
+        problem: Problem::NotAnObject,
     })
 }
 
-/// The name of a member, borrowed where it is written without escapes.
+/// The name of a member, borrowed if it has no escapes.
 struct Name<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {

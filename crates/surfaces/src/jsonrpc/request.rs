@@ -1,4 +1,4 @@
-//! What is a request, what is not, and why.
+//! Requests of JSON-RPC, and the checks that make an object one.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::reader::BodyReader;
-use crate::json::Twice;
+use crate::json::DuplicateMember;
 
-/// What a body holds.
+/// The contents of a body.
 #[derive(Debug)]
 pub(super) enum Body<'a> {
     One(Item<'a>),
     Batch(Vec<Item<'a>>),
-    /// A batch of so many, which is too many.
+    /// A batch with this many requests, which exceeds the limit.
     TooMany(usize),
 }
 
@@ -38,13 +38,13 @@ pub(crate) struct Request<'a> {
 #[derive(Debug)]
 pub(crate) enum Params {
     Named(Map<String, Value>),
-    /// By position, and at least one.
-    Listed,
-    /// A name in them stands twice, at this pointer.
-    Twice(Map<String, Value>, String),
+    /// An array with at least one item.
+    Positional,
+    /// An object with a duplicate member at this JSON pointer.
+    Duplicate(Map<String, Value>, String),
 }
 
-/// Something that is no request, with its id where that could be read.
+/// An invalid request, with its id if it could be read.
 #[derive(Debug)]
 pub(super) struct Invalid<'a> {
     pub(super) id: Option<&'a RawValue>,
@@ -53,22 +53,22 @@ pub(super) struct Invalid<'a> {
 
 #[derive(Debug)]
 pub(super) enum Problem {
-    NoObject,
-    Twice(String),
+    NotAnObject,
+    Duplicate(String),
     Member {
         name: &'static str,
         expected: &'static str,
     },
 }
 
-/// Reads a body of at most so many bytes, and a batch of at most so many requests.
+/// Parses a body within the limits.
 pub(super) fn read(
     body: &[u8],
     bytes_limit: usize,
     batch_limit: usize,
 ) -> Result<Body<'_>, ReadError> {
     let read = read::document_as(body, bytes_limit, BodyReader { batch_limit })?;
-    let wide = read::wide_numbers(body).find(|at| !read.is_of_id(body, *at));
+    let wide = read::wide_numbers(body).find(|offset| !read.is_in_id(body, *offset));
     match wide {
         Some(offset) => Err(read::wide_number_at(body, offset)),
         None => Ok(read),
@@ -76,8 +76,8 @@ pub(super) fn read(
 }
 
 impl Body<'_> {
-    /// Whether a place in the body is within an id, which is repeated as it was written, whatever it is.
-    fn is_of_id(&self, body: &[u8], at: usize) -> bool {
+    /// Whether an offset in the body lies within an id. Ids are repeated verbatim, so they may be any number.
+    fn is_in_id(&self, body: &[u8], offset: usize) -> bool {
         let items = match self {
             Body::One(item) => std::slice::from_ref(item),
             Body::Batch(items) => items,
@@ -87,11 +87,11 @@ impl Body<'_> {
             Item::Request(request) => request.id,
             Item::Invalid(invalid) => invalid.id,
         });
-        let mut places = ids.map(|id| {
+        let mut ranges = ids.map(|id| {
             let start = id.get().as_ptr().addr() - body.as_ptr().addr();
             start..start + id.get().len()
         });
-        places.any(|place| place.contains(&at))
+        ranges.any(|range| range.contains(&offset))
     }
 }
 
@@ -99,13 +99,13 @@ impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
         let failure = Failure::new(codes::INVALID_REQUEST);
         let (name, reason) = match problem {
-            Problem::NoObject => return failure.with_message("a request is an object"),
-            Problem::Twice(name) => {
-                let reason = format!("the member {name} stands twice in the request");
+            Problem::NotAnObject => return failure.with_message("a request must be an object"),
+            Problem::Duplicate(name) => {
+                let reason = format!("duplicate member {name}");
                 (name, reason)
             }
             Problem::Member { name, expected } => {
-                (name.to_owned(), format!("{name} has to be {expected}"))
+                (name.to_owned(), format!("{name} must be {expected}"))
             }
         };
         failure
@@ -114,33 +114,33 @@ impl From<Problem> for Failure {
     }
 }
 
-/// The members of an object that may be a request.
+/// The members of an object that should be a request.
 #[derive(Default)]
 pub(super) struct Members<'a> {
     pub(super) jsonrpc: Option<&'a RawValue>,
     pub(super) method: Option<&'a RawValue>,
     pub(super) id: Option<&'a RawValue>,
-    /// Of two ids nobody can tell which is meant.
-    pub(super) id_is_unclear: bool,
+    /// Neither of two ids is used.
+    pub(super) has_two_ids: bool,
     pub(super) params: Option<Value>,
-    /// Names the protocol does not know. They are ignored.
-    others: BTreeSet<Cow<'a, str>>,
-    pub(super) twice: Option<Cow<'a, str>>,
-    pub(super) twice_in_params: Twice,
+    /// Unknown members; ignored unless one is duplicated.
+    unknown: BTreeSet<Cow<'a, str>>,
+    pub(super) duplicate: Option<Cow<'a, str>>,
+    pub(super) duplicate_in_params: DuplicateMember,
 }
 
 impl<'a> Members<'a> {
-    /// Notes a member the protocol does not know.
-    pub(super) fn other(&mut self, name: Cow<'a, str>) {
-        if self.others.contains(&name) {
-            self.twice.get_or_insert(name);
+    /// Adds a member that the protocol does not define.
+    pub(super) fn add_unknown(&mut self, name: Cow<'a, str>) {
+        if self.unknown.contains(&name) {
+            self.duplicate.get_or_insert(name);
         } else {
-            self.others.insert(name);
+            self.unknown.insert(name);
         }
     }
 
     pub(super) fn into_item(self) -> Item<'a> {
-        let id = self.id.filter(|id| !self.id_is_unclear && is_id(id));
+        let id = self.id.filter(|id| !self.has_two_ids && is_id(id));
         match self.into_request() {
             Ok(request) => Item::Request(request),
             Err(problem) => Item::Invalid(Invalid { id, problem }),
@@ -149,8 +149,9 @@ impl<'a> Members<'a> {
 
     fn into_request(self) -> Result<Request<'a>, Problem> {
         let must_be = |name, expected| Problem::Member { name, expected };
-        if let Some(name) = self.twice {
-            return Err(Problem::Twice(name.chars().take(NAME_SHOWN).collect()));
+        if let Some(name) = self.duplicate {
+            let shown = name.chars().take(SHOWN_NAME_CHARACTERS);
+            return Err(Problem::Duplicate(shown.collect()));
         }
         if self.id.is_some_and(|id| !is_id(id)) {
             return Err(must_be("id", "a string, a number or null"));
@@ -162,10 +163,10 @@ impl<'a> Members<'a> {
         let params = match self.params {
             None => Params::Named(Map::new()),
             Some(Value::Array(items)) if items.is_empty() => Params::Named(Map::new()),
-            Some(Value::Array(_)) => Params::Listed,
-            Some(Value::Object(members)) => match self.twice_in_params.pointer() {
+            Some(Value::Array(_)) => Params::Positional,
+            Some(Value::Object(members)) => match self.duplicate_in_params.pointer() {
                 None => Params::Named(members),
-                Some(pointer) => Params::Twice(members, pointer),
+                Some(pointer) => Params::Duplicate(members, pointer),
             },
             Some(_) => return Err(must_be("params", "an object")),
         };
@@ -177,8 +178,8 @@ impl<'a> Members<'a> {
     }
 }
 
-/// How much of a name is shown that stands twice, in characters.
-const NAME_SHOWN: usize = 64;
+/// How much of a duplicate member's name messages show, in characters.
+const SHOWN_NAME_CHARACTERS: usize = 64;
 
 fn is_id(raw: &RawValue) -> bool {
     matches!(
@@ -187,7 +188,7 @@ fn is_id(raw: &RawValue) -> bool {
     )
 }
 
-/// The text of a value that is one.
+/// The text of a JSON string.
 fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {

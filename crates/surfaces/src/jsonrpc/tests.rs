@@ -1,4 +1,4 @@
-//! What is answered to which body, with operations that stand for any others.
+//! Bodies and their responses, against test operations.
 
 mod bodies;
 mod bounds;

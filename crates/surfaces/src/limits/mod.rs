@@ -1,53 +1,54 @@
-//! How much is allowed: to one caller, and to all together.
+//! Limits per caller and for all callers together.
 //!
-//! What is refused here was never a call: nothing was executed, and the failure says how long to wait.
+//! A request that is refused here does not become a call: nothing was executed, and the failure says how long
+//! to wait.
 
+mod buffered;
+mod concurrency;
 mod rate;
-mod room;
-mod unread;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
 
-pub(crate) use rate::Rates;
-pub(crate) use room::{Permit, Room};
-pub(crate) use unread::{Held, Receiving, TooMuch, Unread};
+pub(crate) use buffered::{BufferFull, BufferedBytes, HeldBytes, RequestBody};
+pub(crate) use concurrency::{ConcurrencyLimit, Permit};
+pub(crate) use rate::RateLimit;
 
-/// What is allowed. The defaults suit one machine that serves a team.
+/// The configured limits. The defaults suit one machine that serves a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest body or message, in bytes.
+    /// Maximum size of a request body or message, in bytes.
     pub body_bytes: usize,
-    /// The most calls in one batch.
+    /// Maximum number of calls in a batch.
     pub batch: usize,
-    /// How many calls a second one caller may make on average; no limit when unset.
+    /// Calls per second that one caller may make on average; no limit when unset.
     pub calls_per_second: Option<NonZeroU32>,
-    /// How many calls one caller may make at once before the average counts; a second's worth when unset.
+    /// Calls that one caller may make at once before the average counts; `calls_per_second` when unset.
     pub burst: Option<NonZeroU32>,
-    /// How many calls run at a time; more are refused with ERR_OVERLOADED.
+    /// Concurrent calls; more are refused with ERR_OVERLOADED.
     pub calls_in_flight: usize,
-    /// How many calls of one caller run at a time; more are refused with ERR_RATE_LIMITED.
+    /// Concurrent calls of one caller; more are refused with ERR_RATE_LIMITED.
     pub calls_in_flight_per_caller: usize,
-    /// How many subscriptions are open at a time.
+    /// Open subscriptions.
     pub streams: usize,
-    /// How many subscriptions of one caller are open at a time.
+    /// Open subscriptions of one caller.
     pub streams_per_caller: usize,
-    /// How many connections are open at a time; more wait to be accepted.
+    /// Open connections; further connections wait to be accepted.
     pub connections: usize,
-    /// How many of them may come from one address; more are closed at once.
+    /// Open connections from one address; further connections are closed at once.
     pub connections_per_address: usize,
-    /// How many bytes of requests that are being sent and of answers that wait to be read there are at a time,
-    /// before no call is begun and no request received further; answers being made come on top.
+    /// Buffered bytes of requests that are being received and of responses that clients have not read. Beyond
+    /// it no call starts and no request body is received; responses of running calls come on top.
     pub unread_bytes: usize,
     /// The same for one caller.
     pub unread_bytes_per_caller: usize,
-    /// How long a client may take to send the head of a request, or stay idle between two.
+    /// Timeout for receiving the head of a request, and for an idle connection.
     pub head_timeout: Duration,
-    /// How long a client may take to send the body of a request.
+    /// Timeout for receiving the body of a request.
     pub body_timeout: Duration,
-    /// How long a client may take nothing of an answer before it counts as gone.
+    /// How long a client may read nothing of a response before its connection is closed.
     pub write_timeout: Duration,
 }
 

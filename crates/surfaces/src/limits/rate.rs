@@ -1,4 +1,4 @@
-//! How many calls a second one caller may make, and how many requests that may become none.
+//! Rate limits per caller: calls per second, and requests per second.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,84 +10,84 @@ use panpan_failure::{Failure, codes};
 use super::Limits;
 use crate::caller::Principal;
 
-/// Callers that have their whole share again are forgotten each time so many takes have gone by.
-const TAKES_BETWEEN_SWEEPS: u64 = 4096;
+/// After this many checks, callers that have their full quota again are forgotten.
+const CHECKS_BETWEEN_SWEEPS: u64 = 4096;
 
-/// How many requests a caller may send for each call it may make. Those beyond its calls are answered under
-/// their own ids and in full; those beyond this are refused before they are read.
+/// Requests that a caller may send for each call it may make. A request over the call rate is read, and refused
+/// under its own id; a request over the request rate is refused unread.
 const REQUESTS_PER_CALL: u32 = 2;
 
-/// The shares of all callers.
+/// A rate limit with one token bucket per caller; without a configured rate, unlimited.
 #[derive(Debug)]
-pub(crate) struct Rates(Option<Shares>);
+pub(crate) struct RateLimit(Option<Buckets>);
 
 #[derive(Debug)]
-struct Shares {
+struct Buckets {
     limiter: DefaultKeyedRateLimiter<Principal>,
-    /// What is counted, for people.
+    /// What is limited, in messages: "calls".
     what: &'static str,
     per_second: u32,
-    takes: std::sync::atomic::AtomicU64,
+    checks: std::sync::atomic::AtomicU64,
 }
 
-impl Rates {
+impl RateLimit {
     pub(crate) fn of_calls(limits: &Limits) -> Self {
-        Self::of("calls", limits, NonZeroU32::MIN)
+        Self::new("calls", limits, NonZeroU32::MIN)
     }
 
-    /// What is refused counts here as much as what is served.
+    /// Also counts requests that are refused.
     pub(crate) fn of_requests(limits: &Limits) -> Self {
-        let times = NonZeroU32::new(REQUESTS_PER_CALL).unwrap_or(NonZeroU32::MIN);
-        Self::of("requests", limits, times)
+        let factor = NonZeroU32::new(REQUESTS_PER_CALL).unwrap_or(NonZeroU32::MIN);
+        Self::new("requests", limits, factor)
     }
 
-    fn of(what: &'static str, limits: &Limits, times: NonZeroU32) -> Self {
+    fn new(what: &'static str, limits: &Limits, factor: NonZeroU32) -> Self {
         Self(limits.calls_per_second.map(|per_second| {
-            let burst = limits.burst.unwrap_or(per_second).saturating_mul(times);
-            let per_second = per_second.saturating_mul(times);
+            let burst = limits.burst.unwrap_or(per_second).saturating_mul(factor);
+            let per_second = per_second.saturating_mul(factor);
             let quota = Quota::per_second(per_second).allow_burst(burst);
-            Shares {
+            Buckets {
                 limiter: RateLimiter::keyed(quota),
                 what,
                 per_second: per_second.get(),
-                takes: Default::default(),
+                checks: Default::default(),
             }
         }))
     }
 
-    /// Takes one of them from a caller's share, or says how long to wait for the next.
+    /// Counts one call or request, or fails with the time to wait.
     pub(crate) fn take(&self, principal: &Principal) -> Result<(), Failure> {
-        let Some(shares) = &self.0 else {
+        let Some(buckets) = &self.0 else {
             return Ok(());
         };
-        shares.sweep_now_and_then();
-        let taken = shares.limiter.check_key(principal);
+        buckets.sweep_sometimes();
+        let taken = buckets.limiter.check_key(principal);
         taken.map_err(|later| {
             let wait = later.wait_time_from(DefaultClock::default().now());
-            limited(wait, shares)
+            exceeded(wait, buckets)
         })
     }
 }
 
-impl Shares {
-    fn sweep_now_and_then(&self) {
+impl Buckets {
+    fn sweep_sometimes(&self) {
         use std::sync::atomic::Ordering::Relaxed;
-        if self.takes.fetch_add(1, Relaxed) % TAKES_BETWEEN_SWEEPS == TAKES_BETWEEN_SWEEPS - 1 {
+        if self.checks.fetch_add(1, Relaxed) % CHECKS_BETWEEN_SWEEPS == CHECKS_BETWEEN_SWEEPS - 1 {
             self.limiter.retain_recent();
             self.limiter.shrink_to_fit();
         }
     }
 }
 
-fn limited(wait: Duration, shares: &Shares) -> Failure {
-    let Shares {
+fn exceeded(wait: Duration, buckets: &Buckets) -> Failure {
+    let Buckets {
         what, per_second, ..
-    } = shares;
-    // Rounded up: a caller that comes a moment too early is refused again.
+    } = buckets;
+    // Rounded up: a caller that retries a moment too early is refused again.
     let wait_ms = u64::try_from(wait.as_micros().div_ceil(1000)).unwrap_or(u64::MAX);
     Failure::new(codes::ERR_RATE_LIMITED)
         .with_message(format!(
-            "the caller has gone over its rate ({what} a second: {per_second}) and may go on in {wait_ms} ms"
+            "rate limit of {per_second} {what} per second exceeded; retry in {wait_ms} ms"
         ))
         .with_detail(format!("{what}_per_second"), *per_second)
         .with_detail("retry_after_ms", wait_ms)

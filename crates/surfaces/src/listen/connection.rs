@@ -1,4 +1,4 @@
-//! One connection: its handshake, its requests, its limits.
+//! Serves one connection: TLS handshake, timeouts, requests, shutdown.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -21,17 +21,17 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::io::InspectReader;
 
+use super::head_errors::WithHeadErrors;
 use super::timer::ConnectionTimer;
-use super::worded::Worded;
 use crate::gateway::Gateway;
-use crate::http::{HttpService, Peer};
+use crate::http::{ConnectionInfo, HttpService};
 use crate::limits::Permit;
 use crate::metrics::Metrics;
 
-/// The largest head of a request, in bytes.
+/// Maximum size of a request head, in bytes.
 pub(crate) const HEAD_BYTES_LIMIT: usize = 64 * 1024;
 
-/// What every connection is served with.
+/// The state that all connections share.
 pub(super) struct Connections {
     pub(super) service: HttpService,
     pub(super) tls: Option<TlsAcceptor>,
@@ -39,120 +39,125 @@ pub(super) struct Connections {
     pub(super) stopping: CancellationToken,
 }
 
-/// How long a client has to take the rest of its answer when a server stops and no call runs any more.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long a stopping server waits for clients to read their responses after all calls have ended.
+const LAST_RESPONSES: Duration = Duration::from_secs(5);
 
-/// A place among all connections, and one among those of its address.
-pub(super) type Place = (OwnedSemaphorePermit, Permit);
+/// The permits of a connection: one of all connections, and one of its address.
+pub(super) type Permits = (OwnedSemaphorePermit, Permit);
 
-/// A connection that is open, also after it has become a WebSocket.
+/// An open connection. It is counted until this is dropped, also as a WebSocket.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenConnection {
     metrics: Metrics,
     received_bytes: AtomicU64,
-    _place: Place,
+    _permits: Permits,
 }
 
-impl Open {
-    /// How many bytes came from the client so far.
+impl OpenConnection {
+    /// The number of bytes received so far.
     pub(crate) fn received_bytes(&self) -> u64 {
         self.received_bytes.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.metrics.connections().dec();
     }
 }
 
 impl Connections {
-    /// Serves one connection beside the others.
-    pub(super) fn serve(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, place: Place) {
-        // Answers are written whole; waiting to fill a packet would only delay them.
+    /// Serves one connection in a task.
+    pub(super) fn serve(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, permits: Permits) {
+        // Responses are written whole; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
         let metrics = self.gateway.metrics().clone();
         metrics.connections().inc();
-        let peer = Peer {
+        let info = ConnectionInfo {
             address: peer.ip().to_canonical(),
             scheme: if self.tls.is_some() { "https" } else { "http" },
-            open: Arc::new(Open {
+            open: Arc::new(OpenConnection {
                 metrics,
                 received_bytes: AtomicU64::new(0),
-                _place: place,
+                _permits: permits,
             }),
         };
         let this = self.clone();
         self.gateway
             .tasks()
-            .spawn(async move { this.carry(stream, peer).await });
+            .spawn(async move { this.run(stream, info).await });
     }
 
-    async fn carry(&self, stream: TcpStream, peer: Peer) {
+    async fn run(&self, stream: TcpStream, info: ConnectionInfo) {
         let Some(tls) = &self.tls else {
-            return self.answer(stream, peer).await;
+            return self.serve_http(stream, info).await;
         };
         let handshake = tls.accept(stream);
         let handshake = tokio::time::timeout(self.gateway.limits().head_timeout, handshake);
-        let address: IpAddr = peer.address;
+        let address: IpAddr = info.address;
         let handshake = tokio::select! {
             handshake = handshake => handshake,
             () = self.stopping.cancelled() => return,
         };
         match handshake {
-            Ok(Ok(stream)) => self.answer(stream, peer).await,
-            Ok(Err(error)) => tracing::debug!(%address, %error, "a TLS handshake failed"),
-            Err(_) => tracing::debug!(%address, "a TLS handshake took too long"),
+            Ok(Ok(stream)) => self.serve_http(stream, info).await,
+            Ok(Err(error)) => tracing::debug!(%address, %error, "TLS handshake failed"),
+            Err(_) => tracing::debug!(%address, "TLS handshake timed out"),
         }
     }
 
-    async fn answer(&self, stream: impl AsyncRead + AsyncWrite + Send + 'static, peer: Peer) {
+    async fn serve_http(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + 'static,
+        info: ConnectionInfo,
+    ) {
         let limits = self.gateway.limits();
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(limits.write_timeout));
-        let open = peer.open.clone();
+        let open = info.open.clone();
         let stream = InspectReader::new(Box::pin(stream), move |bytes: &[u8]| {
             let length = bytes.len() as u64;
             open.received_bytes.fetch_add(length, Ordering::Relaxed);
         });
-        let stream = Worded::new(stream, self.service.clone());
-        let (service, address) = (&self.service, peer.address);
+        let stream = WithHeadErrors::new(stream, self.service.clone());
+        let (service, address) = (&self.service, info.address);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let peer = peer.clone();
-            async move { Ok::<_, Infallible>(service.enter(peer, request).await) }
+            let info = info.clone();
+            async move { Ok::<_, Infallible>(service.handle(info, request).await) }
         });
         let connection = http1::Builder::new()
             .timer(ConnectionTimer::default())
             .header_read_timeout(limits.head_timeout)
             .max_header_size(HEAD_BYTES_LIMIT)
-            // Most answers are small: one piece is sent for less than the two of a head and a body.
+            // Most responses are small: writing head and body in one piece is cheaper.
             .writev(false)
             .serve_connection(TokioIo::new(stream), service)
             .with_upgrades();
         let mut connection = pin!(connection);
-        // Alone in a set, it is looked at when it fires. Looked at with every request, the one token of
-        // all connections would be what they wait for.
+        // In a set of its own, the token is polled only when it fires. Polled with every request, its lock would
+        // be contended by all connections.
         let mut stopping = FuturesUnordered::from_iter([self.stopping.cancelled()]);
         let ended = tokio::select! {
             biased;
             ended = connection.as_mut() => ended,
             Some(()) = stopping.next() => {
-                // The request that is under way is answered, and no other is taken.
+                // The request in flight is answered; no further request is accepted.
                 connection.as_mut().graceful_shutdown();
                 tokio::select! {
                     ended = connection => ended,
-                    () = self.nothing_more() => return,
+                    () = self.calls_drained() => return,
                 }
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%address, %error, "a connection broke");
+            tracing::debug!(%address, %error, "connection failed");
         }
     }
 
-    /// Waits until there is no more to say: whoever still sends its request then is not waited for.
-    async fn nothing_more(&self) {
-        self.gateway.until_idle().await;
-        tokio::time::sleep(LAST_WORDS).await;
+    /// Waits until all calls have ended and their responses had time to be read. Clients that still send a
+    /// request are not waited for.
+    async fn calls_drained(&self) {
+        self.gateway.wait_for_calls().await;
+        tokio::time::sleep(LAST_RESPONSES).await;
     }
 }

@@ -1,11 +1,11 @@
-//! Connections: accepting them, keeping them within their limits, letting them end.
+//! Accepts TCP and TLS connections within their limits, and drains them on shutdown.
 //!
-//! Knows TCP and TLS. What is answered on a connection is the service's.
+//! Requests are handled by the HTTP service.
 
 mod connection;
+mod head_errors;
 mod timer;
 mod tls;
-mod worded;
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,34 +20,34 @@ use tokio_rustls::TlsAcceptor;
 use crate::caller::Principal;
 use crate::gateway::Gateway;
 use crate::http::HttpService;
-use crate::limits::Room;
+use crate::limits::ConcurrencyLimit;
 use connection::Connections;
 
-pub(crate) use connection::{HEAD_BYTES_LIMIT, Open};
+pub(crate) use connection::{HEAD_BYTES_LIMIT, OpenConnection};
 
 pub use tls::{TlsError, acceptor};
 
-/// How long nothing is accepted when the system has no more to give, such as file descriptors.
+/// The pause after the system ran out of a resource, such as file descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why nobody can listen at an address.
+/// Why the server cannot listen on an address.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody else listens there.
+    /// Another program listens there.
     #[error("another program already listens on {0}")]
     Taken(SocketAddr),
-    /// The system does not allow it.
+    /// The user lacks the permission.
     #[error("this user may not listen on {0}")]
     NotAllowed(SocketAddr),
-    /// The machine does not have the address.
+    /// The address does not belong to this machine.
     #[error("this machine does not have the address {0}")]
     NotHere(SocketAddr),
-    /// Anything else.
+    /// Any other error.
     #[error("cannot listen on {0}")]
     Other(SocketAddr, #[source] io::Error),
 }
 
-/// Begins to listen.
+/// Listens on an address.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address)
         .await
@@ -59,9 +59,9 @@ pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
         })
 }
 
-/// Serves connections until `stopping` fires, then lets those that are open end, for at most so long.
+/// Serves connections until `stopping` fires, then waits up to `drain` for open connections to end.
 ///
-/// Gives the number of connections that were still open at the end.
+/// Returns the number of connections that are still open afterwards.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -71,8 +71,9 @@ pub async fn serve(
     drain: Duration,
 ) -> usize {
     let limits = gateway.limits();
-    let open = Arc::new(Semaphore::new(limits.connections));
-    let by_address = Room::new("connections", usize::MAX, limits.connections_per_address);
+    let permits = Arc::new(Semaphore::new(limits.connections));
+    let by_address =
+        ConcurrencyLimit::new("connections", usize::MAX, limits.connections_per_address);
     let connections = Arc::new(Connections {
         service,
         tls,
@@ -80,9 +81,9 @@ pub async fn serve(
         stopping: stopping.clone(),
     });
     loop {
-        // A place first: whoever finds none waits in the system's queue, not in our memory.
-        let place = tokio::select! {
-            place = open.clone().acquire_owned() => place.expect("the semaphore is never closed"),
+        // The permit comes first: without one, connections wait in the system's queue and not in our memory.
+        let permit = tokio::select! {
+            permit = permits.clone().acquire_owned() => permit.expect("the semaphore is never closed"),
             () = stopping.cancelled() => break,
         };
         let accepted = tokio::select! {
@@ -91,20 +92,20 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, peer)) => {
-                // One address cannot take the places of all others.
-                if let Ok(of_address) = by_address.enter(&Principal::at(peer.ip())) {
-                    connections.serve(stream, peer, (place, of_address));
+                // A single address cannot take all permits.
+                if let Ok(of_address) = by_address.acquire(&Principal::at(peer.ip())) {
+                    connections.serve(stream, peer, (permit, of_address));
                 }
             }
             Err(error) => pause_after(&error).await,
         }
     }
     drop(listener);
-    ended(gateway, drain).await
+    drained(gateway, drain).await
 }
 
-/// Waits for those that are open, for at most so long; gives how many are left.
-async fn ended(gateway: &Gateway, drain: Duration) -> usize {
+/// Waits for open connections to end; returns how many are left after the time.
+async fn drained(gateway: &Gateway, drain: Duration) -> usize {
     let tasks = gateway.tasks();
     tasks.close();
     match tokio::time::timeout(drain, tasks.wait()).await {
@@ -113,15 +114,15 @@ async fn ended(gateway: &Gateway, drain: Duration) -> usize {
     }
 }
 
-/// A connection that broke before it was accepted is nobody's business; a system that has nothing more
-/// to give is asked again a little later.
+/// Pauses after an error that is the system's, such as too few file descriptors. A connection that broke before
+/// it was accepted needs no pause.
 async fn pause_after(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     if !matches!(
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset
     ) {
-        tracing::warn!(%error, "a connection could not be accepted");
+        tracing::warn!(%error, "cannot accept a connection");
         tokio::time::sleep(EXHAUSTED_PAUSE).await;
     }
 }

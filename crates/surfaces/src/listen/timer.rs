@@ -1,8 +1,7 @@
-//! The timer of one connection, for deadlines that are nearly always over before they are reached.
+//! A timer per connection, for deadlines that are nearly always cancelled before they expire.
 //!
-//! Every head of a request has a deadline. To start and stop a timer of the runtime for each would take a
-//! lock that all connections share. Here one timer runs per connection; when it fires it looks at the
-//! deadline there is now, and runs on.
+//! Every request head has a deadline. Starting and stopping a tokio timer for each takes a lock that all
+//! connections share. Here one timer runs per connection; when it fires, it is reset to the current deadline.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 use hyper::rt::{Sleep, Timer};
 use tokio::time::Sleep as Running;
 
-/// The timer of a connection. Clones are the same timer.
+/// The timer of a connection. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct ConnectionTimer(Arc<Mutex<Option<Pin<Box<Running>>>>>);
 
@@ -69,15 +68,15 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_deadline_holds_whatever_deadlines_there_were_before() {
+    async fn a_deadline_is_kept_after_earlier_and_later_deadlines() {
         let (timer, seconds) = (ConnectionTimer::default(), Duration::from_secs);
-        let begun = tokio::time::Instant::now();
-        let at = |later: u64| timer.sleep_until((begun + seconds(later)).into_std());
-        for (given_up, reached) in [(10, 20), (90, 30), (31, 31)] {
-            let early = tokio::time::timeout(seconds(1), at(given_up)).await;
-            assert_eq!(early.is_ok(), given_up == reached);
+        let start = tokio::time::Instant::now();
+        let at = |later: u64| timer.sleep_until((start + seconds(later)).into_std());
+        for (cancelled, reached) in [(10, 20), (90, 30), (31, 31)] {
+            let early = tokio::time::timeout(seconds(1), at(cancelled)).await;
+            assert_eq!(early.is_ok(), cancelled == reached);
             at(reached).await;
-            assert_eq!(begun.elapsed().as_secs(), reached);
+            assert_eq!(start.elapsed().as_secs(), reached);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! TLS from two files: a chain of certificates and the key of the first.
+//! TLS settings from two files: a certificate chain and its private key.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {0}")]
     Unreadable(PathBuf, #[source] pem::Error),
-    /// There is no certificate in the file.
+    /// The file has no certificate.
     #[error(
-        "there is no certificate in {0}; it has to hold a chain in PEM, the server's own first"
+        "there is no certificate in {0}; expected a PEM chain that starts with the server's own"
     )]
     NoCertificate(PathBuf),
-    /// There is no private key in the file.
-    #[error("there is no private key in {0}; it has to hold one in PEM")]
+    /// The file has no private key.
+    #[error("there is no private key in {0}; expected one in PEM")]
     NoKey(PathBuf),
-    /// Certificate and key do not go together.
+    /// Certificate and key do not match.
     #[error("the certificate in {0} cannot be used with the key in {1}")]
     Unusable(PathBuf, PathBuf, #[source] rustls::Error),
 }
 
-/// What answers the handshake of a connection.
+/// The acceptor for TLS handshakes.
 pub fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
     let chain = chain(certificate)?;
     let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {

@@ -15,7 +15,7 @@ use super::tools::{Catalogue, Entry};
 use super::{answer, key};
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
-use crate::meta::IN_META;
+use crate::options::IN_META;
 
 /// A call as a tool asks for it.
 #[derive(Debug)]
@@ -153,8 +153,8 @@ impl<'a> Errand<'a> {
         let stated = asked.key.and_then(|stated| {
             told?;
             call.key = stated;
-            let terms = self.caller.terms.as_deref();
-            terms.map_or(Ok(()), |terms| terms.apply(&IN_META, &mut call))?;
+            let options = self.caller.header_options.as_deref();
+            options.map_or(Ok(()), |options| options.apply(&IN_META, &mut call))?;
             Ok(call.key.take())
         });
         let stated = match stated {

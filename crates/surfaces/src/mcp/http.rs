@@ -28,7 +28,7 @@ use super::server::{Server, Shared};
 use super::sessions::{Sessions, VISIT, Verdict, Visit};
 use crate::caller::Caller;
 use crate::gateway::Gateway;
-use crate::json::is_plainly_unambiguous;
+use crate::json::has_no_duplicate_members;
 
 /// How long the first events of an answer are gathered before they are sent.
 const GATHERED_FOR: Duration = Duration::from_millis(5);
@@ -169,7 +169,8 @@ impl McpHttpService {
     /// The answer to a body that is not read alike by everybody: the library would take the last of two
     /// members of one name. What is no message in JSON is left to it.
     fn ambiguous(&self, parts: &Parts, body: &Bytes) -> Option<Vec<u8>> {
-        if !is_message(parts) || is_plainly_unambiguous(body) && wide_numbers(body).next().is_none()
+        if !is_message(parts)
+            || has_no_duplicate_members(body) && wide_numbers(body).next().is_none()
         {
             return None;
         }

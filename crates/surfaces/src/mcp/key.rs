@@ -8,7 +8,7 @@ use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{IdempotencyKey, KEY_LENGTH_LIMIT, shown};
 use serde_json::{Map, Value, json};
 
-pub use crate::meta::{IDEMPOTENCY_META_KEY, SEED_META_KEY};
+pub use crate::options::{IDEMPOTENCY_META_KEY, SEED_META_KEY};
 
 /// The argument that holds the idempotency key.
 pub const KEY_ARGUMENT: &str = "idempotency_key";

@@ -8,7 +8,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::json::{AnyValue, Twice, ambiguous, unreadable};
+use crate::json::{AnyValue, DuplicateMember, duplicate_member, unreadable};
 
 /// What a line is.
 pub(super) enum Read {
@@ -52,7 +52,7 @@ pub(super) struct Unusable {
 
 /// The text as JSON in which no name stands twice.
 pub(super) fn value(text: &[u8], limit: usize) -> Result<Value, Unusable> {
-    let mut twice = Twice::default();
+    let mut twice = DuplicateMember::default();
     let value = read::request_as(text, limit, AnyValue(&mut twice));
     let value = value.map_err(|error| Unusable {
         answer: refusal(unreadable(&error), request_id(text)),
@@ -60,7 +60,7 @@ pub(super) fn value(text: &[u8], limit: usize) -> Result<Value, Unusable> {
     })?;
     match twice.pointer() {
         Some(pointer) => Err(Unusable {
-            answer: refusal(ambiguous(&pointer), id_of(&value)),
+            answer: refusal(duplicate_member(&pointer), id_of(&value)),
             is_notification: is_notification(&value),
         }),
         None => Ok(value),

@@ -16,7 +16,7 @@ use super::answer;
 use super::back::{Refused, Return};
 use super::questions::Open;
 use super::served::{Made, Served};
-use crate::limits::{Permit, Room};
+use crate::limits::{ConcurrencyLimit, Permit};
 
 /// How many calls wait for a reply at a time. Each of them takes up the place of a running call.
 pub const PARKED_LIMIT: usize = 256;
@@ -33,7 +33,7 @@ const STATE_BYTES: usize = 32;
 /// All calls that wait for a reply.
 #[derive(Debug)]
 pub(super) struct ParkedCalls {
-    room: Room,
+    room: ConcurrencyLimit,
     calls: Mutex<HashMap<String, Parked>>,
     stopping: CancellationToken,
 }
@@ -89,7 +89,7 @@ impl Unparked {
 impl ParkedCalls {
     pub(super) fn new(stopping: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
-            room: Room::new("open questions", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
+            room: ConcurrencyLimit::new("open questions", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
             calls: Mutex::default(),
             stopping,
         })
@@ -101,7 +101,7 @@ impl ParkedCalls {
         mut served: Served,
         open: Vec<Open>,
     ) -> Result<InputRequiredResult, Box<Unparked>> {
-        let permit = self.room.enter(&served.made.principal);
+        let permit = self.room.acquire(&served.made.principal);
         let (Ok(permit), Some(state)) = (permit, new_state()) else {
             return Err(Box::new(Unparked { served, open }));
         };

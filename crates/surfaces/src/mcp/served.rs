@@ -116,7 +116,8 @@ impl Served {
             wire,
         } = client;
         let catalogue = shared.catalogue();
-        let in_headers = caller.terms.as_ref().and_then(|terms| terms.key.clone());
+        let options = caller.header_options.as_ref();
+        let in_headers = options.and_then(|options| options.key.clone());
         if let Ok(key @ None) = &mut asked.key {
             key.clone_from(&in_headers);
         }

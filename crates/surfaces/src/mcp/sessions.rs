@@ -24,7 +24,7 @@ use rmcp::transport::streamable_http_server::session::{
 
 use super::http::HttpSettings;
 use crate::caller::Principal;
-use crate::limits::{Permit, Room};
+use crate::limits::{ConcurrencyLimit, Permit};
 
 tokio::task_local! {
     /// The request that is being served: the library asks about sessions without saying for whom.
@@ -80,7 +80,7 @@ pub(super) enum SessionsError {
 #[derive(Debug)]
 pub(super) struct Sessions {
     library: LocalSessionManager,
-    room: Room,
+    room: ConcurrencyLimit,
     owners: Mutex<Owners>,
 }
 
@@ -131,7 +131,11 @@ impl Sessions {
         library.session_config.keep_alive = Some(settings.session_idle);
         Self {
             library,
-            room: Room::new("sessions", settings.sessions, settings.sessions_per_caller),
+            room: ConcurrencyLimit::new(
+                "sessions",
+                settings.sessions,
+                settings.sessions_per_caller,
+            ),
             owners: Mutex::default(),
         }
     }
@@ -147,7 +151,7 @@ impl Sessions {
 
     async fn enter(&self, visit: &Visit) -> Result<Owner, SessionsError> {
         loop {
-            let failure = match self.room.enter(&visit.principal) {
+            let failure = match self.room.acquire(&visit.principal) {
                 Ok(permit) => {
                     return Ok(Owner {
                         principal: visit.principal.clone(),

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::name::tool_name;
 use super::{content, key, tool};
-use crate::search::Words;
+use crate::search::SearchEntry;
 
 /// What a client that lists the tools of a server with these operations is shown, when each is a tool of
 /// its own. Left out are internal operations, streams, and those whose input is not an object.
@@ -69,7 +69,7 @@ pub(super) struct Entry {
     /// Whether some of its arguments are repeated in headers.
     pub(super) has_headers: bool,
     /// What it is found by.
-    pub(super) words: Words,
+    pub(super) words: SearchEntry,
 }
 
 impl Tools {
@@ -168,7 +168,7 @@ impl Entry {
             takes_key: key::takes_argument(spec),
             gives_blocks: content::is_declared(&spec.output_schema),
             has_headers: schema.contains("\"x-mcp-header\""),
-            words: Words::of(spec),
+            words: SearchEntry::of(spec),
         }
     }
 }

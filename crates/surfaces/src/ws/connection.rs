@@ -1,4 +1,4 @@
-//! What runs on one connection, and what a message changes about it.
+//! The running calls of one connection: starts and aborts them, and queues their events.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,38 +10,38 @@ use panpan_failure::{Failure, codes};
 use panpan_runtime::{BoxFuture, CallRequest, CancellationToken};
 use serde_json::Value;
 
-use super::call::{Asked, Call, Event, Subscribed, Turn, Who};
+use super::call::{Call, CallEvent, DecodedCall, Event, OpenSubscription, WsClient};
 use super::envelope::{self, Kind, Received};
-use super::line::Queue;
+use super::transport::Queue;
 use crate::gateway::Surface;
 
-/// How long a client is told to wait before it connects again to a server that stops.
-const STOPPED_WAIT_MS: u64 = 1000;
+/// The suggested delay before a client reconnects or retries.
+const RETRY_AFTER_MS: u64 = 1000;
 
-/// What runs, by the turns it takes.
-pub(super) type Calls = FuturesUnordered<BoxFuture<'static, Turn>>;
+/// The running calls; each yields its next event.
+pub(super) type Calls = FuturesUnordered<BoxFuture<'static, CallEvent>>;
 
 pub(super) struct Connection {
-    who: Arc<Who>,
+    client: Arc<WsClient>,
     shutdown: CancellationToken,
-    /// How to stop each call that has not ended, by its id.
+    /// The abort token of each running call, by id.
     running: HashMap<Arc<str>, CancellationToken>,
     pub(super) calls: Calls,
     pub(super) queue: Queue,
 }
 
-/// The next turn of anything that runs; without anything, never.
-pub(super) async fn next_turn(calls: &mut Calls) -> Turn {
+/// The next event of any call; pending while no call runs.
+pub(super) async fn next_event(calls: &mut Calls) -> CallEvent {
     match calls.next().await {
-        Some(turn) => turn,
+        Some(event) => event,
         None => std::future::pending().await,
     }
 }
 
 impl Connection {
-    pub(super) fn new(who: Arc<Who>, shutdown: CancellationToken) -> Self {
+    pub(super) fn new(client: Arc<WsClient>, shutdown: CancellationToken) -> Self {
         Self {
-            who,
+            client,
             shutdown,
             running: HashMap::new(),
             calls: Calls::new(),
@@ -49,49 +49,50 @@ impl Connection {
         }
     }
 
-    /// Whether nothing runs and nothing waits to be written.
+    /// Whether no call runs and the queue is empty.
     pub(super) fn is_done(&self) -> bool {
         self.calls.is_empty() && self.queue.is_empty()
     }
 
-    /// Takes in a message of the client.
-    pub(super) fn received(&mut self, message: Message) {
-        let limit = self.who.gateway().limits().body_bytes;
+    /// Handles a message of the client.
+    pub(super) fn on_message(&mut self, message: Message) {
+        let limit = self.client.gateway().limits().body_bytes;
         let (kind, bytes) = match &message {
             Message::Text(text) => (Kind::Text, text.as_bytes()),
             Message::Binary(bytes) => (Kind::Binary, &bytes[..]),
-            // Pings are answered by the library.
+            // The library answers pings.
             Message::Ping(_) | Message::Pong(_) | Message::Close(_) => return,
         };
-        if let Err(limited) = self.who.take_message() {
-            return self.refuse(kind, "", "", limited);
+        if let Err(failure) = self.client.take_message() {
+            return self.refuse(kind, "", "", failure);
         }
         let received = envelope::read(bytes, limit);
         match received {
-            Ok(Received::Requested(id, asked)) => self.requested(kind, id, asked),
-            Ok(Received::Aborted(id)) => self.aborted(&id),
+            Ok(Received::Requested(id, call)) => self.start(kind, id, call),
+            Ok(Received::Aborted(id)) => self.abort(&id),
             Err(invalid) => self.refuse(kind, &invalid.id, "", invalid.failure),
         }
     }
 
-    /// Takes in a turn of a call: what it says goes into the queue.
-    pub(super) fn turned(&mut self, turn: Turn) {
-        if turn.then.is_none() {
-            self.running.remove(&turn.id);
+    /// Queues an event of a call.
+    pub(super) fn on_event(&mut self, event: CallEvent) {
+        if event.subscription.is_none() {
+            self.running.remove(&event.id);
         }
-        let message = envelope::write(turn.kind, &turn.id, &turn.event);
-        let who = &self.who;
-        self.queue.push(message, turn.then, |bytes| who.hold(bytes));
+        let message = envelope::write(event.kind, &event.id, &event.event);
+        let client = &self.client;
+        self.queue
+            .push(message, event.subscription, |bytes| client.hold(bytes));
     }
 
-    /// Lets a subscription go on whose item was handed over.
-    pub(super) fn go_on(&mut self, subscribed: Subscribed) {
-        self.calls.push(Box::pin(subscribed.next()));
+    /// Resumes a subscription whose item was written.
+    pub(super) fn resume(&mut self, subscription: OpenSubscription) {
+        self.calls.push(Box::pin(subscription.next()));
     }
 
-    fn requested(&mut self, kind: Kind, id: Arc<str>, asked: Box<Asked>) {
-        if let Some(failure) = self.unwelcome(&id) {
-            return self.refuse(kind, &id, &asked.request.operation, failure);
+    fn start(&mut self, kind: Kind, id: Arc<str>, decoded: Box<DecodedCall>) {
+        if let Some(failure) = self.refusal(&id) {
+            return self.refuse(kind, &id, &decoded.request.operation, failure);
         }
         let call = Call {
             id: id.clone(),
@@ -100,20 +101,20 @@ impl Connection {
             shutdown: self.shutdown.clone(),
         };
         self.running.insert(id, call.abort.clone());
-        let who = self.who.clone();
-        self.calls.push(Box::pin(call.begin(who, *asked)));
+        let client = self.client.clone();
+        self.calls.push(Box::pin(call.start(client, *decoded)));
     }
 
-    /// Stops a call. One that has ended, or never was, needs no stopping.
-    fn aborted(&mut self, id: &str) {
+    /// Aborts a running call; other ids are ignored.
+    fn abort(&mut self, id: &str) {
         if let Some(abort) = self.running.get(id) {
             abort.cancel();
         }
     }
 
-    /// Why a new call is not begun.
-    fn unwelcome(&self, id: &str) -> Option<Failure> {
-        let limits = self.who.gateway().limits();
+    /// Why a new call is refused, if it is.
+    fn refusal(&self, id: &str) -> Option<Failure> {
+        let limits = self.client.gateway().limits();
         let limit = limits
             .calls_in_flight_per_caller
             .saturating_add(limits.streams_per_caller);
@@ -121,41 +122,41 @@ impl Connection {
             Some(stopping())
         } else if self.running.contains_key(id) {
             Some(Failure::new(codes::INVALID_REQUEST).with_message(
-                "a call with this id is running on the connection; the new one was not begun",
+                "a call with this id is running on this connection; the new call was not started",
             ))
         } else if self.running.len() >= limit {
-            Some(crowded(limit))
+            Some(too_many_calls(limit))
         } else {
-            self.who.reads().err()
+            self.client.check_buffered().err()
         }
     }
 
-    /// Answers what does not become a call.
+    /// Refuses a message that does not become a call.
     fn refuse(&mut self, kind: Kind, id: &str, operation: &str, failure: Failure) {
         let request = CallRequest::from_wire(operation, Value::Null);
         let answer = self
-            .who
+            .client
             .gateway()
             .refuse(Surface::WebSocket, request, failure);
         let message = envelope::write(kind, id, &Event::of(answer.outcome));
-        // Failures are small.
+        // Failures are too small to count.
         self.queue.push(message, None, |_| None);
     }
 }
 
-/// The failure of everything a server does not begin, or not go on with, because it stops.
+/// The failure of calls and subscriptions when the server stops.
 pub(super) fn stopping() -> Failure {
     Failure::new(codes::ERR_OVERLOADED)
-        .with_message("the server is stopping and begins nothing new")
-        .with_retry_after_ms(STOPPED_WAIT_MS)
-        .with_actions(["Wait for the stated delay, connect again, and repeat the call"])
+        .with_message("the server is stopping and starts no new calls")
+        .with_retry_after_ms(RETRY_AFTER_MS)
+        .with_actions(["Wait for the stated delay, reconnect, and repeat the call"])
 }
 
-fn crowded(limit: usize) -> Failure {
+fn too_many_calls(limit: usize) -> Failure {
     Failure::new(codes::ERR_RATE_LIMITED)
         .with_message(format!(
-            "{limit} calls are running on this connection, which is all it may have at a time"
+            "limit of {limit} concurrent calls per connection reached"
         ))
         .with_detail("running_limit_per_connection", limit)
-        .with_retry_after_ms(STOPPED_WAIT_MS)
+        .with_retry_after_ms(RETRY_AFTER_MS)
 }

@@ -1,4 +1,4 @@
-//! `{type, id, payload}`: from messages to requests, and from events to messages.
+//! Decodes and encodes envelopes: `{type, id, payload}`.
 
 use std::sync::Arc;
 
@@ -10,72 +10,72 @@ use panpan_runtime::{CallRequest, Output};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::call::{Asked, Event};
-use crate::json::{self, AnyValue, Twice};
-use crate::meta::Names;
+use super::call::{DecodedCall, Event};
+use crate::json::{self, AnyValue, DuplicateMember};
+use crate::options::OptionNames;
 
-/// The longest id, in bytes. It is repeated with every item of a subscription.
+/// Maximum length of an id, in bytes. It is repeated with every item of a subscription.
 pub(super) const ID_LENGTH_LIMIT: usize = 256;
 
-/// Where a request says what it says besides its input.
-const IN_PAYLOAD: Names = Names {
-    within: "/payload",
+/// The members with call options.
+const IN_PAYLOAD: OptionNames = OptionNames {
+    object: "/payload",
     key: "idempotency_key",
     seed: "retry_seed",
     timeout: "timeout_ms",
     trace: "traceparent",
 };
 
-/// Where the input stands.
+/// The JSON pointer to the input.
 const INPUT: &str = "/payload/input";
 
-/// The two kinds of messages. A request is answered in its own kind.
+/// The kind of a message. A request is answered in its own kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Text,
     Binary,
 }
 
-/// What a client may send.
+/// A valid message of a client.
 pub(super) enum Received {
-    Requested(Arc<str>, Box<Asked>),
+    Requested(Arc<str>, Box<DecodedCall>),
     Aborted(Arc<str>),
 }
 
-/// What is none of it, with the id where that could be read.
+/// An invalid message, with its id if it could be read.
 pub(super) struct Invalid {
     pub(super) id: String,
     pub(super) failure: Failure,
 }
 
-/// Reads a message.
+/// Decodes a message.
 pub(super) fn read(message: &[u8], limit: usize) -> Result<Received, Invalid> {
-    let mut twice = Twice::default();
-    let document = read::request_as(message, limit, AnyValue(&mut twice));
+    let mut duplicate = DuplicateMember::default();
+    let document = read::request_as(message, limit, AnyValue(&mut duplicate));
     let document = document.map_err(|error| unreadable(message, &error))?;
-    let twice = twice.pointer();
+    let duplicate = duplicate.pointer();
     let Value::Object(mut members) = document else {
-        return Err(invalid("", "", "an envelope is an object"));
+        return Err(invalid("", "", "a message must be an object"));
     };
     let id = match members.remove("id") {
-        Some(Value::String(id)) if is_id(&id) && twice.as_deref() != Some("/id") => id,
+        Some(Value::String(id)) if is_id(&id) && duplicate.as_deref() != Some("/id") => id,
         _ => {
-            let reason = format!("id has to be a string of 1 to {ID_LENGTH_LIMIT} bytes");
+            let reason = format!("id must be a string of 1 to {ID_LENGTH_LIMIT} bytes");
             return Err(invalid("", "/id", reason));
         }
     };
-    if let Some(pointer) = &twice
+    if let Some(pointer) = &duplicate
         && in_input(pointer).is_none()
     {
-        let reason = format!("the member at {pointer} stands twice");
+        let reason = format!("duplicate member at {pointer}");
         return Err(invalid(&id, pointer, reason));
     }
     let payload = members.remove("payload");
     match members.get("type").and_then(Value::as_str) {
-        Some("call.requested") => requested(id, payload, twice),
+        Some("call.requested") => requested(id, payload, duplicate),
         Some("call.aborted") => Ok(Received::Aborted(id.into())),
         _ => {
-            let reason = "type has to be call.requested or call.aborted";
+            let reason = "type must be call.requested or call.aborted";
             Err(invalid(&id, "/type", reason))
         }
     }
@@ -84,20 +84,20 @@ pub(super) fn read(message: &[u8], limit: usize) -> Result<Received, Invalid> {
 fn requested(
     id: String,
     payload: Option<Value>,
-    twice: Option<String>,
+    duplicate: Option<String>,
 ) -> Result<Received, Invalid> {
     let Some(Value::Object(mut payload)) = payload else {
-        return Err(invalid(&id, "/payload", "payload has to be an object"));
+        return Err(invalid(&id, "/payload", "payload must be an object"));
     };
     let Some(Value::String(operation)) = payload.remove("operationId") else {
-        let reason = "operationId has to be the name of an operation, as a string";
+        let reason = "operationId must be the name of an operation";
         return Err(invalid(&id, "/payload/operationId", reason));
     };
     let auth_token = match payload.remove("auth_token") {
         None => None,
         Some(Value::String(token)) => Some(token),
         Some(_) => {
-            let reason = "auth_token has to be a string";
+            let reason = "auth_token must be a string";
             return Err(invalid(&id, "/payload/auth_token", reason));
         }
     };
@@ -105,14 +105,14 @@ fn requested(
     let input = input.unwrap_or_else(|| Value::Object(Map::new()));
     let mut request = CallRequest::from_wire(operation, input);
     let applied = IN_PAYLOAD.apply(&payload, &mut request);
-    let twice = twice.as_deref().and_then(in_input).map(ambiguous);
-    let problem = twice.or(applied.err());
-    let asked = Asked {
+    let duplicate = duplicate.as_deref().and_then(in_input);
+    let problem = duplicate.map(json::duplicate_member).or(applied.err());
+    let call = DecodedCall {
         request,
         auth_token,
         problem,
     };
-    Ok(Received::Requested(id.into(), Box::new(asked)))
+    Ok(Received::Requested(id.into(), Box::new(call)))
 }
 
 fn is_id(id: &str) -> bool {
@@ -129,21 +129,13 @@ fn invalid(id: &str, pointer: &str, reason: impl Into<String>) -> Invalid {
     }
 }
 
-/// The rest of a pointer that leads into the input.
+/// The pointer relative to the input, if it points into the input.
 fn in_input(pointer: &str) -> Option<&str> {
     let rest = pointer.strip_prefix(INPUT)?;
     rest.starts_with('/').then_some(rest)
 }
 
-/// A name in the input stands twice.
-fn ambiguous(pointer: &str) -> Failure {
-    let reason = format!("the name at {pointer} stands twice, and nobody can tell which is meant");
-    Failure::new(codes::INVALID_INPUT)
-        .with_message(&*reason)
-        .with_violation(Violation::value(pointer, reason))
-}
-
-/// The id can be read even where the rest is too deep: everything else is skipped, not built.
+/// Reads the id even if the rest is nested too deeply: all other members are skipped.
 fn unreadable(message: &[u8], error: &ReadError) -> Invalid {
     #[derive(Deserialize)]
     struct Identified {
@@ -162,7 +154,7 @@ fn unreadable(message: &[u8], error: &ReadError) -> Invalid {
     }
 }
 
-/// Writes an event.
+/// Encodes an event.
 pub(super) fn write(kind: Kind, id: &str, event: &Event) -> Message {
     let text = match event {
         Event::Responded(output) => text("call.responded", id, &Payload::Output { output }),
@@ -202,7 +194,7 @@ fn text(name: &str, id: &str, payload: &Payload<'_>) -> Result<String, serde_jso
     })
 }
 
-/// What is sent in place of a recorded output that is not what was put into the store.
+/// The event in place of a recorded output that is damaged in the store.
 fn unwritable(id: &str, error: &serde_json::Error) -> String {
     let failure = Failure::new(codes::INTERNAL).caused_by(error);
     let failure = failure

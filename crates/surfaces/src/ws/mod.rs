@@ -1,17 +1,16 @@
-//! Event envelopes on a WebSocket: calls and subscriptions, many at a time on one connection.
+//! The WebSocket surface: concurrent calls and subscriptions as event envelopes on one connection.
 //!
-//! A connection is one task. What it runs it owns: when it ends, so does everything without a key.
-//! Reading goes on while calls run, so that an abort is seen at once, and pauses while the client takes
-//! nothing of what it asked for.
+//! A connection is one task that owns its calls: when it ends, all calls without a key stop. Reading continues
+//! while calls run, so that an abort takes effect at once, and pauses while the client reads no responses.
 
 mod call;
 mod connection;
 mod envelope;
-mod line;
-mod pulse;
+mod keepalive;
+mod partial;
 #[cfg(test)]
 mod tests;
-mod unfinished;
+mod transport;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,23 +20,23 @@ use panpan_runtime::CancellationToken;
 use tokio::select;
 
 use crate::limits::Limits;
-use crate::listen::Open;
+use crate::listen::OpenConnection;
 use connection::Connection;
-use line::{Line, Step};
-use pulse::{PACE, Pace, Pulse};
-use unfinished::Unfinished;
+use keepalive::{KEEPALIVE, Keepalive, KeepaliveSettings};
+use partial::PartialMessage;
+use transport::{Step, Transport};
 
-pub(crate) use call::Who;
+pub(crate) use call::WsClient;
 
-/// How much is read at a time. An idle connection holds so much for as long as it lasts.
+/// Size of the read buffer, which every idle connection holds.
 const READ_BUFFER_BYTES: usize = 4 * 1024;
-/// How much waits to be written together.
+/// Size of the write buffer.
 const WRITE_BUFFER_BYTES: usize = 4 * 1024;
 
-/// How long a peer has to say good-bye, too.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long a client may take to answer a close frame.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An upgrade that takes messages within the limits, and little memory while nothing happens.
+/// Sets the message limits of an upgrade, and small buffers for idle connections.
 pub(crate) fn configure(upgrade: WebSocketUpgrade, limits: &Limits) -> WebSocketUpgrade {
     upgrade
         .max_message_size(limits.body_bytes)
@@ -46,114 +45,115 @@ pub(crate) fn configure(upgrade: WebSocketUpgrade, limits: &Limits) -> WebSocket
         .write_buffer_size(WRITE_BUFFER_BYTES)
 }
 
-/// Serves a connection until its client leaves, falls silent or takes nothing any more; after a
-/// shutdown, until the calls it runs have ended.
+/// Serves a connection until its client disconnects, misses its pings or stops reading; after a shutdown, until
+/// its calls have ended.
 ///
-/// Who calls is asked at each call, since a token may be revoked meanwhile.
+/// The caller is identified for each call, since its token may be revoked at any time.
 pub(crate) async fn serve(
-    who: Who,
+    client: WsClient,
     socket: WebSocket,
-    open: Option<Arc<Open>>,
+    open: Option<Arc<OpenConnection>>,
     shutdown: CancellationToken,
 ) {
-    serve_at(PACE, who, socket, open, shutdown).await;
+    serve_with(KEEPALIVE, client, socket, open, shutdown).await;
 }
 
-async fn serve_at(
-    pace: Pace,
-    who: Who,
+async fn serve_with(
+    keepalive: KeepaliveSettings,
+    client: WsClient,
     socket: WebSocket,
-    open: Option<Arc<Open>>,
+    open: Option<Arc<OpenConnection>>,
     shutdown: CancellationToken,
 ) {
-    let who = Arc::new(who);
-    let write_timeout = who.gateway().limits().write_timeout;
-    let mut line = Line::new(socket, write_timeout, Unfinished::new(who.clone(), open));
-    let mut connection = Connection::new(who, shutdown.clone());
-    let ended = run(pace, &mut line, &mut connection, &shutdown).await;
-    // Whatever still runs for nobody stops before the farewell.
+    let client = Arc::new(client);
+    let write_timeout = client.gateway().limits().write_timeout;
+    let partial = PartialMessage::new(client.clone(), open);
+    let mut transport = Transport::new(socket, write_timeout, partial);
+    let mut connection = Connection::new(client, shutdown.clone());
+    let reason = run(keepalive, &mut transport, &mut connection, &shutdown).await;
+    // Stops the remaining calls before the close handshake.
     drop(connection);
-    part(line, ended).await;
+    close(transport, reason).await;
 }
 
 /// Why a connection ends.
 #[derive(Debug)]
-enum Ended {
+enum EndReason {
     /// The client cannot be reached any more.
     Lost,
-    /// The client said good-bye.
-    Left,
-    /// The client broke the rules of the transport: how, and the number for it.
+    /// The client sent a close frame.
+    Closed,
+    /// The client violated the protocol or a limit: the reason and the close code.
     Refused(&'static str, CloseCode),
-    /// Everything is done and the server stops.
+    /// The server stops and all calls have ended.
     Stopped,
 }
 
-/// Says good-bye to a client that can hear it.
-async fn part(line: Line, ended: Ended) {
-    let farewell = |code, reason: &'static str| {
+/// Performs the close handshake with a client that is still reachable.
+async fn close(transport: Transport, reason: EndReason) {
+    let frame = |code, reason: &'static str| {
         let reason = reason.into();
         Some(Message::Close(Some(CloseFrame { code, reason })))
     };
-    match ended {
-        Ended::Lost => {}
-        // The library has written the answer already; it has yet to leave.
-        Ended::Left => line.part(None).await,
-        Ended::Refused(reason, code) => line.part(farewell(code, reason)).await,
-        Ended::Stopped => {
-            let farewell = farewell(close_code::AWAY, "the server stops");
-            line.part(farewell).await;
+    match reason {
+        EndReason::Lost => {}
+        // The library has queued the close frame already; it must be flushed.
+        EndReason::Closed => transport.close(None).await,
+        EndReason::Refused(reason, code) => transport.close(frame(code, reason)).await,
+        EndReason::Stopped => {
+            let frame = frame(close_code::AWAY, "the server is stopping");
+            transport.close(frame).await;
         }
     }
 }
 
 async fn run(
-    pace: Pace,
-    line: &mut Line,
+    keepalive: KeepaliveSettings,
+    transport: &mut Transport,
     connection: &mut Connection,
     shutdown: &CancellationToken,
-) -> Ended {
-    let mut pulse = Pulse::start(pace);
+) -> EndReason {
+    let mut keepalive = Keepalive::start(keepalive);
     let mut stopping = false;
     loop {
-        if stopping && connection.is_done() && line.is_clear() {
-            return Ended::Stopped;
+        if stopping && connection.is_done() && transport.is_flushed() {
+            return EndReason::Stopped;
         }
         if connection.queue.is_full() {
-            // Nothing is read then, so nothing can be heard.
-            pulse.heard();
+            // Nothing is read while the queue is full, so no pong can arrive.
+            keepalive.reset();
         }
         select! {
-            // What was asked goes before what is asked next: the fewer wait, the sooner a client that
-            // takes nothing is noticed. None of the others is ready again at once.
+            // Events of running calls come before new messages: the sooner they are queued, the sooner a client
+            // that reads nothing is noticed. No branch is ready all the time, so none starves.
             biased;
             () = shutdown.cancelled(), if !stopping => stopping = true,
-            () = pulse.tick() => match pulse.is_lost() {
-                true => return Ended::Lost,
+            () = keepalive.tick() => match keepalive.is_expired() {
+                true => return EndReason::Lost,
                 false => connection.queue.ping(),
             },
-            turn = connection::next_turn(&mut connection.calls) => connection.turned(turn),
-            step = line.step(&mut connection.queue) => {
+            event = connection::next_event(&mut connection.calls) => connection.on_event(event),
+            step = transport.step(&mut connection.queue) => {
                 if matches!(step, Step::Received(_)) {
-                    pulse.heard();
+                    keepalive.reset();
                 }
-                if let Some(ended) = stepped(step, connection) {
-                    return ended;
+                if let Some(reason) = on_step(step, connection) {
+                    return reason;
                 }
             }
         }
     }
 }
 
-/// What follows from something that happened on the line.
-fn stepped(step: Step, connection: &mut Connection) -> Option<Ended> {
+/// Handles a step of the transport; returns the reason if the connection ends.
+fn on_step(step: Step, connection: &mut Connection) -> Option<EndReason> {
     match step {
-        Step::Received(Message::Close(_)) => return Some(Ended::Left),
-        Step::Gone => return Some(Ended::Lost),
-        Step::Refused(reason, code) => return Some(Ended::Refused(reason, code)),
-        Step::Received(message) => connection.received(message),
-        Step::Handed(Some(subscribed)) => connection.go_on(subscribed),
-        Step::Handed(None) => {}
+        Step::Received(Message::Close(_)) => return Some(EndReason::Closed),
+        Step::Lost => return Some(EndReason::Lost),
+        Step::Refused(reason, code) => return Some(EndReason::Refused(reason, code)),
+        Step::Received(message) => connection.on_message(message),
+        Step::Written(Some(subscription)) => connection.resume(subscription),
+        Step::Written(None) => {}
     }
     None
 }

@@ -1,4 +1,4 @@
-//! A real client on a real socket, against a server that has nothing but this route.
+//! A WebSocket client on a real socket, against a server with this one route.
 
 mod calls;
 mod client;

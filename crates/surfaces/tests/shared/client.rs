@@ -1,4 +1,4 @@
-//! One request over one connection, written and read by hand: what the server sends is seen as it is.
+//! A minimal HTTP client: one request per connection, with the raw response.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A response as it came.
+/// A raw response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -15,7 +15,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    /// A header, if it was sent.
+    /// The value of a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
@@ -35,8 +35,8 @@ impl Response {
     /// The code of a failure in the dialect `call` or `problem`.
     pub(crate) fn code(&self) -> String {
         let body = self.json();
-        let of_type = body["type"].as_str().and_then(|uri| uri.rsplit('/').next());
-        let code = body["code"].as_str().or(of_type);
+        let from_type = body["type"].as_str().and_then(|uri| uri.rsplit('/').next());
+        let code = body["code"].as_str().or(from_type);
         code.unwrap_or_else(|| panic!("no code in {body}"))
             .to_owned()
     }
@@ -64,16 +64,16 @@ pub(crate) async fn request(
         "content-length: {}\r\nconnection: close\r\n\r\n",
         body.len()
     ));
-    exchanged(address, &[head.as_bytes(), body].concat()).await
+    exchange(address, &[head.as_bytes(), body].concat()).await
 }
 
-/// Sends these bytes and reads what comes until the other side closes.
-pub(crate) async fn exchanged(address: SocketAddr, bytes: &[u8]) -> Response {
+/// Sends these bytes and reads until the server closes the connection.
+pub(crate) async fn exchange(address: SocketAddr, bytes: &[u8]) -> Response {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // A server that has seen enough answers and closes before all of it is sent.
+    // The server may respond and close before it has received everything.
     let _ = stream.write_all(bytes).await;
     let mut raw = Vec::new();
-    let _ = tokio::time::timeout(super::PATIENCE, stream.read_to_end(&mut raw))
+    let _ = tokio::time::timeout(super::TIMEOUT, stream.read_to_end(&mut raw))
         .await
         .expect("the server never closed the connection");
     parsed(&raw)

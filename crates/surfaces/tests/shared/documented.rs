@@ -1,16 +1,16 @@
-//! Holds answers against what the server itself says about them in `/openapi.json`.
+//! Checks responses against the server's own `/openapi.json`.
 
 use serde_json::{Value, json};
 
-/// What a server says about its answers.
+/// The OpenAPI document of a server.
 #[derive(Debug)]
 pub(crate) struct Documented {
     document: Value,
-    /// The schemas of the document, where schemas are looked for.
+    /// Its schemas, with references to `#/$defs`.
     definitions: Value,
 }
 
-/// An answer to a request for a path.
+/// A response to a request for a path.
 #[derive(Debug)]
 pub(crate) struct Answered<'a> {
     pub(crate) method: &'a str,
@@ -21,7 +21,7 @@ pub(crate) struct Answered<'a> {
 }
 
 impl Documented {
-    /// Reads the document.
+    /// Parses the document.
     pub(crate) fn read(text: &str) -> Self {
         let document: Value = serde_json::from_str(text).unwrap();
         assert!(document["paths"].is_object(), "{document}");
@@ -32,8 +32,8 @@ impl Documented {
         }
     }
 
-    /// In what an answer contradicts the document. Nothing can be said where the document has no such path
-    /// or method.
+    /// How a response contradicts the document; `None` if it does not, or if the document lacks the path or
+    /// method.
     pub(crate) fn contradiction(&self, answered: &Answered<'_>) -> Option<String> {
         let responses = self.responses(answered)?;
         self.compared(responses, answered).err().map(|problem| {
@@ -49,7 +49,7 @@ impl Documented {
         })
     }
 
-    /// Whether the document has the path and method of an answer.
+    /// Whether the document has the path and method of a response.
     pub(crate) fn knows(&self, answered: &Answered<'_>) -> bool {
         self.responses(answered).is_some()
     }
@@ -67,7 +67,7 @@ impl Documented {
         let declared = [status.as_str(), &range, "default"];
         let response = declared.iter().find_map(|key| responses.get(key));
         let response = self.resolved(response.ok_or("no such status")?);
-        // What a client accepts may say more than the media type.
+        // Ignores parameters of the media type.
         let sent = answered.media_type.unwrap_or_default();
         let sent = sent.split(';').next().unwrap_or_default().trim();
         let media = response["content"].get(sent);
@@ -96,7 +96,7 @@ impl Documented {
         found.unwrap_or(written)
     }
 
-    /// A schema and all it refers to: the whole document would take long to compile for each answer.
+    /// A schema with everything that it references. Compiling the whole document for each response takes too long.
     fn with(&self, schema: &Value) -> Value {
         let mut definitions = json!({"answer": moved(schema)});
         let mut open = references(&definitions["answer"]);
@@ -111,7 +111,7 @@ impl Documented {
     }
 }
 
-/// The names of the definitions a schema refers to.
+/// The names of the definitions that a schema references.
 fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Object(members) => {
@@ -125,7 +125,7 @@ fn references(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Schemas whose references lead to where the definitions of a lone schema are.
+/// Schemas with references to `#/$defs` instead of `#/components/schemas`.
 fn moved(schemas: &Value) -> Value {
     let text = schemas.to_string();
     let text = text.replace("\"#/components/schemas/", "\"#/$defs/");

@@ -1,27 +1,27 @@
-//! A library with one thing for everybody and one for callers with a scope, of each kind.
+//! A library with one public entry and one entry for callers with a scope, of each kind.
 
 use std::sync::{Arc, Mutex};
 
 use panpan_failure::{Failure, codes};
 use panpan_runtime::Listener;
-use panpan_surfaces::{Caller, Lent, Library, Offer, Person, Revision};
+use panpan_surfaces::{Caller, Elicitor, Library, LibraryFuture, Offer, Revision};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-/// The scope of what not everybody sees.
+/// The scope that the restricted entries require.
 pub(crate) const SCOPE: &str = "tests:run";
 
-/// The last part of each name, and whether it is for everybody.
+/// The last part of each name, and whether the entry is public.
 const ITEMS: [(&str, bool); 2] = [("open", true), ("scoped", false)];
 
-/// The library.
+/// The library of the tests.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(watch::Sender<Revision>, pub(crate) Listeners);
+pub(crate) struct TestLibrary(watch::Sender<Revision>, pub(crate) Listeners);
 
-/// The clients that stay connected.
+/// The registered clients.
 pub(crate) type Listeners = Arc<Mutex<Vec<Arc<dyn Listener>>>>;
 
-impl Library for Shelf {
+impl Library for TestLibrary {
     fn offer(&self) -> Offer {
         Offer {
             resources: true,
@@ -40,21 +40,26 @@ impl Library for Shelf {
         self.0.subscribe()
     }
 
-    fn resources<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn resources<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         listed(
             caller,
             |it| json!({"uri": format!("test://{it}"), "name": it}),
         )
     }
 
-    fn templates<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn templates<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         listed(
             caller,
             |it| json!({"uriTemplate": format!("test://{it}/{{id}}"), "name": it}),
         )
     }
 
-    fn read<'a>(&'a self, caller: &'a Caller, uri: &'a str, _: Person) -> Lent<'a, Value> {
+    fn read<'a>(
+        &'a self,
+        caller: &'a Caller,
+        uri: &'a str,
+        _: Elicitor,
+    ) -> LibraryFuture<'a, Value> {
         found(
             caller,
             uri,
@@ -62,7 +67,7 @@ impl Library for Shelf {
         )
     }
 
-    fn prompts<'a>(&'a self, caller: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn prompts<'a>(&'a self, caller: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         listed(caller, |it| json!({"name": format!("test__{it}")}))
     }
 
@@ -71,8 +76,8 @@ impl Library for Shelf {
         caller: &'a Caller,
         name: &'a str,
         _: Map<String, Value>,
-        _: Person,
-    ) -> Lent<'a, Value> {
+        _: Elicitor,
+    ) -> LibraryFuture<'a, Value> {
         let content = json!({"type": "text", "text": "hi"});
         found(
             caller,
@@ -81,7 +86,7 @@ impl Library for Shelf {
         )
     }
 
-    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> Lent<'a, Value> {
+    fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
         let name = params["ref"]["name"]
             .as_str()
             .unwrap_or_default()
@@ -90,22 +95,22 @@ impl Library for Shelf {
     }
 }
 
-fn seen(caller: &Caller) -> impl Iterator<Item = &'static str> {
+fn visible(caller: &Caller) -> impl Iterator<Item = &'static str> {
     let identity = caller.identity.as_ref();
     let has_scope = identity.is_some_and(|it| it.scopes.contains(SCOPE));
-    let seen = ITEMS
+    let visible = ITEMS
         .into_iter()
         .filter(move |(_, open)| *open || has_scope);
-    seen.map(|(name, _)| name)
+    visible.map(|(name, _)| name)
 }
 
-fn listed<'a>(caller: &Caller, write: impl Fn(&str) -> Value) -> Lent<'a, Vec<Value>> {
-    let items = seen(caller).map(write).collect();
+fn listed<'a>(caller: &Caller, write: impl Fn(&str) -> Value) -> LibraryFuture<'a, Vec<Value>> {
+    let items = visible(caller).map(write).collect();
     Box::pin(async { Ok(items) })
 }
 
-fn found<'a>(caller: &Caller, name: &str, answer: Value) -> Lent<'a, Value> {
-    let is_seen = seen(caller).any(|it| name.ends_with(it));
-    let absent = || Failure::new(codes::ARTIFACT_NOT_FOUND).with_message("there is no such thing");
-    Box::pin(async move { is_seen.then_some(answer).ok_or_else(absent) })
+fn found<'a>(caller: &Caller, name: &str, result: Value) -> LibraryFuture<'a, Value> {
+    let is_visible = visible(caller).any(|it| name.ends_with(it));
+    let absent = || Failure::new(codes::ARTIFACT_NOT_FOUND).with_message("no such entry");
+    Box::pin(async move { is_visible.then_some(result).ok_or_else(absent) })
 }

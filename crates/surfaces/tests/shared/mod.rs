@@ -1,6 +1,10 @@
-//! A server on a port of its own with operations made for these tests, and the plainest of HTTP clients.
+//! A server on its own port with test operations, and a minimal HTTP client.
 
-#![allow(dead_code, unused_imports, reason = "each test uses the part it needs")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test uses only some of the helpers"
+)]
 
 mod client;
 pub(crate) mod documented;
@@ -21,13 +25,13 @@ use panpan_surfaces::limits::Limits;
 use panpan_surfaces::{Anonymous, CancellationToken, Gateway, listen};
 use tokio::task::JoinHandle;
 
-pub(crate) use client::{Response, exchanged, request};
+pub(crate) use client::{Response, exchange, request};
 use documented::{Answered, Documented};
 pub(crate) use operations::Probe;
 pub(crate) use socket::Socket;
 
-/// How long anything may take before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of every wait in a test.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A running server.
 pub(crate) struct Server {
@@ -40,15 +44,15 @@ pub(crate) struct Server {
     documented: Documented,
 }
 
-/// How a server differs from the usual one.
-pub(crate) struct Setting {
+/// The settings of a test server.
+pub(crate) struct Settings {
     pub(crate) anonymous: Anonymous,
     pub(crate) limits: Limits,
     pub(crate) http: HttpSettings,
     pub(crate) drain: Duration,
 }
 
-impl Default for Setting {
+impl Default for Settings {
     fn default() -> Self {
         Self {
             anonymous: Anonymous::Served,
@@ -61,10 +65,10 @@ impl Default for Setting {
 
 impl Server {
     pub(crate) async fn start() -> Self {
-        Self::with(Setting::default()).await
+        Self::with(Settings::default()).await
     }
 
-    pub(crate) async fn with(setting: Setting) -> Self {
+    pub(crate) async fn with(settings: Settings) -> Self {
         let clock = Arc::new(SystemClock);
         let store = Arc::new(MemoryStore::new(clock.clone()));
         let probe = Probe::default();
@@ -74,16 +78,18 @@ impl Server {
         let gateway = Gateway::new(
             dispatcher,
             tokens.clone(),
-            setting.anonymous,
-            setting.limits,
+            settings.anonymous,
+            settings.limits,
         );
         let stopping = CancellationToken::new();
-        let router = router(gateway.clone(), setting.http, stopping.clone());
+        let router = router(gateway.clone(), settings.http, stopping.clone());
         let listener = listen::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let served = tokio::spawn({
             let (gateway, stopping) = (gateway.clone(), stopping.clone());
-            async move { listen::serve(listener, None, router, &gateway, stopping, setting.drain).await }
+            async move {
+                listen::serve(listener, None, router, &gateway, stopping, settings.drain).await
+            }
         });
         let documented = documented(address, &tokens).await;
         Self {
@@ -97,7 +103,7 @@ impl Server {
         }
     }
 
-    /// Holds an answer against what this server says of itself.
+    /// Checks a response against the server's OpenAPI document.
     pub(crate) fn check(&self, method: &str, path: &str, response: &Response) {
         let answered = Answered {
             method,
@@ -106,14 +112,14 @@ impl Server {
             media_type: response.header("content-type"),
             body: &response.body,
         };
-        // Other dialects are not told of.
+        // The document does not describe other dialects.
         if !path.contains("dialect=") {
             let contradiction = self.documented.contradiction(&answered);
             assert_eq!(contradiction, None);
         }
     }
 
-    /// A token for somebody with these scopes and these `type:action` grants.
+    /// A token with these scopes and `type:action` grants.
     pub(crate) async fn token(&self, principal: &str, scopes: &[&str], grants: &[&str]) -> String {
         let mut resources =
             std::collections::BTreeMap::<String, std::collections::BTreeSet<String>>::new();
@@ -138,9 +144,9 @@ impl Server {
     pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
         let headers = [&[("content-type", "application/json")], headers].concat();
         let response = request(self.address, "POST", path, &headers, body.as_bytes()).await;
-        let is_usual =
+        let has_default_dialect =
             |(name, value): &(&str, &str)| *name != "accept" || !value.contains("dialect");
-        if headers.iter().all(is_usual) {
+        if headers.iter().all(has_default_dialect) {
             self.check("POST", path, &response);
         }
         response
@@ -154,7 +160,7 @@ impl Server {
     }
 }
 
-/// What a server says of itself to a caller who may call everything.
+/// The OpenAPI document for a caller that may call everything.
 async fn documented(address: SocketAddr, tokens: &Tokens) -> Documented {
     let resources = [("file".to_owned(), ["read".to_owned()].into())];
     let new = NewToken {

@@ -1,4 +1,4 @@
-//! Operations made for these tests.
+//! The operations of the test server.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use panpan_runtime::{Context, Registration, Registry};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// What the operations that can be watched are doing.
+/// Observes and controls the running test operations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Probe(Arc<Inner>);
 
@@ -18,17 +18,17 @@ pub(crate) struct Probe(Arc<Inner>);
 struct Inner {
     running: AtomicUsize,
     finished: AtomicUsize,
-    given: AtomicUsize,
+    yielded: AtomicUsize,
     changed: Notify,
     gate: Notify,
     seen: Mutex<Vec<Value>>,
 }
 
-/// Counts work that runs, however it ends.
+/// Counts a running operation until it is dropped.
 struct Running(Probe);
 
 impl Running {
-    fn begin(probe: &Probe) -> Self {
+    fn start(probe: &Probe) -> Self {
         probe.0.running.fetch_add(1, Ordering::SeqCst);
         probe.0.changed.notify_waiters();
         Self(probe.clone())
@@ -43,51 +43,51 @@ impl Drop for Running {
 }
 
 impl Probe {
-    /// How many are running.
+    /// The number of running operations.
     pub(crate) fn running(&self) -> usize {
         self.0.running.load(Ordering::SeqCst)
     }
 
-    /// How many ran to their end.
+    /// The number of finished operations.
     pub(crate) fn finished(&self) -> usize {
         self.0.finished.load(Ordering::SeqCst)
     }
 
-    /// How many items streams have given.
-    pub(crate) fn given(&self) -> usize {
-        self.0.given.load(Ordering::SeqCst)
+    /// The number of items that streams have yielded.
+    pub(crate) fn yielded(&self) -> usize {
+        self.0.yielded.load(Ordering::SeqCst)
     }
 
-    /// What `test/see` was told.
+    /// The inputs, callers and traces of `test/see` and `test/note`.
     pub(crate) fn seen(&self) -> Vec<Value> {
         self.0.seen.lock().unwrap().clone()
     }
 
-    /// Lets one piece of work that waits at the gate go on.
+    /// Lets one operation that waits at the gate continue.
     pub(crate) fn open_gate(&self) {
         self.0.gate.notify_one();
     }
 
-    /// Waits until so many are running.
+    /// Waits until this many operations are running.
     pub(crate) async fn until_running(&self, count: usize) {
         self.until(|probe| probe.running() == count).await;
     }
 
-    /// Waits until something holds.
-    pub(crate) async fn until(&self, holds: impl Fn(&Self) -> bool) {
+    /// Waits until a condition is true.
+    pub(crate) async fn until(&self, condition: impl Fn(&Self) -> bool) {
         let waiting = async {
             loop {
                 let changed = self.0.changed.notified();
-                if holds(self) {
+                if condition(self) {
                     return;
                 }
-                // Not everything that changes tells.
+                // Not every change notifies.
                 let _ = tokio::time::timeout(std::time::Duration::from_millis(20), changed).await;
             }
         };
-        tokio::time::timeout(super::PATIENCE, waiting)
+        tokio::time::timeout(super::TIMEOUT, waiting)
             .await
-            .expect("it never came to that");
+            .expect("the condition never became true");
     }
 }
 
@@ -95,7 +95,7 @@ fn spec(name: &str, op_type: OperationType) -> OperationSpec {
     OperationSpec::new(name.parse().unwrap(), op_type)
 }
 
-/// `test/echo`, `test/typed` (takes a number), `test/fail` (by code), `test/see` and `test/note` (remember), `test/hold`
+/// `test/echo`, `test/typed` (requires two integers), `test/fail` (by code), `test/see` and `test/note` (record their calls), `test/hold`
 /// and `test/change` (wait at the gate), `test/endless` (a stream), `test/scoped`, `test/granted`,
 /// `test/hidden`, `test/hushed` (a hidden stream).
 pub(crate) fn registry(probe: &Probe) -> Registry {
@@ -164,7 +164,7 @@ fn hold(probe: &Probe) -> impl panpan_runtime::Handler {
     move |_: Context, _: Arc<Value>| {
         let probe = probe.clone();
         async move {
-            let _running = Running::begin(&probe);
+            let _running = Running::start(&probe);
             probe.0.gate.notified().await;
             probe.0.finished.fetch_add(1, Ordering::SeqCst);
             Ok::<_, Failure>(json!({"held": true}))
@@ -172,17 +172,17 @@ fn hold(probe: &Probe) -> impl panpan_runtime::Handler {
     }
 }
 
-/// Items without end, as fast as they are taken; each of them large.
+/// Endless large items, produced as fast as they are read.
 fn endless(probe: &Probe) -> Registration {
     let probe = probe.clone();
     let open = move |_: Context, _: Arc<Value>| {
         let probe = probe.clone();
-        let running = Running::begin(&probe);
+        let running = Running::start(&probe);
         stream::unfold((0_u64, running), move |(count, running)| {
             let probe = probe.clone();
             async move {
                 tokio::task::yield_now().await;
-                probe.0.given.fetch_add(1, Ordering::SeqCst);
+                probe.0.yielded.fetch_add(1, Ordering::SeqCst);
                 let item = json!({"count": count, "padding": "x".repeat(16 * 1024)});
                 Some((Ok::<_, Failure>(item), (count + 1, running)))
             }

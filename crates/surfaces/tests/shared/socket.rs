@@ -1,4 +1,4 @@
-//! A WebSocket client that speaks in envelopes.
+//! A WebSocket client for envelopes.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 pub(crate) struct Socket(WebSocketStream<MaybeTlsStream<TcpStream>>);
 
 impl Socket {
-    /// Connects, or gives the status the server refused it with.
+    /// Connects, or returns the status of the refusal.
     pub(crate) async fn open(server: &super::Server, token: Option<&str>) -> Result<Self, u16> {
         let url = format!("ws://{}/ws", server.address);
         let mut request = url.into_client_request().unwrap();
@@ -31,8 +31,8 @@ impl Socket {
         }
     }
 
-    /// Asks for a call.
-    pub(crate) async fn ask(&mut self, id: &str, payload: Value) {
+    /// Requests a call.
+    pub(crate) async fn send(&mut self, id: &str, payload: Value) {
         let envelope = json!({"type": "call.requested", "id": id, "payload": payload});
         let message = Message::text(envelope.to_string());
         self.0.send(message).await.unwrap();
@@ -55,45 +55,45 @@ impl Socket {
                 }
             }
         };
-        tokio::time::timeout(super::PATIENCE, next)
+        tokio::time::timeout(super::TIMEOUT, next)
             .await
-            .expect("no answer came")
+            .expect("no envelope arrived")
     }
 
-    /// Sends the first part of a message.
+    /// Sends the first frame of a message.
     pub(crate) async fn begin_message(&mut self, bytes: usize) {
-        self.send_part(Data::Text, bytes).await.unwrap();
+        self.send_frame(Data::Text, bytes).await.unwrap();
     }
 
-    /// Sends another part of it, which is not the last.
-    pub(crate) async fn go_on_with_message(&mut self, bytes: usize) {
-        self.send_part(Data::Continue, bytes).await.unwrap();
+    /// Sends another frame of the message, which is not the last.
+    pub(crate) async fn continue_message(&mut self, bytes: usize) {
+        self.send_frame(Data::Continue, bytes).await.unwrap();
     }
 
     pub(crate) async fn ping(&mut self) {
         self.0.send(Message::Ping(Bytes::new())).await.unwrap();
     }
 
-    /// Sends further parts of a message until the server closes the connection, and gives the number it says.
+    /// Sends further frames of a message until the server closes the connection; returns the close code.
     pub(crate) async fn send_until_closed(&mut self) -> u16 {
         let closed = async {
             loop {
-                // One that is closed takes no more, and its number is still to be read.
-                let _ = self.send_part(Data::Continue, 1024).await;
+                // Sending fails after the close, but the close frame is still readable.
+                let _ = self.send_frame(Data::Continue, 1024).await;
                 let soon = tokio::time::timeout(Duration::from_millis(5), self.0.next());
                 match soon.await {
                     Ok(Some(Ok(Message::Close(Some(frame))))) => return frame.code.into(),
                     Ok(Some(Ok(_))) | Err(_) => {}
-                    Ok(end) => panic!("closed without a number: {end:?}"),
+                    Ok(end) => panic!("closed without a code: {end:?}"),
                 }
             }
         };
-        tokio::time::timeout(super::PATIENCE, closed)
+        tokio::time::timeout(super::TIMEOUT, closed)
             .await
-            .expect("the connection stays open")
+            .expect("the server did not close the connection")
     }
 
-    async fn send_part(&mut self, part: Data, bytes: usize) -> Result<(), tungstenite::Error> {
+    async fn send_frame(&mut self, part: Data, bytes: usize) -> Result<(), tungstenite::Error> {
         let frame = Frame::message(vec![b' '; bytes], OpCode::Data(part), false);
         self.0.send(Message::Frame(frame)).await
     }

@@ -1,9 +1,9 @@
-//! What a caller may call, as a document: `/openapi.json` and `/contract.json`.
+//! Handlers of `/openapi.json` and `/contract.json`: the operations that a caller may call, as a document.
 //!
-//! A document of thousands of operations takes long to write, so it is written once for all callers who
-//! see the same, one at a time, and given away as it is until there are other operations.
+//! Writing thousands of operations takes long, so a document is written once for all callers that see the same
+//! operations, and cached until the operations change.
 
-mod kept;
+mod cache;
 
 use std::sync::Arc;
 
@@ -21,60 +21,60 @@ use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use super::service::identified;
-use super::{HttpState, answer};
+use super::{HttpState, response};
 use crate::caller::Caller;
-pub(super) use kept::Documents;
+pub(super) use cache::DocumentCache;
 
-/// Which document is meant.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum Format {
     OpenApi,
     Contract,
 }
 
-/// A document that is written.
+/// A serialized document.
 #[derive(Clone, Debug)]
 struct Document {
     bytes: Bytes,
-    /// Other bytes have another one.
-    tag: HeaderValue,
+    /// The entity tag, a hash of the bytes.
+    etag: HeaderValue,
 }
 
-/// `GET /openapi.json`: the operations this caller may call, for readers of OpenAPI.
+/// `GET /openapi.json`: the operations that this caller may call, as OpenAPI.
 pub(super) async fn openapi(State(state): State<HttpState>, request: Request) -> Response {
-    documented(&state, request, Form::OpenApi).await
+    respond(&state, request, Format::OpenApi).await
 }
 
-/// `GET /contract.json`: the same as a contract file.
+/// `GET /contract.json`: the same operations as a contract file.
 pub(super) async fn contract(State(state): State<HttpState>, request: Request) -> Response {
-    documented(&state, request, Form::Contract).await
+    respond(&state, request, Format::Contract).await
 }
 
-async fn documented(state: &HttpState, request: Request, form: Form) -> Response {
+async fn respond(state: &HttpState, request: Request, format: Format) -> Response {
     let admitted = identified(request.extensions())
-        .and_then(|caller| state.0.gateway.take_share(&caller).map(|()| caller));
+        .and_then(|caller| state.0.gateway.take_call(&caller).map(|()| caller));
     let document = match admitted {
-        Ok(caller) => document(state, &caller, form).await,
+        Ok(caller) => document(state, &caller, format).await,
         Err(failure) => Err(failure),
     };
     match document {
-        Ok(document) => document.answered(request.headers()),
-        Err(failure) => answer::turned_away(state, Dialect::Problem, failure),
+        Ok(document) => document.response(request.headers()),
+        Err(failure) => response::refused_unread(state, Dialect::Problem, failure),
     }
 }
 
-async fn document(state: &HttpState, caller: &Caller, form: Form) -> Result<Document, Failure> {
+async fn document(state: &HttpState, caller: &Caller, format: Format) -> Result<Document, Failure> {
     let gateway = &state.0.gateway;
     let registry = gateway.dispatcher().registry();
     let callable = gateway.callable(caller);
     let documents = &state.0.documents;
-    let place = documents.place(&registry, form, digest(&callable));
-    let written = documents.written(place, move || Document::of(form, &callable));
-    let lost = || Failure::new(codes::INTERNAL).with_message("the document could not be written");
-    written.await.ok_or_else(lost)
+    let slot = documents.slot(&registry, format, digest(&callable));
+    let document = documents.get_or_write(slot, move || Document::new(format, &callable));
+    let failed = || Failure::new(codes::INTERNAL).with_message("the document could not be written");
+    document.await.ok_or_else(failed)
 }
 
-/// Stands for a set of operations of one registry, where no two have the same name.
+/// Identifies a set of operations of one registry, in which names are unique.
 fn digest(operations: &[Arc<Operation>]) -> [u8; 32] {
     let mut digest = Sha256::new();
     for operation in operations {
@@ -85,48 +85,48 @@ fn digest(operations: &[Arc<Operation>]) -> [u8; 32] {
 }
 
 impl Document {
-    fn of(form: Form, operations: &[Arc<Operation>]) -> Self {
-        let text = match form {
-            Form::OpenApi => openapi_text(operations),
-            Form::Contract => contract_text(operations),
+    fn new(format: Format, operations: &[Arc<Operation>]) -> Self {
+        let text = match format {
+            Format::OpenApi => openapi_text(operations),
+            Format::Contract => contract_text(operations),
         };
         let digest: [u8; 16] = Sha256::digest(&text)[..16]
             .try_into()
             .expect("a digest is longer than this");
-        let tag = format!("\"{:032x}\"", u128::from_be_bytes(digest));
+        let etag = format!("\"{:032x}\"", u128::from_be_bytes(digest));
         Self {
             bytes: text.into(),
-            tag: HeaderValue::from_str(&tag).expect("digits and quotes stand in headers"),
+            etag: HeaderValue::from_str(&etag).expect("hex digits and quotes are valid in headers"),
         }
     }
 
-    /// The answer to a request with these headers: nothing but that it is the same, to whoever has it.
-    fn answered(self, headers: &HeaderMap) -> Response {
-        let mut response = match is_had(headers, &self.tag) {
+    /// The response to a request with these headers; 304 if the client has this version.
+    fn response(self, headers: &HeaderMap) -> Response {
+        let mut response = match matches_etag(headers, &self.etag) {
             true => {
                 let mut response = Response::default();
                 *response.status_mut() = StatusCode::NOT_MODIFIED;
                 response
             }
-            false => answer::json_of(self.bytes),
+            false => response::json_bytes(self.bytes),
         };
         let headers = response.headers_mut();
-        headers.insert(ETAG, self.tag);
-        // Each caller sees what it may call, and what that is may change at any time.
-        let kept_by_the_caller = HeaderValue::from_static("private, no-cache");
-        headers.insert(CACHE_CONTROL, kept_by_the_caller);
+        headers.insert(ETAG, self.etag);
+        // Each caller sees only the operations that it may call, and they may change at any time.
+        let private = HeaderValue::from_static("private, no-cache");
+        headers.insert(CACHE_CONTROL, private);
         headers.append(VARY, HeaderValue::from_static("authorization"));
         response
     }
 }
 
-/// Whether a request says that its sender has the document with this tag.
-fn is_had(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    let said = headers.get_all(IF_NONE_MATCH).into_iter();
-    let mut said = said.filter_map(|it| it.to_str().ok());
-    said.any(|list| {
+/// Whether `If-None-Match` lists this entity tag.
+fn matches_etag(headers: &HeaderMap, etag: &HeaderValue) -> bool {
+    let lists = headers.get_all(IF_NONE_MATCH).into_iter();
+    let mut lists = lists.filter_map(|it| it.to_str().ok());
+    lists.any(|list| {
         let mut tags = list.split(',').map(str::trim);
-        tags.any(|it| it == "*" || it.strip_prefix("W/").unwrap_or(it) == tag)
+        tags.any(|it| it == "*" || it.strip_prefix("W/").unwrap_or(it) == etag)
     })
 }
 
@@ -148,10 +148,11 @@ fn contract_text(operations: &[Arc<Operation>]) -> String {
         service,
         operations: Specs(operations),
     };
-    serde_json::to_string(&file).expect("names are strings, and writing to memory does not fail")
+    serde_json::to_string(&file)
+        .expect("member names are strings, and writing to memory cannot fail")
 }
 
-/// A contract file, its operations as they stand in the registry.
+/// A contract file that borrows its operations from the registry.
 #[derive(Serialize)]
 struct Contract<'a> {
     panpan: FormatVersion,
@@ -173,9 +174,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_has_the_document_is_told_so() {
-        let tag = HeaderValue::from_static("\"1a\"");
-        for (said, had) in [
+    fn a_listed_entity_tag_matches() {
+        let etag = HeaderValue::from_static("\"1a\"");
+        for (values, matches) in [
             (&[][..], false),
             (&["\"1a\""], true),
             (&["W/\"1a\""], true),
@@ -186,14 +187,14 @@ mod tests {
             (&["1a"], false),
             (&[""], false),
         ] {
-            let said = said
+            let values = values
                 .iter()
                 .map(|&it| (IF_NONE_MATCH, HeaderValue::from_static(it)));
-            let headers = said.fold(HeaderMap::new(), |mut headers, (name, value)| {
+            let headers = values.fold(HeaderMap::new(), |mut headers, (name, value)| {
                 headers.append(name, value);
                 headers
             });
-            assert_eq!(is_had(&headers, &tag), had, "{headers:?}");
+            assert_eq!(matches_etag(&headers, &etag), matches, "{headers:?}");
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Bodies the specification gives no example of.
+//! Bodies without an example in the specification.
 
 use panpan_failure::{Failure, codes};
 use serde_json::{Value, json};
 
 use super::super::serve;
 use super::gateway::{TestGateway, gateway};
-use crate::meta::Terms;
+use crate::options::CallOptions;
 
 #[tokio::test]
-async fn ids_are_repeated_as_they_were_written() {
+async fn ids_are_repeated_verbatim() {
     let gateway = gateway();
     for id in [
         "null",
@@ -35,7 +35,7 @@ async fn ids_are_repeated_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_refused_with_its_id_where_that_can_be_read() {
+async fn an_invalid_request_is_refused_under_its_id_if_it_can_be_read() {
     let gateway = gateway();
     for (body, id, field) in [
         (r#"{"method":"test/note","id":1}"#, json!(1), "jsonrpc"),
@@ -143,7 +143,7 @@ async fn what_is_no_request_is_refused_with_its_id_where_that_can_be_read() {
 }
 
 #[tokio::test]
-async fn members_the_protocol_does_not_know_are_ignored() {
+async fn unknown_members_are_ignored() {
     let body =
         r#"{"metadata":{"stream":[true]},"jsonrpc":"\u0032.0","method":"test\/echo","id":1,"x":1}"#;
     let answer = gateway().json(body).await.unwrap();
@@ -151,7 +151,7 @@ async fn members_the_protocol_does_not_know_are_ignored() {
 }
 
 #[tokio::test]
-async fn a_notification_is_executed_and_never_answered() {
+async fn a_notification_is_executed_without_a_response() {
     let gateway = gateway();
     for (body, noted) in [
         (r#"{"jsonrpc":"2.0","method":"test/note"}"#, 1),
@@ -168,7 +168,7 @@ async fn a_notification_is_executed_and_never_answered() {
 }
 
 #[tokio::test]
-async fn a_method_is_an_operation_with_or_without_slash_or_with_dots() {
+async fn a_method_names_an_operation_with_slashes_or_dots() {
     let gateway = gateway();
     for (method, found) in [
         ("test/echo", true),
@@ -190,26 +190,37 @@ async fn a_method_is_an_operation_with_or_without_slash_or_with_dots() {
             true => assert_eq!(answer["result"], json!({"x": 1}), "{method}"),
             false => {
                 assert_eq!(answer["error"]["code"], json!(-32601), "{method}");
-                let asked = &answer["error"]["data"]["operation"];
-                assert_eq!(asked, &json!(method), "what is hidden is not told apart");
+                let named = &answer["error"]["data"]["operation"];
+                assert_eq!(named, &json!(method), "internal operations look absent");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn a_caller_nobody_knows_gets_the_reason_for_each_request_and_nothing_runs() {
+async fn an_unidentified_caller_gets_a_failure_per_request_and_nothing_runs() {
     let TestGateway { gateway, notes } = gateway();
-    let unknown = Err(Failure::new(codes::FORBIDDEN).with_message("the token is not valid"));
+    let unidentified = Err(Failure::new(codes::FORBIDDEN).with_message("the token is not valid"));
     let note = r#"{"jsonrpc":"2.0","method":"test/note"}"#;
     assert_eq!(
-        serve(&gateway, &unknown, &Terms::default(), note.as_bytes()).await,
+        serve(
+            &gateway,
+            &unidentified,
+            &CallOptions::default(),
+            note.as_bytes()
+        )
+        .await,
         None
     );
     let body = format!(r#"[{note},{{"jsonrpc":"2.0","method":"test/note","id":7}},1]"#);
-    let answer = serve(&gateway, &unknown, &Terms::default(), body.as_bytes())
-        .await
-        .unwrap();
+    let answer = serve(
+        &gateway,
+        &unidentified,
+        &CallOptions::default(),
+        body.as_bytes(),
+    )
+    .await
+    .unwrap();
     let answers: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answers[0]["error"]["code"], json!(-32004));
     assert_eq!(
@@ -223,7 +234,7 @@ async fn a_caller_nobody_knows_gets_the_reason_for_each_request_and_nothing_runs
 }
 
 #[tokio::test]
-async fn text_that_is_not_utf_8_is_no_json() {
+async fn text_that_is_not_utf_8_is_a_parse_error() {
     let answer = gateway()
         .answer(b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\"}")
         .await
@@ -234,7 +245,7 @@ async fn text_that_is_not_utf_8_is_no_json() {
 }
 
 #[tokio::test]
-async fn a_server_may_serve_it_in_any_task() {
+async fn the_future_of_serve_is_send() {
     let body = r#"[{"jsonrpc":"2.0","method":"test/echo","id":1}]"#;
     let served = tokio::spawn(async move { gateway().text(body).await });
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Batches, and the limits of bodies.
+//! Batches and the limits of bodies.
 
 use panpan_failure::read::DOCUMENT_DEPTH_LIMIT;
 use serde_json::{Value, json};
@@ -7,20 +7,20 @@ use super::gateway::{gateway, gateway_within};
 use crate::limits::Limits;
 
 #[tokio::test]
-async fn the_calls_of_a_batch_run_together_and_are_answered_in_order() {
-    // Each of the two ends only when the other has begun.
+async fn the_calls_of_a_batch_run_concurrently_and_are_answered_in_order() {
+    // Each call ends only after the other has started.
     let request =
         |id: u32| json!({"jsonrpc": "2.0", "method": "test/meet", "id": id, "params": {"i": id}});
     let body = json!([request(1), request(2)]).to_string();
     let answers = gateway().json(&body).await.unwrap();
-    for (place, id) in [(0, 1), (1, 2)] {
-        assert_eq!(answers[place]["id"], json!(id));
-        assert_eq!(answers[place]["result"], json!({"i": id}));
+    for (index, id) in [(0, 1), (1, 2)] {
+        assert_eq!(answers[index]["id"], json!(id));
+        assert_eq!(answers[index]["result"], json!({"i": id}));
     }
 }
 
 #[tokio::test]
-async fn a_batch_alone_does_not_meet_the_limit_of_its_caller() {
+async fn a_batch_does_not_exceed_the_concurrency_limit_of_its_caller() {
     let gateway = gateway_within(Limits {
         calls_in_flight_per_caller: 1,
         ..Limits::default()
@@ -38,7 +38,7 @@ async fn a_batch_alone_does_not_meet_the_limit_of_its_caller() {
 }
 
 #[tokio::test]
-async fn a_batch_is_limited_and_one_too_long_is_not_begun() {
+async fn a_batch_over_the_limit_is_refused_and_not_executed() {
     let gateway = gateway_within(Limits {
         batch: 3,
         ..Limits::default()
@@ -62,9 +62,9 @@ async fn a_batch_is_limited_and_one_too_long_is_not_begun() {
 }
 
 #[tokio::test]
-async fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
+async fn params_are_accepted_up_to_the_depth_limit() {
     let gateway = gateway();
-    // The request and its parameters are two levels themselves.
+    // The request and its params are two levels.
     let nested = |depth: usize| {
         let (open, close) = ("[".repeat(depth - 2), "]".repeat(depth - 2));
         format!(r#"{{"jsonrpc":"2.0","method":"test/echo","id":1,"params":{{"a":{open}{close}}}}}"#)
@@ -79,9 +79,9 @@ async fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
         .await
         .unwrap();
     assert_eq!(answer["error"]["code"], json!(-32700));
-    let said = answer["error"]["message"].as_str().unwrap();
-    assert!(said.contains("more than 127 levels deep"), "{said}");
-    // What is not kept may be as deep as it likes.
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("more than 127 levels deep"), "{message}");
+    // Skipped values have no depth limit.
     let deep = format!(r#"{{"id":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(
         gateway.json(&deep).await.unwrap()["error"]["code"],
@@ -90,7 +90,7 @@ async fn depth_is_limited_and_both_sides_of_the_limit_are_known() {
 }
 
 #[tokio::test]
-async fn size_is_limited_and_both_sides_of_the_limit_are_known() {
+async fn a_body_is_accepted_up_to_the_size_limit() {
     let body = r#"{"jsonrpc":"2.0","method":"test/echo","id":1}"#;
     let within = gateway_within(Limits {
         body_bytes: body.len(),
@@ -99,9 +99,9 @@ async fn size_is_limited_and_both_sides_of_the_limit_are_known() {
     assert_eq!(within.json(body).await.unwrap()["result"], json!({}));
     let refused = within.json(&format!("{body} ")).await.unwrap();
     assert_eq!(refused["error"]["code"], json!(-32700));
-    let said = refused["error"]["message"].as_str().unwrap();
+    let message = refused["error"]["message"].as_str().unwrap();
     assert!(
-        said.contains(&format!("the limit is {}", body.len())),
-        "{said}"
+        message.contains(&format!("the limit is {}", body.len())),
+        "{message}"
     );
 }

@@ -1,4 +1,4 @@
-//! A gateway with a few operations, and what it answers.
+//! A gateway with test operations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,9 +17,9 @@ use crate::caller::Caller;
 use crate::gateway::{Anonymous, Gateway};
 use crate::identity::Tokens;
 use crate::limits::Limits;
-use crate::meta::Terms;
+use crate::options::CallOptions;
 
-/// A gateway, and how often `test/note` was called.
+/// A gateway and the number of calls of `test/note`.
 pub(super) struct TestGateway {
     pub(super) gateway: Gateway,
     pub(super) notes: Arc<AtomicUsize>,
@@ -45,7 +45,7 @@ impl TestGateway {
         serve(
             &self.gateway,
             &Ok(Caller::anonymous(None)),
-            &Terms::default(),
+            &CallOptions::default(),
             body,
         )
         .await
@@ -61,7 +61,7 @@ impl TestGateway {
         Some(serde_json::from_str(&answer).unwrap())
     }
 
-    /// The answer to a request for this method.
+    /// The response to a request for this method.
     pub(super) async fn call(&self, method: &str, params: Value) -> Value {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         self.json(&body.to_string()).await.unwrap()
@@ -101,10 +101,10 @@ fn registry(notes: Arc<AtomicUsize>) -> Registry {
         notes.fetch_add(1, Ordering::SeqCst);
         std::future::ready(Ok::<_, Failure>(json!("noted")))
     };
-    let told = |context: Context, input: Arc<Value>| {
+    let report = |context: Context, input: Arc<Value>| {
         let trace = context.trace().map(|trace| trace.to_string());
-        let told = json!({"call": context.call_id(), "input": *input, "trace": trace});
-        std::future::ready(Ok::<_, Failure>(told))
+        let report = json!({"call": context.call_id(), "input": *input, "trace": trace});
+        std::future::ready(Ok::<_, Failure>(report))
     };
     let barrier = Arc::new(Barrier::new(2));
     let meet = move |_: Context, input: Arc<Value>| {
@@ -123,7 +123,7 @@ fn registry(notes: Arc<AtomicUsize>) -> Registry {
         .register(spec("test/dotted.name", OperationType::Query), echo)
         .register(spec("test/a/b", OperationType::Query), echo)
         .register(spec("test/note", OperationType::Mutation), note)
-        .register(spec("test/told", OperationType::Mutation), told)
+        .register(spec("test/report", OperationType::Mutation), report)
         .register(spec("test/meet", OperationType::Query), meet)
         .register(spec("test/broken", OperationType::Query), broken)
         .register(hidden, echo)

@@ -1,13 +1,13 @@
-//! Parameters, and what they say about the call besides its input.
+//! Parameters and the options in their `_meta`.
 
 use panpan_failure::dialect::Dialect;
 use serde_json::{Value, json};
 
 use super::gateway::gateway;
-use crate::meta::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY};
+use crate::options::{IDEMPOTENCY_META_KEY, SEED_META_KEY, TIMEOUT_META_KEY};
 
 #[tokio::test]
-async fn parameters_go_by_name() {
+async fn params_must_be_named() {
     let gateway = gateway();
     assert_eq!(
         gateway.call("test/echo", json!([])).await["result"],
@@ -17,7 +17,7 @@ async fn parameters_go_by_name() {
     assert_eq!(answer["error"]["code"], json!(-32602));
     assert_eq!(
         answer["error"]["message"],
-        json!("Invalid params: parameters go by name here, and these go by position")
+        json!("Invalid params: params must be an object; positional parameters are not supported")
     );
     for method in ["no/such", "test/hidden"] {
         let answer = gateway.call(method, json!([1])).await;
@@ -26,7 +26,7 @@ async fn parameters_go_by_name() {
 }
 
 #[tokio::test]
-async fn a_name_that_stands_twice_in_the_parameters_is_pointed_to() {
+async fn a_duplicate_member_in_params_is_located() {
     let body = r#"{"jsonrpc":"2.0","method":"test/note","params":{"a":[{"b":1,"b":2}]},"id":1}"#;
     let gateway = gateway();
     let answer = gateway.json(body).await.unwrap();
@@ -36,7 +36,7 @@ async fn a_name_that_stands_twice_in_the_parameters_is_pointed_to() {
 }
 
 #[tokio::test]
-async fn what_meta_says_is_taken_out_before_the_input_is_checked() {
+async fn meta_is_removed_before_the_input_is_validated() {
     let gateway = gateway();
     let keyed = |input: Value, meta: Value| {
         let mut params = input;
@@ -45,15 +45,15 @@ async fn what_meta_says_is_taken_out_before_the_input_is_checked() {
     };
     let meta = json!({IDEMPOTENCY_META_KEY: "k", SEED_META_KEY: 7, TIMEOUT_META_KEY: 1000, "traceparent": 1});
     let first = gateway
-        .call("test/told", keyed(json!({"a": 1}), meta.clone()))
+        .call("test/report", keyed(json!({"a": 1}), meta.clone()))
         .await;
     assert_eq!(first["result"]["input"], json!({"a": 1}));
     let again = gateway
-        .call("test/told", keyed(json!({"a": 1}), meta))
+        .call("test/report", keyed(json!({"a": 1}), meta))
         .await;
     assert_eq!(again, first);
     let other = keyed(json!({"a": 2}), json!({IDEMPOTENCY_META_KEY: "k"}));
-    let reused = Dialect::JsonRpc.read(gateway.call("test/told", other).await);
+    let reused = Dialect::JsonRpc.read(gateway.call("test/report", other).await);
     let reused = reused.unwrap().outcome.unwrap_err();
     assert_eq!(reused.code().as_str(), "ERR_IDEMPOTENCY_KEY_REUSED");
     let kept = gateway.call("test/echo", json!({"_meta": "text"})).await;
@@ -61,7 +61,7 @@ async fn what_meta_says_is_taken_out_before_the_input_is_checked() {
 }
 
 #[tokio::test]
-async fn what_meta_says_wrongly_is_refused_with_its_place() {
+async fn an_invalid_option_in_meta_is_refused_with_its_pointer() {
     let gateway = gateway();
     for (name, value) in [
         (IDEMPOTENCY_META_KEY, json!("")),
@@ -85,16 +85,16 @@ async fn what_meta_says_wrongly_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_trace_is_handed_on_and_one_that_is_none_is_ignored() {
+async fn a_valid_trace_is_passed_on_and_an_invalid_one_ignored() {
     let gateway = gateway();
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    for (stated, handed_on) in [
+    for (sent, passed_on) in [
         (json!(trace), json!(trace)),
         (json!("none"), Value::Null),
         (json!(1), Value::Null),
     ] {
-        let params = json!({"_meta": {"traceparent": stated}});
-        let answer = gateway.call("test/told", params).await;
-        assert_eq!(answer["result"]["trace"], handed_on, "{stated}");
+        let params = json!({"_meta": {"traceparent": sent}});
+        let answer = gateway.call("test/report", params).await;
+        assert_eq!(answer["result"]["trace"], passed_on, "{sent}");
     }
 }

@@ -1,4 +1,4 @@
-//! What holds for any body at all.
+//! Properties of the response to any body.
 
 use std::future::Future;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::gateway::gateway;
 
-/// An answer as the specification has it: a result or an error, and an id.
+/// A response as the specification defines it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer<'a> {
@@ -52,7 +52,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.block_on(work)
 }
 
-/// Texts that are nearly requests.
+/// Texts that resemble requests.
 fn nearly() -> impl Strategy<Value = String> {
     let value = prop_oneof![
         Just("null".to_owned()),
@@ -83,17 +83,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_answered_by_the_rules_or_not_at_all(body in prop::collection::vec(any::<u8>(), 0..64)) {
+    fn any_bytes_get_a_valid_response_or_none(body in prop::collection::vec(any::<u8>(), 0..64)) {
         prop_assert!(is_answered_well(&body));
     }
 
     #[test]
-    fn near_requests_are_answered_by_the_rules_or_not_at_all(body in nearly()) {
+    fn near_requests_get_a_valid_response_or_none(body in nearly()) {
         prop_assert!(is_answered_well(body.as_bytes()), "{}", body);
     }
 
     #[test]
-    fn any_number_is_repeated_as_an_id(id in "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?") {
+    fn any_number_is_repeated_verbatim_as_an_id(id in "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?") {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"test/echo","id":{id}}}"#);
         let answer = block_on(gateway().text(&body));
         let expected = format!(r#"{{"jsonrpc":"2.0","result":{{}},"id":{id}}}"#);

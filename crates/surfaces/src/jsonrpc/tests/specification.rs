@@ -1,12 +1,12 @@
-//! The examples of the specification, with names of ours, and its table of codes.
+//! The examples of the specification with test operations, and its table of codes.
 //!
-//! Where an example gives parameters by position, the answer says that they go by name.
+//! Examples with positional parameters are refused.
 
 use serde_json::{Value, json};
 
 use super::gateway::gateway;
 
-/// What is answered, as far as the specification says it: each error by its code alone.
+/// The parts of a response that the specification defines: of an error only its code.
 fn outline(answer: &Value) -> Value {
     match answer {
         Value::Array(answers) => answers.iter().map(outline).collect(),
@@ -18,7 +18,7 @@ fn outline(answer: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn the_examples_of_the_specification_are_answered_as_it_says() {
+async fn the_examples_get_the_responses_of_the_specification() {
     let gateway = gateway();
     for (body, expected) in [
         (
@@ -92,14 +92,14 @@ async fn the_examples_of_the_specification_are_answered_as_it_says() {
 }
 
 #[tokio::test]
-async fn every_code_has_its_name_and_its_sentence() {
+async fn every_code_has_its_standard_message() {
     let gateway = gateway();
     for (body, code, message) in [
         (r#"{"#, -32700, "Parse error: not valid JSON: "),
         (
             r#"{"jsonrpc": "1.0", "method": "a/b", "id": 1}"#,
             -32600,
-            "Invalid Request: jsonrpc has to be \"2.0\"",
+            "Invalid Request: jsonrpc must be \"2.0\"",
         ),
         (
             r#"{"jsonrpc": "2.0", "method": "a/b", "id": 1}"#,
@@ -125,8 +125,8 @@ async fn every_code_has_its_name_and_its_sentence() {
         let answer = gateway.json(body).await.unwrap();
         assert_eq!(answer["jsonrpc"], json!("2.0"));
         assert_eq!(answer["error"]["code"], json!(code), "{answer}");
-        let said = answer["error"]["message"].as_str().unwrap();
-        assert!(said.starts_with(message), "{said}");
+        let found = answer["error"]["message"].as_str().unwrap();
+        assert!(found.starts_with(message), "{found}");
         assert!(
             answer["error"]["data"]["panpan"]["id"].is_string(),
             "{answer}"

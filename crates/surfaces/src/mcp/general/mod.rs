@@ -21,7 +21,7 @@ use super::tools::Catalogue;
 use super::turn::Turn;
 use super::{KEY_ARGUMENT, answer, key};
 use crate::gateway::Surface;
-use crate::meta::Terms;
+use crate::options::CallOptions;
 use crate::search::{RESULTS, RESULTS_LIMIT};
 use calls::{asked, batch, calls};
 use look::{describe, find};
@@ -133,8 +133,8 @@ impl General {
                 return turn.one(entry, asked).await;
             }
             Self::Batch => {
-                let terms = turn.caller().terms.as_deref();
-                if let Some(Err(failure)) = terms.map(Terms::refuse_for_several) {
+                let options = turn.caller().header_options.as_deref();
+                if let Some(Err(failure)) = options.map(CallOptions::refuse_in_batch) {
                     return Ok(self.refused(turn, failure).into());
                 }
                 let calls = calls(turn, arguments);

@@ -121,7 +121,7 @@ async fn a_call_goes_on_once_for_its_caller_and_its_arguments() {
     let said = parked(&calls, served).await.unwrap_err();
     assert_eq!(said, json!({"said": "Ok(Accepted)"}));
     assert_eq!(refused(&calls, &ann, back(&state, accepted())), unknown);
-    assert_eq!(calls.room.occupied(), 0);
+    assert_eq!(calls.room.in_use(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -140,7 +140,7 @@ async fn a_call_nobody_comes_back_to_is_stopped() {
     let place = refused(&calls, &made("ann"), back(&state, accepted()));
     assert_eq!(place, "/requestState");
     assert!(stop.is_cancelled());
-    assert_eq!(calls.room.occupied(), 0);
+    assert_eq!(calls.room.in_use(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::caller::Caller;
-use crate::library::{Freshness, Lent, Library, Offer, Person, Revision};
+use crate::library::{Elicitor, Freshness, Library, LibraryFuture, Offer, Revision};
 
 use super::wire::Wire;
 use crate::mcp::HttpSettings;
@@ -36,15 +36,15 @@ impl Library for Shelf {
         self.1.subscribe()
     }
 
-    fn resources<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn resources<'a>(&'a self, _: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         Box::pin(async { Ok(vec![json!({"uri": "test://one", "name": "one"})]) })
     }
 
-    fn templates<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn templates<'a>(&'a self, _: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         Box::pin(async { Ok(vec![json!({"uriTemplate": "test://{name}", "name": "any"})]) })
     }
 
-    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str, _: Person) -> Lent<'a, Value> {
+    fn read<'a>(&'a self, _: &'a Caller, uri: &'a str, _: Elicitor) -> LibraryFuture<'a, Value> {
         Box::pin(async move {
             match uri {
                 "test://one" => Ok(json!({"contents": [{"uri": uri, "text": "hi"}]})),
@@ -55,7 +55,7 @@ impl Library for Shelf {
         })
     }
 
-    fn prompts<'a>(&'a self, _: &'a Caller) -> Lent<'a, Vec<Value>> {
+    fn prompts<'a>(&'a self, _: &'a Caller) -> LibraryFuture<'a, Vec<Value>> {
         Box::pin(async { Ok(vec![json!({"name": "one__greet"})]) })
     }
 
@@ -64,14 +64,14 @@ impl Library for Shelf {
         _: &'a Caller,
         name: &'a str,
         arguments: Map<String, Value>,
-        _: Person,
-    ) -> Lent<'a, Value> {
+        _: Elicitor,
+    ) -> LibraryFuture<'a, Value> {
         let text = format!("{name} {}", Value::from(arguments));
         let content = json!({"type": "text", "text": text});
         Box::pin(async move { Ok(json!({"messages": [{"role": "user", "content": content}]})) })
     }
 
-    fn complete<'a>(&'a self, _: &'a Caller, params: Value) -> Lent<'a, Value> {
+    fn complete<'a>(&'a self, _: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
         let value = params["argument"]["value"].clone();
         let meta = params.get("_meta").is_some().to_string();
         Box::pin(async move { Ok(json!({"completion": {"values": [value, meta]}})) })
@@ -81,7 +81,7 @@ impl Library for Shelf {
 async fn client(library: Option<Offer>) -> RunningService<RoleClient, ()> {
     let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
     if let Some(offer) = library {
-        gateway.lend(Arc::new(Shelf(offer, watch::Sender::default())));
+        gateway.set_library(Arc::new(Shelf(offer, watch::Sender::default())));
     }
     ().serve(served(gateway)).await.unwrap()
 }
@@ -233,7 +233,7 @@ async fn failures_of_a_library_are_whole_and_without_secrets() {
 async fn sessions_and_subscribers_are_told_of_other_lists() {
     let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
     let revisions = watch::Sender::new(Revision::default());
-    gateway.lend(Arc::new(Shelf(ALL, revisions.clone())));
+    gateway.set_library(Arc::new(Shelf(ALL, revisions.clone())));
     let wire = Wire::to(gateway, HttpSettings::default()).await;
     let session = wire.session().await;
     let mut told = session.send("GET", b"").await;

@@ -25,7 +25,7 @@ async fn a_server_that_stops_waits_for_no_reply_and_what_was_asked_is_on_record_
     let answer = modern(&wire, call, json!({IDEMPOTENCY_META_KEY: "k"})).await;
     assert_eq!(answer["resultType"], json!("input_required"));
     wire.stopping.cancel();
-    gateway.until_idle().await;
+    gateway.wait_for_calls().await;
     gateway.dispatcher().drain().await;
     let key = IdempotencyKey::new("k").unwrap();
     let request = CallRequest::from_wire("test/book", json!({})).keyed(key);

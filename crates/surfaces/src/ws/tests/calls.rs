@@ -8,13 +8,13 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::client::{
-    aborted, completed, failed, failure, requested, requested_with, responded, said,
+    aborted, code, completed, failed, failure, requested, requested_with, responded,
 };
 use super::server::{Server, Setup};
 use crate::limits::Limits;
 
 #[tokio::test]
-async fn a_call_is_answered_in_the_kind_it_was_made() {
+async fn a_response_has_the_message_kind_of_its_request() {
     let mut client = Server::start().await.client().await;
     let request = requested("a", "/test/echo", json!({"x": 1})).to_string();
     let answer = responded("a", json!({"x": 1}));
@@ -37,7 +37,7 @@ async fn a_call_is_answered_in_the_kind_it_was_made() {
 }
 
 #[tokio::test]
-async fn operations_are_found_with_and_without_a_slash_and_input_may_be_left_out() {
+async fn operations_are_named_with_or_without_a_slash_and_input_is_optional() {
     let mut client = Server::start().await.client().await;
     for (name, found) in [
         ("/test/echo", true),
@@ -49,13 +49,13 @@ async fn operations_are_found_with_and_without_a_slash_and_input_may_be_left_out
             .await;
         match found {
             true => assert_eq!(event, responded("a", json!({}))),
-            false => assert_eq!(failed(&event), said("a", "NOT_FOUND")),
+            false => assert_eq!(failed(&event), code("a", "NOT_FOUND")),
         }
     }
 }
 
 #[tokio::test]
-async fn a_subscription_gives_its_items_and_says_when_it_is_complete() {
+async fn a_subscription_yields_its_items_and_completes() {
     let mut client = Server::start().await.client().await;
     client
         .send(&requested("s", "/test/count", json!({"count": 3})))
@@ -68,7 +68,7 @@ async fn a_subscription_gives_its_items_and_says_when_it_is_complete() {
     assert_eq!(
         client.ask(&empty).await,
         completed("s"),
-        "an id that has ended may be used again"
+        "the id of an ended call can be reused"
     );
 }
 
@@ -81,14 +81,14 @@ async fn a_failure_ends_a_subscription() {
     assert_eq!(client.next().await, responded("s", json!(1)));
     assert_eq!(
         failed(&client.next().await),
-        said("s", "ERR_HTTP_429_RATE_LIMITED")
+        code("s", "ERR_HTTP_429_RATE_LIMITED")
     );
     let hidden = client.ask(&requested("h", "/test/hidden", json!({}))).await;
-    assert_eq!(failed(&hidden), said("h", "NOT_FOUND"));
+    assert_eq!(failed(&hidden), code("h", "NOT_FOUND"));
 }
 
 #[tokio::test]
-async fn a_subscription_there_is_no_room_for_is_refused() {
+async fn a_subscription_over_the_limit_is_refused() {
     let limits = Limits {
         streams_per_caller: 1,
         ..Limits::default()
@@ -106,18 +106,18 @@ async fn a_subscription_there_is_no_room_for_is_refused() {
     );
     assert_eq!(
         failed(&client.ask(&still("b")).await),
-        said("b", "ERR_RATE_LIMITED")
+        code("b", "ERR_RATE_LIMITED")
     );
 }
 
 #[tokio::test]
-async fn calls_of_one_connection_run_together() {
+async fn calls_of_one_connection_run_concurrently() {
     let mut server = Server::start().await;
     let mut client = server.client().await;
     client
         .send(&requested("slow", "/test/work", json!({})))
         .await;
-    server.begun.recv().await.unwrap();
+    server.started.recv().await.unwrap();
     let quick = client
         .ask(&requested("quick", "/test/echo", json!({})))
         .await;
@@ -127,7 +127,7 @@ async fn calls_of_one_connection_run_together() {
 }
 
 #[tokio::test]
-async fn an_abort_stops_the_work_and_is_confirmed() {
+async fn an_abort_stops_the_call_and_is_confirmed() {
     let mut server = Server::start().await;
     let mut client = server.client().await;
     for payload in [
@@ -136,12 +136,12 @@ async fn an_abort_stops_the_work_and_is_confirmed() {
         json!({"operationId": "/test/work", "idempotency_key": "k"}),
     ] {
         client.send(&requested_with("a", payload)).await;
-        let was_dropped = server.begun.recv().await.unwrap();
+        let was_dropped = server.started.recv().await.unwrap();
         assert_eq!(client.ask(&aborted("a")).await, aborted("a"));
         was_dropped.await.unwrap();
     }
     client.send(&requested("s", "/test/still", json!({}))).await;
-    let was_dropped = server.begun.recv().await.unwrap();
+    let was_dropped = server.started.recv().await.unwrap();
     assert_eq!(client.next().await, responded("s", json!("first")));
     assert_eq!(client.ask(&aborted("s")).await, aborted("s"));
     was_dropped.await.unwrap();
@@ -149,7 +149,7 @@ async fn an_abort_stops_the_work_and_is_confirmed() {
 }
 
 #[tokio::test]
-async fn an_abort_of_what_does_not_run_is_ignored() {
+async fn an_abort_of_an_unknown_call_is_ignored() {
     let mut client = Server::start().await.client().await;
     client.send(&aborted("nothing")).await;
     let request = requested("a", "/test/echo", json!({}));
@@ -159,19 +159,19 @@ async fn an_abort_of_what_does_not_run_is_ignored() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_in_use_is_refused_and_the_first_goes_on() {
+async fn a_second_call_with_a_running_id_is_refused_and_the_first_continues() {
     let mut server = Server::start().await;
     let mut client = server.client().await;
     client.send(&requested("a", "/test/work", json!({}))).await;
-    server.begun.recv().await.unwrap();
+    server.started.recv().await.unwrap();
     let second = client.ask(&requested("a", "/test/echo", json!({}))).await;
-    assert_eq!(failed(&second), said("a", "INVALID_REQUEST"));
+    assert_eq!(failed(&second), code("a", "INVALID_REQUEST"));
     server.finish.notify_one();
     assert_eq!(client.next().await, responded("a", json!("done")));
 }
 
 #[tokio::test]
-async fn a_key_gives_the_same_outcome_again() {
+async fn a_repeated_key_replays_the_outcome() {
     let mut server = Server::start().await;
     let mut client = server.client().await;
     let keyed = |id: &str| {
@@ -182,7 +182,7 @@ async fn a_key_gives_the_same_outcome_again() {
         requested_with(id, payload)
     };
     client.send(&keyed("first")).await;
-    server.begun.recv().await.unwrap();
+    server.started.recv().await.unwrap();
     server.finish.notify_one();
     assert_eq!(client.next().await, responded("first", json!("done")));
     assert_eq!(
@@ -193,28 +193,28 @@ async fn a_key_gives_the_same_outcome_again() {
 }
 
 #[tokio::test]
-async fn a_call_waits_as_long_as_it_was_told_to() {
+async fn a_call_ends_after_its_timeout() {
     let mut client = Server::start().await.client().await;
     let payload = json!({"operationId": "/test/wait", "timeout_ms": 1});
     let event = client.ask(&requested_with("a", payload)).await;
-    assert_eq!(failed(&event), said("a", "TIMEOUT"));
+    assert_eq!(failed(&event), code("a", "TIMEOUT"));
 }
 
 #[tokio::test]
-async fn a_shutdown_lets_calls_end_and_begins_nothing_new() {
+async fn a_shutdown_waits_for_calls_and_refuses_new_ones() {
     let mut server = Server::start().await;
     let mut client = server.client().await;
     client.send(&requested("s", "/test/still", json!({}))).await;
     assert_eq!(client.next().await, responded("s", json!("first")));
-    server.begun.recv().await.unwrap();
+    server.started.recv().await.unwrap();
     client.send(&requested("a", "/test/work", json!({}))).await;
-    server.begun.recv().await.unwrap();
+    server.started.recv().await.unwrap();
     server.shutdown.cancel();
     let event = client.next().await;
     assert_eq!(
         failed(&event),
-        said("s", "ERR_OVERLOADED"),
-        "a stream has no end to wait for"
+        code("s", "ERR_OVERLOADED"),
+        "a stream may never end"
     );
     assert_eq!(failure(&event).1.effect(), Effect::Unknown);
     let late = client

@@ -1,4 +1,4 @@
-//! The client of the tests.
+//! The WebSocket client of the tests.
 
 use std::net::SocketAddr;
 
@@ -36,21 +36,22 @@ pub(super) fn completed(id: &str) -> Value {
     json!({"type": "call.completed", "id": id, "payload": {}})
 }
 
-/// The failure an event tells, with its id.
+/// The id and failure of an error event.
 pub(super) fn failure(event: &Value) -> (&str, Failure) {
     assert_eq!(event["type"], json!("call.error"), "{event}");
     let reply = Dialect::Call.read(event["payload"].clone()).unwrap();
     (event["id"].as_str().unwrap(), reply.outcome.unwrap_err())
 }
 
-/// The id and the code of the failure an event tells.
+/// The id and code of an error event.
 pub(super) fn failed(event: &Value) -> (String, String) {
     let (id, failure) = failure(event);
     assert!(failure.id().is_some(), "{event}");
     (id.to_owned(), failure.code().to_string())
 }
 
-pub(super) fn said(id: &str, code: &str) -> (String, String) {
+/// The expected id and code of an error event.
+pub(super) fn code(id: &str, code: &str) -> (String, String) {
     (id.to_owned(), code.to_owned())
 }
 
@@ -76,7 +77,7 @@ impl Client {
         self.0.send(Message::text(text)).await.unwrap();
     }
 
-    /// The next message that is no ping; `None` when the connection is over.
+    /// The next message other than a ping; `None` once the connection is closed.
     pub(super) async fn message(&mut self) -> Option<Message> {
         loop {
             match self.0.next().await?.ok()? {

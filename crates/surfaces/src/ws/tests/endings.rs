@@ -1,4 +1,4 @@
-//! Clients that leave, and clients that fall silent.
+//! Clients that disconnect, and clients that stop answering.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,32 +7,32 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::super::pulse::{PACE, Pace};
+use super::super::keepalive::{KEEPALIVE, KeepaliveSettings};
 use super::client::{requested, requested_with, responded};
 use super::server::{Server, Setup};
 
 #[tokio::test]
-async fn a_client_that_leaves_stops_what_has_no_key_and_nothing_else() {
-    for says_so in [true, false] {
+async fn a_disconnect_stops_the_calls_without_a_key_only() {
+    for sends_close in [true, false] {
         let mut server = Server::start().await;
         let mut client = server.client().await;
         client
             .send(&requested("wait", "/test/wait", json!({})))
             .await;
-        let wait_was_dropped = server.begun.recv().await.unwrap();
+        let wait_was_dropped = server.started.recv().await.unwrap();
         client
             .send(&requested("work", "/test/work", json!({})))
             .await;
-        let work_was_dropped = server.begun.recv().await.unwrap();
+        let work_was_dropped = server.started.recv().await.unwrap();
         client
             .send(&requested("still", "/test/still", json!({})))
             .await;
-        let still_was_dropped = server.begun.recv().await.unwrap();
+        let still_was_dropped = server.started.recv().await.unwrap();
         assert_eq!(client.next().await, responded("still", json!("first")));
         let keyed = json!({"operationId": "/test/work", "idempotency_key": "k"});
         client.send(&requested_with("keyed", keyed)).await;
-        let keyed_ended = server.begun.recv().await.unwrap();
-        if says_so {
+        let keyed_ended = server.started.recv().await.unwrap();
+        if sends_close {
             client.0.close(None).await.unwrap();
         } else {
             drop(client);
@@ -49,7 +49,7 @@ async fn a_client_that_leaves_stops_what_has_no_key_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_client_that_says_good_bye_is_answered() {
+async fn a_close_frame_is_answered() {
     let mut server = Server::start().await;
     let mut client = server.client().await;
     client.0.close(None).await.unwrap();
@@ -59,13 +59,13 @@ async fn a_client_that_says_good_bye_is_answered() {
 }
 
 #[tokio::test]
-async fn a_quiet_client_is_pinged_and_stays_as_long_as_it_answers() {
-    let pace = Pace {
-        ping: Duration::from_millis(5),
-        silence: Duration::from_secs(60),
+async fn an_idle_client_that_answers_pings_stays_connected() {
+    let keepalive = KeepaliveSettings {
+        interval: Duration::from_millis(5),
+        timeout: Duration::from_secs(60),
     };
     let server = Server::with(Setup {
-        pace: Some(pace),
+        keepalive: Some(keepalive),
         ..Setup::default()
     })
     .await;
@@ -78,25 +78,25 @@ async fn a_quiet_client_is_pinged_and_stays_as_long_as_it_answers() {
 }
 
 #[tokio::test]
-async fn a_client_that_answers_no_ping_is_left_and_its_work_stopped() {
-    let pace = Pace {
-        ping: Duration::from_millis(50),
-        silence: Duration::from_millis(100),
+async fn a_client_that_answers_no_pings_is_disconnected_and_its_calls_stopped() {
+    let keepalive = KeepaliveSettings {
+        interval: Duration::from_millis(50),
+        timeout: Duration::from_millis(100),
     };
     let mut server = Server::with(Setup {
-        pace: Some(pace),
+        keepalive: Some(keepalive),
         ..Setup::default()
     })
     .await;
     let mut client = server.client().await;
     client.send(&requested("a", "/test/wait", json!({}))).await;
-    // Pings are answered only by a client that reads.
-    let was_dropped = server.begun.recv().await.unwrap();
+    // The test client does not read, so it answers no pings.
+    let was_dropped = server.started.recv().await.unwrap();
     was_dropped.await.unwrap();
     server.ended.recv().await.unwrap();
 }
 
 #[test]
-fn an_idle_client_has_three_pings_to_answer() {
-    assert_eq!(PACE.silence, 3 * PACE.ping);
+fn a_client_may_miss_two_pings() {
+    assert_eq!(KEEPALIVE.timeout, 3 * KEEPALIVE.interval);
 }

@@ -1,22 +1,22 @@
-//! Messages that are no requests.
+//! Invalid messages.
 
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::super::envelope::ID_LENGTH_LIMIT;
-use super::client::{failed, failure, requested, responded, said};
+use super::client::{code, failed, failure, requested, responded};
 use super::server::{Server, Setup};
 use crate::limits::Limits;
 
 #[tokio::test]
-async fn a_message_that_is_no_request_is_answered_and_the_connection_stays_open() {
+async fn an_invalid_message_gets_an_error_and_the_connection_stays_open() {
     let mut client = Server::start().await.client().await;
     let deep = format!(
         r#"{{"payload":{}{},"id":"a"}}"#,
         "[".repeat(200),
         "]".repeat(200)
     );
-    for (text, id, code) in [
+    for (text, id, expected) in [
         ("", "", "PARSE_ERROR"),
         ("{", "", "PARSE_ERROR"),
         (r#"{"id":"a","type":"call.requested""#, "", "PARSE_ERROR"),
@@ -75,14 +75,14 @@ async fn a_message_that_is_no_request_is_answered_and_the_connection_stays_open(
         ),
     ] {
         client.send_text(text).await;
-        assert_eq!(failed(&client.next().await), said(id, code), "{text}");
+        assert_eq!(failed(&client.next().await), code(id, expected), "{text}");
     }
     let event = client.ask(&requested("a", "/test/echo", json!({}))).await;
     assert_eq!(event, responded("a", json!({})));
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_pointed_to() {
+async fn invalid_members_are_located() {
     let mut client = Server::start().await.client().await;
     let request = |members: &str| {
         format!(
@@ -116,7 +116,7 @@ async fn what_is_wrong_is_pointed_to() {
 }
 
 #[tokio::test]
-async fn ids_are_limited_and_both_sides_of_the_limit_are_known() {
+async fn ids_are_accepted_up_to_the_length_limit() {
     let mut client = Server::start().await.client().await;
     let longest = "i".repeat(ID_LENGTH_LIMIT);
     let event = client
@@ -126,11 +126,11 @@ async fn ids_are_limited_and_both_sides_of_the_limit_are_known() {
     let event = client
         .ask(&requested(&format!("{longest}i"), "/test/echo", json!({})))
         .await;
-    assert_eq!(failed(&event), said("", "INVALID_REQUEST"));
+    assert_eq!(failed(&event), code("", "INVALID_REQUEST"));
 }
 
 #[tokio::test]
-async fn messages_are_limited_and_both_sides_of_the_limit_are_known() {
+async fn messages_are_accepted_up_to_the_size_limit() {
     let text = |bytes: usize| {
         let request = requested("a", "/test/echo", json!({"text": ""})).to_string();
         let padding = "x".repeat(bytes - request.len());

@@ -1,4 +1,4 @@
-//! Clients that take little, or nothing, of what they asked for.
+//! Clients that read slowly or not at all.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use super::super::line::QUEUE_LIMIT;
+use super::super::transport::QUEUE_LIMIT;
 use super::client::{Client, aborted, completed, failed, requested, responded};
 use super::server::{Server, Setup};
 use crate::limits::Limits;
 
-/// More than what a connection holds, its queue included, and much less than what could be made
-/// before a client counts as gone.
+/// More messages than a connection and its queue can buffer, and far fewer than could be produced before a client
+/// counts as lost.
 const FEW: usize = QUEUE_LIMIT + 32;
 
-/// A server that gives its clients little time.
+/// A server with a short write timeout.
 async fn impatient() -> Server {
     let limits = Limits {
         write_timeout: Duration::from_millis(500),
@@ -30,19 +30,19 @@ async fn impatient() -> Server {
 }
 
 #[tokio::test]
-async fn a_client_that_takes_nothing_is_left_before_much_was_made_for_it() {
+async fn a_client_that_reads_nothing_is_disconnected_after_few_items() {
     let mut server = impatient().await;
     let mut client = server.client().await;
     client.send(&requested("s", "/test/large", json!({}))).await;
-    let was_dropped = server.begun.recv().await.unwrap();
+    let was_dropped = server.started.recv().await.unwrap();
     was_dropped.await.unwrap();
     server.ended.recv().await.unwrap();
-    let given = server.given.load(Ordering::SeqCst);
-    assert!((1..FEW).contains(&given), "{given}");
+    let produced = server.produced.load(Ordering::SeqCst);
+    assert!((1..FEW).contains(&produced), "{produced}");
 }
 
 #[tokio::test]
-async fn nothing_is_begun_for_a_client_that_leaves_many_answers_waiting() {
+async fn no_call_starts_for_a_client_with_many_unread_responses() {
     let mut server = impatient().await;
     let mut client = server.client().await;
     for number in 0..10 * FEW {
@@ -50,18 +50,18 @@ async fn nothing_is_begun_for_a_client_that_leaves_many_answers_waiting() {
         client.send(&request).await;
     }
     server.ended.recv().await.unwrap();
-    let given = server.given.load(Ordering::SeqCst);
-    assert!((1..FEW).contains(&given), "{given}");
+    let produced = server.produced.load(Ordering::SeqCst);
+    assert!((1..FEW).contains(&produced), "{produced}");
 }
 
-/// Whether a call on a connection becomes the wanted event; asked again until it does.
-async fn comes_to(client: &mut Client, wanted: &str) -> bool {
+/// Repeats a call until it has the expected result; false if it never does.
+async fn eventually(client: &mut Client, expected: &str) -> bool {
     for _ in 0..1000 {
         client.send(&requested("a", "/test/echo", json!({}))).await;
         let event = client.next().await;
         let is_failure = event["type"] == json!("call.error");
         let code = is_failure.then(|| failed(&event).1);
-        if code.as_deref().unwrap_or("answered") == wanted {
+        if code.as_deref().unwrap_or("answered") == expected {
             return true;
         }
         tokio::task::yield_now().await;
@@ -70,7 +70,7 @@ async fn comes_to(client: &mut Client, wanted: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_waits_on_one_connection_counts_for_its_caller_on_every_other() {
+async fn unread_responses_on_one_connection_block_calls_on_all_others() {
     let limits = Limits {
         unread_bytes_per_caller: 256 * 1024,
         ..Limits::default()
@@ -86,21 +86,21 @@ async fn what_waits_on_one_connection_counts_for_its_caller_on_every_other() {
         idle.send(&request).await;
     }
     let mut other = server.client().await;
-    assert!(comes_to(&mut other, "ERR_RATE_LIMITED").await);
+    assert!(eventually(&mut other, "ERR_RATE_LIMITED").await);
     drop(idle);
-    assert!(comes_to(&mut other, "answered").await);
+    assert!(eventually(&mut other, "answered").await);
 }
 
 #[tokio::test]
-async fn a_client_that_takes_its_time_loses_nothing() {
+async fn a_slow_client_loses_no_items() {
     const COUNT: u64 = 100;
     let mut server = Server::start().await;
     let mut client = server.client().await;
     client
         .send(&requested("s", "/test/large", json!({"count": COUNT})))
         .await;
-    server.begun.recv().await.unwrap();
-    // The calls after it are answered, too, whatever is in the way.
+    server.started.recv().await.unwrap();
+    // A later call is answered although large items are queued.
     client.send(&requested("a", "/test/echo", json!({}))).await;
     let (mut expected, mut answered, mut ended) = (0, false, false);
     while !(answered && ended) {
@@ -119,7 +119,7 @@ async fn a_client_that_takes_its_time_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_faster_than_it_takes_gets_every_answer() {
+async fn a_client_that_sends_faster_than_it_reads_gets_every_response() {
     const COUNT: usize = 200;
     let server = Server::start().await;
     let (mut writer, mut reader) = server.client().await.0.split();
@@ -137,7 +137,7 @@ async fn a_client_that_asks_faster_than_it_takes_gets_every_answer() {
     let mut answered = [false; COUNT];
     for _ in 0..COUNT {
         let Some(Ok(Message::Text(text))) = reader.next().await else {
-            panic!("an answer is missing");
+            panic!("a response is missing");
         };
         let event: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(event["type"], json!("call.responded"), "{}", &text[..200]);
@@ -148,24 +148,24 @@ async fn a_client_that_asks_faster_than_it_takes_gets_every_answer() {
 }
 
 #[tokio::test]
-async fn a_client_that_sends_without_end_and_takes_nothing_is_left_too() {
+async fn a_client_that_sends_without_end_and_reads_nothing_is_disconnected() {
     let mut server = impatient().await;
     let mut client = server.client().await;
     client.send(&requested("s", "/test/large", json!({}))).await;
-    server.begun.recv().await.unwrap();
+    server.started.recv().await.unwrap();
     let ignored = Message::text(aborted("nothing").to_string());
     while client.0.send(ignored.clone()).await.is_ok() {}
     server.ended.recv().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_client_that_pings_without_end_and_takes_no_pong_is_left_too() {
+async fn a_client_that_pings_without_end_and_reads_no_pongs_is_disconnected() {
     let mut server = impatient().await;
     let mut client = server.client().await;
     let ping = Message::Ping(vec![0; 125].into());
     let pinging = async {
         while client.0.send(ping.clone()).await.is_ok() {}
-        // It may take the system long to tell a client with a full socket that nobody is there any more.
+        // The system may report a closed peer late to a client with a full socket.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -175,7 +175,7 @@ async fn a_client_that_pings_without_end_and_takes_no_pong_is_left_too() {
 }
 
 #[tokio::test]
-async fn every_ping_of_a_client_that_takes_its_pongs_is_taken() {
+async fn every_ping_of_a_client_that_reads_its_pongs_is_accepted() {
     let server = Server::start().await;
     let mut client = server.client().await;
     for _ in 0..10 * QUEUE_LIMIT {

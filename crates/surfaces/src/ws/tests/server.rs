@@ -1,4 +1,4 @@
-//! The server of the tests: one route, and operations that tell what becomes of them.
+//! The server of the tests: one route, and operations that report their progress.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::super::call::Who;
-use super::super::pulse::Pace;
-use super::super::{configure, serve, serve_at};
+use super::super::call::WsClient;
+use super::super::keepalive::KeepaliveSettings;
+use super::super::{configure, serve, serve_with};
 use super::client::Client;
 use crate::caller::Principal;
 use crate::gateway::{Anonymous, Gateway};
@@ -33,29 +33,29 @@ pub(super) struct Server {
     address: SocketAddr,
     pub(super) tokens: Tokens,
     pub(super) shutdown: CancellationToken,
-    /// Says when serving a connection ended.
+    /// Receives when a connection has ended.
     pub(super) ended: mpsc::UnboundedReceiver<()>,
-    /// Says when `test/wait`, `test/work` or `test/still` began, and by what is told when it was dropped.
-    pub(super) begun: mpsc::UnboundedReceiver<oneshot::Receiver<()>>,
+    /// Receives when `test/wait`, `test/work` or `test/still` starts; the inner receiver fires when it is dropped.
+    pub(super) started: mpsc::UnboundedReceiver<oneshot::Receiver<()>>,
     /// Lets `test/work` end.
     pub(super) finish: Arc<Notify>,
-    /// How often `test/work` came to its end.
+    /// How often `test/work` has finished.
     pub(super) finished: Arc<AtomicUsize>,
-    /// How many items `test/large` gave, and answers `test/fat`.
-    pub(super) given: Arc<AtomicUsize>,
+    /// Items of `test/large` plus outputs of `test/fat`.
+    pub(super) produced: Arc<AtomicUsize>,
 }
 
-/// How the server of a test differs from any other.
+/// The settings of a test server.
 #[derive(Default)]
 pub(super) struct Setup {
     pub(super) limits: Limits,
-    pub(super) pace: Option<Pace>,
+    pub(super) keepalive: Option<KeepaliveSettings>,
 }
 
-/// How large an item of `test/large` and the answer of `test/fat` is.
+/// The size of an item of `test/large` and of the output of `test/fat`.
 const LARGE: usize = 64 * 1024;
 
-/// How much each end of a connection holds, about.
+/// Approximate socket buffer size at each end of a connection.
 pub(super) const SOCKET_BYTES: u32 = 64 * 1024;
 
 impl Server {
@@ -64,15 +64,15 @@ impl Server {
     }
 
     pub(super) async fn with(setup: Setup) -> Self {
-        let (begin, begun) = mpsc::unbounded_channel();
+        let (start_sender, started) = mpsc::unbounded_channel();
         let (end, ended) = mpsc::unbounded_channel();
         let (finish, shutdown) = (Arc::new(Notify::new()), CancellationToken::new());
-        let (finished, given) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+        let (finished, produced) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
         let work = Work {
-            begin,
+            start_sender,
             finish: finish.clone(),
             finished: finished.clone(),
-            given: given.clone(),
+            produced: produced.clone(),
         };
         let (gateway, tokens) = gateway(work.registry(), setup.limits.clone());
         let router = router(gateway, setup, shutdown.clone(), end);
@@ -85,10 +85,10 @@ impl Server {
             tokens,
             shutdown,
             ended,
-            begun,
+            started,
             finish,
             finished,
-            given,
+            produced,
         }
     }
 
@@ -96,13 +96,13 @@ impl Server {
         Client::connect(self.address, None).await
     }
 
-    /// A client that presents a token.
+    /// A client with a token.
     pub(super) async fn client_with(&self, token: &str) -> Client {
         Client::connect(self.address, Some(token)).await
     }
 }
 
-/// A listener whose connections hold little that was not taken, so that little has to be made to fill one.
+/// A listener with small socket buffers, so that few messages fill a connection.
 fn listener() -> TcpListener {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_send_buffer_size(SOCKET_BYTES).unwrap();
@@ -126,20 +126,22 @@ fn router(
     shutdown: CancellationToken,
     end: mpsc::UnboundedSender<()>,
 ) -> Router {
-    let pace = setup.pace;
+    let keepalive = setup.keepalive;
     Router::new().route(
         "/ws",
         get(move |headers: HeaderMap, upgrade: WebSocketUpgrade| {
-            let presented = headers.get(AUTHORIZATION);
-            let presented = presented.map(|it| it.to_str().unwrap().to_owned());
+            let token = headers.get(AUTHORIZATION);
+            let token = token.map(|it| it.to_str().unwrap().to_owned());
             let upgrade = configure(upgrade, gateway.limits());
             let serving = upgrade.on_upgrade(move |socket| async move {
-                let who = Who::new(gateway, presented, None, Principal::Local);
-                match pace {
-                    None => serve(who, socket, None, shutdown).await,
-                    Some(pace) => serve_at(pace, who, socket, None, shutdown).await,
+                let client = WsClient::new(gateway, token, None, Principal::Local);
+                match keepalive {
+                    None => serve(client, socket, None, shutdown).await,
+                    Some(keepalive) => {
+                        serve_with(keepalive, client, socket, None, shutdown).await;
+                    }
                 }
-                // A test that has ended does not listen.
+                // The receiver is gone if the test has ended.
                 let _ = end.send(());
             });
             std::future::ready(serving)
@@ -160,10 +162,10 @@ impl Drop for Dropped {
 
 #[derive(Clone)]
 struct Work {
-    begin: mpsc::UnboundedSender<oneshot::Receiver<()>>,
+    start_sender: mpsc::UnboundedSender<oneshot::Receiver<()>>,
     finish: Arc<Notify>,
     finished: Arc<AtomicUsize>,
-    given: Arc<AtomicUsize>,
+    produced: Arc<AtomicUsize>,
 }
 
 fn spec(name: &str, op_type: OperationType) -> OperationSpec {
@@ -171,10 +173,10 @@ fn spec(name: &str, op_type: OperationType) -> OperationSpec {
 }
 
 impl Work {
-    /// Tells that something began.
-    fn begins(&self) -> Dropped {
+    /// Reports the start of an operation.
+    fn report_start(&self) -> Dropped {
         let (sender, receiver) = oneshot::channel();
-        let _ = self.begin.send(receiver);
+        let _ = self.start_sender.send(receiver);
         Dropped(Some(sender))
     }
 
@@ -209,25 +211,25 @@ impl Work {
     }
 
     async fn wait(self) -> Result<Value, Failure> {
-        let _guard = self.begins();
+        let _guard = self.report_start();
         std::future::pending().await
     }
 
     async fn work(self) -> Result<Value, Failure> {
-        let _guard = self.begins();
+        let _guard = self.report_start();
         self.finish.notified().await;
         self.finished.fetch_add(1, Ordering::SeqCst);
         Ok(json!("done"))
     }
 
     async fn fat(self) -> Result<Value, Failure> {
-        self.given.fetch_add(1, Ordering::SeqCst);
+        self.produced.fetch_add(1, Ordering::SeqCst);
         Ok(json!("x".repeat(LARGE)))
     }
 
-    /// One item, and then nothing until it is stopped.
+    /// One item, then nothing until it is stopped.
     fn still(self) -> impl Stream<Item = Result<Value, Failure>> {
-        let guard = self.begins();
+        let guard = self.report_start();
         let rest = stream::pending().map(move |item| {
             let _ = &guard;
             item
@@ -235,19 +237,19 @@ impl Work {
         stream::iter([Ok(json!("first"))]).chain(rest)
     }
 
-    /// Large items, as many as asked for.
+    /// The requested number of large items.
     fn large(self, input: &Value) -> impl Stream<Item = Result<Value, Failure>> + use<> {
-        let guard = self.begins();
+        let guard = self.report_start();
         let count = input["count"].as_u64().unwrap_or(u64::MAX);
         stream::iter(0..count).map(move |number| {
             let _ = &guard;
-            self.given.fetch_add(1, Ordering::SeqCst);
+            self.produced.fetch_add(1, Ordering::SeqCst);
             Ok(json!({"number": number, "text": "x".repeat(LARGE)}))
         })
     }
 }
 
-/// Says who calls.
+/// Returns the id of the caller.
 async fn who(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
     Ok(json!(context.caller().map(|caller| &caller.id)))
 }

@@ -1,36 +1,35 @@
-//! What a request says about its call in headers: the idempotency key, the retry seed, the time it has.
+//! Call options in request headers: idempotency key, retry seed and timeout.
 
 use http::{HeaderMap, HeaderName};
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::IdempotencyKey;
 
-use crate::meta::Terms;
+use crate::options::CallOptions;
 
 pub(super) const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 pub(super) const SEED: HeaderName = HeaderName::from_static("panpan-retry-seed");
 pub(super) const TIMEOUT: HeaderName = HeaderName::from_static("panpan-timeout-ms");
 
-/// A header among these that says something about a call.
-pub(super) fn stated_in(headers: &HeaderMap) -> Option<&'static HeaderName> {
-    const STATED: [HeaderName; 3] = [KEY, SEED, TIMEOUT];
-    static NAMES: [HeaderName; 3] = STATED;
-    let mut stated = headers.keys();
-    stated.find_map(|stated| NAMES.iter().find(|name| *name == stated))
+/// The first header with a call option, if there is one.
+pub(super) fn find_option(headers: &HeaderMap) -> Option<&'static HeaderName> {
+    static NAMES: [HeaderName; 3] = [KEY, SEED, TIMEOUT];
+    let mut present = headers.keys();
+    present.find_map(|present| NAMES.iter().find(|name| *name == present))
 }
 
-/// What headers and body say together.
+/// Call options whose key is not parsed yet.
 #[derive(Debug, Default)]
-pub(super) struct Stated {
+pub(super) struct RawOptions {
     pub(super) key: Option<String>,
     pub(super) retry_seed: Option<i64>,
     pub(super) timeout_ms: Option<u64>,
 }
 
-impl Stated {
-    /// What the headers say.
+impl RawOptions {
+    /// The options in the headers.
     pub(super) fn in_headers(headers: &HeaderMap) -> Result<Self, Failure> {
-        // One walk over few headers, which most calls end with.
-        if stated_in(headers).is_none() {
+        // Most calls have none of these headers, and one pass over the few headers shows it.
+        if find_option(headers).is_none() {
             return Ok(Self::default());
         }
         Ok(Self {
@@ -40,17 +39,17 @@ impl Stated {
         })
     }
 
-    /// What the headers of a request say whose body is read elsewhere.
-    pub(super) fn alone_in(headers: &HeaderMap) -> Result<Terms, Failure> {
+    /// The options in the headers, parsed.
+    pub(super) fn parse_headers(headers: &HeaderMap) -> Result<CallOptions, Failure> {
         Self::in_headers(headers)?.and(Self::default())
     }
 
-    /// Both together; the same thing said twice has to be the same.
-    pub(super) fn and(self, body: Self) -> Result<Terms, Failure> {
+    /// Merges the options of headers and body. An option in both must have the same value.
+    pub(super) fn and(self, body: Self) -> Result<CallOptions, Failure> {
         let key = agreed(&KEY, self.key, body.key)?;
-        let key =
-            key.map(|key| IdempotencyKey::new(&key).map_err(|error| unusable(&error.to_string())));
-        Ok(Terms {
+        let key = key
+            .map(|key| IdempotencyKey::new(&key).map_err(|error| invalid_key(&error.to_string())));
+        Ok(CallOptions {
             key: key.transpose()?,
             retry_seed: agreed(&SEED, self.retry_seed, body.retry_seed)?,
             timeout_ms: agreed(&TIMEOUT, self.timeout_ms, body.timeout_ms)?,
@@ -65,7 +64,7 @@ fn agreed<T: PartialEq>(
 ) -> Result<Option<T>, Failure> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => {
-            let message = format!("the header {header} says something else than the body");
+            let message = format!("the header {header} differs from the value in the body");
             let violation = Violation::value(format!("/{}", member(header)), message.as_str());
             Err(Failure::new(codes::INVALID_INPUT)
                 .with_message(message)
@@ -75,7 +74,7 @@ fn agreed<T: PartialEq>(
     }
 }
 
-/// The member of a body that says the same as a header.
+/// The member of the body for the same option as a header.
 fn member(header: &HeaderName) -> &'static str {
     match header.as_str() {
         "idempotency-key" => "idempotency_key",
@@ -90,7 +89,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>
     };
     let text = value.to_str().map(str::trim);
     text.map(Some).map_err(|_| {
-        let message = format!("the header {name} holds other than visible characters");
+        let message = format!("the header {name} contains characters other than visible ASCII");
         Failure::new(codes::INVALID_REQUEST).with_message(message)
     })
 }
@@ -108,13 +107,13 @@ fn number<T: std::str::FromStr>(
     })
 }
 
-/// The header's specification has the key in quotes; most callers leave them out.
+/// The specification of the header puts the key in quotes; most callers omit them.
 fn unquoted(key: &str) -> &str {
     let inner = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
     inner.unwrap_or(key)
 }
 
-fn unusable(reason: &str) -> Failure {
+fn invalid_key(reason: &str) -> Failure {
     let violation = Violation::value("/idempotency_key", reason).expected(IdempotencyKey::form());
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
@@ -130,27 +129,27 @@ mod tests {
         if let Some(header) = header {
             headers.insert(KEY, header.parse().unwrap());
         }
-        let body = Stated {
+        let body = RawOptions {
             key: body.map(str::to_owned),
-            ..Stated::default()
+            ..RawOptions::default()
         };
-        let terms = Stated::in_headers(&headers).and_then(|stated| stated.and(body));
-        match terms {
-            Ok(terms) => Ok(terms.key.map(|key| key.as_str().to_owned())),
+        let options = RawOptions::in_headers(&headers).and_then(|options| options.and(body));
+        match options {
+            Ok(options) => Ok(options.key.map(|key| key.as_str().to_owned())),
             Err(failure) => Err(failure.code().to_string()),
         }
     }
 
     #[test]
-    fn a_key_is_taken_from_header_or_body_and_both_have_to_agree() {
-        let said = |key: &str| Ok(Some(key.to_owned()));
+    fn a_key_comes_from_header_or_body_and_both_must_agree() {
+        let accepted = |key: &str| Ok(Some(key.to_owned()));
         let refused = || Err("INVALID_INPUT".to_owned());
         for (header, body, expected) in [
             (None, None, Ok(None)),
-            (Some("a"), None, said("a")),
-            (Some("\"a\""), None, said("a")),
-            (None, Some("b"), said("b")),
-            (Some("\"a\""), Some("a"), said("a")),
+            (Some("a"), None, accepted("a")),
+            (Some("\"a\""), None, accepted("a")),
+            (None, Some("b"), accepted("b")),
+            (Some("\"a\""), Some("a"), accepted("a")),
             (Some("a"), Some("b"), refused()),
             (Some(""), None, refused()),
             (Some("a b"), None, refused()),

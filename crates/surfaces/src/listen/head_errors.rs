@@ -1,7 +1,7 @@
-//! What the HTTP library answers by itself to a head that it cannot read, with a body that says what is wrong.
+//! Adds a body to the error responses that hyper writes for a request head it cannot parse.
 //!
-//! The library has no place for such a body, and its answer is known by its writing: one of three statuses,
-//! without a body and without the header that every answer of the service has.
+//! hyper has no hook for it, so its responses are recognised in the written bytes: one of three statuses, no
+//! body, and without the header that every response of the HTTP service has.
 
 use std::io;
 use std::pin::Pin;
@@ -12,45 +12,45 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::http::HttpService;
 
-/// The statuses of a head that cannot be read.
+/// The statuses of hyper's head errors.
 const STATUSES: [StatusCode; 3] = [
     StatusCode::BAD_REQUEST,
     StatusCode::URI_TOO_LONG,
     StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
 ];
 
-/// The longest head the library writes by itself.
+/// Maximum length of a head that hyper writes for an error.
 const HEAD_BYTES: usize = 256;
 
 const EMPTY: &str = "content-length: 0\r\n";
 
-/// A header that every answer of the service has.
-const OF_THE_DOOR: &str = "x-content-type-options";
+/// A header that every response of the HTTP service has.
+const SERVICE_HEADER: &str = "x-content-type-options";
 
-/// A connection on which a refusal of the library gets a body.
-pub(super) struct Worded<S> {
+/// A stream that adds bodies to hyper's head errors.
+pub(super) struct WithHeadErrors<S> {
     stream: S,
     service: HttpService,
-    /// What is written instead of a refusal, and how much of it has been.
-    instead: Option<(Vec<u8>, usize)>,
+    /// The replacement of an error response, and how much of it is written.
+    replacement: Option<(Vec<u8>, usize)>,
 }
 
-impl<S: AsyncWrite + Unpin> Worded<S> {
+impl<S: AsyncWrite + Unpin> WithHeadErrors<S> {
     pub(super) fn new(stream: S, service: HttpService) -> Self {
         Self {
             stream,
             service,
-            instead: None,
+            replacement: None,
         }
     }
 
-    /// Writes the whole replacement. Only then do the bytes that it replaces count as written.
-    fn poll_instead(
+    /// Writes the whole replacement, then reports the replaced bytes as written.
+    fn poll_replacement(
         &mut self,
         context: &mut Context<'_>,
-        stands_for: usize,
+        replaced: usize,
     ) -> Poll<io::Result<usize>> {
-        if let Some((bytes, written)) = &mut self.instead {
+        if let Some((bytes, written)) = &mut self.replacement {
             while *written < bytes.len() {
                 let rest = &bytes[*written..];
                 match ready!(Pin::new(&mut self.stream).poll_write(context, rest))? {
@@ -59,22 +59,22 @@ impl<S: AsyncWrite + Unpin> Worded<S> {
                 }
             }
         }
-        self.instead = None;
-        Poll::Ready(Ok(stands_for))
+        self.replacement = None;
+        Poll::Ready(Ok(replaced))
     }
 
-    /// Whether these bytes are a refusal of the library, or one is being written.
-    fn takes(&mut self, bytes: &[u8]) -> bool {
-        if self.instead.is_none() {
-            self.instead = worded(bytes, |status| self.service.unreadable_head(status))
-                .map(|instead| (instead, 0));
+    /// Whether these bytes are a head error of hyper, or a replacement is being written.
+    fn replaces(&mut self, bytes: &[u8]) -> bool {
+        if self.replacement.is_none() {
+            self.replacement = with_body(bytes, |status| self.service.head_error_body(status))
+                .map(|replacement| (replacement, 0));
         }
-        self.instead.is_some()
+        self.replacement.is_some()
     }
 }
 
-/// The refusal of the library that these bytes are, with a body.
-fn worded(bytes: &[u8], body: impl FnOnce(StatusCode) -> Vec<u8>) -> Option<Vec<u8>> {
+/// The response with a body, if these bytes are a head error of hyper.
+fn with_body(bytes: &[u8], body: impl FnOnce(StatusCode) -> Vec<u8>) -> Option<Vec<u8>> {
     if !bytes.starts_with(b"HTTP/1.1 4") || bytes.len() > HEAD_BYTES {
         return None;
     }
@@ -83,18 +83,18 @@ fn worded(bytes: &[u8], body: impl FnOnce(StatusCode) -> Vec<u8>) -> Option<Vec<
     let status = STATUSES
         .into_iter()
         .find(|it| head[9..].starts_with(it.as_str()))?;
-    if !head.ends_with("\r\n\r\n") || head.contains(OF_THE_DOOR) {
+    if !head.ends_with("\r\n\r\n") || head.contains(SERVICE_HEADER) {
         return None;
     }
     let body = body(status);
     let length = body.len();
-    let described = format!(
-        "{before}content-type: application/problem+json\r\n{OF_THE_DOOR}: nosniff\r\ncontent-length: {length}\r\n{after}"
+    let head = format!(
+        "{before}content-type: application/problem+json\r\n{SERVICE_HEADER}: nosniff\r\ncontent-length: {length}\r\n{after}"
     );
-    Some([described.into_bytes(), body].concat())
+    Some([head.into_bytes(), body].concat())
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Worded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WithHeadErrors<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -104,14 +104,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Worded<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Worded<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WithHeadErrors<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.takes(bytes) {
-            true => self.poll_instead(context, bytes.len()),
+        match self.replaces(bytes) {
+            true => self.poll_replacement(context, bytes.len()),
             false => Pin::new(&mut self.stream).poll_write(context, bytes),
         }
     }
@@ -130,13 +130,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_library_says_by_itself_gets_a_body() {
-        let told = |head: &str| {
-            let worded = worded(head.as_bytes(), |status| status.as_str().into());
-            worded.map(|it| String::from_utf8(it).unwrap())
+    fn only_head_errors_of_hyper_get_a_body() {
+        let replaced = |head: &str| {
+            let replacement = with_body(head.as_bytes(), |status| status.as_str().into());
+            replacement.map(|it| String::from_utf8(it).unwrap())
         };
         assert_eq!(
-            told("HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap(),
+            replaced("HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap(),
             "HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/problem+json\r\n\
              x-content-type-options: nosniff\r\ncontent-length: 3\r\nconnection: close\r\n\r\n431"
         );
@@ -148,7 +148,7 @@ mod tests {
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n",
             "",
         ] {
-            assert_eq!(told(head), None, "{head}");
+            assert_eq!(replaced(head), None, "{head}");
         }
     }
 }

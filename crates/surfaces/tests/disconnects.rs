@@ -1,13 +1,13 @@
-//! Clients that vanish, and a server that stops: what has a key reaches its record, everything else ends.
+//! Clients that disconnect, and a server that stops: calls with a key are recorded, all others end.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod shared;
 
 use std::time::Duration;
 
 use serde_json::json;
-use shared::{PATIENCE, Server, Setting, Socket};
+use shared::{Server, Settings, Socket, TIMEOUT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -22,12 +22,12 @@ async fn sent(server: &Server, path: &str, headers: &str, body: &str) -> TcpStre
     stream
 }
 
-async fn nothing_is_left(server: &Server) {
+async fn wait_until_idle(server: &Server) {
     server.probe.until_running(0).await;
-    let calm = async {
+    let idle = async {
         loop {
             let metrics = server.get("/metrics", &[]).await.text();
-            // The one that asks.
+            // The connection of this request.
             if metrics.contains("panpan_connections 1\n")
                 && metrics.contains("panpan_calls_in_flight 0\n")
             {
@@ -36,13 +36,13 @@ async fn nothing_is_left(server: &Server) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, calm)
+    tokio::time::timeout(TIMEOUT, idle)
         .await
-        .expect("something is left running");
+        .expect("calls or connections are left");
 }
 
 #[tokio::test]
-async fn work_without_a_key_stops_when_its_caller_vanishes() {
+async fn a_call_without_a_key_stops_when_its_caller_disconnects() {
     let server = Server::start().await;
     let rpc = r#"{"jsonrpc": "2.0", "id": 1, "method": "test/hold"}"#;
     for (path, body) in [
@@ -54,23 +54,23 @@ async fn work_without_a_key_stops_when_its_caller_vanishes() {
         let stream = sent(&server, path, "", body).await;
         server.probe.until_running(1).await;
         drop(stream);
-        nothing_is_left(&server).await;
+        wait_until_idle(&server).await;
         assert_eq!(server.probe.finished(), 0, "{path}");
     }
 }
 
 #[tokio::test]
-async fn work_with_a_key_reaches_its_record_when_its_caller_vanishes() {
+async fn a_call_with_a_key_is_recorded_after_its_caller_disconnects() {
     let server = Server::start().await;
     let body = r#"{"operation": "test/change"}"#;
     let stream = sent(&server, "/call", "idempotency-key: k\r\n", body).await;
     server.probe.until_running(1).await;
     drop(stream);
-    // Long enough for the server to notice; were the work to stop, it would stop by then.
+    // Long enough for the server to notice the disconnect and stop the call, if it did.
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(server.probe.running(), 1);
     server.probe.open_gate();
-    nothing_is_left(&server).await;
+    wait_until_idle(&server).await;
     assert_eq!(server.probe.finished(), 1);
     let again = server
         .post("/call", &[("idempotency-key", "k")], body)
@@ -83,7 +83,7 @@ async fn work_with_a_key_reaches_its_record_when_its_caller_vanishes() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_its_reader_vanishes() {
+async fn a_stream_ends_when_its_client_disconnects() {
     let server = Server::start().await;
     let mut stream = sent(
         &server,
@@ -96,23 +96,23 @@ async fn a_stream_ends_when_its_reader_vanishes() {
     stream.read_exact(&mut some).await.unwrap();
     assert_eq!(server.probe.running(), 1);
     drop(stream);
-    nothing_is_left(&server).await;
+    wait_until_idle(&server).await;
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_leaves_nothing() {
+async fn an_incomplete_body_leaves_nothing_behind() {
     let server = Server::start().await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let half = b"POST /call HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{\"operation\": \"test/see\"";
     stream.write_all(half).await.unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     drop(stream);
-    nothing_is_left(&server).await;
+    wait_until_idle(&server).await;
     assert!(server.probe.seen().is_empty());
 }
 
 #[tokio::test]
-async fn a_server_that_stops_answers_what_is_under_way() {
+async fn a_stopping_server_answers_calls_in_flight() {
     let server = Server::start().await;
     let mut held = sent(&server, "/call", "", r#"{"operation": "test/hold"}"#).await;
     let mut stream = sent(
@@ -131,7 +131,7 @@ async fn a_server_that_stops_answers_what_is_under_way() {
     let items = String::from_utf8_lossy(&drained.await.unwrap().unwrap()).into_owned();
     let end = items
         .rfind("event: error")
-        .expect("a stream says why it ends");
+        .expect("the stream ends with an error event");
     assert!(items[end..].contains("ERR_OVERLOADED"), "{}", &items[end..]);
     server.probe.until_running(1).await;
     server.probe.open_gate();
@@ -147,10 +147,10 @@ async fn a_server_that_stops_answers_what_is_under_way() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_does_not_wait_for_ever() {
-    let server = Server::with(Setting {
+async fn a_stopping_server_does_not_wait_for_ever() {
+    let server = Server::with(Settings {
         drain: Duration::from_millis(200),
-        ..Setting::default()
+        ..Settings::default()
     })
     .await;
     let _held = sent(&server, "/call", "", r#"{"operation": "test/hold"}"#).await;
@@ -160,7 +160,7 @@ async fn a_server_that_stops_does_not_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn a_websocket_that_vanishes_takes_its_work_along_except_what_has_a_key() {
+async fn a_websocket_disconnect_stops_the_calls_without_a_key_only() {
     let server = Server::start().await;
     let mut socket = Socket::open(&server, None)
         .await
@@ -173,13 +173,13 @@ async fn a_websocket_that_vanishes_takes_its_work_along_except_what_has_a_key() 
             json!({"operationId": "/test/change", "input": {}, "idempotency_key": "k"}),
         ),
     ] {
-        socket.ask(id, payload).await;
+        socket.send(id, payload).await;
     }
     server.probe.until_running(3).await;
     drop(socket);
     server.probe.until_running(1).await;
     server.probe.open_gate();
-    nothing_is_left(&server).await;
+    wait_until_idle(&server).await;
     assert_eq!(server.probe.finished(), 1);
     let body = r#"{"operation": "test/change"}"#;
     let again = server

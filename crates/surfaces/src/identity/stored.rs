@@ -1,4 +1,4 @@
-//! What is kept of a token, and what is told of it: everything but its hash.
+//! Tokens as they are stored, and as they are shown: without the hash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,42 +7,42 @@ use panpan_runtime::Identity;
 use panpan_runtime::ports::{Document, StoreError};
 use serde::{Deserialize, Serialize};
 
-/// The action of a grant that names none: it lets through what asks for the type alone.
+/// The action of a grant without actions: it permits operations that require the resource type only.
 const NO_ACTION: &str = "";
 
-/// What may be told of a token.
+/// The public facts about a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TokenInfo {
-    /// How it is named. No secret.
+    /// The id. Not a secret.
     pub id: String,
-    /// Who calls with it.
+    /// The principal of calls with this token.
     pub principal: String,
-    /// What it may do.
+    /// The granted scopes.
     pub scopes: BTreeSet<String>,
-    /// The actions it may take, by type of resource; without any, what asks for no action in particular.
+    /// The granted actions by resource type; an empty set permits operations that require no action.
     pub resources: BTreeMap<String, BTreeSet<String>>,
-    /// When it was made.
+    /// The time of creation.
     pub created_at: Timestamp,
-    /// When it stops being valid by itself.
+    /// The time of expiry.
     pub expires_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// The time of revocation.
     pub revoked_at: Option<Timestamp>,
 }
 
 /// Whether a token is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenState {
-    /// It is.
+    /// Neither expired nor revoked.
     Valid,
-    /// Its time is over.
+    /// Past its expiry.
     Expired,
-    /// Somebody revoked it.
+    /// Revoked by an operator.
     Revoked,
 }
 
 impl TokenState {
-    /// The word it is shown as.
-    pub const fn word(self) -> &'static str {
+    /// The name in output and failures.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",
             Self::Expired => "expired",
@@ -52,7 +52,7 @@ impl TokenState {
 }
 
 impl TokenInfo {
-    /// Whether it is valid at this time.
+    /// The state at a time.
     pub fn state(&self, now: Timestamp) -> TokenState {
         match (self.revoked_at, self.expires_at) {
             (Some(_), _) => TokenState::Revoked,
@@ -61,8 +61,7 @@ impl TokenInfo {
         }
     }
 
-    /// Who calls with it. Two tokens of one principal are one caller, so that one can take the other's
-    /// place.
+    /// The identity of calls with this token. All tokens of a principal share it, so tokens can be rotated.
     pub(super) fn identity(self) -> Identity {
         let granted = |mut actions: BTreeSet<String>| {
             if actions.is_empty() {
@@ -79,9 +78,9 @@ impl TokenInfo {
     }
 }
 
-/// The document of a token.
+/// The stored document of a token.
 #[derive(Deserialize, Serialize)]
-pub(super) struct Kept {
+pub(super) struct StoredToken {
     pub(super) principal: String,
     pub(super) hash: String,
     #[serde(default)]
@@ -95,12 +94,12 @@ pub(super) struct Kept {
     pub(super) revoked_at: Option<Timestamp>,
 }
 
-impl Kept {
+impl StoredToken {
     pub(super) fn read(document: &Document) -> Result<Self, StoreError> {
         Self::deserialize(&document.body).map_err(|_| StoreError::Damaged)
     }
 
-    pub(super) fn told(self, id: impl Into<String>) -> TokenInfo {
+    pub(super) fn into_info(self, id: impl Into<String>) -> TokenInfo {
         TokenInfo {
             id: id.into(),
             principal: self.principal,

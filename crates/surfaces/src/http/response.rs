@@ -1,4 +1,4 @@
-//! From an outcome to a response: status, headers, and a body in the dialect asked for.
+//! Builds HTTP responses: status, headers, and a body in the requested dialect.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -19,15 +19,15 @@ const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json"
 const ERROR_ID: HeaderName = HeaderName::from_static("panpan-error-id");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// How much room a body gets at first, in bytes: most need no more.
-const ROOM: usize = 512;
+/// Initial capacity of a body, in bytes: enough for most.
+const BODY_CAPACITY: usize = 512;
 
-/// A response whose request was not read to its end, so that its connection carries no other.
+/// Marks a response to a request whose body was not read: its connection cannot be reused.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unread;
+pub(super) struct BodyUnread;
 
 /// The response to a call.
-pub(super) fn of(answer: &Answer, dialect: Dialect) -> Response {
+pub(super) fn of_call(answer: &Answer, dialect: Dialect) -> Response {
     let id = Value::from(answer.call.to_string());
     let envelope = Envelope {
         request_id: Some(&id),
@@ -47,7 +47,7 @@ pub(super) fn of(answer: &Answer, dialect: Dialect) -> Response {
     response
 }
 
-/// The response to a request that never became a call.
+/// The response to a request that did not become a call.
 pub(super) fn refused(
     state: &HttpState,
     dialect: Dialect,
@@ -58,13 +58,13 @@ pub(super) fn refused(
     of_failure(&failure, status(&failure), dialect, Envelope::default())
 }
 
-/// The same before the request was read to its end.
-pub(super) fn turned_away(state: &HttpState, dialect: Dialect, failure: Failure) -> Response {
-    turned_away_from(state, Surface::Http, dialect, failure)
+/// The response to a request that was refused before its body was read.
+pub(super) fn refused_unread(state: &HttpState, dialect: Dialect, failure: Failure) -> Response {
+    refused_unread_by(state, Surface::Http, dialect, failure)
 }
 
-/// The same for a protocol that comes by HTTP.
-pub(super) fn turned_away_from(
+/// The same for another protocol over HTTP.
+pub(super) fn refused_unread_by(
     state: &HttpState,
     surface: Surface,
     dialect: Dialect,
@@ -72,19 +72,19 @@ pub(super) fn turned_away_from(
 ) -> Response {
     let failure = refusal(state, surface, "", failure);
     let mut response = of_failure(&failure, status(&failure), dialect, Envelope::default());
-    response.extensions_mut().insert(Unread);
+    response.extensions_mut().insert(BodyUnread);
     response
 }
 
-/// The same at a place that makes no calls, with a status of its own.
-pub(super) fn plain(state: &HttpState, failure: &Failure, status: StatusCode) -> Response {
+/// A problem response with an explicit status, for requests that are not calls.
+pub(super) fn problem(state: &HttpState, failure: &Failure, status: StatusCode) -> Response {
     let failure = refusal(state, Surface::Http, "", failure.clone());
     let mut response = of_failure(&failure, status, Dialect::Problem, Envelope::default());
-    response.extensions_mut().insert(Unread);
+    response.extensions_mut().insert(BodyUnread);
     response
 }
 
-/// What is wrong with a request, on record like any other failure.
+/// Records the refusal of a request like any other failure.
 pub(super) fn refusal(
     state: &HttpState,
     surface: Surface,
@@ -116,20 +116,20 @@ pub(super) fn of_failure(
     response
 }
 
-/// The status of a failure: FORBIDDEN asks a caller nobody knows to say who it is.
+/// The status of a failure. FORBIDDEN without a valid token is 401.
 pub(super) fn status(failure: &Failure) -> StatusCode {
-    if *failure.kind() == codes::FORBIDDEN.into() && !is_known(failure) {
+    if *failure.kind() == codes::FORBIDDEN.into() && !is_authenticated(failure) {
         return StatusCode::UNAUTHORIZED;
     }
     StatusCode::from_u16(failure.kind().http_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-fn is_known(failure: &Failure) -> bool {
+fn is_authenticated(failure: &Failure) -> bool {
     let details = failure.details();
     details.and_then(|details| details.get("authenticated")) == Some(&Value::Bool(true))
 }
 
-/// What HTTP itself has a place for.
+/// Adds the headers that HTTP defines for a failure.
 pub(super) fn describe(failure: &Failure, headers: &mut HeaderMap) {
     if let Some(id) = failure
         .id()
@@ -142,7 +142,7 @@ pub(super) fn describe(failure: &Failure, headers: &mut HeaderMap) {
         .retry_after_ms
         .filter(|_| failure.retryable())
     {
-        // Whole seconds, rounded up: a caller that comes a moment too early is refused again.
+        // Whole seconds, rounded up: a caller that retries a moment too early is refused again.
         headers.insert(RETRY_AFTER, HeaderValue::from(delay_ms.div_ceil(1000)));
     }
     if *failure.kind() == codes::FORBIDDEN.into() {
@@ -152,7 +152,7 @@ pub(super) fn describe(failure: &Failure, headers: &mut HeaderMap) {
 
 fn challenge(failure: &Failure) -> HeaderValue {
     let detail = |name: &str| failure.details().and_then(|details| details.get(name));
-    if is_known(failure) {
+    if is_authenticated(failure) {
         let scopes = detail("required_scopes").and_then(Value::as_array);
         let scopes: Vec<&str> = scopes
             .into_iter()
@@ -183,14 +183,14 @@ pub(super) fn written(
     media_type: HeaderValue,
     document: &impl Serialize,
 ) -> Response {
-    let mut bytes = Vec::with_capacity(ROOM);
+    let mut bytes = Vec::with_capacity(BODY_CAPACITY);
     serde_json::to_writer(&mut bytes, document)
-        .expect("names are strings, and writing to memory does not fail");
+        .expect("member names are strings, and writing to memory cannot fail");
     with_body(status, media_type, bytes)
 }
 
-/// A response whose JSON is written already.
-pub(super) fn json_of(bytes: impl Into<Body>) -> Response {
+/// A response with serialized JSON.
+pub(super) fn json_bytes(bytes: impl Into<Body>) -> Response {
     with_body(StatusCode::OK, JSON, bytes)
 }
 
@@ -201,7 +201,7 @@ fn with_body(status: StatusCode, media_type: HeaderValue, bytes: impl Into<Body>
     response
 }
 
-/// A response with a JSON body and nothing to add.
+/// A 200 response with a JSON body.
 pub(super) fn json(document: &impl Serialize) -> Response {
     written(StatusCode::OK, JSON, document)
 }

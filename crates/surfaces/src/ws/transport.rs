@@ -1,6 +1,6 @@
-//! The line to a client: one step at a time of reading and writing, and the queue in front of it.
+//! Reads and writes messages of one connection, with a queue of outgoing messages.
 //!
-//! Knows messages and nothing of what they say.
+//! Does not look into messages.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -13,47 +13,47 @@ use bytes::Bytes;
 use futures_util::{Sink, SinkExt as _, Stream, StreamExt as _};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::call::Subscribed;
-use super::unfinished::Unfinished;
-use super::{FAREWELL, WRITE_BUFFER_BYTES};
-use crate::limits::Held;
+use super::call::OpenSubscription;
+use super::partial::PartialMessage;
+use super::{CLOSE_TIMEOUT, WRITE_BUFFER_BYTES};
+use crate::limits::HeldBytes;
 
-/// How many messages wait for a client before no more are read from it.
+/// While this many messages wait to be written, nothing is read from the client.
 pub(super) const QUEUE_LIMIT: usize = 16;
 
-/// How much a client takes at least in each write timeout, or it counts as gone.
-const SLOWEST_BYTES: usize = 64 * 1024;
+/// A client that reads fewer bytes per write timeout counts as lost.
+const MIN_BYTES_PER_TIMEOUT: usize = 64 * 1024;
 
-/// A message that waits, and the subscription that goes on when it was handed over.
+/// A queued message, and the subscription that resumes after it was written.
 pub(super) struct Outgoing {
     message: Message,
-    then: Option<Subscribed>,
-    /// Counts it among the answers that wait to be read.
-    held: Option<Held>,
+    subscription: Option<OpenSubscription>,
+    /// Counts its bytes as buffered.
+    held: Option<HeldBytes>,
 }
 
-/// What waits to be written. It holds an answer of each call that ended and an item of each subscription
-/// at most, since nothing is read from a client that has many waiting.
+/// The outgoing messages: at most one response per ended call and one item per subscription. It stays short,
+/// since nothing is read from a client with many queued messages.
 #[derive(Default)]
 pub(super) struct Queue(VecDeque<Outgoing>);
 
 impl Queue {
-    /// Puts a message behind the others; `hold` counts its bytes until they have left.
+    /// Appends a message; `hold` counts its bytes until they are written.
     pub(super) fn push(
         &mut self,
         message: Message,
-        then: Option<Subscribed>,
-        hold: impl FnOnce(u64) -> Option<Held>,
+        subscription: Option<OpenSubscription>,
+        hold: impl FnOnce(u64) -> Option<HeldBytes>,
     ) {
         let held = hold(length(&message) as u64);
         self.0.push_back(Outgoing {
             message,
-            then,
+            subscription,
             held,
         });
     }
 
-    /// Asks the client for a sign of life, unless it has something to take anyway.
+    /// Queues a ping, unless other messages are queued.
     pub(super) fn ping(&mut self) {
         if self.0.is_empty() {
             self.push(Message::Ping(Bytes::new()), None, |_| None);
@@ -69,41 +69,41 @@ impl Queue {
     }
 }
 
-/// What happened on the line.
+/// One step of reading or writing.
 pub(super) enum Step {
     Received(Message),
-    /// A message was handed over, and this subscription may go on.
-    Handed(Option<Subscribed>),
-    /// The client did what the transport does not allow: why, and the number for it.
+    /// A message was passed to the socket, and this subscription may resume.
+    Written(Option<OpenSubscription>),
+    /// The client violated the protocol or a limit: the reason and the close code.
     Refused(&'static str, CloseCode),
     /// The client cannot be reached any more.
-    Gone,
+    Lost,
 }
 
-pub(super) struct Line {
+pub(super) struct Transport {
     socket: WebSocket,
-    /// What was received of the next message.
-    unfinished: Unfinished,
+    /// The received part of the next message.
+    partial: PartialMessage,
     write_timeout: Duration,
-    /// Until when the client has to take something, while there is something for it.
-    takes_until: Option<Instant>,
-    /// Whether something was handed over that may not have left yet.
+    /// When the client must have read something, while there is something to read.
+    write_deadline: Option<Instant>,
+    /// Whether messages were passed to the socket since the last flush.
     unflushed: bool,
-    /// What counts it until it has left.
-    held: Vec<Held>,
-    /// How many pings were taken whose pongs, which the library writes, may not have left yet.
+    /// The counted bytes of these messages.
+    held: Vec<HeldBytes>,
+    /// Received pings whose pongs, which the library writes, may not be flushed yet.
     pongs: usize,
-    /// Whether reading or writing goes first, in turns: neither is to keep the other waiting.
+    /// Alternates, so that neither reading nor writing starves the other.
     reads_first: bool,
 }
 
-impl Line {
-    pub(super) fn new(socket: WebSocket, write_timeout: Duration, unfinished: Unfinished) -> Self {
+impl Transport {
+    pub(super) fn new(socket: WebSocket, write_timeout: Duration, partial: PartialMessage) -> Self {
         Self {
             socket,
-            unfinished,
+            partial,
             write_timeout,
-            takes_until: None,
+            write_deadline: None,
             unflushed: false,
             held: Vec::new(),
             pongs: 0,
@@ -111,34 +111,34 @@ impl Line {
         }
     }
 
-    /// Whether everything that was handed over has left.
-    pub(super) fn is_clear(&self) -> bool {
+    /// Whether all messages are flushed.
+    pub(super) fn is_flushed(&self) -> bool {
         !self.unflushed
     }
 
-    /// The next thing that happens. It may be dropped at any time without losing anything.
+    /// The next step. Cancel-safe.
     pub(super) async fn step(&mut self, queue: &mut Queue) -> Step {
-        match self.takes_until {
+        match self.write_deadline {
             None => poll_fn(|task| self.poll_step(queue, task)).await,
-            Some(until) => {
+            Some(deadline) => {
                 let step = poll_fn(|task| self.poll_step(queue, task));
-                timeout_at(until, step).await.unwrap_or(Step::Gone)
+                timeout_at(deadline, step).await.unwrap_or(Step::Lost)
             }
         }
     }
 
-    /// Says good-bye, if there is something to say, and waits a little for the peer to do so.
-    pub(super) async fn part(mut self, farewell: Option<Message>) {
-        let parting = async {
-            if let Some(farewell) = farewell {
-                self.socket.send(farewell).await?;
+    /// Sends a close frame, if given, and waits a little for that of the client.
+    pub(super) async fn close(mut self, frame: Option<Message>) {
+        let closing = async {
+            if let Some(frame) = frame {
+                self.socket.send(frame).await?;
             }
             self.socket.flush().await?;
             while let Some(Ok(_)) = self.socket.next().await {}
             Ok::<_, axum::Error>(())
         };
-        // Whoever does not answer is left without an answer.
-        let _ = timeout(FAREWELL, parting).await;
+        // A client that does not answer in time is disconnected.
+        let _ = timeout(CLOSE_TIMEOUT, closing).await;
     }
 
     fn poll_step(&mut self, queue: &mut Queue, task: &mut Context<'_>) -> Poll<Step> {
@@ -154,11 +154,11 @@ impl Line {
     }
 
     fn poll_read(&mut self, queue: &mut Queue, task: &mut Context<'_>) -> Poll<Step> {
-        if queue.is_full() || self.owes_pongs() {
+        if queue.is_full() || self.has_many_pongs() {
             return Poll::Pending;
         }
         let Poll::Ready(message) = Pin::new(&mut self.socket).poll_next(task) else {
-            return match self.unfinished.check() {
+            return match self.partial.check() {
                 Ok(()) => Poll::Pending,
                 Err((reason, code)) => Poll::Ready(Step::Refused(reason, code)),
             };
@@ -166,81 +166,81 @@ impl Line {
         Poll::Ready(match message {
             Some(Ok(message)) => {
                 match message {
-                    // These may come between the parts of a message.
+                    // Control frames may come between the frames of a message.
                     Message::Pong(_) => {}
-                    Message::Ping(_) => self.owe_pong(),
+                    Message::Ping(_) => self.add_pong(),
                     Message::Text(_) | Message::Binary(_) | Message::Close(_) => {
-                        self.unfinished.ended();
+                        self.partial.reset();
                     }
                 }
                 Step::Received(message)
             }
             Some(Err(error)) => refused(&error),
-            None => Step::Gone,
+            None => Step::Lost,
         })
     }
 
     fn poll_write(&mut self, queue: &mut Queue, task: &mut Context<'_>) -> Poll<Step> {
-        let flushes = queue.is_empty() || self.owes_pongs();
+        let flushes = queue.is_empty() || self.has_many_pongs();
         let written = match flushes {
             true if !self.unflushed => return Poll::Pending,
             true => Pin::new(&mut self.socket).poll_flush(task),
             false => Pin::new(&mut self.socket).poll_ready(task),
         };
         match written {
-            // Looked at here too, since a client may send without end and take nothing.
-            Poll::Pending if self.is_overdue() => Poll::Ready(Step::Gone),
+            // Checked here as well, since a client may send without end and read nothing.
+            Poll::Pending if self.is_overdue() => Poll::Ready(Step::Lost),
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(_)) => Poll::Ready(Step::Gone),
+            Poll::Ready(Err(_)) => Poll::Ready(Step::Lost),
             Poll::Ready(Ok(())) if flushes => {
-                (self.unflushed, self.takes_until, self.pongs) = (false, None, 0);
+                (self.unflushed, self.write_deadline, self.pongs) = (false, None, 0);
                 self.held.clear();
-                Poll::Ready(Step::Handed(None))
+                Poll::Ready(Step::Written(None))
             }
-            // What was handed over before has left, but for what a buffer holds.
+            // Ready: earlier messages are written, except for the contents of the write buffer.
             Poll::Ready(Ok(())) => Poll::Ready(match queue.0.pop_front() {
                 Some(outgoing) => {
                     self.held.clear();
-                    self.hand_over(outgoing)
+                    self.write(outgoing)
                 }
-                None => Step::Handed(None),
+                None => Step::Written(None),
             }),
         }
     }
 
-    /// Whether so many pongs wait that no more is read: the library keeps them all.
-    fn owes_pongs(&self) -> bool {
+    /// Whether reading pauses because many pongs are unflushed: the library buffers all of them.
+    fn has_many_pongs(&self) -> bool {
         self.pongs >= QUEUE_LIMIT
     }
 
-    fn owe_pong(&mut self) {
+    fn add_pong(&mut self) {
         self.pongs += 1;
         self.unflushed = true;
-        if self.takes_until.is_none() {
-            self.takes_until = Instant::now().checked_add(self.write_timeout);
+        if self.write_deadline.is_none() {
+            self.write_deadline = Instant::now().checked_add(self.write_timeout);
         }
     }
 
     fn is_overdue(&self) -> bool {
-        self.takes_until
-            .is_some_and(|until| until <= Instant::now())
+        self.write_deadline
+            .is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    fn hand_over(&mut self, outgoing: Outgoing) -> Step {
+    fn write(&mut self, outgoing: Outgoing) -> Step {
         let Outgoing {
             message,
-            then,
+            subscription,
             held,
         } = outgoing;
         self.held.extend(held);
         let bytes = length(&message) + WRITE_BUFFER_BYTES;
-        let patience = u32::try_from(1 + bytes / SLOWEST_BYTES).unwrap_or(u32::MAX);
-        let patience = self.write_timeout.saturating_mul(patience);
-        self.takes_until = Instant::now().checked_add(patience);
+        let timeouts = u32::try_from(1 + bytes / MIN_BYTES_PER_TIMEOUT).unwrap_or(u32::MAX);
+        let timeout = self.write_timeout.saturating_mul(timeouts);
+        self.write_deadline = Instant::now().checked_add(timeout);
         self.unflushed = true;
         match Pin::new(&mut self.socket).start_send(message) {
-            Ok(()) => Step::Handed(then),
-            Err(_) => Step::Gone,
+            Ok(()) => Step::Written(subscription),
+            Err(_) => Step::Lost,
         }
     }
 }
@@ -253,11 +253,11 @@ fn length(message: &Message) -> usize {
     }
 }
 
-/// What a client is told whose bytes could not be read. One that went away will not hear it.
+/// The close reason for bytes that the library cannot parse.
 fn refused(error: &axum::Error) -> Step {
-    // The library behind axum says which limit it was only in words.
+    // The library behind axum reports the size limit only as text.
     if error.to_string().starts_with("Space limit exceeded") {
         return Step::Refused("the message is too large", close_code::SIZE);
     }
-    Step::Refused("the frames cannot be read", close_code::PROTOCOL)
+    Step::Refused("the frames are not valid", close_code::PROTOCOL)
 }

@@ -1,0 +1,148 @@
+//! Options of a call besides its input: idempotency key, retry seed, timeout and trace.
+//!
+//! Each protocol has its own names for them; their meaning and their checks are the same everywhere.
+
+use panpan_failure::pointer::joined;
+use panpan_failure::{Failure, Violation, codes};
+use panpan_runtime::{CallRequest, IdempotencyKey, Trace, shown};
+use serde_json::{Map, Value};
+
+/// The member of `_meta` that holds the idempotency key.
+pub const IDEMPOTENCY_META_KEY: &str = "dev.panpan/idempotency-key";
+/// The member of `_meta` that holds the retry seed.
+pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
+/// The member of `_meta` that holds the timeout of the caller, in milliseconds.
+pub(crate) const TIMEOUT_META_KEY: &str = "dev.panpan/timeout-ms";
+
+/// The options in the headers of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallOptions {
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) retry_seed: Option<i64>,
+    pub(crate) timeout_ms: Option<u64>,
+}
+
+impl CallOptions {
+    /// Adds these options to a request that may have the same options from its body.
+    ///
+    /// Fails with INVALID_INPUT if an option differs between headers and body.
+    pub(crate) fn apply(
+        &self,
+        names: &OptionNames,
+        request: &mut CallRequest,
+    ) -> Result<(), Failure> {
+        let differs = |name| {
+            let reason = format!("{name} differs from the value in the request headers");
+            Failure::new(codes::INVALID_INPUT)
+                .with_message(&*reason)
+                .with_violation(Violation::value(joined(names.object, name), reason))
+        };
+        merge(&self.key, &mut request.key).ok_or_else(|| differs(names.key))?;
+        merge(&self.retry_seed, &mut request.retry_seed).ok_or_else(|| differs(names.seed))?;
+        merge(&self.timeout_ms, &mut request.timeout_ms).ok_or_else(|| differs(names.timeout))
+    }
+
+    /// Refuses options in the headers of a batch: one key cannot belong to several calls.
+    pub(crate) fn refuse_in_batch(&self) -> Result<(), Failure> {
+        let header = match self {
+            Self { key: Some(_), .. } => "Idempotency-Key",
+            Self {
+                retry_seed: Some(_),
+                ..
+            } => "Panpan-Retry-Seed",
+            Self {
+                timeout_ms: Some(_),
+                ..
+            } => "Panpan-Timeout-Ms",
+            _ => return Ok(()),
+        };
+        Err(Failure::new(codes::INVALID_REQUEST)
+            .with_message(format!(
+                "the header {header} applies to a single call, but the request is a batch; no call was executed"
+            ))
+            .with_detail("header", header)
+            .with_actions(["Remove the header and set the option in the body of each call, or send the calls one by one"]))
+    }
+}
+
+/// Fills a missing option; `None` if the option is there with another value.
+fn merge<T: Clone + PartialEq>(header: &Option<T>, body: &mut Option<T>) -> Option<()> {
+    let Some(header) = header else {
+        return Some(());
+    };
+    let is_same = *body.get_or_insert_with(|| header.clone()) == *header;
+    is_same.then_some(())
+}
+
+/// The members that hold the options in the messages of a protocol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OptionNames {
+    /// The JSON pointer to the object with these members.
+    pub(crate) object: &'static str,
+    pub(crate) key: &'static str,
+    pub(crate) seed: &'static str,
+    pub(crate) timeout: &'static str,
+    pub(crate) trace: &'static str,
+}
+
+/// The names in `_meta`.
+pub(crate) const IN_META: OptionNames = OptionNames {
+    object: "/_meta",
+    key: IDEMPOTENCY_META_KEY,
+    seed: SEED_META_KEY,
+    timeout: TIMEOUT_META_KEY,
+    trace: "traceparent",
+};
+
+impl OptionNames {
+    /// Adds the options among these members to the request.
+    ///
+    /// Fails with INVALID_INPUT for an invalid option. An invalid trace is ignored, as Trace Context requires.
+    pub(crate) fn apply(
+        &self,
+        members: &Map<String, Value>,
+        request: &mut CallRequest,
+    ) -> Result<(), Failure> {
+        if let Some(value) = members.get(self.key) {
+            request.key = Some(self.parse_key(value)?);
+        }
+        if let Some(value) = members.get(self.seed) {
+            let seed = value.as_i64();
+            request.retry_seed =
+                Some(seed.ok_or_else(|| self.invalid(self.seed, "a 64-bit integer", value))?);
+        }
+        if let Some(value) = members.get(self.timeout) {
+            let timeout_ms = value.as_u64();
+            request.timeout_ms = Some(timeout_ms.ok_or_else(|| {
+                self.invalid(self.timeout, "a whole number of milliseconds", value)
+            })?);
+        }
+        let trace = members.get(self.trace).and_then(Value::as_str);
+        request.trace = trace.and_then(Trace::parse);
+        Ok(())
+    }
+
+    fn parse_key(&self, value: &Value) -> Result<IdempotencyKey, Failure> {
+        let key = value.as_str().map(IdempotencyKey::new);
+        let expected = IdempotencyKey::form;
+        match key {
+            Some(Ok(key)) => Ok(key),
+            Some(Err(error)) => {
+                let failure = self.invalid(self.key, &expected(), value);
+                Err(failure.with_message(error.to_string()))
+            }
+            None => Err(self.invalid(self.key, &expected(), value)),
+        }
+    }
+
+    fn invalid(&self, name: &str, expected: &str, actual: &Value) -> Failure {
+        let reason = format!("{name} is not {expected}");
+        let violation = Violation::value(joined(self.object, name), &*reason).expected(expected);
+        Failure::new(codes::INVALID_INPUT)
+            .with_message(reason)
+            .with_violation(Violation {
+                actual: shown(actual),
+                ..violation
+            })
+    }
+}
