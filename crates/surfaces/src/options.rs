@@ -14,7 +14,7 @@ pub const SEED_META_KEY: &str = "dev.panpan/retry-seed";
 /// The member of `_meta` that holds the timeout of the caller, in milliseconds.
 pub(crate) const TIMEOUT_META_KEY: &str = "dev.panpan/timeout-ms";
 
-/// The options in the headers of a request.
+/// Call options, as the headers of a request state them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallOptions {
     pub(crate) key: Option<IdempotencyKey>,

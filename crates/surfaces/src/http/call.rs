@@ -15,10 +15,8 @@ use panpan_runtime::{Answer, CallRequest};
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
 use serde_json::Value;
 
-use super::decode::{self, DecodedCall};
-use super::headers::RawOptions;
 use super::service::{Admitted, Identified, identified};
-use super::{HttpState, body, dialect, response, subscribe};
+use super::{HttpState, body, decode, dialect, headers, response, subscribe};
 use crate::caller::Caller;
 use crate::gateway::Surface;
 
@@ -70,10 +68,10 @@ pub(super) async fn receive_routed(
 }
 
 impl Received {
-    /// The call of a decoded body, with the options in the headers.
-    pub(super) fn call_request(&self, call: DecodedCall) -> Result<CallRequest, Failure> {
-        let headers = RawOptions::in_headers(&self.headers)?;
-        request(call.operation, headers, call.options, call.input)
+    /// Adds the options in the headers to a call.
+    pub(super) fn apply_headers(&self, mut call: CallRequest) -> Result<CallRequest, Failure> {
+        headers::options(&self.headers)?.apply(&decode::IN_BODY, &mut call)?;
+        Ok(call)
     }
 
     /// Whether the caller accepts server-sent events.
@@ -84,29 +82,14 @@ impl Received {
     }
 }
 
-fn request(
-    operation: String,
-    headers: RawOptions,
-    body: RawOptions,
-    input: Value,
-) -> Result<CallRequest, Failure> {
-    let options = headers.and(body)?;
-    Ok(CallRequest {
-        key: options.key,
-        retry_seed: options.retry_seed,
-        timeout_ms: options.timeout_ms,
-        ..CallRequest::from_wire(operation, input)
-    })
-}
-
 /// `POST /call`.
 pub(super) async fn one(state: &HttpState, identified: Identified, request: Admitted) -> Response {
     let received = match receive(state, identified, request, Dialect::Call).await {
         Ok(received) => received,
         Err(response) => return response,
     };
-    let decoded = DecodedCall::parse(&received.body, state.0.gateway.limits().body_bytes);
-    let request = decoded.and_then(|call| received.call_request(call));
+    let call = decode::call(&received.body, state.0.gateway.limits().body_bytes);
+    let request = call.and_then(|call| received.apply_headers(call));
     respond(state, &received, request).await
 }
 
@@ -129,10 +112,8 @@ pub(super) async fn named(
         [] => Ok(decode::empty_input()),
         body => decode::document(body, state.0.gateway.limits().body_bytes),
     };
-    let request = input.and_then(|input| {
-        let headers = RawOptions::in_headers(&received.headers)?;
-        self::request(operation, headers, RawOptions::default(), input)
-    });
+    let call = input.map(|input| CallRequest::from_wire(operation, input));
+    let request = call.and_then(|call| received.apply_headers(call));
     match request {
         Ok(request)
             if received.accepts_events() && state.0.gateway.is_subscription(&request.operation) =>
@@ -166,7 +147,7 @@ pub(super) async fn batch(State(state): State<HttpState>, request: Request) -> R
         Ok(received) => received,
         Err(response) => return response,
     };
-    let options = RawOptions::parse_headers(&received.headers).and_then(|it| it.refuse_in_batch());
+    let options = headers::options(&received.headers).and_then(|it| it.refuse_in_batch());
     let items = match options.and_then(|()| items(&state, &received.body)) {
         Ok(items) => items,
         Err(failure) => return response::refused(&state, received.dialect, "", failure),
@@ -202,9 +183,7 @@ fn items(state: &HttpState, body: &[u8]) -> Result<Vec<Value>, Failure> {
 
 async fn item_answer(state: &HttpState, caller: &Caller, item: Value) -> Answer {
     let gateway = &state.0.gateway;
-    let request = DecodedCall::from_value(item)
-        .and_then(|it| request(it.operation, RawOptions::default(), it.options, it.input));
-    match request {
+    match decode::call_in(item) {
         Ok(request) => gateway.call(Surface::Http, caller, request).await,
         Err(failure) => {
             let request = CallRequest::from_wire("", Value::Null);

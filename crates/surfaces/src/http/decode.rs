@@ -5,11 +5,11 @@
 use panpan_failure::catalogue::nearest;
 use panpan_failure::read::{self, ReadError};
 use panpan_failure::{Failure, Violation, codes};
-use panpan_runtime::shown;
+use panpan_runtime::{CallRequest, shown};
 use serde_json::{Map, Value, json};
 
-use super::headers::RawOptions;
 use crate::json::{self, AnyValue, DuplicateMember};
+use crate::options::OptionNames;
 
 const MEMBERS: [&str; 5] = [
     "operation",
@@ -19,50 +19,44 @@ const MEMBERS: [&str; 5] = [
     "timeout_ms",
 ];
 
-/// A decoded call.
-#[derive(Debug)]
-pub(super) struct DecodedCall {
-    pub(super) operation: String,
-    pub(super) input: Value,
-    pub(super) options: RawOptions,
-}
+/// The members with call options.
+pub(super) const IN_BODY: OptionNames = OptionNames {
+    object: "",
+    key: "idempotency_key",
+    seed: "retry_seed",
+    timeout: "timeout_ms",
+    trace: "traceparent",
+};
 
 /// The input of a call without an input member.
 pub(super) fn empty_input() -> Value {
     json!({})
 }
 
-impl DecodedCall {
-    /// Decodes a body.
-    pub(super) fn parse(body: &[u8], limit: usize) -> Result<Self, Failure> {
-        Self::from_value(document(body, limit)?)
-    }
+/// Decodes a body.
+pub(super) fn call(body: &[u8], limit: usize) -> Result<CallRequest, Failure> {
+    call_in(document(body, limit)?)
+}
 
-    /// Decodes one item of a batch.
-    pub(super) fn from_value(mut document: Value) -> Result<Self, Failure> {
-        let violations = violations(&document);
-        let members = document.as_object_mut().filter(|_| violations.is_empty());
-        let Some(members) = members else {
-            return Err(Failure::new(codes::INVALID_REQUEST)
-                .with_message("the body is not a valid call")
-                .with_violations(violations));
-        };
-        let mut text = |name: &str| match members.get_mut(name).map(Value::take) {
-            Some(Value::String(text)) => Some(text),
-            _ => None,
-        };
-        Ok(Self {
-            operation: text("operation").unwrap_or_default(),
-            options: RawOptions {
-                key: text("idempotency_key"),
-                retry_seed: members.get("retry_seed").and_then(Value::as_i64),
-                timeout_ms: members.get("timeout_ms").and_then(Value::as_u64),
-            },
-            input: members
-                .get_mut("input")
-                .map_or_else(empty_input, Value::take),
-        })
-    }
+/// Decodes one item of a batch.
+pub(super) fn call_in(mut document: Value) -> Result<CallRequest, Failure> {
+    let violations = violations(&document);
+    let members = document.as_object_mut().filter(|_| violations.is_empty());
+    let Some(members) = members else {
+        return Err(Failure::new(codes::INVALID_REQUEST)
+            .with_message("the body is not a valid call")
+            .with_violations(violations));
+    };
+    let operation = match members.remove("operation") {
+        Some(Value::String(operation)) => operation,
+        _ => String::new(),
+    };
+    let input = members.remove("input").unwrap_or_else(empty_input);
+    // Options may be null.
+    members.retain(|_, value| !value.is_null());
+    let mut request = CallRequest::from_wire(operation, input);
+    IN_BODY.apply(members, &mut request)?;
+    Ok(request)
 }
 
 /// Parses a body as JSON without duplicate members.
@@ -154,7 +148,7 @@ mod tests {
     use super::*;
 
     fn refused(body: &str) -> (String, Vec<String>) {
-        let failure = DecodedCall::parse(body.as_bytes(), 1000).unwrap_err();
+        let failure = call(body.as_bytes(), 1000).unwrap_err();
         let pointers = failure.violations().iter().map(|it| it.pointer.clone());
         (failure.code().to_string(), pointers.collect())
     }
@@ -187,6 +181,11 @@ mod tests {
                 &["/input/n"],
             ),
             (
+                r#"{"operation": "a/b", "idempotency_key": "a b"}"#,
+                "INVALID_INPUT",
+                &["/idempotency_key"],
+            ),
+            (
                 r#"{"operation": "a/b", "timeout_ms": -1}"#,
                 "INVALID_REQUEST",
                 &["/timeout_ms"],
@@ -209,14 +208,24 @@ mod tests {
             let padding = " ".repeat(size - r#"{"operation":"a/b"}"#.len());
             format!(r#"{{"operation":"a/b"}}{padding}"#)
         };
-        DecodedCall::parse(body(1000).as_bytes(), 1000).unwrap();
+        call(body(1000).as_bytes(), 1000).unwrap();
         assert_eq!(refused(&body(1001)).0, "ERR_JSON_SIZE_EXCEEDED");
     }
 
     #[test]
+    fn an_option_that_is_null_is_absent() {
+        let body = r#"{"operation": "a/b", "idempotency_key": null, "retry_seed": null, "timeout_ms": null}"#;
+        let call = call(body.as_bytes(), 1000).unwrap();
+        assert!(call.key.is_none() && call.retry_seed.is_none() && call.timeout_ms.is_none());
+    }
+
+    #[test]
     fn an_absent_input_is_an_empty_object_and_null_is_null() {
-        let input = |body: &str| DecodedCall::parse(body.as_bytes(), 1000).unwrap().input;
-        assert_eq!(input(r#"{"operation": "a/b"}"#), json!({}));
-        assert_eq!(input(r#"{"operation": "a/b", "input": null}"#), json!(null));
+        let input = |body: &str| call(body.as_bytes(), 1000).unwrap().input;
+        assert_eq!(*input(r#"{"operation": "a/b"}"#), json!({}));
+        assert_eq!(
+            *input(r#"{"operation": "a/b", "input": null}"#),
+            json!(null)
+        );
     }
 }

@@ -17,70 +17,20 @@ pub(super) fn find_option(headers: &HeaderMap) -> Option<&'static HeaderName> {
     present.find_map(|present| NAMES.iter().find(|name| *name == present))
 }
 
-/// Call options whose key is not parsed yet.
-#[derive(Debug, Default)]
-pub(super) struct RawOptions {
-    pub(super) key: Option<String>,
-    pub(super) retry_seed: Option<i64>,
-    pub(super) timeout_ms: Option<u64>,
-}
-
-impl RawOptions {
-    /// The options in the headers.
-    pub(super) fn in_headers(headers: &HeaderMap) -> Result<Self, Failure> {
-        // Most calls have none of these headers, and one pass over the few headers shows it.
-        if find_option(headers).is_none() {
-            return Ok(Self::default());
-        }
-        Ok(Self {
-            key: text(headers, &KEY)?.map(|key| unquoted(key).to_owned()),
-            retry_seed: number(headers, &SEED)?,
-            timeout_ms: number(headers, &TIMEOUT)?,
-        })
+/// Parses the call options in the headers.
+pub(super) fn options(headers: &HeaderMap) -> Result<CallOptions, Failure> {
+    // Most calls have none of these headers, and one pass over the few headers shows it.
+    if find_option(headers).is_none() {
+        return Ok(CallOptions::default());
     }
-
-    /// The options in the headers, parsed.
-    pub(super) fn parse_headers(headers: &HeaderMap) -> Result<CallOptions, Failure> {
-        Self::in_headers(headers)?.and(Self::default())
-    }
-
-    /// Merges the options of headers and body. An option in both must have the same value.
-    pub(super) fn and(self, body: Self) -> Result<CallOptions, Failure> {
-        let key = agreed(&KEY, self.key, body.key)?;
-        let key = key
-            .map(|key| IdempotencyKey::new(&key).map_err(|error| invalid_key(&error.to_string())));
-        Ok(CallOptions {
-            key: key.transpose()?,
-            retry_seed: agreed(&SEED, self.retry_seed, body.retry_seed)?,
-            timeout_ms: agreed(&TIMEOUT, self.timeout_ms, body.timeout_ms)?,
-        })
-    }
-}
-
-fn agreed<T: PartialEq>(
-    header: &HeaderName,
-    one: Option<T>,
-    other: Option<T>,
-) -> Result<Option<T>, Failure> {
-    match (one, other) {
-        (Some(one), Some(other)) if one != other => {
-            let message = format!("the header {header} differs from the value in the body");
-            let violation = Violation::value(format!("/{}", member(header)), message.as_str());
-            Err(Failure::new(codes::INVALID_INPUT)
-                .with_message(message)
-                .with_violation(violation))
-        }
-        (one, other) => Ok(one.or(other)),
-    }
-}
-
-/// The member of the body for the same option as a header.
-fn member(header: &HeaderName) -> &'static str {
-    match header.as_str() {
-        "idempotency-key" => "idempotency_key",
-        "panpan-retry-seed" => "retry_seed",
-        _ => "timeout_ms",
-    }
+    let key = text(headers, &KEY)?.map(|key| IdempotencyKey::new(unquoted(key)));
+    Ok(CallOptions {
+        key: key
+            .transpose()
+            .map_err(|error| invalid_key(&error.to_string()))?,
+        retry_seed: number(headers, &SEED)?,
+        timeout_ms: number(headers, &TIMEOUT)?,
+    })
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Failure> {
@@ -122,6 +72,10 @@ fn invalid_key(reason: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use panpan_runtime::CallRequest;
+    use serde_json::Value;
+
+    use super::super::decode::IN_BODY;
     use super::*;
 
     fn key(header: Option<&str>, body: Option<&str>) -> Result<Option<String>, String> {
@@ -129,13 +83,11 @@ mod tests {
         if let Some(header) = header {
             headers.insert(KEY, header.parse().unwrap());
         }
-        let body = RawOptions {
-            key: body.map(str::to_owned),
-            ..RawOptions::default()
-        };
-        let options = RawOptions::in_headers(&headers).and_then(|options| options.and(body));
-        match options {
-            Ok(options) => Ok(options.key.map(|key| key.as_str().to_owned())),
+        let mut request = CallRequest::from_wire("a/b", Value::Null);
+        request.key = body.map(|key| IdempotencyKey::new(key).unwrap());
+        let applied = options(&headers).and_then(|options| options.apply(&IN_BODY, &mut request));
+        match applied {
+            Ok(()) => Ok(request.key.map(|key| key.as_str().to_owned())),
             Err(failure) => Err(failure.code().to_string()),
         }
     }

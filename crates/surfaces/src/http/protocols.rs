@@ -8,9 +8,8 @@ use http::{HeaderName, StatusCode};
 use panpan_failure::dialect::Dialect;
 use panpan_failure::{Failure, codes};
 
-use super::headers::{self, RawOptions};
 use super::service::{self, Admitted, ConnectionInfo, Identified, identified};
-use super::{HttpState, body, response};
+use super::{HttpState, body, headers, response};
 use crate::gateway::Surface;
 use crate::{jsonrpc, ws};
 
@@ -21,7 +20,7 @@ pub(super) async fn jsonrpc(
     request: Admitted,
 ) -> Response {
     let (parts, body) = request.into_parts();
-    let read = match (RawOptions::parse_headers(&parts.headers), &identified) {
+    let read = match (headers::options(&parts.headers), &identified) {
         // A request over the rate limit is not read, not even for its id.
         (_, Err(failure)) if failure.code().as_str() == codes::ERR_RATE_LIMITED.code => {
             Err(failure.clone())
@@ -48,9 +47,8 @@ pub(super) async fn jsonrpc(
 /// has no timeout for it.
 pub(super) async fn mcp(state: &HttpState, identified: Identified, request: Admitted) -> Response {
     let (parts, body) = request.into_parts();
-    let caller = identified.and_then(|caller| {
-        Ok(caller.with_header_options(RawOptions::parse_headers(&parts.headers)?))
-    });
+    let caller = identified
+        .and_then(|caller| Ok(caller.with_header_options(headers::options(&parts.headers)?)));
     let read = match caller {
         Ok(caller) => body::read(body, state).await.map(|body| (caller, body)),
         Err(failure) => Err(failure),

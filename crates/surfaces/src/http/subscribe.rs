@@ -19,9 +19,8 @@ use panpan_runtime::CallRequest;
 use serde::Serialize;
 
 use super::call::{Received, receive_routed};
-use super::decode::DecodedCall;
 use super::service::REQUEST_ID;
-use super::{HttpState, response};
+use super::{HttpState, decode, response};
 use crate::gateway::Surface;
 use crate::items::Items;
 
@@ -35,8 +34,8 @@ pub(super) async fn subscribe(State(state): State<HttpState>, request: Request) 
         Err(response) => return response,
     };
     let dialect = received.dialect;
-    let decoded = DecodedCall::parse(&received.body, state.0.gateway.limits().body_bytes);
-    let request = match decoded.and_then(|call| received.call_request(call)) {
+    let call = decode::call(&received.body, state.0.gateway.limits().body_bytes);
+    let request = match call.and_then(|call| received.apply_headers(call)) {
         Ok(request) => request,
         Err(failure) => return response::refused(&state, dialect, "", failure),
     };
