@@ -4,6 +4,7 @@
 //! identifies callers, enforces limits, counts and logs; every call of every protocol goes through it.
 //! The runtime decides how a call is executed, and the failure crate how a failure is written.
 
+mod batch;
 mod caller;
 mod gateway;
 pub mod http;

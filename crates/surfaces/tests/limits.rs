@@ -132,6 +132,19 @@ async fn a_batch_is_accepted_up_to_its_limit() {
 }
 
 #[tokio::test]
+async fn a_batch_does_not_exceed_the_concurrency_limit_of_its_caller() {
+    let server = limited(Limits {
+        calls_in_flight_per_caller: 1,
+        ..Limits::default()
+    })
+    .await;
+    let batch = Value::from(vec![json!({"operation": "test/echo"}); 20]).to_string();
+    let results = server.post("/batch", &[], &batch).await.json()["results"].clone();
+    let mut results = results.as_array().unwrap().iter();
+    assert!(results.all(|it| it["result"] == "ok"));
+}
+
+#[tokio::test]
 async fn the_call_rate_is_limited_per_caller_with_an_exact_delay() {
     let server = limited(Limits {
         calls_per_second: NonZeroU32::new(2),

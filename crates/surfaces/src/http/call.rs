@@ -6,22 +6,20 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use futures_util::StreamExt as _;
-use futures_util::stream;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Failure, codes};
 use panpan_runtime::{Answer, CallRequest};
-use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::Value;
 
 use super::service::{Admitted, Identified, identified};
 use super::{HttpState, body, decode, dialect, headers, response, subscribe};
+use crate::batch;
 use crate::caller::Caller;
 use crate::gateway::Surface;
-
-/// Concurrent calls of one batch.
-const BATCH_CONCURRENCY: usize = 16;
 
 /// A request with its whole body and an identified caller.
 pub(super) struct Received {
@@ -153,25 +151,19 @@ pub(super) async fn batch(State(state): State<HttpState>, request: Request) -> R
         Err(failure) => return response::refused(&state, received.dialect, "", failure),
     };
     let caller = &received.caller;
-    let answers = items
+    let calls = items
         .into_iter()
         .map(|item| item_answer(&state, caller, item));
-    let answers: Vec<Answer> = stream::iter(answers)
-        .buffered(BATCH_CONCURRENCY)
-        .collect()
-        .await;
-    response::json(&Results(&answers))
+    let answers: Vec<Answer> = batch::run(&state.0.gateway, calls).collect().await;
+    let results = Items(&answers);
+    response::json(&Results { results })
 }
 
 fn items(state: &HttpState, body: &[u8]) -> Result<Vec<Value>, Failure> {
     let limits = state.0.gateway.limits();
     match decode::document(body, limits.body_bytes)? {
         Value::Array(items) if items.len() > limits.batch => {
-            let (count, limit) = (items.len(), limits.batch);
-            Err(Failure::new(codes::INVALID_REQUEST)
-                .with_message(format!("the batch has {count} calls; the limit is {limit}"))
-                .with_detail("batch_limit", limit)
-                .with_actions(["Send the calls in smaller batches"]))
+            Err(batch::too_many(items.len(), limits.batch))
         }
         Value::Array(items) => Ok(items),
         _ => {
@@ -193,25 +185,16 @@ async fn item_answer(state: &HttpState, caller: &Caller, item: Value) -> Answer 
 }
 
 /// The body of a batch response.
-struct Results<'a>(&'a [Answer]);
-
-impl Serialize for Results<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry("results", &Items(self.0))?;
-        map.end()
-    }
+#[derive(Serialize)]
+struct Results<'a> {
+    results: Items<'a>,
 }
 
 struct Items<'a>(&'a [Answer]);
 
 impl Serialize for Items<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for answer in self.0 {
-            list.serialize_element(&Item(answer))?;
-        }
-        list.end()
+        serializer.collect_seq(self.0.iter().map(Item))
     }
 }
 

@@ -11,7 +11,7 @@ mod tests;
 use std::pin::pin;
 use std::sync::Arc;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
 use panpan_contract::operation::Visibility;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{Answer, CallRequest, Registry};
@@ -20,14 +20,11 @@ use serde_json::{Map, Value};
 
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
-use crate::json;
 use crate::options::{CallOptions, IN_META};
+use crate::{batch, json};
 use request::{Body, Invalid, Item};
 
 pub(crate) use request::{Params, Request};
-
-/// Concurrent calls of one batch.
-const BATCH_CONCURRENCY: usize = 16;
 
 /// The response to a body; `None` if all its requests are notifications.
 ///
@@ -46,13 +43,13 @@ pub(crate) async fn serve(
             return Some(response::single(&response, body.len()));
         }
         Ok(Body::Batch(items)) if !items.is_empty() => match options.refuse_in_batch() {
-            Ok(()) => return batch(gateway, caller, items, body.len()).await,
+            Ok(()) => return respond_to_batch(gateway, caller, items, body.len()).await,
             Err(failure) => failure,
         },
         Ok(Body::Batch(_)) => {
             Failure::new(codes::INVALID_REQUEST).with_message("the batch is empty")
         }
-        Ok(Body::TooMany(count)) => too_many(count, limits.batch),
+        Ok(Body::TooMany(count)) => batch::too_many(count, limits.batch),
         Err(error) => json::unreadable(&error),
     };
     let response = refuse(gateway, None, refused);
@@ -74,21 +71,19 @@ struct Response<'a> {
     answer: Answer,
 }
 
-async fn batch(
+async fn respond_to_batch(
     gateway: &Gateway,
     caller: &Result<Caller, Failure>,
     items: Vec<Item<'_>>,
     body_bytes: usize,
 ) -> Option<Vec<u8>> {
-    // A batch must not exceed the concurrency limit of its own caller.
-    let limit = gateway.limits().calls_in_flight_per_caller.max(1);
     let options = CallOptions::default();
     // A loop, since the compiler cannot prove that the futures of a closure are Send.
     let mut calls = Vec::with_capacity(items.len());
     for item in items {
         calls.push(respond(gateway, caller, &options, item));
     }
-    let mut responses = pin!(stream::iter(calls).buffered(BATCH_CONCURRENCY.min(limit)));
+    let mut responses = pin!(batch::run(gateway, calls));
     let mut list = response::Batch::new(body_bytes);
     while let Some(response) = responses.next().await {
         if let Some(response) = response {
@@ -187,15 +182,6 @@ fn refuse<'a>(gateway: &Gateway, id: Option<&'a RawValue>, failure: Failure) -> 
     let request = CallRequest::from_wire("", Value::Null);
     let answer = gateway.refuse(Surface::JsonRpc, request, failure);
     Response { id, answer }
-}
-
-fn too_many(count: usize, limit: usize) -> Failure {
-    Failure::new(codes::INVALID_REQUEST)
-        .with_message(format!(
-            "the batch has {count} requests; the limit is {limit}, and no request was executed"
-        ))
-        .with_detail("batch_limit", limit)
-        .with_actions(["Send the requests in smaller batches"])
 }
 
 fn positional_params() -> Failure {
