@@ -1,16 +1,16 @@
-//! The beginning of what a service said, without half a secret at its end.
+//! Truncates text from a service without leaving half a secret at the end.
 //!
 //! The runtime redacts a failure later, because it knows the secrets of the call. It would not recognise a secret
-//! that was cut in two. So secrets of a known shape are removed first, and a word at the cut is left out.
+//! that was cut in two. So secrets of a known shape are removed first, and a word at the cut is dropped.
 
 use panpan_redact::Redactor;
 use serde_json::Value;
 
-/// What stands where the rest of a text was.
-pub(crate) const MORE: &str = "…";
+/// Marks where a text was truncated.
+pub(crate) const ELLIPSIS: &str = "…";
 
-/// A text of at most so many characters, and a sign where there was more. `input` is what the service was asked
-/// with: it may repeat a secret of it.
+/// A text of at most `characters` characters, with an ellipsis if it was longer. `input` is the input of the call:
+/// the service may have echoed a secret from it.
 pub(crate) fn bounded(text: &str, characters: usize, input: &Value) -> String {
     if text.char_indices().nth(characters).is_none() {
         return text.to_owned();
@@ -19,16 +19,16 @@ pub(crate) fn bounded(text: &str, characters: usize, input: &Value) -> String {
     let Some((end, _)) = clean.char_indices().nth(characters) else {
         return clean.into_owned();
     };
-    let end = before_values(&clean, end, input);
-    format!("{}{MORE}", clean[..end].trim_end())
+    let end = cut_before(&clean, end, input);
+    format!("{}{ELLIPSIS}", clean[..end].trim_end())
 }
 
-/// The last place up to `end` that goes through no word, and through no value of the input. Words are what codes,
-/// keys and tokens are made of; writing without blanks has none.
-fn before_values(text: &str, end: usize, input: &Value) -> usize {
-    let is_of_word = |it: char| it.is_ascii() && !it.is_ascii_whitespace();
-    let end = match text[end..].starts_with(is_of_word) {
-        true => text[..end].trim_end_matches(is_of_word).len(),
+/// The last position up to `end` that splits neither a word nor a value of the input. Only ASCII words count:
+/// codes, keys and tokens are ASCII, and some scripts have no spaces.
+fn cut_before(text: &str, end: usize, input: &Value) -> usize {
+    let is_word = |it: char| it.is_ascii() && !it.is_ascii_whitespace();
+    let end = match text[end..].starts_with(is_word) {
+        true => text[..end].trim_end_matches(is_word).len(),
         false => end,
     };
     let mut earliest = end;
@@ -57,7 +57,7 @@ mod tests {
     const LIMIT: usize = 20;
 
     #[test]
-    fn a_text_is_whole_up_to_its_limit_and_ends_with_a_word_beyond_it() {
+    fn a_text_over_the_limit_is_cut_between_words() {
         for (text, expected) in [
             ("é".repeat(LIMIT), "é".repeat(LIMIT)),
             ("é".repeat(LIMIT + 1), "é".repeat(LIMIT) + "…"),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn no_half_of_a_secret_is_left() {
+    fn a_cut_leaves_no_part_of_a_secret() {
         let shaped = format!(
             "{} sk-live-{}",
             "a ".repeat(6),
@@ -92,9 +92,9 @@ mod tests {
                 json!({"mot": "sésame-ouvre"}),
             ),
         ] {
-            let said = bounded(text, LIMIT, &input);
+            let text = bounded(text, LIMIT, &input);
             for part in ["sk-", "0123", "hunter", "correct", "horse", "sésa"] {
-                assert!(!said.contains(part), "{said}");
+                assert!(!text.contains(part), "{text}");
             }
         }
     }

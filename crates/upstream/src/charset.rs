@@ -1,24 +1,24 @@
-//! The text of a body, whatever it is written in.
+//! Decodes a body to text by its charset.
 //!
-//! A secret is looked for in text: in bytes of another charset it would not be found, and still be read.
+//! Redaction works on text: it would miss a secret in bytes of an undecoded charset that a reader could still decode.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// The body as text; what cannot be read of it is replaced.
+/// The body as text; invalid sequences are replaced.
 pub(crate) fn text<'a>(body: &'a [u8], content_type: Option<&str>) -> Cow<'a, str> {
     encoding(body, content_type).decode(body).0
 }
 
-/// The same; nothing where the body is no text.
-pub(crate) fn decoded<'a>(body: &'a [u8], content_type: Option<&str>) -> Option<Cow<'a, str>> {
-    let (text, _, is_broken) = encoding(body, content_type).decode(body);
-    (!is_broken).then_some(text)
+/// The body as text; `None` if it is not valid text.
+pub(crate) fn strict_text<'a>(body: &'a [u8], content_type: Option<&str>) -> Option<Cow<'a, str>> {
+    let (text, _, has_errors) = encoding(body, content_type).decode(body);
+    (!has_errors).then_some(text)
 }
 
-/// What a body is written in: by its byte order mark, else by the charset its content type names, else UTF-8, or
-/// the UTF-16 it looks like.
+/// The encoding of a body: by its byte order mark, else by the charset of its content type, else UTF-16 if it looks
+/// like that, else UTF-8.
 fn encoding(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
     if let Some((marked, _)) = Encoding::for_bom(body) {
         return marked;
@@ -27,7 +27,7 @@ fn encoding(body: &[u8], content_type: Option<&str>) -> &'static Encoding {
     named.or_else(|| utf16(body)).unwrap_or(UTF_8)
 }
 
-/// The charset that a content type names.
+/// The charset parameter of a content type.
 fn charset(content_type: &str) -> Option<&'static Encoding> {
     let mut parameters = content_type.split(';').skip(1);
     parameters.find_map(|parameter| {
@@ -38,10 +38,10 @@ fn charset(content_type: &str) -> Option<&'static Encoding> {
     })
 }
 
-/// The order of a text in UTF-16 without a mark, told by where its zeros are.
+/// The byte order of UTF-16 text without a byte order mark, by the positions of its zero bytes.
 fn utf16(body: &[u8]) -> Option<&'static Encoding> {
-    const LOOKED_AT: usize = 256;
-    let start = &body[..body.len().min(LOOKED_AT) & !1];
+    const SAMPLE_BYTES: usize = 256;
+    let start = &body[..body.len().min(SAMPLE_BYTES) & !1];
     let zeros = |parity: usize| {
         start
             .iter()
@@ -51,8 +51,8 @@ fn utf16(body: &[u8]) -> Option<&'static Encoding> {
             .count()
     };
     let (first, second) = (zeros(0), zeros(1));
-    let most = |count: usize| count * 2 > start.len() / 2;
-    match (most(first), most(second)) {
+    let is_most = |count: usize| count * 2 > start.len() / 2;
+    match (is_most(first), is_most(second)) {
         (true, false) => Some(UTF_16BE),
         (false, true) => Some(UTF_16LE),
         _ => None,
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_read_in_its_charset() {
+    fn a_body_is_decoded_by_its_charset() {
         let utf16 = |text: &str, to: fn(u16) -> [u8; 2]| -> Vec<u8> {
             text.encode_utf16().flat_map(to).collect()
         };
@@ -100,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_not_taken_for_some() {
+    fn binary_content_is_not_text() {
         for body in [&b"\xff\xd8\xff\xe0 image"[..], b"\x80\x81"] {
-            assert_eq!(decoded(body, None), None);
+            assert_eq!(strict_text(body, None), None);
         }
         assert_eq!(text(b"a\x80b", None), "a\u{fffd}b");
         assert_eq!(

@@ -1,19 +1,19 @@
-//! Server-sent events out of bytes as they come, in whatever pieces.
+//! A parser for server-sent events that takes bytes in chunks of any size.
 //!
-//! Knows the format and not what the events mean.
+//! Knows the format only; callers interpret the events.
 
 use std::collections::VecDeque;
 use std::mem;
 
-/// The longest event that is read, in bytes.
+/// The maximum length of an event, in bytes.
 pub const EVENT_BYTES_LIMIT: usize = 4 * 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its name; empty for an event without one.
+    /// The event name; empty if the event has none.
     pub name: String,
-    /// Its data, several lines as one text.
+    /// The data; several data lines are joined by line feeds.
     pub data: Vec<u8>,
 }
 
@@ -21,9 +21,9 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Takes bytes and gives events.
+/// Parses bytes into events.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct EventParser {
     line: Vec<u8>,
     after_return: bool,
     name: String,
@@ -31,8 +31,8 @@ pub(crate) struct Events {
     complete: VecDeque<Event>,
 }
 
-impl Events {
-    /// Takes what came next.
+impl EventParser {
+    /// Parses the next chunk.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
         for byte in bytes {
             let after_return = mem::replace(&mut self.after_return, *byte == b'\r');
@@ -41,21 +41,21 @@ impl Events {
                 b'\n' | b'\r' => self.end_line(),
                 _ => self.line.push(*byte),
             }
-            let held = self.data.as_ref().map_or(0, Vec::len) + self.line.len();
-            if held > EVENT_BYTES_LIMIT {
+            let length = self.data.as_ref().map_or(0, Vec::len) + self.line.len();
+            if length > EVENT_BYTES_LIMIT {
                 return Err(TooLong);
             }
         }
         Ok(())
     }
 
-    /// The next event that is complete.
+    /// The next complete event.
     pub(crate) fn next(&mut self) -> Option<Event> {
         self.complete.pop_front()
     }
 
-    /// Whether an event has begun and not ended.
-    pub(crate) fn is_within_an_event(&self) -> bool {
+    /// Whether an event has begun but is not complete.
+    pub(crate) fn is_inside_event(&self) -> bool {
         self.data.is_some() || !self.line.is_empty()
     }
 
@@ -73,7 +73,7 @@ impl Events {
         match field {
             b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
             b"data" => self.add_data(value),
-            // Comments keep the connection open, and nothing here asks to go on where it stopped.
+            // Comments only keep the connection open, and `id` and `retry` serve reconnecting, which is not done here.
             _ => {}
         }
     }
@@ -88,7 +88,7 @@ impl Events {
         }
     }
 
-    /// An event without data is none.
+    /// By the specification, an event without data is dropped.
     fn end_event(&mut self) {
         let name = mem::take(&mut self.name);
         if let Some(data) = self.data.take() {
@@ -101,18 +101,18 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn events(pieces: &[&[u8]]) -> (Vec<(String, String)>, bool) {
-        let mut events = Events::default();
-        for piece in pieces {
-            events.feed(piece).unwrap();
+    fn parsed(chunks: &[&[u8]]) -> (Vec<(String, String)>, bool) {
+        let mut events = EventParser::default();
+        for chunk in chunks {
+            events.feed(chunk).unwrap();
         }
         let complete = std::iter::from_fn(|| events.next());
         let complete = complete.map(|event| (event.name, String::from_utf8(event.data).unwrap()));
-        (complete.collect(), events.is_within_an_event())
+        (complete.collect(), events.is_inside_event())
     }
 
     #[test]
-    fn events_are_the_same_in_one_piece_and_byte_by_byte() {
+    fn events_do_not_depend_on_how_the_bytes_are_chunked() {
         for (text, expected, is_within) in [
             ("data: 1\n\n", &[("", "1")][..], false),
             (
@@ -137,19 +137,19 @@ mod tests {
                 .map(|(name, data)| ((*name).to_owned(), (*data).to_owned()))
                 .collect();
             let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
-            assert_eq!(events(&[text.as_bytes()]), (expected.clone(), is_within));
-            assert_eq!(events(&bytes), (expected, is_within), "{text:?}");
+            assert_eq!(parsed(&[text.as_bytes()]), (expected.clone(), is_within));
+            assert_eq!(parsed(&bytes), (expected, is_within), "{text:?}");
         }
     }
 
     #[test]
-    fn an_event_has_a_limit_and_both_sides_of_it_are_known() {
+    fn an_event_over_the_limit_is_an_error() {
         let event = |length: usize| [b"data:".to_vec(), vec![b'a'; length - 5]].concat();
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         assert_eq!(events.feed(&event(EVENT_BYTES_LIMIT)), Ok(()));
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         assert_eq!(events.feed(&event(EVENT_BYTES_LIMIT + 1)), Err(TooLong));
-        let mut events = Events::default();
+        let mut events = EventParser::default();
         let lines = b"data:aaaaaaa\n".repeat(EVENT_BYTES_LIMIT / 8 + 1);
         assert_eq!(events.feed(&lines), Err(TooLong));
     }

@@ -1,32 +1,29 @@
-//! The services behind the tools: what their answers mean, and how they are asked.
+//! Calls to the services and MCP servers behind operations, and what their responses mean.
 //!
-//! The only crate that opens sockets outwards. Everything goes through [`Client`], which asks the guard
-//! first; only [`remote`] and [`mcp`] go where their own users told them to.
+//! The only crate that opens outbound connections. Requests go through [`Client`], which checks every URL and
+//! address; [`remote`] and [`mcp`] connect to addresses that the operator or the user configured.
 
-mod answerable;
-mod asked;
 mod bounded;
-mod broken;
 mod charset;
 mod classify;
 mod client;
 mod events;
+mod exchange;
 mod guard;
-mod heard;
-mod lift;
+mod known_code;
 pub mod mcp;
 pub mod remote;
-mod repeating;
+mod retry_members;
 mod service;
-mod trouble;
-mod wire;
+mod transport;
+mod transport_failure;
 
-pub use classify::{Answer, classify};
+pub use classify::{ErrorResponse, classify};
 pub use client::{Client, ClientSettings, Incoming, IncomingStream, Outgoing};
 pub use events::{EVENT_BYTES_LIMIT, Event};
-pub use guard::{Allowed, AllowedError, Forbidden, Refusal, Trust, check_address, check_url};
+pub use exchange::RepeatSafety;
+pub use guard::{Allowed, AllowedError, BlockReason, BlockedHost, Trust, check_address, check_url};
 pub use http::{Method, header};
 pub use service::{BindingError, Service};
-pub use trouble::Stake;
+pub use transport::{Lookup, LookupFuture, SetupError, SystemLookup};
 pub use url::{ParseError, Url};
-pub use wire::{Lookup, Lookups, SetupError, SystemLookup};

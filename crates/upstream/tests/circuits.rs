@@ -1,6 +1,6 @@
-//! Circuits of a real service: which of its operations are refused when one of them, or all, fail.
+//! Circuits over real sockets: which operations of a service are refused when one or all of them fail.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
 use panpan_contract::operation::{CallSettings, OperationName, OperationSpec, OperationType};
 use panpan_failure::Redacted;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What the service does with requests for its seventh operation.
+/// What the service does with requests for the operation `svc/op7`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     ServerError,
@@ -22,32 +22,32 @@ enum Fault {
     RedirectsAway,
 }
 
-/// A service with many operations of which one fails.
+/// Starts a service with many operations, one of which fails.
 async fn service(fault: Fault) -> Url {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(answer(stream, fault));
+            tokio::spawn(respond(stream, fault));
         }
     });
     Url::parse(&url).unwrap()
 }
 
-async fn answer(mut stream: TcpStream, fault: Fault) {
+async fn respond(mut stream: TcpStream, fault: Fault) {
     let mut request = Vec::new();
-    let mut more = [0; 1024];
-    while let Ok(read) = stream.read(&mut more).await {
+    let mut chunk = [0; 1024];
+    while let Ok(read) = stream.read(&mut chunk).await {
         if read == 0 {
             return;
         }
-        request.extend_from_slice(&more[..read]);
+        request.extend_from_slice(&chunk[..read]);
         if !request.ends_with(b"\r\n\r\n") {
             continue;
         }
-        let is_broken = request.starts_with(b"GET /op7 ");
+        let is_faulty = request.starts_with(b"GET /op7 ");
         request.clear();
-        let said = match (is_broken, fault) {
+        let response = match (is_faulty, fault) {
             (false, _) => "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",
             (true, Fault::ServerError) => "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n",
             (true, Fault::RedirectsAway) => {
@@ -56,12 +56,12 @@ async fn answer(mut stream: TcpStream, fault: Fault) {
             (true, Fault::Cuts) => return,
             (true, Fault::Hangs) => std::future::pending().await,
         };
-        stream.write_all(said.as_bytes()).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
     }
 }
 
-/// A gateway before the service, whose circuits open at the second failed call.
-fn gateway(url: &Url) -> Dispatcher {
+/// A dispatcher for the service, whose circuits open at the second failed call.
+fn dispatcher(url: &Url) -> Dispatcher {
     let circuit = json!({"row": 2, "row_ms": 0, "open_ms": 60_000, "open_ms_max": 60_000});
     let circuit: CircuitRule = serde_json::from_value(circuit).unwrap();
     let settings = json!({"timeout_ms": 200, "retry": "off", "circuit": circuit});
@@ -101,27 +101,27 @@ fn spec(number: usize) -> OperationSpec {
     serde_json::from_value(written).unwrap()
 }
 
-async fn call(gateway: &Dispatcher, number: usize) -> Result<Value, Redacted> {
+async fn call(dispatcher: &Dispatcher, number: usize) -> Result<Value, Redacted> {
     let request = CallRequest::from_wire(format!("svc/op{number}"), json!({}));
-    gateway.dispatch(request).await.into_value()
+    dispatcher.dispatch(request).await.into_value()
 }
 
 #[tokio::test]
-async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
+async fn one_failing_operation_does_not_block_the_other_49() {
     for (fault, code) in [
         (Fault::ServerError, "HTTP_500"),
         (Fault::Cuts, "ERR_SOCKET_ERROR"),
         (Fault::Hangs, "ERR_TIMEOUT"),
-        // Where it leads nothing listens, which says nothing about the service.
+        // Nothing listens at the target of the redirect, which says nothing about the service.
         (Fault::RedirectsAway, "ERR_CONNECTION_REFUSED"),
     ] {
-        let gateway = gateway(&service(fault).await);
+        let dispatcher = dispatcher(&service(fault).await);
         for _ in 0..2 {
-            let failure = call(&gateway, 7).await.unwrap_err();
+            let failure = call(&dispatcher, 7).await.unwrap_err();
             assert_eq!(failure.code().as_str(), code, "{fault:?}");
         }
         for number in (0..50).cycle().take(500) {
-            let called = call(&gateway, number).await;
+            let called = call(&dispatcher, number).await;
             match called {
                 Ok(_) => assert_ne!(number, 7, "{fault:?}"),
                 Err(failure) => {
@@ -138,16 +138,16 @@ async fn one_failing_operation_of_fifty_keeps_no_other_from_working() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_gone_is_refused_as_a_whole() {
+async fn all_operations_of_an_unreachable_service_are_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let gateway = gateway(&Url::parse(&url).unwrap());
+    let dispatcher = dispatcher(&Url::parse(&url).unwrap());
     for number in [1, 2] {
-        let failure = call(&gateway, number).await.unwrap_err();
+        let failure = call(&dispatcher, number).await.unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_CONNECTION_REFUSED");
     }
-    let failure = call(&gateway, 3).await.unwrap_err();
+    let failure = call(&dispatcher, 3).await.unwrap_err();
     assert_eq!(failure.code().as_str(), "ERR_CIRCUIT_OPEN");
     assert_eq!(failure.details().unwrap()["circuit"], json!("host"));
     let cause = failure.causes()[0].code.clone();

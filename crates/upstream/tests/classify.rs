@@ -1,28 +1,28 @@
-//! What answers mean, as services really give them: status, headers and body to code and delay.
+//! Error responses of real services, and the code and delay that they are classified as.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
 use jiff::Timestamp;
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::{Effect, Failure, Violation, codes};
-use panpan_upstream::{Answer, classify};
+use panpan_upstream::{ErrorResponse, classify};
 
 const NOW: i64 = 1_700_000_000;
 
 fn failure(status: u16, headers: &[(&str, &str)], body: &str, provider: &str) -> Failure {
-    let answer = Answer {
+    let response = ErrorResponse {
         status,
         headers,
         body,
         provider: Some(provider),
     };
-    classify(&answer, Timestamp::from_second(NOW).unwrap()).unwrap()
+    classify(&response, Timestamp::from_second(NOW).unwrap()).unwrap()
 }
 
 #[test]
-fn the_words_of_a_service_count_where_they_say_more_than_its_status() {
+fn codes_of_a_service_win_if_they_say_more_than_the_status() {
     for (provider, status, headers, body, code, delay_ms) in [
-        // Rate limits that arrive as denials.
+        // Rate limits with status 403.
         (
             "api.github.com",
             403,
@@ -61,7 +61,7 @@ fn the_words_of_a_service_count_where_they_say_more_than_its_status() {
             "ERR_HTTP_403_FORBIDDEN",
             None,
         ),
-        // Quotas that arrive as rate limits.
+        // Spent quotas with the status of a rate limit.
         (
             "api.example.com",
             429,
@@ -78,7 +78,7 @@ fn the_words_of_a_service_count_where_they_say_more_than_its_status() {
             "ERR_RESOURCE_EXHAUSTED",
             None,
         ),
-        // Providers of language models, by shape and by host.
+        // Language-model providers, by shape and by host.
         (
             "127.0.0.1",
             529,
@@ -135,7 +135,7 @@ fn the_words_of_a_service_count_where_they_say_more_than_its_status() {
             "ERR_HTTP_404_NOT_FOUND",
             None,
         ),
-        // The same words from services that are no such providers.
+        // The same codes from other services.
         (
             "api.example.com",
             500,
@@ -155,7 +155,7 @@ fn the_words_of_a_service_count_where_they_say_more_than_its_status() {
 }
 
 #[test]
-fn every_form_of_a_wish_to_wait_is_read() {
+fn every_form_of_a_stated_delay_is_read() {
     for (headers, body, delay_ms) in [
         (&[("retry-after", "7")][..], "", 7000),
         (&[("Retry-After", "1.5")], "", 1500),
@@ -196,7 +196,7 @@ fn every_form_of_a_wish_to_wait_is_read() {
 }
 
 #[test]
-fn a_service_that_forbids_to_ask_again_is_heard() {
+fn a_header_can_forbid_retries() {
     let forbidden = failure(500, &[("x-should-retry", "false")], "", "a.example");
     assert!(!forbidden.may_repeat());
     let silent = failure(500, &[], "", "a.example");
@@ -204,7 +204,7 @@ fn a_service_that_forbids_to_ask_again_is_heard() {
 }
 
 #[test]
-fn what_a_body_says_stands_in_the_failure() {
+fn the_facts_of_a_body_are_in_the_failure() {
     let body = r##"{"type": "https://example.com/probs/short", "title": "Bad name", "detail": "The name is short",
         "errors": [{"detail": "at least 3 letters", "pointer": "#/name"}]}"##;
     let failure = failure(422, &[], body, "api.example.com");
@@ -224,8 +224,8 @@ fn what_a_body_says_stands_in_the_failure() {
 }
 
 #[test]
-fn a_failure_of_a_panpan_is_recovered_whole_in_every_dialect() {
-    let made = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)
+fn a_failure_of_a_panpan_is_recovered_in_every_dialect() {
+    let original = Failure::new(codes::ERR_HTTP_503_UNAVAILABLE)
         .with_message("busy")
         .with_detail("queue", 7)
         .with_violation(Violation::missing("/name"))
@@ -233,11 +233,11 @@ fn a_failure_of_a_panpan_is_recovered_whole_in_every_dialect() {
         .with_retry_after_ms(1234)
         .with_operation("shop/order")
         .with_attempts(3);
-    let redacted = made.clone().redacted();
+    let redacted = original.clone().redacted();
     for dialect in Dialect::ALL {
         let body = dialect.write_failure(&redacted, Envelope::default());
         let body = String::from_utf8(body).unwrap();
-        assert_eq!(failure(503, &[], &body, "a.example"), made, "{body}");
+        assert_eq!(failure(503, &[], &body, "a.example"), original, "{body}");
     }
     let foreign = r#"{"code": "NOT_FOUND", "message": "no", "retryable": false}"#;
     let foreign = failure(404, &[], foreign, "a.example");
@@ -245,7 +245,7 @@ fn a_failure_of_a_panpan_is_recovered_whole_in_every_dialect() {
 }
 
 #[test]
-fn nonsense_is_told_by_its_status() {
+fn a_meaningless_body_is_classified_by_its_status() {
     for body in [
         "",
         "<html>",

@@ -1,7 +1,6 @@
-//! The client over real sockets: everything that goes wrong on the way has its code, its reason, and
-//! what is known about effects.
+//! The client over real sockets: the code, the reason and the effect of every transport failure.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
 mod support;
 
@@ -11,30 +10,37 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use panpan_failure::{Effect, Failure};
-use panpan_upstream::{Client, EVENT_BYTES_LIMIT, Lookup, Lookups, Method, Outgoing, Stake, Url};
+use panpan_upstream::{
+    Client, EVENT_BYTES_LIMIT, Lookup, LookupFuture, Method, Outgoing, RepeatSafety, Url,
+};
 use support::{
-    Script, Then, client, client_with, get, http, one, post, reason, request, serve, server,
-    tls_server,
+    ScriptedLookup, Then, client, client_with, get, http, post, reason, request, serve, server,
+    server_once, tls_server,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 const OK: &str = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
 
-fn check(failure: &Failure, code: &str, why: &str, effect: Effect) {
+fn check(failure: &Failure, code: &str, expected_reason: &str, effect: Effect) {
     let found = (failure.code().as_str(), reason(failure), failure.effect());
-    assert_eq!(found, (code, why, effect), "{failure:?}");
+    assert_eq!(found, (code, expected_reason, effect), "{failure:?}");
 }
 
-/// Sends a read and a write, each to a server of its own, and checks what becomes of each.
-async fn both(says: &str, then: Then, code: &str, why: &str) {
-    let (url, _) = server(vec![(says.to_owned(), then)]).await;
-    let timed = if then == Then::Hangs { quick } else { patient };
-    let failure = client().send(timed(get(&url))).await.unwrap_err();
-    check(&failure, code, why, Effect::None);
-    let (url, _) = server(vec![(says.to_owned(), then)]).await;
-    let failure = client().send(timed(post(&url))).await.unwrap_err();
-    check(&failure, "ERR_OUTCOME_UNKNOWN", why, Effect::Unknown);
+/// Sends a read and a write, each to a server of its own, and checks both failures.
+async fn check_read_and_write(response: &str, then: Then, code: &str, expected_reason: &str) {
+    let (url, _) = server(vec![(response.to_owned(), then)]).await;
+    let with_timeout = if then == Then::Hangs { quick } else { patient };
+    let failure = client().send(with_timeout(get(&url))).await.unwrap_err();
+    check(&failure, code, expected_reason, Effect::None);
+    let (url, _) = server(vec![(response.to_owned(), then)]).await;
+    let failure = client().send(with_timeout(post(&url))).await.unwrap_err();
+    check(
+        &failure,
+        "ERR_OUTCOME_UNKNOWN",
+        expected_reason,
+        Effect::Unknown,
+    );
     assert_eq!(failure.causes()[0].code.as_ref().unwrap().as_str(), code);
 }
 
@@ -49,26 +55,30 @@ fn patient(mut outgoing: Outgoing) -> Outgoing {
 }
 
 #[tokio::test]
-async fn an_answer_of_any_status_is_an_answer() {
-    for (status, fails) in [
+async fn a_response_of_any_status_is_returned() {
+    for (status, is_failure) in [
         ("200 OK", false),
         ("404 Not Found", true),
         ("503 Busy", true),
     ] {
-        let (url, served) = one(http(status, "x-a: 1\r\nretry-after: 7\r\n", "said")).await;
-        let answer = client().send(get(&format!("{url}/a?b=c#d"))).await.unwrap();
-        assert_eq!(answer.status, status[..3].parse::<u16>().unwrap());
-        assert_eq!(answer.headers["x-a"], "1");
-        assert_eq!(answer.body, "said");
-        assert_eq!(answer.failure(jiff::Timestamp::UNIX_EPOCH).is_some(), fails);
-        let request = &served.await.unwrap()[0];
+        let (url, requests) =
+            server_once(http(status, "x-a: 1\r\nretry-after: 7\r\n", "text")).await;
+        let response = client().send(get(&format!("{url}/a?b=c#d"))).await.unwrap();
+        assert_eq!(response.status, status[..3].parse::<u16>().unwrap());
+        assert_eq!(response.headers["x-a"], "1");
+        assert_eq!(response.body, "text");
+        assert_eq!(
+            response.failure(jiff::Timestamp::UNIX_EPOCH).is_some(),
+            is_failure
+        );
+        let request = &requests.await.unwrap()[0];
         assert!(request.starts_with("GET /a?b=c HTTP/1.1\r\n"), "{request}");
     }
 }
 
 #[tokio::test]
-async fn headers_of_the_connection_cannot_be_set() {
-    let (url, served) = one(OK).await;
+async fn connection_headers_cannot_be_set() {
+    let (url, requests) = server_once(OK).await;
     let mut outgoing = post(&url);
     for (name, value) in [
         ("host", "evil.example"),
@@ -80,7 +90,7 @@ async fn headers_of_the_connection_cannot_be_set() {
         outgoing.headers.insert(name, value.parse().unwrap());
     }
     client().send(outgoing).await.unwrap();
-    let request = served.await.unwrap().remove(0).to_ascii_lowercase();
+    let request = requests.await.unwrap().remove(0).to_ascii_lowercase();
     assert!(request.contains(&format!("host: {}", url.trim_start_matches("http://"))));
     assert!(request.contains("content-length: 2\r\n") && request.contains("x-a: 1\r\n"));
     assert!(
@@ -90,25 +100,25 @@ async fn headers_of_the_connection_cannot_be_set() {
 }
 
 #[tokio::test]
-async fn what_breaks_before_the_answer_is_told_apart() {
-    both("", Then::Closes, "ERR_SOCKET_ERROR", "cut").await;
-    both(
+async fn failures_before_the_response_are_told_apart() {
+    check_read_and_write("", Then::Closes, "ERR_SOCKET_ERROR", "cut").await;
+    check_read_and_write(
         "HTTP/1.1 200 OK\r\nconte",
         Then::Closes,
         "ERR_SOCKET_ERROR",
         "cut",
     )
     .await;
-    both("", Then::Resets, "ERR_SOCKET_ERROR", "reset").await;
-    both(
+    check_read_and_write("", Then::Resets, "ERR_SOCKET_ERROR", "reset").await;
+    check_read_and_write(
         "SSH-2.0-OpenSSH_9.9\r\n",
         Then::Closes,
         "ERR_SOCKET_ERROR",
         "not_http",
     )
     .await;
-    both("", Then::Hangs, "ERR_TIMEOUT", "head_timeout").await;
-    both(
+    check_read_and_write("", Then::Hangs, "ERR_TIMEOUT", "head_timeout").await;
+    check_read_and_write(
         "HTTP/1.1 200 OK\r\nconte",
         Then::Hangs,
         "ERR_TIMEOUT",
@@ -118,67 +128,67 @@ async fn what_breaks_before_the_answer_is_told_apart() {
 }
 
 #[tokio::test]
-async fn what_breaks_within_the_answer_is_told_apart() {
+async fn failures_within_the_response_are_told_apart() {
     let begun = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{";
-    both(begun, Then::Closes, "ERR_SOCKET_ERROR", "cut").await;
-    both(begun, Then::Hangs, "ERR_TIMEOUT", "body_timeout").await;
+    check_read_and_write(begun, Then::Closes, "ERR_SOCKET_ERROR", "cut").await;
+    check_read_and_write(begun, Then::Hangs, "ERR_TIMEOUT", "body_timeout").await;
     let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nab";
-    both(chunked, Then::Closes, "ERR_SOCKET_ERROR", "cut").await;
+    check_read_and_write(chunked, Then::Closes, "ERR_SOCKET_ERROR", "cut").await;
 }
 
 #[tokio::test]
-async fn a_failing_answer_counts_even_if_its_body_breaks() {
+async fn an_error_response_counts_even_if_its_body_is_cut() {
     let begun = "HTTP/1.1 429 Slow\r\nretry-after: 7\r\ncontent-length: 9\r\n\r\n{";
     for then in [Then::Closes, Then::Hangs] {
         let (url, _) = server(vec![(begun.to_owned(), then)]).await;
-        let answer = client().send(quick(post(&url))).await.unwrap();
-        assert_eq!((answer.status, answer.is_cut), (429, true));
-        let failure = answer.failure(jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let response = client().send(quick(post(&url))).await.unwrap();
+        assert_eq!((response.status, response.is_cut), (429, true));
+        let failure = response.failure(jiff::Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(failure.recovery().retry_after_ms, Some(7000));
     }
 }
 
 #[tokio::test]
-async fn what_never_left_had_no_effect() {
+async fn a_request_that_was_not_sent_had_no_effect() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = format!("http://{}/", listener.local_addr().unwrap());
+    let unused = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
-    for outgoing in [get(&nobody), post(&nobody)] {
+    for outgoing in [get(&unused), post(&unused)] {
         let failure = client().send(outgoing).await.unwrap_err();
         check(&failure, "ERR_CONNECTION_REFUSED", "refused", Effect::None);
     }
-    for script in [Script::of(&[&[]]), unknown_name()] {
-        let client = client_with(|settings| settings.lookup = script);
+    for lookup in [ScriptedLookup::of(&[&[]]), failing_lookup()] {
+        let client = client_with(|settings| settings.lookup = lookup);
         let failure = client.send(post("http://example.com/")).await.unwrap_err();
         check(&failure, "ERR_DNS_FAILURE", "dns", Effect::None);
     }
 }
 
-fn unknown_name() -> Arc<Script> {
-    Arc::new(Script {
-        answers: vec![Err(io::ErrorKind::NotFound.into())],
-        asked: AtomicUsize::new(0),
+fn failing_lookup() -> Arc<ScriptedLookup> {
+    Arc::new(ScriptedLookup {
+        results: vec![Err(io::ErrorKind::NotFound.into())],
+        calls: AtomicUsize::new(0),
     })
 }
 
-/// A name server that never answers.
-struct Never;
+/// A name lookup that never ends.
+struct EndlessLookup;
 
-impl Lookup for Never {
-    fn lookup(&self, _: String) -> Lookups {
+impl Lookup for EndlessLookup {
+    fn lookup(&self, _: String) -> LookupFuture {
         Box::pin(std::future::pending())
     }
 }
 
 #[tokio::test]
-async fn a_connection_that_does_not_come_about_in_time_had_no_effect() {
+async fn a_connect_timeout_had_no_effect() {
     let client = |connect_ms| {
         client_with(|settings| {
-            settings.lookup = Arc::new(Never);
+            settings.lookup = Arc::new(EndlessLookup);
             settings.connect_timeout = Duration::from_millis(connect_ms);
         })
     };
-    // Either time may be the shorter one.
+    // Either timeout may be the shorter one.
     for (connect_ms, outgoing) in [
         (200, patient(post("http://example.com/"))),
         (20_000, quick(post("http://example.com/"))),
@@ -189,10 +199,10 @@ async fn a_connection_that_does_not_come_about_in_time_had_no_effect() {
 }
 
 #[tokio::test]
-async fn certificates_that_cannot_be_trusted_are_told_apart() {
+async fn certificate_failures_are_told_apart() {
     let ca = include_bytes!("data/faulty-ca.pem");
     let client = client_with(|settings| settings.ca = Some(ca.to_vec()));
-    for (pem, why) in [
+    for (pem, reason) in [
         (
             &include_bytes!("data/expired.pem")[..],
             "certificate_expired",
@@ -202,7 +212,7 @@ async fn certificates_that_cannot_be_trusted_are_told_apart() {
     ] {
         let url = tls_server(pem, OK.to_owned()).await;
         let failure = client.send(post(&url)).await.unwrap_err();
-        check(&failure, "ERR_SSL_ERROR", why, Effect::None);
+        check(&failure, "ERR_SSL_ERROR", reason, Effect::None);
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", listener.local_addr().unwrap());
@@ -216,9 +226,9 @@ async fn certificates_that_cannot_be_trusted_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_hangs_or_ends_had_no_effect() {
+async fn a_failed_handshake_had_no_effect() {
     let client = client_with(|settings| settings.connect_timeout = Duration::from_secs(1));
-    for (then, code, why) in [
+    for (then, code, reason) in [
         (Then::Hangs, "ERR_TIMEOUT", "connect_timeout"),
         (Then::Closes, "ERR_SOCKET_ERROR", "cut"),
     ] {
@@ -226,7 +236,7 @@ async fn a_handshake_that_hangs_or_ends_had_no_effect() {
         let url = format!("https://{}/", listener.local_addr().unwrap());
         tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
-            // What was sent is read first: closing with bytes unread is a reset.
+            // Closing with unread bytes would reset the connection.
             let mut hello = [0; 4096];
             let _ = stream.read(&mut hello).await;
             if then == Then::Hangs {
@@ -234,114 +244,122 @@ async fn a_handshake_that_hangs_or_ends_had_no_effect() {
             }
         });
         let failure = client.send(patient(post(&url))).await.unwrap_err();
-        check(&failure, code, why, Effect::None);
+        check(&failure, code, reason, Effect::None);
     }
 }
 
-/// How many headers of an answer are read.
+/// The maximum number of response headers.
 const HEADERS_LIMIT: usize = 100;
 
 #[tokio::test]
-async fn an_answer_with_too_many_headers_is_told_as_one() {
-    // Two are there already.
+async fn too_many_response_headers_are_a_failure() {
+    // `http` writes two.
     for (extra, is_read) in [(HEADERS_LIMIT - 2, true), (HEADERS_LIMIT - 1, false)] {
-        let (url, _) = one(http("200 OK", &"x: y\r\n".repeat(extra), "")).await;
-        let answered = client().send(get(&url)).await;
-        assert_eq!(answered.is_ok(), is_read, "{extra}");
-        if let Err(failure) = answered {
+        let (url, _) = server_once(http("200 OK", &"x: y\r\n".repeat(extra), "")).await;
+        let response = client().send(get(&url)).await;
+        assert_eq!(response.is_ok(), is_read, "{extra}");
+        if let Err(failure) = response {
             check(&failure, "ERR_SOCKET_ERROR", "head_too_large", Effect::None);
         }
     }
 }
 
-/// The longest address a request can carry, in bytes.
-const ADDRESS_BYTES_LIMIT: usize = 65_534;
+/// The longest URL that a request can carry, in bytes.
+const URL_BYTES_LIMIT: usize = 65_534;
 
 #[tokio::test]
-async fn an_address_too_long_for_a_request_is_not_sent() {
-    for (length, is_sent) in [
-        (ADDRESS_BYTES_LIMIT, true),
-        (ADDRESS_BYTES_LIMIT + 1, false),
-    ] {
-        let (url, _) = one(http("200 OK", "", "")).await;
+async fn a_url_that_is_too_long_is_not_sent() {
+    for (length, is_sent) in [(URL_BYTES_LIMIT, true), (URL_BYTES_LIMIT + 1, false)] {
+        let (url, _) = server_once(http("200 OK", "", "")).await;
         let url = format!("{url}/{}", "a".repeat(length - url.len() - 1));
         let mut outgoing = post(&url);
         outgoing.body = None;
-        let answered = client().send(outgoing).await;
-        assert_eq!(answered.is_ok(), is_sent, "{length}");
-        if let Err(failure) = answered {
+        let response = client().send(outgoing).await;
+        assert_eq!(response.is_ok(), is_sent, "{length}");
+        if let Err(failure) = response {
             check(&failure, "ERR_VALIDATION_FAILED", "address", Effect::None);
         }
     }
 }
 
 #[tokio::test]
-async fn an_answer_has_a_limit_and_both_sides_of_it_are_known() {
+async fn a_response_over_the_limit_is_a_failure() {
     for (length, is_read) in [(1000, true), (1001, false)] {
-        let says = http("200 OK", "", &"a".repeat(length));
+        let text = http("200 OK", "", &"a".repeat(length));
         let limited = |mut outgoing: Outgoing| {
-            outgoing.answer_bytes_limit = 1000;
+            outgoing.response_bytes_limit = 1000;
             outgoing
         };
-        let (url, _) = one(says.clone()).await;
-        let answer = client().send(limited(get(&url))).await;
-        let (url, _) = one(says).await;
+        let (url, _) = server_once(text.clone()).await;
+        let read = client().send(limited(get(&url))).await;
+        let (url, _) = server_once(text).await;
         let written = client().send(limited(post(&url))).await;
         if is_read {
-            assert_eq!(answer.unwrap().body.len(), 1000);
+            assert_eq!(read.unwrap().body.len(), 1000);
             continue;
         }
-        let why = "answer_bytes_limit";
+        let reason = "answer_bytes_limit";
         check(
-            &answer.unwrap_err(),
+            &read.unwrap_err(),
             "ERR_JSON_SIZE_EXCEEDED",
-            why,
+            reason,
             Effect::None,
         );
         check(
             &written.unwrap_err(),
             "ERR_OUTCOME_TOO_LARGE",
-            why,
+            reason,
             Effect::Applied,
         );
     }
 }
 
 #[tokio::test]
-async fn of_a_failing_answer_so_much_is_read() {
+async fn an_error_body_is_read_up_to_its_limit() {
     const MIB: usize = 1024 * 1024;
     for (length, limit, read) in [
         (2000, 1000, 1000),
         (MIB, 9 * MIB, MIB),
         (MIB + 1, 9 * MIB, MIB),
     ] {
-        let (url, _) = one(http("500 Oh", "", &"a".repeat(length))).await;
+        let (url, _) = server_once(http("500 Oh", "", &"a".repeat(length))).await;
         let mut outgoing = get(&url);
-        outgoing.answer_bytes_limit = limit;
-        let answer = client().send(outgoing).await.unwrap();
-        assert_eq!((answer.body.len(), answer.is_cut), (read, read < length));
+        outgoing.response_bytes_limit = limit;
+        let response = client().send(outgoing).await.unwrap();
+        assert_eq!(
+            (response.body.len(), response.is_cut),
+            (read, read < length)
+        );
     }
 }
 
 #[tokio::test]
-async fn a_time_beyond_all_clocks_is_long_enough() {
-    let (url, _) = one(OK).await;
+async fn a_timeout_beyond_the_range_of_the_clock_works() {
+    let (url, _) = server_once(OK).await;
     let mut outgoing = get(&url);
     outgoing.timeout = Duration::MAX;
     assert_eq!(client().send(outgoing).await.unwrap().body, "ok");
 }
 
 #[tokio::test]
-async fn what_is_at_stake_decides_what_a_lost_answer_means() {
-    for (stake, code, effect) in [
-        (Stake::Nothing, "ERR_SOCKET_ERROR", Effect::None),
-        (Stake::Repeatable, "ERR_SOCKET_ERROR", Effect::Unknown),
-        (Stake::Keyed, "ERR_SOCKET_ERROR", Effect::Unknown),
-        (Stake::Change, "ERR_OUTCOME_UNKNOWN", Effect::Unknown),
+async fn repeat_safety_decides_what_a_lost_response_means() {
+    for (repeat_safety, code, effect) in [
+        (RepeatSafety::ReadOnly, "ERR_SOCKET_ERROR", Effect::None),
+        (
+            RepeatSafety::Idempotent,
+            "ERR_SOCKET_ERROR",
+            Effect::Unknown,
+        ),
+        (RepeatSafety::Keyed, "ERR_SOCKET_ERROR", Effect::Unknown),
+        (
+            RepeatSafety::NotRepeatable,
+            "ERR_OUTCOME_UNKNOWN",
+            Effect::Unknown,
+        ),
     ] {
-        let (url, _) = one("").await;
+        let (url, _) = server_once("").await;
         let outgoing = Outgoing {
-            stake,
+            repeat_safety,
             ..post(&url)
         };
         check(
@@ -351,18 +369,18 @@ async fn what_is_at_stake_decides_what_a_lost_answer_means() {
             effect,
         );
     }
-    for (method, stake) in [
-        (Method::GET, Stake::Nothing),
-        (Method::HEAD, Stake::Nothing),
-        (Method::OPTIONS, Stake::Nothing),
-        (Method::PUT, Stake::Repeatable),
-        (Method::POST, Stake::Change),
-        (Method::PATCH, Stake::Change),
-        (Method::DELETE, Stake::Change),
+    for (method, repeat_safety) in [
+        (Method::GET, RepeatSafety::ReadOnly),
+        (Method::HEAD, RepeatSafety::ReadOnly),
+        (Method::OPTIONS, RepeatSafety::ReadOnly),
+        (Method::PUT, RepeatSafety::Idempotent),
+        (Method::POST, RepeatSafety::NotRepeatable),
+        (Method::PATCH, RepeatSafety::NotRepeatable),
+        (Method::DELETE, RepeatSafety::NotRepeatable),
     ] {
         assert_eq!(
-            request(method.clone(), "http://a.example").stake,
-            stake,
+            request(method.clone(), "http://a.example").repeat_safety,
+            repeat_safety,
             "{method}"
         );
     }
@@ -372,7 +390,7 @@ async fn what_is_at_stake_decides_what_a_lost_answer_means() {
 async fn clones_share_their_connections() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let served = tokio::spawn(async move {
+    let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         for _ in 0..2 {
             serve(
@@ -386,27 +404,27 @@ async fn clones_share_their_connections() {
     for client in [client.clone(), client] {
         assert_eq!(client.send(get(&url)).await.unwrap().body, "ok");
     }
-    served.await.unwrap();
+    server.await.unwrap();
 }
 
 const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
 
-async fn events(client: &Client, says: String, then: Then) -> Vec<String> {
-    let (url, _) = server(vec![(says, then)]).await;
+async fn events(client: &Client, response: String, then: Then) -> Vec<String> {
+    let (url, _) = server(vec![(response, then)]).await;
     let mut stream = client.open(get(&url)).await.unwrap();
     assert!(stream.is_events());
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     loop {
-        told.push(match stream.next_event().await {
+        events.push(match stream.next_event().await {
             Ok(Some(event)) => format!("{}:{}", event.name, String::from_utf8(event.data).unwrap()),
-            Ok(None) => break told,
-            Err(failure) => break [told, vec![reason(&failure).to_owned()]].concat(),
+            Ok(None) => break events,
+            Err(failure) => break [events, vec![reason(&failure).to_owned()]].concat(),
         });
     }
 }
 
 #[tokio::test]
-async fn events_come_one_by_one_until_the_end_or_a_cut() {
+async fn events_are_returned_until_the_end_or_a_cut() {
     let client = client();
     let two = format!("{STREAM}data: 1\n\nevent: b\ndata: 2\n\n");
     assert_eq!(
@@ -426,16 +444,16 @@ async fn events_come_one_by_one_until_the_end_or_a_cut() {
 }
 
 #[tokio::test]
-async fn a_refused_stream_is_read_as_an_answer() {
-    let (url, _) = one(http("403 No", "content-type: text/event-stream\r\n", "no")).await;
+async fn an_error_in_place_of_a_stream_is_a_response() {
+    let (url, _) = server_once(http("403 No", "content-type: text/event-stream\r\n", "no")).await;
     let stream = client().open(get(&url)).await.unwrap();
     assert!(!stream.is_events());
     assert_eq!(stream.read().await.unwrap().body, "no");
 }
 
 #[tokio::test]
-async fn nothing_secret_is_shown() {
-    let (url, _) = one("").await;
+async fn no_secret_is_shown() {
+    let (url, _) = server_once("").await;
     let mut outgoing = post(&format!("{url}/a?api_key=hunter2"));
     outgoing.body = Some("hunter2".into());
     outgoing
@@ -445,16 +463,16 @@ async fn nothing_secret_is_shown() {
     let failure = client().send(outgoing).await.unwrap_err();
     assert!(!format!("{failure:?}").contains("hunter2"), "{failure:?}");
     assert_eq!(failure.details().unwrap()["url"], format!("{url}/a"));
-    let (url, _) = one(http("200 OK", "set-cookie: hunter2\r\n", "hunter2")).await;
-    let answer = client().send(get(&url)).await.unwrap();
-    assert!(!format!("{answer:?}").contains("hunter2"));
+    let (url, _) = server_once(http("200 OK", "set-cookie: hunter2\r\n", "hunter2")).await;
+    let response = client().send(get(&url)).await.unwrap();
+    assert!(!format!("{response:?}").contains("hunter2"));
 }
 
 #[tokio::test]
-async fn a_body_is_sent_whole() {
+async fn a_large_body_is_sent_completely() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = Url::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-    let served = tokio::spawn(async move {
+    let server = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut all = vec![0; 3_000_000];
         stream.read_exact(&mut all).await.unwrap();
@@ -465,7 +483,7 @@ async fn a_body_is_sent_whole() {
     outgoing.body = Some(vec![b'a'; 3_000_000].into());
     assert_eq!(client().send(outgoing).await.unwrap().status, 200);
     assert!(
-        served
+        server
             .await
             .unwrap()
             .contains("content-length: 3000000\r\n")
@@ -473,9 +491,9 @@ async fn a_body_is_sent_whole() {
 }
 
 #[test]
-fn a_proxy_of_the_environment_is_not_used() {
-    let asks = "an_answer_of_any_status_is_an_answer";
-    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+fn proxy_settings_of_the_environment_are_ignored() {
+    let test = "a_response_of_any_status_is_returned";
+    let mut run = std::process::Command::new(std::env::current_exe().unwrap());
     for name in [
         "HTTP_PROXY",
         "http_proxy",
@@ -483,13 +501,13 @@ fn a_proxy_of_the_environment_is_not_used() {
         "ALL_PROXY",
         "all_proxy",
     ] {
-        // Nobody listens on the first port.
-        again.env(name, "http://127.0.0.1:1");
+        // Nothing listens on port 1.
+        run.env(name, "http://127.0.0.1:1");
     }
-    let ended = again.args(["--exact", asks]).output().unwrap();
-    assert!(ended.status.success(), "{ended:?}");
+    let output = run.args(["--exact", test]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
     assert!(
-        String::from_utf8_lossy(&ended.stdout).contains("1 passed"),
-        "{ended:?}"
+        String::from_utf8_lossy(&output.stdout).contains("1 passed"),
+        "{output:?}"
     );
 }

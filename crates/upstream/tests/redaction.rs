@@ -1,4 +1,4 @@
-//! The corpus of answers with and without secrets, behind the gateway: what is hidden, and what stays whole.
+//! The redaction corpus behind the gateway: how many secrets are hidden, and whether innocents stay intact.
 //! `./scripts/bench redaction` prints the figures.
 
 #![allow(dead_code, reason = "the benchmark prints more")]
@@ -13,7 +13,7 @@ mod score;
 use score::{Part, Score};
 
 #[tokio::test]
-async fn secrets_stay_hidden_and_innocents_whole() {
+async fn secrets_are_hidden_and_innocents_stay_intact() {
     let score = Score::of(Part::Learned, false).await;
     assert!(score.recall() >= 0.87, "{} hidden", score.hidden());
     let changed: Vec<_> = (score.wrong().iter())
@@ -23,16 +23,16 @@ async fn secrets_stay_hidden_and_innocents_whole() {
     assert!(score.is_strict(), "{} seen although strict", score.strict());
 }
 
-/// The goals for what no rule was written against are those of the benchmark; here is what was reached.
+/// The benchmark has the goals for the held-out part; this pins the level that was reached.
 #[tokio::test]
-async fn rules_hold_for_answers_they_were_not_written_against() {
+async fn rules_work_on_responses_they_were_not_written_for() {
     let score = Score::of(Part::HeldOut, false).await;
     assert!(score.recall() >= 0.85, "{} hidden", score.hidden());
     assert!(score.is_strict(), "{} seen although strict", score.strict());
 }
 
 #[tokio::test]
-async fn a_gateway_that_hides_nothing_is_noticed() {
+async fn a_gateway_without_redaction_is_detected() {
     let score = Score::of(Part::Learned, true).await;
     assert!(score.recall() < 0.05, "{}", score.hidden());
 }

@@ -1,84 +1,29 @@
-//! A panpan asked over real sockets: what it answers, and what becomes of everything that goes wrong.
+//! The client for a remote panpan over real sockets: its outcomes, and the failure for everything that goes wrong.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
-use std::sync::Arc;
+mod support;
+
 use std::time::Duration;
 
 use panpan_failure::{Effect, Failure};
 use panpan_redact::Secret;
 use panpan_upstream::remote::{
-    ANSWER_BYTES_LIMIT, Remote, RemoteAnswer, RemoteCall, RemoteSettings,
+    RESPONSE_BYTES_LIMIT, Remote, RemoteCall, RemoteResponse, RemoteSettings,
 };
-use rustls::ServerConfig;
-use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use support::{Then, http};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
 
 const CA: &[u8] = include_bytes!("data/loopback-ca.pem");
 const CERTIFICATE: &[u8] = include_bytes!("data/loopback-cert.pem");
 const KEY: &[u8] = include_bytes!("data/loopback-key.pem");
 
-/// What a server does when it has said what it had to say.
-#[derive(Clone, Copy, PartialEq)]
-enum Then {
-    Closes,
-    Hangs,
-}
-
-/// A server that takes one request and says this; gives its address, and the request when it is over.
-async fn server(says: impl Into<Vec<u8>>, then: Then) -> (String, JoinHandle<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let says = says.into();
-    let served = tokio::spawn(async move {
-        let (mut stream, _) = listener.accept().await.unwrap();
-        serve(&mut stream, &says, then).await
-    });
-    (url, served)
-}
-
-async fn serve(
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    says: &[u8],
-    then: Then,
-) -> String {
-    let mut request = Vec::new();
-    while !is_whole(&request) {
-        if stream.read_buf(&mut request).await.unwrap() == 0 {
-            break;
-        }
-    }
-    stream.write_all(says).await.unwrap();
-    stream.flush().await.unwrap();
-    if then == Then::Hangs {
-        std::future::pending::<()>().await;
-    }
-    let _ = stream.shutdown().await;
-    String::from_utf8(request).unwrap()
-}
-
-fn is_whole(request: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(request);
-    let Some((head, body)) = text.split_once("\r\n\r\n") else {
-        return false;
-    };
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        let is_length = name.eq_ignore_ascii_case("content-length");
-        is_length.then(|| value.parse::<usize>().unwrap())
-    });
-    body.len() >= length.unwrap_or(0)
-}
-
-fn http(status: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\n\r\n{body}")
+/// A server that sends one response; returns its URL, and a task that ends with the requests.
+async fn server(response: impl Into<String>, then: Then) -> (String, JoinHandle<Vec<String>>) {
+    support::server(vec![(response.into(), then)]).await
 }
 
 fn success() -> String {
@@ -111,21 +56,21 @@ fn call() -> RemoteCall {
     }
 }
 
-async fn answer(url: &str) -> Result<RemoteAnswer, Failure> {
+async fn send(url: &str) -> Result<RemoteResponse, Failure> {
     Remote::new(&settings(url)).unwrap().call(&call()).await
 }
 
-/// Asks, and checks with which failure there is no answer.
-async fn no_answer(url: &str, code: &str, effect: Effect) -> Failure {
-    let failure = answer(url).await.unwrap_err();
+/// Calls, and checks the failure that takes the place of a response.
+async fn check_failure(url: &str, code: &str, effect: Effect) -> Failure {
+    let failure = send(url).await.unwrap_err();
     let found = (failure.code().as_str(), failure.effect());
     assert_eq!(found, (code, effect), "{failure}");
     failure
 }
 
 #[tokio::test]
-async fn a_call_is_sent_with_everything_it_carries() {
-    let (url, served) = server(success(), Then::Closes).await;
+async fn a_call_is_sent_with_all_its_settings() {
+    let (url, requests) = server(success(), Then::Closes).await;
     let settings = RemoteSettings {
         token: Some(Secret::new("pp_token".to_owned())),
         ..settings(&format!("{url}/behind/"))
@@ -138,10 +83,10 @@ async fn a_call_is_sent_with_everything_it_carries() {
     };
     let remote = Remote::new(&settings).unwrap();
     assert!(!format!("{remote:?} {settings:?}").contains("pp_token"));
-    let answer = remote.call(&call).await.unwrap();
-    assert_eq!(answer.outcome.unwrap(), json!({"quotient": 2}));
-    assert!(answer.call.is_some() && !answer.replayed);
-    let request = served.await.unwrap();
+    let response = remote.call(&call).await.unwrap();
+    assert_eq!(response.outcome.unwrap(), json!({"quotient": 2}));
+    assert!(response.call.is_some() && !response.replayed);
+    let request = requests.await.unwrap().remove(0);
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("POST /behind/call HTTP/1.1\r\n"), "{head}");
     for header in [
@@ -167,10 +112,10 @@ async fn a_call_is_sent_with_everything_it_carries() {
 }
 
 #[tokio::test]
-async fn what_is_not_said_is_not_sent() {
-    let (url, served) = server(success(), Then::Closes).await;
-    answer(&url).await.unwrap();
-    let request = served.await.unwrap();
+async fn absent_settings_are_not_sent() {
+    let (url, requests) = server(success(), Then::Closes).await;
+    send(&url).await.unwrap();
+    let request = requests.await.unwrap().remove(0);
     assert!(!request.to_ascii_lowercase().contains("authorization"));
     let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
     let members: Vec<&String> = body.as_object().unwrap().keys().collect();
@@ -183,23 +128,23 @@ async fn a_failure_of_the_operation_is_an_outcome() {
         "code": "DIVISION_BY_ZERO", "message": "cannot divide 1 by zero", "retryable": false,
         "panpan": {"category": "VALIDATION", "http_status": 422},
     });
-    let says = http("422 Unprocessable Content", "", &body.to_string());
-    let (url, _) = server(says, Then::Closes).await;
-    let failure = answer(&url).await.unwrap().outcome.unwrap_err();
+    let response = http("422 Unprocessable Content", "", &body.to_string());
+    let (url, _) = server(response, Then::Closes).await;
+    let failure = send(&url).await.unwrap().outcome.unwrap_err();
     assert_eq!(failure.code().as_str(), "DIVISION_BY_ZERO");
     assert_eq!(failure.message(), "cannot divide 1 by zero");
 }
 
 #[tokio::test]
-async fn a_replay_is_told() {
-    let says = success().replacen("\r\n", "\r\nIdempotent-Replayed: true\r\n", 1);
-    let (url, _) = server(says, Then::Closes).await;
-    assert!(answer(&url).await.unwrap().replayed);
+async fn a_replay_is_reported() {
+    let response = success().replacen("\r\n", "\r\nIdempotent-Replayed: true\r\n", 1);
+    let (url, _) = server(response, Then::Closes).await;
+    assert!(send(&url).await.unwrap().replayed);
 }
 
 #[tokio::test]
-async fn another_server_at_the_address_is_noticed() {
-    for (says, code) in [
+async fn another_server_at_the_address_is_detected() {
+    for (response, code) in [
         (http("200 OK", "", "it works"), "ERR_JSON_INVALID"),
         (http("200 OK", "", "[]"), "ERR_JSON_SCHEMA_MISMATCH"),
         (
@@ -212,31 +157,31 @@ async fn another_server_at_the_address_is_noticed() {
         ),
         ("SSH-2.0-OpenSSH_9.9\r\n".to_owned(), "ERR_OUTCOME_UNKNOWN"),
     ] {
-        let (url, _) = server(says, Then::Closes).await;
-        let failure = no_answer(&url, code, Effect::Unknown).await;
+        let (url, _) = server(response, Then::Closes).await;
+        let failure = check_failure(&url, code, Effect::Unknown).await;
         assert!(failure.message().contains(&url), "{failure}");
     }
 }
 
 #[tokio::test]
-async fn a_port_nobody_listens_on_refuses_and_nothing_happened() {
+async fn a_refused_connection_had_no_effect() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    no_answer(&url, "ERR_CONNECTION_REFUSED", Effect::None).await;
+    check_failure(&url, "ERR_CONNECTION_REFUSED", Effect::None).await;
 }
 
 #[tokio::test]
-async fn a_host_without_an_address_is_a_matter_of_names() {
-    // No label of a name is this long, so that no name server is asked about it.
+async fn an_unknown_host_name_is_a_dns_failure() {
+    // The label is too long for any name, so no name server is queried.
     let url = format!("http://{}.invalid", "a".repeat(64));
-    no_answer(&url, "ERR_DNS_FAILURE", Effect::None).await;
+    check_failure(&url, "ERR_DNS_FAILURE", Effect::None).await;
 }
 
 #[tokio::test]
-async fn silence_ends_with_the_time_and_nobody_knows_what_happened() {
-    for says in ["", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"] {
-        let (url, _) = server(says, Then::Hangs).await;
+async fn after_a_timeout_the_outcome_is_unknown() {
+    for response in ["", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"] {
+        let (url, _) = server(response, Then::Hangs).await;
         let settings = RemoteSettings {
             timeout: Duration::from_millis(300),
             ..settings(&url)
@@ -250,7 +195,7 @@ async fn silence_ends_with_the_time_and_nobody_knows_what_happened() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_to_a_keyed_call_names_the_key_that_finds_it() {
+async fn a_lost_response_to_a_keyed_call_names_the_key() {
     let (url, _) = server(
         "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{",
         Then::Closes,
@@ -269,9 +214,9 @@ async fn a_lost_answer_to_a_keyed_call_names_the_key_that_finds_it() {
 }
 
 #[tokio::test]
-async fn a_refused_subscription_whose_reason_does_not_end_is_not_waited_for() {
-    let says = "HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\n{";
-    let (url, _) = server(says, Then::Hangs).await;
+async fn a_refused_subscription_ends_at_the_timeout() {
+    let response = "HTTP/1.1 404 Not Found\r\ncontent-length: 9\r\n\r\n{";
+    let (url, _) = server(response, Then::Hangs).await;
     let settings = RemoteSettings {
         timeout: Duration::from_millis(300),
         ..settings(&url)
@@ -281,68 +226,54 @@ async fn a_refused_subscription_whose_reason_does_not_end_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_cut_off_leaves_the_effect_unknown() {
+async fn a_cut_response_leaves_the_effect_unknown() {
     let whole = success();
     for length in [0, 10, whole.len() - 1] {
         let (url, _) = server(&whole[..length], Then::Closes).await;
-        no_answer(&url, "ERR_OUTCOME_UNKNOWN", Effect::Unknown).await;
+        check_failure(&url, "ERR_OUTCOME_UNKNOWN", Effect::Unknown).await;
     }
 }
 
 #[tokio::test]
-async fn an_answer_has_a_limit_and_both_sides_of_it_are_known() {
+async fn a_response_over_the_limit_is_a_failure() {
     let body = json!({"request_id": "1", "result": "ok", "output": {}}).to_string();
-    for (length, is_read) in [(ANSWER_BYTES_LIMIT, true), (ANSWER_BYTES_LIMIT + 1, false)] {
+    for (length, is_read) in [
+        (RESPONSE_BYTES_LIMIT, true),
+        (RESPONSE_BYTES_LIMIT + 1, false),
+    ] {
         let padded = format!("{body}{}", " ".repeat(length - body.len()));
         let (url, _) = server(http("200 OK", "", &padded), Then::Closes).await;
         if is_read {
-            assert!(answer(&url).await.unwrap().outcome.is_ok());
+            assert!(send(&url).await.unwrap().outcome.is_ok());
         } else {
-            no_answer(&url, "ERR_JSON_SIZE_EXCEEDED", Effect::Unknown).await;
+            check_failure(&url, "ERR_JSON_SIZE_EXCEEDED", Effect::Unknown).await;
         }
     }
 }
 
 async fn tls_server() -> String {
-    let certificate = CertificateDer::from_pem_slice(CERTIFICATE).unwrap();
-    let key = PrivateKeyDer::from_pem_slice(KEY).unwrap();
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key)
-        .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        let (stream, _) = listener.accept().await.unwrap();
-        if let Ok(mut stream) = acceptor.accept(stream).await {
-            serve(&mut stream, success().as_bytes(), Then::Closes).await;
-        }
-    });
-    url
+    support::tls_server(&[CERTIFICATE, KEY].concat(), success()).await
 }
 
 #[tokio::test]
-async fn a_certificate_is_trusted_only_when_its_issuer_is() {
+async fn a_certificate_is_trusted_only_if_its_issuer_is() {
     let settings = |url: &str, ca: Option<&[u8]>| RemoteSettings {
         ca: ca.map(<[u8]>::to_vec),
         ..settings(url)
     };
-    let asked = async |ca| {
-        // An issuer of its own has to be trusted for the client to come about on a system without any.
+    let call_with = async |ca| {
+        // On a system without trusted certificates, the client needs one to start.
         let remote = Remote::new(&settings(&tls_server().await, Some(ca))).unwrap();
         remote.call(&call()).await
     };
-    assert!(asked(CA).await.unwrap().outcome.is_ok());
-    let failure = asked(CERTIFICATE).await.unwrap_err();
+    assert!(call_with(CA).await.unwrap().outcome.is_ok());
+    let failure = call_with(CERTIFICATE).await.unwrap_err();
     assert_eq!(failure.code().as_str(), "ERR_SSL_ERROR", "{failure:?}");
     assert_eq!(failure.effect(), Effect::None);
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_no_secure_server() {
+async fn a_server_without_tls_is_a_tls_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -368,34 +299,34 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-/// Every item a server gives that says this, as one word each.
-async fn items(says: String) -> Vec<String> {
-    let (url, served) = server(says, Then::Closes).await;
+/// The items of a subscription to a server with this response, one text each.
+async fn items(response: String) -> Vec<String> {
+    let (url, requests) = server(response, Then::Closes).await;
     let remote = Remote::new(&settings(&url)).unwrap();
     let mut items = match remote.subscribe(&call()).await {
         Ok(items) => items,
         Err(failure) => return vec![format!("none: {}", failure.code())],
     };
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     loop {
-        told.push(match items.next().await {
+        texts.push(match items.next().await {
             Ok(Some(Ok(item))) => item.to_string(),
             Ok(Some(Err(failure))) => format!("failed: {}", failure.code()),
             Err(failure) => format!("broke: {}", failure.code()),
             Ok(None) => break,
         });
     }
-    let request = served.await.unwrap();
+    let request = requests.await.unwrap().remove(0);
     assert!(request.starts_with("POST /subscribe HTTP/1.1\r\n"));
     assert!(request.contains("\r\naccept: text/event-stream\r\n"));
-    told
+    texts
 }
 
 #[tokio::test]
-async fn items_come_one_by_one_until_the_end_a_failure_or_a_cut() {
+async fn items_are_returned_until_the_end_a_failure_or_a_cut() {
     let failure = r#"{"code":"TIMEOUT","message":"late","retryable":true,"panpan":{}}"#;
     let first = chunk("data: {\"n\":1}\n\n: still here\n\ndata: ");
-    for (says, told) in [
+    for (response, expected) in [
         (
             format!("{STREAM}{first}{}0\r\n\r\n", chunk("2\n\n")),
             &["{\"n\":1}", "2"][..],
@@ -433,6 +364,6 @@ async fn items_come_one_by_one_until_the_end_a_failure_or_a_cut() {
         (success(), &["none: ERR_JSON_SCHEMA_MISMATCH"]),
         (http("200 OK", "", "hello"), &["none: ERR_JSON_INVALID"]),
     ] {
-        assert_eq!(items(says.clone()).await, told, "{says}");
+        assert_eq!(items(response.clone()).await, expected, "{response}");
     }
 }

@@ -1,6 +1,6 @@
-//! A service behind the gateway: what the operator gave it stays the operator's.
+//! A service behind the dispatcher: its headers, and the failures that its responses become.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
 mod support;
 
@@ -12,9 +12,9 @@ use panpan_store::memory_ports;
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
-use support::{Then, http, one, server};
+use support::{Then, http, server, server_once};
 
-/// Calls the one operation of a service that is given headers.
+/// Calls the operation of a service with fixed headers.
 async fn call(
     url: &str,
     headers: &[(&'static str, &'static str)],
@@ -24,7 +24,7 @@ async fn call(
     call_spec(url, headers, spec(op_type), input).await
 }
 
-/// Calls an operation of a service that is given headers.
+/// Calls a given operation of a service with fixed headers.
 async fn call_spec(
     url: &str,
     headers: &[(&'static str, &'static str)],
@@ -56,13 +56,13 @@ async fn call_spec(
     let registry = registrations
         .into_iter()
         .fold(Registry::builder(), |builder, it| builder.add(it));
-    let gateway = Dispatcher::new(registry.build().unwrap(), memory_ports());
-    let request = CallRequest::from_wire("shop/ask".to_owned(), input);
-    gateway.dispatch(request).await.into_value()
+    let dispatcher = Dispatcher::new(registry.build().unwrap(), memory_ports());
+    let request = CallRequest::from_wire("shop/order".to_owned(), input);
+    dispatcher.dispatch(request).await.into_value()
 }
 
 fn spec(op_type: OperationType) -> OperationSpec {
-    let name = OperationName::new("shop/ask").unwrap();
+    let name = OperationName::new("shop/order").unwrap();
     let mut written = serde_json::to_value(OperationSpec::new(name, op_type)).unwrap();
     let tenant = json!({
         "name": "tenant", "wire_name": "X-Tenant", "place": "header", "style": "simple", "explode": false,
@@ -71,19 +71,19 @@ fn spec(op_type: OperationType) -> OperationSpec {
         OperationType::Mutation => "POST",
         _ => "GET",
     };
-    written["x-panpan-http"] = json!({"method": method, "path": "/ask", "parameters": [tenant]});
+    written["x-panpan-http"] = json!({"method": method, "path": "/order", "parameters": [tenant]});
     serde_json::from_value(written).unwrap()
 }
 
 #[tokio::test]
-async fn headers_the_operator_gave_stand_in_no_failure() {
-    let said = r#"{"error": "no zebra-crossing here, and no lollipop-lady"}"#;
-    let (url, _) = one(http("401 No", "", said)).await;
-    let given = [
+async fn fixed_headers_are_redacted_in_failures() {
+    let body = r#"{"error": "no zebra-crossing here, and no lollipop-lady"}"#;
+    let (url, _) = server_once(http("401 No", "", body)).await;
+    let fixed = [
         ("x-key", "zebra-crossing"),
         ("authorization", "Bearer lollipop-lady"),
     ];
-    let failure = call(&url, &given, OperationType::Query, json!({})).await;
+    let failure = call(&url, &fixed, OperationType::Query, json!({})).await;
     let shown = serde_json::to_string(&failure.unwrap_err()).unwrap();
     assert!(shown.contains("no [REDACTED] here"), "{shown}");
     assert!(!shown.contains("zebra-crossing"), "{shown}");
@@ -93,43 +93,43 @@ async fn headers_the_operator_gave_stand_in_no_failure() {
 #[tokio::test]
 async fn a_redirected_write_is_not_repeated() {
     let away = http("503 Away", "retry-after: 0\r\n", "");
-    let says = vec![
+    let responses = vec![
         (http("303 There", "location: /next\r\n", ""), Then::Closes),
         (away, Then::Closes),
     ];
-    let (url, served) = server(says).await;
+    let (url, requests) = server(responses).await;
     let failure = call(&url, &[], OperationType::Mutation, json!({})).await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.effect(), panpan_failure::Effect::Unknown);
-    let first_lines = served.await.unwrap();
+    let first_lines = requests.await.unwrap();
     let first_lines: Vec<&str> = first_lines
         .iter()
         .filter_map(|it| it.lines().next())
         .collect();
-    assert_eq!(first_lines, ["POST /ask HTTP/1.1", "GET /next HTTP/1.1"]);
+    assert_eq!(first_lines, ["POST /order HTTP/1.1", "GET /next HTTP/1.1"]);
 }
 
 #[tokio::test]
-async fn no_caller_changes_a_header_the_operator_gave() {
-    for (given, sent) in [
+async fn a_caller_cannot_change_a_fixed_header() {
+    for (fixed, sent) in [
         (&[("x-tenant", "acme")][..], "x-tenant: acme\r\n"),
         (&[], "x-tenant: evil\r\n"),
     ] {
-        let (url, served) = one(http("200 OK", "", "{}")).await;
+        let (url, requests) = server_once(http("200 OK", "", "{}")).await;
         let input = json!({"tenant": "evil"});
-        call(&url, given, OperationType::Query, input)
+        call(&url, fixed, OperationType::Query, input)
             .await
             .unwrap();
-        let request = served.await.unwrap().remove(0).to_lowercase();
+        let request = requests.await.unwrap().remove(0).to_lowercase();
         assert!(request.contains(sent), "{request}");
         assert_eq!(request.matches("x-tenant").count(), 1, "{request}");
     }
 }
 
 #[tokio::test]
-async fn a_failure_with_a_code_nobody_declared_is_known_by_its_status() {
-    let said = r#"{"code": "MADE_UP", "message": "no", "retryable": false, "panpan": {"category": "PERMANENT", "remedy": ["ask_human"], "effect": "none"}}"#;
-    let (url, _) = one(http("500 No", "content-type: application/json\r\n", said)).await;
+async fn a_failure_with_an_undeclared_code_gets_the_code_of_its_status() {
+    let body = r#"{"code": "MADE_UP", "message": "no", "retryable": false, "panpan": {"category": "PERMANENT", "remedy": ["ask_human"], "effect": "none"}}"#;
+    let (url, _) = server_once(http("500 No", "content-type: application/json\r\n", body)).await;
     let failure = call(&url, &[], OperationType::Mutation, json!({})).await;
     let failure = failure.unwrap_err();
     assert_eq!(failure.code().as_str(), "HTTP_500");
@@ -137,7 +137,7 @@ async fn a_failure_with_a_code_nobody_declared_is_known_by_its_status() {
     assert_eq!(failure.details().unwrap()["code"], "MADE_UP");
 }
 
-/// An operation that declares failures by status, and takes a body and a parameter.
+/// An operation that declares failures by status and has a body and parameters.
 fn declaring(op_type: OperationType, failures: &[(Value, &str)]) -> OperationSpec {
     let mut spec = spec(op_type);
     spec.input_schema = json!({"properties": {
@@ -158,13 +158,13 @@ fn declaring(op_type: OperationType, failures: &[(Value, &str)]) -> OperationSpe
 }
 
 async fn failing(spec: OperationSpec, status: &str, body: &str, input: Value) -> Redacted {
-    let (url, _) = one(http(status, "content-type: application/json\r\n", body)).await;
+    let (url, _) = server_once(http(status, "content-type: application/json\r\n", body)).await;
     let called = call_spec(&url, &[], spec, input).await;
     called.unwrap_err()
 }
 
 #[tokio::test]
-async fn what_the_contract_says_about_a_status_reaches_the_caller() {
+async fn the_declaration_of_a_status_reaches_the_caller() {
     let running = "An export is already running, nothing was changed, retry in 90 seconds.";
     let declared = [(json!(409), running), (json!("4XX"), "Bad request")];
     let spec = declaring(OperationType::Mutation, &declared);
@@ -177,11 +177,11 @@ async fn what_the_contract_says_about_a_status_reaches_the_caller() {
     assert_eq!(failure.details().unwrap()["code"], "E-9");
     let inferred: Vec<_> = failure.inferred().iter().map(|it| it.word()).collect();
     assert_eq!(inferred, ["delay"]);
-    // What was received wins over what was declared.
+    // The response wins over the declaration.
     let sooner = r#"{"message": "try again in 80 seconds"}"#;
     let failure = failing(spec.clone(), "409 No", sooner, json!({})).await;
     assert_eq!(failure.recovery().retry_after_ms, Some(80_000));
-    // A range that says nothing has no meaning.
+    // The description of the range only repeats the status.
     let failure = failing(spec, "410 No", "{}", json!({})).await;
     assert_eq!(
         (failure.code().as_str(), failure.meaning()),
@@ -190,14 +190,18 @@ async fn what_the_contract_says_about_a_status_reaches_the_caller() {
 }
 
 #[tokio::test]
-async fn a_declared_limit_counts_only_where_the_input_breaks_it() {
+async fn a_declared_limit_counts_only_if_the_input_breaks_it() {
     let declared = [(json!(400), "`limit` may not exceed 100.")];
     let spec = declaring(OperationType::Query, &declared);
-    for (limit, violates) in [(500, true), (50, false)] {
+    for (limit, is_violated) in [(500, true), (50, false)] {
         let input = json!({"limit": limit});
         let failure = failing(spec.clone(), "400 No", r#"{"code": "L-2"}"#, input).await;
         assert_eq!(failure.code().as_str(), "HTTP_400");
-        assert_eq!(failure.violations().len(), usize::from(violates), "{limit}");
+        assert_eq!(
+            failure.violations().len(),
+            usize::from(is_violated),
+            "{limit}"
+        );
     }
     let failure = failing(spec, "400 No", r#"{"code": "L-2"}"#, json!({"limit": 500})).await;
     let violation = &failure.violations()[0];
@@ -207,7 +211,7 @@ async fn a_declared_limit_counts_only_where_the_input_breaks_it() {
 }
 
 #[tokio::test]
-async fn only_arguments_the_operation_has_are_to_be_corrected() {
+async fn violations_point_only_at_members_of_the_input() {
     let spec = declaring(OperationType::Mutation, &[]);
     let input = json!({"limit": 500});
     for (status, body, pointers) in [
@@ -241,7 +245,7 @@ async fn only_arguments_the_operation_has_are_to_be_corrected() {
 }
 
 #[tokio::test]
-async fn details_say_nothing_about_repeating() {
+async fn details_have_no_members_about_retries() {
     let spec = declaring(OperationType::Mutation, &[]);
     let body = r#"{"error": {"code": "E-1", "is_retryable": true, "sku": 7}, "retryable": true, "retry_after_ms": 9}"#;
     let failure = failing(spec.clone(), "500 No", body, json!({})).await;
@@ -256,7 +260,7 @@ async fn details_say_nothing_about_repeating() {
 }
 
 #[tokio::test]
-async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_otherwise() {
+async fn a_failure_in_a_success_body_counts_unless_declared_as_output() {
     let sold_out = r#"{"ok": false, "error": {"code": "OUT_OF_STOCK", "message": "sold out"}}"#;
     let spec = declaring(OperationType::Mutation, &[]);
     let failure = failing(spec.clone(), "200 OK", sold_out, json!({})).await;
@@ -283,14 +287,15 @@ async fn a_success_that_is_exactly_a_failure_is_one_unless_the_contract_says_oth
         (declared, sold_out),
         (spec, r#"{"success": false, "results": [1, 2]}"#),
     ] {
-        let (url, _) = one(http("200 OK", "content-type: application/json\r\n", body)).await;
+        let (url, _) =
+            server_once(http("200 OK", "content-type: application/json\r\n", body)).await;
         let output = call_spec(&url, &[], spec, json!({})).await.unwrap();
         assert_eq!(output, serde_json::from_str::<Value>(body).unwrap());
     }
 }
 
 #[tokio::test]
-async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
+async fn a_failure_in_any_dialect_counts_in_a_success_body() {
     let spec = declaring(OperationType::Mutation, &[]);
     let json = "application/json";
     for (media_type, body, code) in [
@@ -320,8 +325,8 @@ async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
             "ERR_TIMEOUT",
         ),
     ] {
-        let says = http("200 OK", &format!("content-type: {media_type}\r\n"), body);
-        let (url, _) = one(says).await;
+        let response = http("200 OK", &format!("content-type: {media_type}\r\n"), body);
+        let (url, _) = server_once(response).await;
         let failure = call_spec(&url, &[], spec.clone(), json!({})).await;
         let failure = failure.expect_err(body);
         assert_eq!(failure.code().as_str(), code, "{body}");
@@ -329,9 +334,9 @@ async fn a_failure_in_any_dialect_is_one_though_it_arrives_as_a_success() {
 }
 
 #[tokio::test]
-async fn the_code_of_a_failure_that_arrives_as_a_success_is_the_services_own() {
+async fn the_code_in_a_success_body_keeps_its_spelling() {
     let spec = declaring(OperationType::Mutation, &[]);
-    for (body, own) in [
+    for (body, expected) in [
         (
             r#"{"ok": false, "error": {"code": "E1", "message": "no"}}"#,
             Some("E1"),
@@ -359,42 +364,43 @@ async fn the_code_of_a_failure_that_arrives_as_a_success_is_the_services_own() {
     ] {
         let failure = failing(spec.clone(), "200 OK", body, json!({})).await;
         let detail = failure.details().and_then(|it| it.get("code")?.as_str());
-        assert_eq!(detail, own, "{body}");
+        assert_eq!(detail, expected, "{body}");
         let upstream = failure.upstream().and_then(|it| it.code.as_deref());
-        assert_eq!(upstream, own, "{body}");
+        assert_eq!(upstream, expected, "{body}");
     }
 }
 
 #[tokio::test]
-async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_failure() {
-    let packed = http("200 OK", "content-encoding: gzip\r\n", "packed");
+async fn a_compressed_response_is_a_permanent_failure() {
+    let compressed = http("200 OK", "content-encoding: gzip\r\n", "text");
     for (op_type, effect) in [
         (OperationType::Query, Effect::None),
         (OperationType::Mutation, Effect::Applied),
     ] {
-        let (url, served) = one(packed.clone()).await;
+        let (url, requests) = server_once(compressed.clone()).await;
         let failure = call(&url, &[], op_type, json!({})).await.unwrap_err();
-        let asked = served.await.unwrap().remove(0);
-        assert!(asked.contains("accept-encoding: identity\r\n"), "{asked}");
+        let request = requests.await.unwrap().remove(0);
+        let is_refused = request.contains("accept-encoding: identity\r\n");
+        assert!(is_refused, "{request}");
         assert_eq!(failure.code().as_str(), "ERR_OUTPUT_INVALID");
         assert_eq!(failure.effect(), effect);
         assert!(!failure.may_repeat());
-        let said = failure.upstream().unwrap().excerpt.as_deref();
-        assert_eq!(said, None);
+        let excerpt = failure.upstream().unwrap().excerpt.as_deref();
+        assert_eq!(excerpt, None);
     }
-    for (body, is_packed) in [("packed", true), ("", false)] {
-        let refused = http("404 No", "content-encoding: gzip\r\n", body);
-        let (url, _) = one(refused).await;
+    for (body, is_compressed) in [("text", true), ("", false)] {
+        let error = http("404 No", "content-encoding: gzip\r\n", body);
+        let (url, _) = server_once(error).await;
         let spec = declaring(OperationType::Query, &[]);
         let failure = call_spec(&url, &[], spec, json!({})).await.unwrap_err();
-        let is_told = failure.message().contains("packed what it said (gzip)");
-        assert_eq!(is_told, is_packed, "{failure:?}");
+        let is_reported = failure.message().contains("compressed (gzip)");
+        assert_eq!(is_reported, is_compressed, "{failure:?}");
     }
-    let (url, _) = one(packed.replace("gzip", "identity")).await;
+    let (url, _) = server_once(compressed.replace("gzip", "identity")).await;
     let output = call(&url, &[], OperationType::Query, json!({})).await;
-    assert_eq!(output.unwrap(), "packed");
-    let failing = http("404 No", "content-encoding: br\r\n", "\u{1}\u{2}");
-    let (url, _) = one(failing).await;
+    assert_eq!(output.unwrap(), "text");
+    let error = http("404 No", "content-encoding: br\r\n", "\u{1}\u{2}");
+    let (url, _) = server_once(error).await;
     let failure = call(&url, &[], OperationType::Query, json!({}))
         .await
         .unwrap_err();
@@ -403,8 +409,8 @@ async fn nobody_is_asked_to_pack_an_answer_and_one_that_is_packed_is_no_passing_
 }
 
 #[tokio::test]
-async fn a_redirect_to_where_nobody_may_go_is_the_services_own() {
-    let (url, _) = one(http(
+async fn a_redirect_to_a_blocked_host_is_a_fault_of_the_service() {
+    let (url, _) = server_once(http(
         "302 There",
         "location: http://10.0.0.7/secret\r\n",
         "",
@@ -422,34 +428,39 @@ async fn a_redirect_to_where_nobody_may_go_is_the_services_own() {
 }
 
 #[tokio::test]
-async fn what_is_told_of_an_answer_is_true_and_told_once() {
+async fn the_code_of_the_service_is_not_repeated_in_the_details() {
     let spec = declaring(OperationType::Query, &[]);
     let body = r#"{"error": {"code": "NOPE", "message": "no"}}"#;
-    let failure = failing(spec.clone(), "404 No", body, json!({})).await;
+    let failure = failing(spec, "404 No", body, json!({})).await;
     let details = failure.details().unwrap();
     assert_eq!(
         Value::from(details.clone()),
         json!({"error": {"code": "NOPE", "message": "no"}})
     );
     assert_eq!(failure.upstream().unwrap().code.as_deref(), Some("NOPE"));
-    let failure = failing(spec, "304 Same", "", json!({})).await;
-    assert!(
-        failure.message().contains("nothing has changed"),
-        "{}",
-        failure.message()
-    );
 }
 
 #[tokio::test]
-async fn a_limit_is_told_as_it_was_set() {
+async fn a_304_is_reported_as_not_modified() {
+    let spec = declaring(OperationType::Query, &[]);
+    let failure = failing(spec, "304 Same", "", json!({})).await;
+    let message = failure.message();
+    assert!(message.contains("HTTP 304 (not modified)"), "{message}");
+}
+
+#[tokio::test]
+async fn a_timeout_message_states_the_configured_timeout() {
     let (url, _) = server(vec![(String::new(), Then::Hangs)]).await;
     let mut spec = spec(OperationType::Mutation);
     spec.timeout_ms = Some(300);
     let failure = call_spec(&url, &[], spec, json!({})).await.unwrap_err();
-    let told = failure.causes().iter().map(|it| it.message.as_str());
-    let told = told
+    let messages = failure.causes().iter().map(|it| it.message.as_str());
+    let messages = messages
         .chain([failure.message()])
         .collect::<Vec<_>>()
         .join("; ");
-    assert!(told.contains("did not answer within 300 ms"), "{told}");
+    assert!(
+        messages.contains("did not answer within 300 ms"),
+        "{messages}"
+    );
 }

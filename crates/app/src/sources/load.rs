@@ -15,7 +15,7 @@ use panpan_redact::Secret;
 use panpan_runtime::{Builder, Credentials, Registration, Registry};
 use panpan_upstream::header::{HeaderMap, HeaderName, HeaderValue};
 use panpan_upstream::{
-    Allowed, BindingError, Client, ClientSettings, Forbidden, Service, Url, check_url,
+    Allowed, BindingError, BlockReason, Client, ClientSettings, Service, Url, check_url,
 };
 use serde_json::{Map, Value};
 
@@ -200,16 +200,16 @@ impl ServiceSource {
         let (namespace, file) = (&self.namespace, self.file.display());
         let refused = servers.iter().filter_map(|server| {
             let url = Url::parse(server).ok()?;
-            let refusal = check_url(&url, &allowed).err()?;
+            let blocked = check_url(&url, &allowed).err()?;
             let origin = url.origin().ascii_serialization();
-            let has_remedy = !matches!(refusal.why, Forbidden::Credentials | Forbidden::Scheme);
+            let has_remedy = !matches!(blocked.reason, BlockReason::Credentials | BlockReason::Scheme);
             let remedy = match has_remedy {
                 true => format!(
                     ". If {origin} is yours, say so: --openapi {namespace}={file}@{server}, or url = \"{server}\" in its table"
                 ),
                 false => String::new(),
             };
-            Some(format!("calls of {namespace} will fail: {refusal}{remedy}"))
+            Some(format!("calls of {namespace} will fail: {blocked}{remedy}"))
         });
         Ok(refused.collect())
     }

@@ -82,7 +82,7 @@ fn arguments_that_make_no_sense_are_refused_before_anything_is_asked() {
         (&["demo/echo", "--local", "a=1", "{}"], "a whole input"),
         (
             &["demo/echo", "--server", "http://u:hunter3@h"],
-            "no name or password",
+            "a user name or password",
         ),
         (
             &["demo/echo", "--token-file", "/no/such/file"],

@@ -155,7 +155,7 @@ fn no_server_no_answer_and_another_server_exit_with_2() {
         (
             server(vec![whole[..whole.len() - 1].to_owned()]).0,
             "ERR_OUTCOME_UNKNOWN",
-            "broke before the answer was complete".to_owned(),
+            "broke before the response was complete".to_owned(),
         ),
         (
             server(vec![http(
@@ -165,7 +165,7 @@ fn no_server_no_answer_and_another_server_exit_with_2() {
             )])
             .0,
             "ERR_JSON_INVALID",
-            "no answer of a panpan server".to_owned(),
+            "not a response of a panpan server".to_owned(),
         ),
         (
             server(vec![http("502 Bad Gateway", "", "<html>")]).0,

@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::untyped;
 use panpan_upstream::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use panpan_upstream::{Method, Outgoing, ParseError, Stake, Url};
+use panpan_upstream::{Method, Outgoing, ParseError, RepeatSafety, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -75,8 +75,10 @@ pub(super) fn outgoing(input: &Value, key: Option<String>) -> Result<Outgoing, F
         headers.entry(IDEMPOTENCY_KEY).or_insert(key);
     }
     let mut outgoing = Outgoing::new(method, url);
-    if outgoing.stake == Stake::Change && headers.contains_key(IDEMPOTENCY_KEY) {
-        outgoing.stake = Stake::Keyed;
+    if outgoing.repeat_safety == RepeatSafety::NotRepeatable
+        && headers.contains_key(IDEMPOTENCY_KEY)
+    {
+        outgoing.repeat_safety = RepeatSafety::Keyed;
     }
     outgoing.headers = headers;
     outgoing.body = body.map(Into::into);

@@ -9,7 +9,7 @@ use panpan_failure::{Effect, Redacted};
 use panpan_runtime::testing::{Notes, TestClock, TestPorts};
 use panpan_runtime::{CallRequest, Dispatcher, IdempotencyKey, Registry};
 use panpan_store::MemoryStore;
-use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, Lookups};
+use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, LookupFuture};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 struct Nowhere;
 
 impl Lookup for Nowhere {
-    fn lookup(&self, _: String) -> Lookups {
+    fn lookup(&self, _: String) -> LookupFuture {
         let unknown = Err(io::ErrorKind::NotFound.into());
         Box::pin(std::future::ready(unknown))
     }
@@ -259,7 +259,7 @@ async fn a_body_is_quoted_up_to_its_limit_and_no_token_is_cut_in_two() {
 
 #[tokio::test]
 async fn nothing_forbidden_is_asked() {
-    let forbidden = include_str!("../../../upstream/tests/data/forbidden.json");
+    let forbidden = include_str!("../../../upstream/tests/data/blocked-urls.json");
     let forbidden: BTreeMap<String, String> = serde_json::from_str(forbidden).unwrap();
     let (dispatcher, _) = dispatcher();
     for (form, why) in forbidden {

@@ -1,4 +1,4 @@
-//! An answer: whole, or as it comes.
+//! A response: read whole, or as a stream of events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,17 +10,16 @@ use panpan_failure::{Effect, Failure, Upstream, codes};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::asked::Asked;
 use crate::charset;
-use crate::classify::{Answer, classify, classify_for};
-use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
-use crate::trouble::{Stake, Trouble, shown};
-use crate::wire::Reply;
+use crate::classify::{ErrorResponse, RequestContext, classify, classify_for};
+use crate::events::{EVENT_BYTES_LIMIT, Event, EventParser};
+use crate::exchange::{Exchange, RepeatSafety, display_url};
+use crate::transport::{RawResponse, header_pairs, media_type};
 
-/// How much of the body of a failing answer is read, in bytes; what lies behind is not looked at.
-const FAILING_BYTES: usize = 1024 * 1024;
+/// The longest error body that is read, in bytes; the rest is ignored.
+const ERROR_BODY_BYTES_LIMIT: usize = 1024 * 1024;
 
-/// A whole answer. Its debug form shows no header and no body.
+/// A whole response. Its debug form shows no header and no body.
 #[derive(Clone)]
 pub struct Incoming {
     /// The status.
@@ -29,80 +28,83 @@ pub struct Incoming {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// Whether the body is only its beginning; never so below 400.
+    /// Whether only the beginning of the body was read; never the case below status 400.
     pub is_cut: bool,
-    /// Who answered, after redirects.
+    /// The URL that answered, after redirects.
     pub url: Url,
     /// How many redirects were followed.
     pub redirects: usize,
-    /// Whether it answers what only reads, after a write that was redirected there and may have been done.
+    /// Whether a write was redirected to the request that this answers, and may have been done.
     pub after_write: bool,
 }
 
 impl Incoming {
-    /// The failure the answer stands for, told of the service by its host; `None` below 400.
+    /// The failure of an error response, with the host as the provider; `None` below status 400.
     pub fn failure(&self, now: Timestamp) -> Option<Failure> {
-        self.read_as_failure(|answer| classify(answer, now))
+        self.classified(|response| classify(response, now))
     }
 
-    /// The failure the answer to a question stands for; `None` below 400.
-    pub(crate) fn failure_for(&self, asked: Asked<'_>, now: Timestamp) -> Option<Failure> {
-        self.read_as_failure(|answer| classify_for(answer, asked, now))
-    }
-
-    fn read_as_failure(
+    /// The failure of an error response to a known request; `None` below status 400.
+    pub(crate) fn failure_for(
         &self,
-        read: impl FnOnce(&Answer<'_>) -> Option<Failure>,
+        request: RequestContext<'_>,
+        now: Timestamp,
+    ) -> Option<Failure> {
+        self.classified(|response| classify_for(response, request, now))
+    }
+
+    /// Hands status, headers and decoded body to a classifier.
+    fn classified(
+        &self,
+        classify: impl FnOnce(&ErrorResponse<'_>) -> Option<Failure>,
     ) -> Option<Failure> {
         if self.status < 400 {
             return None;
         }
-        let packing = self.content_encoding();
-        let headers: Vec<(&str, &str)> = self
-            .headers
-            .iter()
-            .filter(|(name, _)| packing.is_some() || *name != CONTENT_ENCODING)
-            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        let compression = self.compression();
+        let is_kept = |name: &str| compression.is_some() || name != CONTENT_ENCODING.as_str();
+        let headers: Vec<(&str, &str)> = header_pairs(&self.headers)
+            .filter(|(name, _)| is_kept(name))
             .collect();
-        // What is packed says nothing to anyone.
-        let body = match packing {
+        // A compressed body is not readable text.
+        let body = match compression {
             None => self.text(),
             Some(_) => Cow::Borrowed(""),
         };
-        let answer = Answer {
+        let response = ErrorResponse {
             status: self.status,
             headers: &headers,
             body: &body,
             provider: self.url.host_str(),
         };
-        read(&answer).map(|failure| self.after_all(failure))
+        classify(&response).map(|failure| self.after_redirected_write(failure))
     }
 
-    /// What a failure says when a write before it may have been done: not that nothing was.
-    pub(crate) fn after_all(&self, failure: Failure) -> Failure {
+    /// Does not claim "no effect" if a redirected write may have been done.
+    pub(crate) fn after_redirected_write(&self, failure: Failure) -> Failure {
         match failure.effect() {
             Effect::None if self.after_write => failure.with_effect(Effect::Unknown),
             _ => failure,
         }
     }
 
-    /// How the body is packed, if it is, although nobody asked for that.
-    pub(crate) fn content_encoding(&self) -> Option<String> {
+    /// The content encoding of a body that is compressed although the request did not accept that.
+    pub(crate) fn compression(&self) -> Option<String> {
         let stated = self.headers.get(CONTENT_ENCODING)?;
         let stated = String::from_utf8_lossy(stated.as_bytes());
         let stated = stated.trim().to_ascii_lowercase();
-        let is_packed = !matches!(stated.as_str(), "" | "identity") && !self.body.is_empty();
-        is_packed.then_some(stated)
+        let is_compressed = !matches!(stated.as_str(), "" | "identity") && !self.body.is_empty();
+        is_compressed.then_some(stated)
     }
 
-    /// The body as text, in the charset it is written in.
+    /// The body as text in its charset; invalid sequences are replaced.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         charset::text(&self.body, self.content_type())
     }
 
-    /// The body as text, if it is that.
-    pub(crate) fn decoded(&self) -> Option<Cow<'_, str>> {
-        charset::decoded(&self.body, self.content_type())
+    /// The body as text in its charset; `None` if it is not valid text.
+    pub(crate) fn strict_text(&self) -> Option<Cow<'_, str>> {
+        charset::strict_text(&self.body, self.content_type())
     }
 
     fn content_type(&self) -> Option<&str> {
@@ -120,149 +122,135 @@ impl fmt::Debug for Incoming {
         formatter
             .debug_struct("Incoming")
             .field("status", &self.status)
-            .field("url", &shown(&self.url))
+            .field("url", &display_url(&self.url))
             .field("bytes", &self.body.len())
             .field("redirects", &self.redirects)
             .finish_non_exhaustive()
     }
 }
 
-/// An answer that has begun; dropping it ends it.
+/// A response whose head was received; dropping it aborts the rest.
 #[derive(Debug)]
 pub struct IncomingStream {
-    reply: Reply,
-    trouble: Trouble,
+    response: RawResponse,
+    exchange: Exchange,
     deadline: Instant,
     limit: usize,
     redirects: usize,
-    events: Events,
+    events: EventParser,
 }
 
 impl IncomingStream {
     pub(super) fn new(
-        reply: Reply,
-        trouble: Trouble,
+        response: RawResponse,
+        exchange: Exchange,
         deadline: Instant,
         limit: usize,
         redirects: usize,
     ) -> Self {
         Self {
-            reply,
-            trouble,
+            response,
+            exchange,
             deadline,
             limit,
             redirects,
-            events: Events::default(),
+            events: EventParser::default(),
         }
     }
 
     /// The status.
     pub fn status(&self) -> u16 {
-        self.reply.status().as_u16()
+        self.response.status().as_u16()
     }
 
     /// The headers.
     pub fn headers(&self) -> &HeaderMap {
-        self.reply.headers()
+        self.response.headers()
     }
 
-    /// Who answers, after redirects.
+    /// The URL that answered, after redirects.
     pub fn url(&self) -> &Url {
-        &self.trouble.url
+        &self.exchange.url
     }
 
-    /// Whether it gives events.
+    /// Whether the body is a stream of server-sent events.
     pub fn is_events(&self) -> bool {
-        let kind = media_type(self.headers());
-        self.status() < 300 && kind.as_deref() == Some("text/event-stream")
+        let media_type = self.response.media_type();
+        self.status() < 300 && media_type.as_deref() == Some("text/event-stream")
     }
 
-    /// The next event, at most [`EVENT_BYTES_LIMIT`] long; `None` when there are no more.
+    /// The next event, at most [`EVENT_BYTES_LIMIT`] long; `None` at the end.
     pub async fn next_event(&mut self) -> Result<Option<Event>, Failure> {
         loop {
             if let Some(event) = self.events.next() {
                 return Ok(Some(event));
             }
-            let bytes = self.reply.chunk().await;
-            match bytes.map_err(|error| self.trouble.of(&error))? {
+            let bytes = self.response.chunk().await;
+            match bytes.map_err(|error| self.exchange.failure(&error))? {
                 Some(bytes) => {
                     let fed = self.events.feed(&bytes);
                     fed.map_err(|_| self.too_large(EVENT_BYTES_LIMIT))?;
                 }
-                None if self.events.is_within_an_event() => return Err(self.trouble.cut()),
+                None if self.events.is_inside_event() => return Err(self.exchange.cut()),
                 None => return Ok(None),
             }
         }
     }
 
-    /// The whole answer, in the time of its request. Of a failing answer what could be read: its status
-    /// says more than the rest of its body.
+    /// Reads the whole response before the deadline of its request. An error response is returned even if its body
+    /// is incomplete: the status says more than the rest of the body.
     pub async fn read(mut self) -> Result<Incoming, Failure> {
-        let fails = self.status() >= 400;
-        let limit = if fails {
-            self.limit.min(FAILING_BYTES)
+        let is_error = self.status() >= 400;
+        let limit = if is_error {
+            self.limit.min(ERROR_BODY_BYTES_LIMIT)
         } else {
             self.limit
         };
         let mut body = BytesMut::new();
-        let is_cut = match self.fill(&mut body, limit).await {
-            Ok(is_whole) if is_whole || fails => !is_whole,
+        let is_cut = match self.read_into(&mut body, limit).await {
+            Ok(is_complete) if is_complete || is_error => !is_complete,
             Ok(_) => return Err(self.too_large(limit)),
-            Err(_) if fails => true,
+            Err(_) if is_error => true,
             Err(failure) => return Err(failure.with_detail("status", self.status())),
         };
+        let is_write = self.exchange.repeat_safety != RepeatSafety::ReadOnly;
         Ok(Incoming {
             status: self.status(),
-            headers: self.reply.take_headers(),
+            headers: self.response.take_headers(),
             body: body.freeze(),
             is_cut,
-            after_write: self.trouble.earlier && self.trouble.stake != Stake::Nothing,
-            url: self.trouble.url,
+            after_write: self.exchange.follows_effect && is_write,
+            url: self.exchange.url,
             redirects: self.redirects,
         })
     }
 
-    /// Reads to the end or to the limit; tells whether it was the end.
-    async fn fill(&mut self, body: &mut BytesMut, limit: usize) -> Result<bool, Failure> {
-        loop {
-            let chunk = timeout_at(self.deadline, self.reply.chunk()).await;
-            let chunk = chunk.map_err(|_| self.trouble.stall())?;
-            let Some(bytes) = chunk.map_err(|error| self.trouble.of(&error))? else {
-                return Ok(true);
-            };
-            let room = limit - body.len();
-            if bytes.len() > room {
-                body.extend_from_slice(&bytes[..room]);
-                return Ok(false);
-            }
-            body.extend_from_slice(&bytes);
-        }
+    async fn read_into(&mut self, body: &mut BytesMut, limit: usize) -> Result<bool, Failure> {
+        timeout_at(self.deadline, self.response.read_into(body, limit))
+            .await
+            .map_err(|_| self.exchange.body_timeout())?
+            .map_err(|error| self.exchange.failure(&error))
     }
 
-    /// What was done was done, however long its answer.
+    /// The response is too long. A write was done all the same.
     fn too_large(&self, limit: usize) -> Failure {
-        let reads = self.trouble.stake == Stake::Nothing;
-        let failure = if reads {
+        let failure = if self.exchange.repeat_safety == RepeatSafety::ReadOnly {
             Failure::new(codes::ERR_JSON_SIZE_EXCEEDED).with_effect(Effect::None)
         } else {
             Failure::new(codes::ERR_OUTCOME_TOO_LARGE).with_effect(Effect::Applied)
         };
-        let url = shown(&self.trouble.url);
+        let url = display_url(&self.exchange.url);
         let mut upstream = Upstream::status(self.status());
-        if let Some(host) = self.trouble.url.host_str() {
+        if let Some(host) = self.exchange.url.host_str() {
             upstream = upstream.provider(host);
         }
         let failure = failure
-            .with_message(format!("{url}: its answer is longer than {limit} bytes"))
+            .with_message(format!(
+                "the response of {url} is longer than {limit} bytes"
+            ))
             .with_detail("reason", "answer_bytes_limit")
             .with_detail("limit_bytes", limit)
             .with_upstream(upstream);
-        self.trouble.located(failure)
+        self.exchange.located(failure)
     }
-}
-
-fn media_type(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
-    let kind = value.split(';').next().unwrap_or_default().trim();
-    (!kind.is_empty()).then(|| kind.to_ascii_lowercase())
 }

@@ -1,8 +1,8 @@
-//! The client everything goes out through: guarded, bounded, repeating nothing.
+//! The HTTP client for upstream services: guarded, bounded, without retries.
 //!
-//! An answer of any status is an answer; what it means is told by `classify`. A failure here says that
-//! there is no answer, and what is known about side effects. Redirects are in `redirect`, reading the
-//! answer in `incoming`; names, connections and bytes are the business of `wire`.
+//! A response of any status is returned as a response; `classify` says what it means. A failure here means that
+//! there is no complete response, and states what is known about effects. Redirects are in `redirect`, reading
+//! the response in `incoming`; name lookup and connections are in `transport`.
 
 mod incoming;
 mod outgoing;
@@ -17,30 +17,32 @@ use tokio::time::{Instant, timeout_at};
 
 pub use incoming::{Incoming, IncomingStream};
 pub use outgoing::Outgoing;
-pub(crate) use outgoing::with_room;
+pub(crate) use outgoing::with_spare_capacity;
 pub(crate) use redirect::REDIRECTED_FROM;
 
+use crate::exchange::{Exchange, SentFlag};
 use crate::guard::{Allowed, Trust, check_url};
-use crate::trouble::{Sent, Trouble};
-use crate::wire::{self, Lookup, Payload, Reply, Resolver, SetupError, SystemLookup, Wire};
-use redirect::{Step, Trip};
+use crate::transport::{
+    self, ConnectionPool, Lookup, Payload, RawResponse, Resolver, SetupError, SystemLookup,
+};
+use redirect::{RedirectChain, Step};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(5);
+/// The default connect timeout.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest an answer is waited for, when whoever asks names a time beyond all clocks.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// The timeout that replaces one that the clock cannot represent.
+const TIMEOUT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How a client goes out.
+/// The settings of a [`Client`].
 #[derive(Clone)]
 pub struct ClientSettings {
-    /// What may be asked although it is not public.
+    /// Hosts and networks that are allowed although they are not public.
     pub allowed: Allowed,
-    /// How long a connection may take to come about, its name and its secrecy included.
+    /// The connect timeout, including the name lookup and the TLS handshake.
     pub connect_timeout: Duration,
-    /// Certificates to trust besides those of the system, as PEM.
+    /// Certificates to trust in addition to those of the system, as PEM.
     pub ca: Option<Vec<u8>>,
-    /// Who knows the addresses of names.
+    /// Finds the addresses of host names.
     pub lookup: Arc<dyn Lookup>,
 }
 
@@ -48,7 +50,7 @@ impl Default for ClientSettings {
     fn default() -> Self {
         Self {
             allowed: Allowed::default(),
-            connect_timeout: CONNECT,
+            connect_timeout: CONNECT_TIMEOUT,
             ca: None,
             lookup: Arc::new(SystemLookup),
         }
@@ -71,53 +73,54 @@ pub struct Client(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Connects to addresses that may be connected to, and to no others.
-    public: Wire,
-    /// Connects to whatever address a host has that the operator named.
-    named: Wire,
+    /// Connects to allowed addresses only.
+    guarded: ConnectionPool,
+    /// Connects to every address of a host that the operator named.
+    unguarded: ConnectionPool,
     allowed: Allowed,
 }
 
 impl Client {
-    /// Makes ready to ask; nothing is sent yet.
+    /// Initialises a client; nothing is sent yet.
     ///
-    /// Where the system trusts no certificates and none are given, every HTTPS server is refused.
+    /// If neither the system nor the settings have trusted certificates, every HTTPS server is refused.
     pub fn new(settings: ClientSettings) -> Result<Self, SetupError> {
-        let tls = match wire::trusting(settings.ca.as_deref()) {
-            Err(SetupError::Tls(_)) if settings.ca.is_none() => wire::trusting_nobody()?,
+        let tls = match transport::with_system_roots(settings.ca.as_deref()) {
+            Err(SetupError::Tls(_)) if settings.ca.is_none() => transport::without_roots()?,
             tls => tls?,
         };
         let lookup = &settings.lookup;
         let guarded = Resolver::guarded(lookup.clone(), settings.allowed.clone());
-        let trusting = Resolver::trusting(lookup.clone());
-        let wire = |resolver| Wire::new(tls.clone(), resolver, settings.connect_timeout);
+        let unguarded = Resolver::unguarded(lookup.clone());
+        let pool = |resolver| ConnectionPool::new(tls.clone(), resolver, settings.connect_timeout);
         Ok(Self(Arc::new(Inner {
-            public: wire(guarded),
-            named: wire(trusting),
+            guarded: pool(guarded),
+            unguarded: pool(unguarded),
             allowed: settings.allowed,
         })))
     }
 
-    /// Asks, and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn send(&self, outgoing: Outgoing) -> Result<Incoming, Failure> {
         self.open(outgoing).await?.read().await
     }
 
-    /// Asks, and gives the answer as soon as it begins. The time of the request is for that beginning;
-    /// what follows takes as long as it takes.
+    /// Sends a request and returns the response as soon as its head arrives. The timeout covers the head only.
     pub async fn open(&self, outgoing: Outgoing) -> Result<IncomingStream, Failure> {
         let now = Instant::now();
-        let deadline = now.checked_add(outgoing.timeout).unwrap_or(now + LONGEST);
-        let mut trip = Trip::new(outgoing);
+        let deadline = now
+            .checked_add(outgoing.timeout)
+            .unwrap_or(now + TIMEOUT_MAX);
+        let mut chain = RedirectChain::new(outgoing);
         loop {
-            let trouble = trip.trouble();
-            let response = self.hop(&trip, &trouble, deadline).await;
-            let response = response.map_err(|failure| trip.traced(failure))?;
-            let step = trip.step(&response, &trouble);
-            if step.map_err(|failure| trip.traced(failure))? == Step::Arrived {
-                let limit = trip.outgoing.answer_bytes_limit;
-                let redirects = trip.redirects();
-                let stream = IncomingStream::new(response, trouble, deadline, limit, redirects);
+            let exchange = chain.exchange();
+            let response = self.hop(&chain, &exchange, deadline).await;
+            let response = response.map_err(|failure| chain.with_origin(failure))?;
+            let step = chain.follow(&response, &exchange);
+            if step.map_err(|failure| chain.with_origin(failure))? == Step::Done {
+                let limit = chain.outgoing.response_bytes_limit;
+                let redirects = chain.redirects();
+                let stream = IncomingStream::new(response, exchange, deadline, limit, redirects);
                 return Ok(stream);
             }
         }
@@ -125,36 +128,38 @@ impl Client {
 
     async fn hop(
         &self,
-        trip: &Trip,
-        trouble: &Trouble,
+        chain: &RedirectChain,
+        exchange: &Exchange,
         deadline: Instant,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<RawResponse, Failure> {
         let Outgoing {
             method,
             url,
             headers,
             body,
             ..
-        } = &trip.outgoing;
-        let trust = check_url(url, &self.0.allowed).map_err(|refusal| trouble.blocked(&refusal))?;
-        trip.stays(trouble)?;
-        let wire = match trust {
-            Trust::Named => &self.0.named,
-            Trust::Public => &self.0.public,
+        } = &chain.outgoing;
+        let trust =
+            check_url(url, &self.0.allowed).map_err(|blocked| exchange.blocked(&blocked))?;
+        chain.check_body_target(exchange)?;
+        let pool = match trust {
+            Trust::Named => &self.0.unguarded,
+            Trust::Public => &self.0.guarded,
         };
-        let payload = Payload::new(body.clone(), Some(trouble.sent.clone()));
-        let sending = wire.send(method.clone(), url, with_room(headers), payload);
-        let answered = timeout_at(deadline, sending).await;
-        answered
-            .map_err(|_| trouble.silence())?
-            .map_err(|error| trouble.of(&error))
+        let payload = Payload::new(body.clone(), Some(exchange.sent.clone()));
+        let headers = with_spare_capacity(headers);
+        let response = pool.send(method.clone(), url, headers, payload);
+        timeout_at(deadline, response)
+            .await
+            .map_err(|_| exchange.response_timeout())?
+            .map_err(|error| exchange.failure(&error))
     }
 }
 
-/// Whether a request may have left can be seen by its body; without one it has to be assumed.
-fn sent(outgoing: &Outgoing) -> Sent {
+/// Sending can be observed by the body; a request without a body has to be assumed sent.
+fn sent_flag(outgoing: &Outgoing) -> SentFlag {
     match &outgoing.body {
-        Some(body) if !body.is_empty() => Sent::not_yet(),
-        _ => Sent::assumed(),
+        Some(body) if !body.is_empty() => SentFlag::unset(),
+        _ => SentFlag::assumed(),
     }
 }

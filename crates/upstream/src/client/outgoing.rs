@@ -1,4 +1,4 @@
-//! A request on its way out.
+//! A request to send: its parts, its limits and what repeating it would do.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,53 +9,53 @@ use http::header::{HeaderMap, HeaderName};
 use panpan_contract::binding::CONNECTION_HEADERS;
 use url::Url;
 
-use crate::trouble::{Stake, shown};
+use crate::exchange::{RepeatSafety, display_url};
 
-/// How long an answer is waited for when nobody says.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest answer that is read when nobody says, in bytes.
-pub(super) const ANSWER_BYTES: usize = 10 * 1024 * 1024;
-/// How many redirects are followed when nobody says.
-pub(super) const REDIRECTS: usize = 5;
+/// The default timeout.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// The default limit on the length of a response body, in bytes.
+const RESPONSE_BYTES: usize = 10 * 1024 * 1024;
+/// The default limit on redirects.
+const REDIRECTS: usize = 5;
 
-/// How many headers are added to those of a request on its way.
+/// The number of headers that are added before a request is sent.
 const ADDED_HEADERS: usize = 8;
 
-/// What to ask. Its debug form shows no header, no body and no query.
+/// A request to send. Its debug form shows no header, no body and no query.
 #[derive(Clone)]
 pub struct Outgoing {
     /// The method.
     pub method: Method,
-    /// The address.
+    /// The URL.
     pub url: Url,
-    /// Headers; those that belong to the connection are left out when it is sent.
+    /// The headers; those that belong to the connection are not sent.
     pub headers: HeaderMap,
     /// The body.
     pub body: Option<Bytes>,
-    /// How long an answer is waited for, redirects included.
+    /// The longest wait for the response, redirects included.
     pub timeout: Duration,
-    /// How long that is in the words of whoever set the limit, if not exactly so.
+    /// The timeout as the caller or operator set it, which messages state, if it differs.
     pub stated_timeout: Option<Duration>,
-    /// The longest answer that is read, in bytes.
-    pub answer_bytes_limit: usize,
-    /// How many redirects are followed; with none, a redirect is an answer.
+    /// The longest response body that is read, in bytes.
+    pub response_bytes_limit: usize,
+    /// How many redirects are followed; with 0, a redirect is returned as the response.
     pub redirects_limit: usize,
-    /// What is at stake when the answer is lost.
-    pub stake: Stake,
+    /// What repeating the request does, for the case that the response is lost.
+    pub repeat_safety: RepeatSafety,
 }
 
 impl Outgoing {
-    /// A request without headers and body, with the usual limits, and at stake what its method says.
+    /// A request without headers and body, with the default limits and the repeat safety of its method.
     pub fn new(method: Method, url: Url) -> Self {
         Self {
-            stake: stake(&method),
+            repeat_safety: repeat_safety(&method),
             method,
             url,
             headers: HeaderMap::new(),
             body: None,
             timeout: TIMEOUT,
             stated_timeout: None,
-            answer_bytes_limit: ANSWER_BYTES,
+            response_bytes_limit: RESPONSE_BYTES,
             redirects_limit: REDIRECTS,
         }
     }
@@ -66,21 +66,21 @@ impl Outgoing {
     }
 }
 
-/// The same headers with room for those that are added on the way, which then moves none of them.
-pub(crate) fn with_room(headers: &HeaderMap) -> HeaderMap {
-    let mut roomy = HeaderMap::with_capacity(headers.len() + ADDED_HEADERS);
+/// A copy of the headers with spare capacity, so that adding headers does not reallocate.
+pub(crate) fn with_spare_capacity(headers: &HeaderMap) -> HeaderMap {
+    let mut copy = HeaderMap::with_capacity(headers.len() + ADDED_HEADERS);
     let all = headers.iter();
-    roomy.extend(all.map(|(name, value)| (name.clone(), value.clone())));
-    roomy
+    copy.extend(all.map(|(name, value)| (name.clone(), value.clone())));
+    copy
 }
 
-fn stake(method: &Method) -> Stake {
+fn repeat_safety(method: &Method) -> RepeatSafety {
     if method.is_safe() {
-        Stake::Nothing
+        RepeatSafety::ReadOnly
     } else if *method == Method::PUT {
-        Stake::Repeatable
+        RepeatSafety::Idempotent
     } else {
-        Stake::Change
+        RepeatSafety::NotRepeatable
     }
 }
 
@@ -89,9 +89,9 @@ impl fmt::Debug for Outgoing {
         formatter
             .debug_struct("Outgoing")
             .field("method", &self.method)
-            .field("url", &shown(&self.url))
+            .field("url", &display_url(&self.url))
             .field("timeout", &self.timeout)
-            .field("stake", &self.stake)
+            .field("repeat_safety", &self.repeat_safety)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! Redirects, followed by hand: where to, with what, and when no further.
+//! Follows redirects: to which URL, with which method and headers, and when to stop.
 
 use http::header::{self, HeaderMap, HeaderName};
 use http::{Method, StatusCode};
@@ -8,59 +8,63 @@ use panpan_redact::is_sensitive_name;
 use url::Url;
 
 use super::outgoing::Outgoing;
-use super::sent;
-use crate::guard::{Forbidden, Refusal};
-use crate::trouble::Trouble;
-use crate::wire::Reply;
+use super::sent_flag;
+use crate::exchange::{Exchange, display_url};
+use crate::guard::{BlockReason, BlockedHost};
+use crate::transport::RawResponse;
 
-/// The detail that says who redirected to a host that may not be asked.
+/// The detail with the URL that redirected to a blocked host.
 pub(crate) const REDIRECTED_FROM: &str = "redirected_from";
 
-/// A request and where it has been.
+/// A request and the redirects that it followed.
 #[derive(Debug)]
-pub(super) struct Trip {
+pub(super) struct RedirectChain {
     pub(super) outgoing: Outgoing,
     visited: Vec<(Method, Url)>,
-    /// Whether a request before this one may have taken effect.
-    earlier: bool,
-    /// The status that would carry a body to another server.
-    leads_elsewhere: Option<StatusCode>,
+    /// Whether an earlier request of the chain may have taken effect.
+    follows_effect: bool,
+    /// The status of a redirect that would send the body to another server.
+    moved_body: Option<StatusCode>,
 }
 
-/// What an answer means for a trip.
+/// What to do after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It goes on.
-    On,
-    /// This is the answer.
-    Arrived,
+    /// Send the redirected request.
+    Redirect,
+    /// Return the response.
+    Done,
 }
 
-/// Why a redirect cannot be followed.
+/// The reason that a redirect is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stuck {
+enum RedirectError {
     Loop,
     TooMany,
-    Unusable,
-    /// It would carry what was sent to another server.
-    Elsewhere,
+    InvalidTarget,
+    /// The redirect would send the body to another server.
+    MovedBody,
 }
 
-impl Stuck {
+impl RedirectError {
+    /// The detail `reason`, and the message.
     fn facts(self) -> (&'static str, &'static str) {
         match self {
-            Stuck::Loop => ("redirect_loop", "its redirects lead in a circle"),
-            Stuck::TooMany => ("redirects_limit", "it redirects too often"),
-            Stuck::Unusable => ("redirect_unusable", "it redirects to what is no address"),
-            Stuck::Elsewhere => (
+            Self::Loop => ("redirect_loop", "redirect loop"),
+            Self::TooMany => ("redirects_limit", "too many redirects"),
+            Self::InvalidTarget => (
+                "redirect_unusable",
+                "the target of the redirect is not a valid URL",
+            ),
+            Self::MovedBody => (
                 "redirect_elsewhere",
-                "it redirects a request with a body to another server, which is not sent it",
+                "redirects to another server are not followed for a request with a body",
             ),
         }
     }
 }
 
-impl Trip {
+impl RedirectChain {
     pub(super) fn new(mut outgoing: Outgoing) -> Self {
         if outgoing.headers.keys().any(Outgoing::is_of_connection) {
             for name in CONNECTION_HEADERS {
@@ -71,15 +75,15 @@ impl Trip {
         Self {
             outgoing,
             visited: Vec::new(),
-            earlier: false,
-            leads_elsewhere: None,
+            follows_effect: false,
+            moved_body: None,
         }
     }
 
-    /// What was sent to one server is not sent on to another: the operator chose to trust the first.
-    pub(super) fn stays(&self, trouble: &Trouble) -> Result<(), Failure> {
-        match self.leads_elsewhere {
-            Some(status) => Err(self.stuck(Stuck::Elsewhere, status, trouble)),
+    /// Fails if the body would go to another server: the operator chose to trust the first one only.
+    pub(super) fn check_body_target(&self, exchange: &Exchange) -> Result<(), Failure> {
+        match self.moved_body {
+            Some(status) => Err(self.failed(RedirectError::MovedBody, status, exchange)),
             None => Ok(()),
         }
     }
@@ -88,53 +92,59 @@ impl Trip {
         self.visited.len()
     }
 
-    /// A failure with whoever led to a host that may not be asked, if that was not the caller.
-    pub(super) fn traced(&self, failure: Failure) -> Failure {
+    /// Adds to a failure about a blocked host the URL that redirected there.
+    pub(super) fn with_origin(&self, failure: Failure) -> Failure {
         let is_blocked = failure.code().as_str() == codes::ERR_BLOCKED_HOST.code;
         match self.visited.last().filter(|_| is_blocked) {
-            Some((_, from)) => failure.with_detail(REDIRECTED_FROM, crate::trouble::shown(from)),
+            Some((_, from)) => failure.with_detail(REDIRECTED_FROM, display_url(from)),
             None => failure,
         }
     }
 
-    pub(super) fn trouble(&self) -> Trouble {
-        Trouble {
+    pub(super) fn exchange(&self) -> Exchange {
+        Exchange {
             url: self.outgoing.url.clone(),
             url_detail: "url",
             operation: None,
-            stake: self.outgoing.stake,
-            patience: self
+            repeat_safety: self.outgoing.repeat_safety,
+            timeout: self
                 .outgoing
                 .stated_timeout
                 .unwrap_or(self.outgoing.timeout),
-            sent: sent(&self.outgoing),
-            earlier: self.earlier,
+            sent: sent_flag(&self.outgoing),
+            follows_effect: self.follows_effect,
         }
     }
 
-    /// Takes the step an answer asks for.
-    pub(super) fn step(&mut self, reply: &Reply, trouble: &Trouble) -> Result<Step, Failure> {
-        let location = reply.headers().get(header::LOCATION);
-        let (true, Some(location)) = (follows(reply.status()), location) else {
-            return Ok(Step::Arrived);
+    /// Prepares the next request if a response is a redirect.
+    pub(super) fn follow(
+        &mut self,
+        response: &RawResponse,
+        exchange: &Exchange,
+    ) -> Result<Step, Failure> {
+        let status = response.status();
+        let location = response.headers().get(header::LOCATION);
+        let (true, Some(location)) = (is_redirect(status), location) else {
+            return Ok(Step::Done);
         };
         if self.outgoing.redirects_limit == 0 {
-            return Ok(Step::Arrived);
+            return Ok(Step::Done);
         }
         let target = location
             .to_str()
             .ok()
             .and_then(|text| self.outgoing.url.join(text).ok());
-        let target = target.ok_or_else(|| self.stuck(Stuck::Unusable, reply.status(), trouble))?;
-        self.turn(reply.status(), target, trouble)?;
-        Ok(Step::On)
+        let invalid = || self.failed(RedirectError::InvalidTarget, status, exchange);
+        let target = target.ok_or_else(invalid)?;
+        self.redirect_to(status, target, exchange)?;
+        Ok(Step::Redirect)
     }
 
-    fn turn(
+    fn redirect_to(
         &mut self,
         status: StatusCode,
         mut target: Url,
-        trouble: &Trouble,
+        exchange: &Exchange,
     ) -> Result<(), Failure> {
         target.set_fragment(None);
         let old = std::mem::replace(&mut self.outgoing.url, target);
@@ -142,9 +152,9 @@ impl Trip {
             .push((self.outgoing.method.clone(), old.clone()));
         self.change_method(status);
         if old.scheme() == "https" && self.outgoing.url.scheme() == "http" {
-            return Err(self.trouble().blocked(&Refusal {
+            return Err(self.exchange().blocked(&BlockedHost {
                 host: self.outgoing.url.host_str().unwrap_or_default().to_owned(),
-                why: Forbidden::Downgrade,
+                reason: BlockReason::Downgrade,
             }));
         }
         let next = (&self.outgoing.method, &self.outgoing.url);
@@ -153,21 +163,21 @@ impl Trip {
             .iter()
             .any(|(method, url)| (method, url) == next)
         {
-            return Err(self.stuck(Stuck::Loop, status, trouble));
+            return Err(self.failed(RedirectError::Loop, status, exchange));
         }
         if self.visited.len() > self.outgoing.redirects_limit {
-            return Err(self.stuck(Stuck::TooMany, status, trouble));
+            return Err(self.failed(RedirectError::TooMany, status, exchange));
         }
         if old.origin() != self.outgoing.url.origin() {
             let has_body = self.outgoing.body.as_ref().is_some_and(|it| !it.is_empty());
-            self.leads_elsewhere = has_body.then_some(status);
+            self.moved_body = has_body.then_some(status);
             drop_credentials(&mut self.outgoing.headers);
         }
         Ok(())
     }
 
-    /// 303 asks for the result of what was done; 301 and 302 mean the same after a POST, as everyone
-    /// has read them since the first browsers. Others repeat the request elsewhere.
+    /// 303 means that the result is at the target; after a POST every browser treats 301 and 302 the same. Other
+    /// redirects repeat the request at the target.
     fn change_method(&mut self, status: StatusCode) {
         let method = &self.outgoing.method;
         let changes = match status {
@@ -178,7 +188,7 @@ impl Trip {
         if !changes {
             return;
         }
-        self.earlier = true;
+        self.follows_effect = true;
         self.outgoing.method = Method::GET;
         self.outgoing.body = None;
         for name in [
@@ -191,30 +201,27 @@ impl Trip {
         }
     }
 
-    fn stuck(&self, stuck: Stuck, status: StatusCode, trouble: &Trouble) -> Failure {
-        let (word, sentence) = stuck.facts();
+    fn failed(&self, error: RedirectError, status: StatusCode, exchange: &Exchange) -> Failure {
+        let (reason, message) = error.facts();
         let mut upstream = Upstream::status(status.as_u16());
-        if let Some(host) = trouble.url.host_str() {
+        if let Some(host) = exchange.url.host_str() {
             upstream = upstream.provider(host);
         }
         let failure = Failure::new(codes::ERR_REDIRECT_FAILED)
             .with_upstream(upstream)
-            .with_message(format!(
-                "{}: {sentence}",
-                crate::trouble::shown(&trouble.url)
-            ))
-            .with_detail("reason", word)
+            .with_message(format!("{}: {message}", display_url(&exchange.url)))
+            .with_detail("reason", reason)
             .with_detail("redirects", self.redirects())
-            .with_effect(self.trouble().effect_before());
-        trouble.located(failure)
+            .with_effect(self.exchange().effect_unless_sent());
+        exchange.located(failure)
     }
 }
 
-fn follows(status: StatusCode) -> bool {
+fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// What is meant for one server is not shown to another.
+/// Removes headers that are meant for one server only.
 fn drop_credentials(headers: &mut HeaderMap) {
     let secret: Vec<HeaderName> = headers
         .iter()

@@ -1,151 +1,159 @@
-//! Whether an address is one of the public internet, and if not, why.
+//! Checks whether an IP address is public.
 //!
-//! IPv4 is public unless it is in a table. IPv6 is the other way round: only what has been given out is
-//! public, less what is in a table.
+//! An IPv4 address is public unless its network is in a table. An IPv6 address is public only within the assigned
+//! range, except for the networks in a table.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Forbidden;
+use super::BlockReason;
 
-/// Networks of IPv4 that are not public, narrow ones before the wide ones they lie in.
-const V4: &[(Ipv4Addr, u8, Forbidden)] = &[
-    (Ipv4Addr::new(169, 254, 169, 254), 32, Forbidden::Metadata),
-    (Ipv4Addr::new(169, 254, 170, 2), 32, Forbidden::Metadata),
-    (Ipv4Addr::new(100, 100, 100, 200), 32, Forbidden::Metadata),
-    (Ipv4Addr::new(192, 0, 0, 192), 32, Forbidden::Metadata),
-    (Ipv4Addr::new(168, 63, 129, 16), 32, Forbidden::Metadata),
-    (Ipv4Addr::BROADCAST, 32, Forbidden::Broadcast),
-    (Ipv4Addr::new(0, 0, 0, 0), 8, Forbidden::ThisNetwork),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, Forbidden::Private),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, Forbidden::Private),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, Forbidden::Private),
-    (Ipv4Addr::new(100, 64, 0, 0), 10, Forbidden::Shared),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, Forbidden::Loopback),
-    (Ipv4Addr::new(169, 254, 0, 0), 16, Forbidden::LinkLocal),
-    (Ipv4Addr::new(192, 0, 0, 0), 24, Forbidden::Protocol),
-    (Ipv4Addr::new(192, 88, 99, 0), 24, Forbidden::SixToFour),
-    (Ipv4Addr::new(192, 0, 2, 0), 24, Forbidden::Documentation),
-    (Ipv4Addr::new(198, 51, 100, 0), 24, Forbidden::Documentation),
-    (Ipv4Addr::new(203, 0, 113, 0), 24, Forbidden::Documentation),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, Forbidden::Benchmark),
-    (Ipv4Addr::new(224, 0, 0, 0), 4, Forbidden::Multicast),
-    (Ipv4Addr::new(240, 0, 0, 0), 4, Forbidden::Reserved),
+/// IPv4 networks that are not public; a network comes before the larger network that contains it.
+const V4: &[(Ipv4Addr, u8, BlockReason)] = &[
+    (Ipv4Addr::new(169, 254, 169, 254), 32, BlockReason::Metadata),
+    (Ipv4Addr::new(169, 254, 170, 2), 32, BlockReason::Metadata),
+    (Ipv4Addr::new(100, 100, 100, 200), 32, BlockReason::Metadata),
+    (Ipv4Addr::new(192, 0, 0, 192), 32, BlockReason::Metadata),
+    (Ipv4Addr::new(168, 63, 129, 16), 32, BlockReason::Metadata),
+    (Ipv4Addr::BROADCAST, 32, BlockReason::Broadcast),
+    (Ipv4Addr::new(0, 0, 0, 0), 8, BlockReason::ThisNetwork),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, BlockReason::Private),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, BlockReason::Private),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, BlockReason::Private),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, BlockReason::Shared),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, BlockReason::Loopback),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, BlockReason::LinkLocal),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, BlockReason::Protocol),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, BlockReason::SixToFour),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, BlockReason::Documentation),
+    (
+        Ipv4Addr::new(198, 51, 100, 0),
+        24,
+        BlockReason::Documentation,
+    ),
+    (
+        Ipv4Addr::new(203, 0, 113, 0),
+        24,
+        BlockReason::Documentation,
+    ),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, BlockReason::Benchmark),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, BlockReason::Multicast),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, BlockReason::Reserved),
 ];
 
-/// Networks of IPv6 that are not public and known by name.
-const V6: &[(Ipv6Addr, u8, Forbidden)] = &[
+/// IPv6 networks that are not public and have a reason of their own.
+const V6: &[(Ipv6Addr, u8, BlockReason)] = &[
     (
         Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254),
         128,
-        Forbidden::Metadata,
+        BlockReason::Metadata,
     ),
     (
         Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254),
         128,
-        Forbidden::Metadata,
+        BlockReason::Metadata,
     ),
-    (Ipv6Addr::LOCALHOST, 128, Forbidden::Loopback),
-    (Ipv6Addr::UNSPECIFIED, 128, Forbidden::ThisNetwork),
+    (Ipv6Addr::LOCALHOST, 128, BlockReason::Loopback),
+    (Ipv6Addr::UNSPECIFIED, 128, BlockReason::ThisNetwork),
     (
         Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0),
         96,
-        Forbidden::EmbeddedV4,
+        BlockReason::EmbeddedV4,
     ),
     (
         Ipv6Addr::new(0, 0, 0, 0, 0xffff, 0, 0, 0),
         96,
-        Forbidden::EmbeddedV4,
+        BlockReason::EmbeddedV4,
     ),
-    (Ipv6Addr::UNSPECIFIED, 96, Forbidden::EmbeddedV4),
+    (Ipv6Addr::UNSPECIFIED, 96, BlockReason::EmbeddedV4),
     (
         Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0, 0, 0, 0),
         48,
-        Forbidden::Nat64,
+        BlockReason::Nat64,
     ),
     (
         Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
         32,
-        Forbidden::Teredo,
+        BlockReason::Teredo,
     ),
     (
         Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
         23,
-        Forbidden::Protocol,
+        BlockReason::Protocol,
     ),
     (
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
         32,
-        Forbidden::Documentation,
+        BlockReason::Documentation,
     ),
     (
         Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
         20,
-        Forbidden::Documentation,
+        BlockReason::Documentation,
     ),
     (
         Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
         16,
-        Forbidden::SixToFour,
+        BlockReason::SixToFour,
     ),
     (
         Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0),
         7,
-        Forbidden::UniqueLocal,
+        BlockReason::UniqueLocal,
     ),
     (
         Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0),
         10,
-        Forbidden::LinkLocal,
+        BlockReason::LinkLocal,
     ),
     (
         Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0),
         10,
-        Forbidden::SiteLocal,
+        BlockReason::SiteLocal,
     ),
     (
         Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0),
         8,
-        Forbidden::Multicast,
+        BlockReason::Multicast,
     ),
 ];
 
-/// The well-known prefix translators put before an IPv4 address.
+/// The well-known prefix of NAT64 addresses.
 const NAT64: Ipv6Addr = Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0);
 
-/// The addresses of IPv6 that are given out to anyone.
-const GIVEN_OUT: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
+/// The IPv6 range that is assigned for public use, `2000::/3`.
+const GLOBAL_UNICAST: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
 
-pub(super) fn public(address: IpAddr) -> Result<(), Forbidden> {
+pub(super) fn check_public(address: IpAddr) -> Result<(), BlockReason> {
     match address {
-        IpAddr::V4(address) => public_v4(address),
-        IpAddr::V6(address) => public_v6(address),
+        IpAddr::V4(address) => check_v4(address),
+        IpAddr::V6(address) => check_v6(address),
     }
 }
 
-fn public_v4(address: Ipv4Addr) -> Result<(), Forbidden> {
+fn check_v4(address: Ipv4Addr) -> Result<(), BlockReason> {
     let network = V4
         .iter()
         .find(|(network, length, _)| within_v4(address, *network, *length));
-    network.map_or(Ok(()), |(_, _, why)| Err(*why))
+    network.map_or(Ok(()), |(_, _, reason)| Err(*reason))
 }
 
-fn public_v6(address: Ipv6Addr) -> Result<(), Forbidden> {
+fn check_v6(address: Ipv6Addr) -> Result<(), BlockReason> {
     if within_v6(address, NAT64, 96) {
-        // On networks without IPv4 of their own, every IPv4 service is reached through this prefix.
+        // Networks without IPv4 reach every IPv4 service through this prefix.
         let [.., a, b, c, d] = address.octets();
-        return public_v4(Ipv4Addr::new(a, b, c, d)).map_err(|_| Forbidden::Nat64);
+        return check_v4(Ipv4Addr::new(a, b, c, d)).map_err(|_| BlockReason::Nat64);
     }
     let network = V6
         .iter()
         .find(|(network, length, _)| within_v6(address, *network, *length));
     match network {
-        Some((_, _, why)) => Err(*why),
-        None if within_v6(address, GIVEN_OUT, 3) => Ok(()),
-        None => Err(Forbidden::Reserved),
+        Some((_, _, reason)) => Err(*reason),
+        None if within_v6(address, GLOBAL_UNICAST, 3) => Ok(()),
+        None => Err(BlockReason::Reserved),
     }
 }
 
-/// Whether an address is in the network of this prefix length.
+/// Whether an address is in the network with this prefix length.
 pub(super) fn within_v4(address: Ipv4Addr, network: Ipv4Addr, length: u8) -> bool {
     let host_bits = 32_u32.saturating_sub(length.into());
     let differs = u64::from(address.to_bits() ^ network.to_bits());
@@ -164,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_sides_of_every_border_are_known() {
+    fn every_network_ends_at_its_boundary() {
         for (inside, outside) in [
             ("0.255.255.255", "1.0.0.0"),
             ("10.0.0.0", "9.255.255.255"),
@@ -192,13 +200,13 @@ mod tests {
             ("1fff::", "2000::"),
             ("64:ff9b::a00:1", "64:ff9b::808:808"),
         ] {
-            assert!(public(inside.parse().unwrap()).is_err(), "{inside}");
-            assert_eq!(public(outside.parse().unwrap()), Ok(()), "{outside}");
+            assert!(check_public(inside.parse().unwrap()).is_err(), "{inside}");
+            assert_eq!(check_public(outside.parse().unwrap()), Ok(()), "{outside}");
         }
     }
 
     #[test]
-    fn a_network_may_be_everything_or_one_address() {
+    fn a_prefix_length_may_be_zero_or_the_maximum() {
         let (a, b) = (Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(8, 8, 8, 9));
         assert!(within_v4(a, b, 0) && within_v4(a, b, 31) && !within_v4(a, b, 32));
         let (a, b) = (a.to_ipv6_mapped(), b.to_ipv6_mapped());

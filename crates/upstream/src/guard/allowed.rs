@@ -1,4 +1,4 @@
-//! What the operator allows beyond the public internet.
+//! The allow-list: hosts and networks that the operator allows although they are not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,11 +6,11 @@ use url::Url;
 
 use super::{address, literal};
 
-/// Hosts and networks that may be asked although they are not public.
+/// Hosts and networks that requests may go to although they are not public.
 ///
-/// `tools.corp` and `10.0.0.7` allow a host on every port, `tools.corp:8080` and `[fd00::7]:8080` on
-/// one; they are about what a URL says. `10.0.0.0/8` and `fd00::/8` allow addresses, also those a name
-/// turns out to have.
+/// `tools.corp` and `10.0.0.7` allow a host on every port, `tools.corp:8080` and `[fd00::7]:8080` on one port;
+/// they are compared with the host of a URL. `10.0.0.0/8` and `fd00::/8` allow addresses, including those that a
+/// host name resolves to.
 ///
 /// ```
 /// use panpan_upstream::Allowed;
@@ -31,19 +31,21 @@ enum Network {
     V6(Ipv6Addr, u8),
 }
 
-/// An entry of an allow-list that says nothing.
+/// An invalid entry of the allow-list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AllowedError {
-    /// It is neither a host nor a network.
-    #[error("{0:?} is no host; write it as in tools.example, 10.0.0.7:8080 or 10.0.0.0/8")]
+    /// The entry is neither a host nor a network.
+    #[error(
+        "{0:?} is not a host; expected a form such as tools.example, 10.0.0.7:8080 or 10.0.0.0/8"
+    )]
     Host(String),
-    /// The network cannot be read.
-    #[error("{0:?} is no network; write it as in 10.0.0.0/8 or fd00::/8")]
+    /// The network is malformed.
+    #[error("{0:?} is not a network; expected a form such as 10.0.0.0/8 or fd00::/8")]
     Network(String),
 }
 
 impl Allowed {
-    /// Reads entries, each a host, a host with a port, or a network.
+    /// Parses entries: hosts, hosts with a port, and networks.
     pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, AllowedError> {
         let mut allowed = Self::default();
         for entry in entries {
@@ -52,25 +54,25 @@ impl Allowed {
         Ok(allowed)
     }
 
-    /// Allows the host and port of a URL the operator configured.
+    /// Allows the host and port of a URL that the operator configured.
     pub fn allow_url(&mut self, url: &Url) {
         if let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) {
-            self.hosts.push((normal(host), Some(port)));
+            self.hosts.push((normalized(host), Some(port)));
         }
     }
 
-    /// Allows everything another list allows.
+    /// Adds the entries of another list.
     pub fn extend(&mut self, other: Self) {
         self.hosts.extend(other.hosts);
         self.networks.extend(other.networks);
     }
 
-    /// Whether nothing is allowed beyond what is public.
+    /// Whether the list has no entries.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty() && self.networks.is_empty()
     }
 
-    pub(super) fn names(&self, host: &str, port: u16) -> bool {
+    pub(super) fn names_host(&self, host: &str, port: u16) -> bool {
         let host = without_dot(host);
         let fits = |only: &Option<u16>| only.is_none_or(|only| only == port);
         self.hosts
@@ -78,7 +80,7 @@ impl Allowed {
             .any(|(named, only)| named.eq_ignore_ascii_case(host) && fits(only))
     }
 
-    pub(super) fn holds(&self, address: IpAddr) -> bool {
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
         self.networks
             .iter()
             .any(|network| match (*network, address) {
@@ -121,23 +123,23 @@ fn host(entry: &str) -> Option<(String, Option<u16>)> {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().ok()?)),
         _ => (entry, None),
     };
-    // Read as a URL's, so that it is written as a URL's will be.
+    // Parsed as part of a URL, so that it has the same canonical form as the host of a URL.
     let url = Url::parse(&format!("http://{host}/")).ok()?;
-    let is_plain = url.username().is_empty()
+    let is_only_host = url.username().is_empty()
         && url.password().is_none()
         && url.port().is_none()
         && url.path() == "/"
         && url.query().is_none()
         && url.fragment().is_none();
-    let host = url.host_str().filter(|_| is_plain)?;
-    Some((normal(host), port))
+    let host = url.host_str().filter(|_| is_only_host)?;
+    Some((normalized(host), port))
 }
 
-fn normal(host: &str) -> String {
+fn normalized(host: &str) -> String {
     without_dot(host).to_ascii_lowercase()
 }
 
-/// A trailing dot makes no other host.
+/// A host name with a trailing dot is the same host.
 fn without_dot(host: &str) -> &str {
     if literal(host).is_some() {
         host
@@ -151,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_is_allowed_as_it_is_named_and_on_its_port() {
+    fn a_host_is_allowed_by_its_exact_name_and_port() {
         for (entry, host, port, expected) in [
             ("tools.corp", "tools.corp", 80, true),
             ("Tools.Corp.", "tools.corp", 8080, true),
@@ -168,12 +170,16 @@ mod tests {
             ("10.0.0.0/8", "10.0.0.1", 80, false),
         ] {
             let allowed = Allowed::parse([entry]).unwrap();
-            assert_eq!(allowed.names(host, port), expected, "{entry} {host}:{port}");
+            assert_eq!(
+                allowed.names_host(host, port),
+                expected,
+                "{entry} {host}:{port}"
+            );
         }
     }
 
     #[test]
-    fn a_network_holds_its_addresses() {
+    fn a_network_contains_its_addresses() {
         let allowed = Allowed::parse(["10.0.0.0/8", "fd00::/8", "127.0.0.1"]).unwrap();
         for (address, expected) in [
             ("10.255.0.1", true),
@@ -184,7 +190,7 @@ mod tests {
             ("::ffff:10.0.0.1", false),
         ] {
             assert_eq!(
-                allowed.holds(address.parse().unwrap()),
+                allowed.contains(address.parse().unwrap()),
                 expected,
                 "{address}"
             );
@@ -192,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_refused() {
+    fn invalid_entries_are_refused() {
         for entry in [
             "",
             "10.0.0.0/33",

@@ -1,7 +1,7 @@
-//! Which addresses may be asked: everything public, and what the operator named.
+//! Decides which hosts requests may go to: public addresses, and those that the operator allowed.
 //!
-//! Pure: looks at URLs and addresses, resolves nothing and opens nothing. Whoever connects has to ask
-//! twice: about the URL of every hop, and about every address its name turned out to have.
+//! Pure: checks URLs and addresses, resolves no names and opens no connections. A client checks twice: the URL of
+//! every hop, and every address that its host name resolves to.
 
 mod address;
 mod allowed;
@@ -14,168 +14,173 @@ use url::Url;
 
 pub use allowed::{Allowed, AllowedError};
 
-/// Why something may not be asked.
+/// The reason that requests to a host are not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Forbidden {
-    /// Another scheme than HTTP's.
+pub enum BlockReason {
+    /// A scheme other than http and https.
     Scheme,
-    /// A name or password in the URL.
+    /// A user name or password in the URL.
     Credentials,
-    /// No host at all.
+    /// A URL without a host.
     NoHost,
     /// A port that belongs to another protocol.
     Port,
-    /// A name of the machine or of the local network.
+    /// A host name of the machine or of the local network.
     LocalName,
     /// "This network", `0.0.0.0/8` and `::`.
     ThisNetwork,
     /// A private network.
     Private,
-    /// Addresses providers share among customers.
+    /// Shared address space of providers, `100.64.0.0/10`.
     Shared,
-    /// The machine itself.
+    /// A loopback address.
     Loopback,
-    /// The link only.
+    /// A link-local address.
     LinkLocal,
-    /// Where clouds tell machines their secrets.
+    /// The metadata service of a cloud provider.
     Metadata,
     /// Reserved for protocols.
     Protocol,
-    /// For documentation.
+    /// Reserved for documentation.
     Documentation,
-    /// For benchmarks.
+    /// Reserved for benchmarks.
     Benchmark,
-    /// A group.
+    /// A multicast address.
     Multicast,
-    /// Reserved, or not given to anyone.
+    /// Reserved or unassigned.
     Reserved,
-    /// Everyone on the link.
+    /// The broadcast address.
     Broadcast,
     /// An IPv4 address inside an IPv6 address.
     EmbeddedV4,
-    /// A translated IPv4 address.
+    /// A NAT64 translation of an IPv4 address that is not public.
     Nat64,
     /// A 6to4 tunnel.
     SixToFour,
     /// A Teredo tunnel.
     Teredo,
-    /// A private network of IPv6.
+    /// A private IPv6 network.
     UniqueLocal,
-    /// A site's own addresses.
+    /// A site-local address.
     SiteLocal,
     /// A redirect from HTTPS to HTTP.
     Downgrade,
 }
 
-impl Forbidden {
-    /// The word it is told by.
-    pub fn word(self) -> &'static str {
+impl BlockReason {
+    /// The value of the detail `reason`.
+    pub fn as_str(self) -> &'static str {
         self.facts().0
     }
 
-    /// What it means, as part of a sentence.
-    pub fn sentence(self) -> &'static str {
+    /// What is wrong, as a clause of a message.
+    pub fn description(self) -> &'static str {
         self.facts().1
     }
 
-    /// Word and sentence.
+    /// Value and description.
     fn facts(self) -> (&'static str, &'static str) {
         match self {
-            Forbidden::Scheme => ("scheme", "only http and https are asked"),
-            Forbidden::Credentials => ("credentials", "the address holds a name or password"),
-            Forbidden::NoHost => ("no_host", "the address has no host"),
-            Forbidden::Port => ("port", "the port belongs to another protocol"),
-            Forbidden::LocalName => ("local_name", "the name belongs to the local network"),
-            Forbidden::ThisNetwork => ("this_network", "the address means this network"),
-            Forbidden::Private => ("private", "the address is of a private network"),
-            Forbidden::Shared => ("shared", "the address is of a provider's own network"),
-            Forbidden::Loopback => ("loopback", "the address is this machine"),
-            Forbidden::LinkLocal => ("link_local", "the address is of the local link"),
-            Forbidden::Metadata => ("metadata", "the address is a cloud's metadata service"),
-            Forbidden::Protocol => ("protocol", "the address is reserved for protocols"),
-            Forbidden::Documentation => ("documentation", "the address is for documentation"),
-            Forbidden::Benchmark => ("benchmark", "the address is for benchmarks"),
-            Forbidden::Multicast => ("multicast", "the address is of a group"),
-            Forbidden::Reserved => ("reserved", "the address is reserved"),
-            Forbidden::Broadcast => ("broadcast", "the address is everyone on the link"),
-            Forbidden::EmbeddedV4 => ("embedded_v4", "the address hides an IPv4 address"),
-            Forbidden::Nat64 => ("nat64", "the address is translated to a local one"),
-            Forbidden::SixToFour => ("6to4", "the address is of a 6to4 tunnel"),
-            Forbidden::Teredo => ("teredo", "the address is of a Teredo tunnel"),
-            Forbidden::UniqueLocal => ("unique_local", "the address is of a private network"),
-            Forbidden::SiteLocal => ("site_local", "the address is of a site's own network"),
-            Forbidden::Downgrade => ("downgrade", "a redirect leads from https to http"),
+            BlockReason::Scheme => ("scheme", "only http and https are allowed"),
+            BlockReason::Credentials => ("credentials", "the URL contains a user name or password"),
+            BlockReason::NoHost => ("no_host", "the URL has no host"),
+            BlockReason::Port => ("port", "the port belongs to another protocol"),
+            BlockReason::LocalName => ("local_name", "the host name belongs to the local network"),
+            BlockReason::ThisNetwork => ("this_network", "the address means \"this network\""),
+            BlockReason::Private => ("private", "the address is in a private network"),
+            BlockReason::Shared => ("shared", "the address is in a shared provider network"),
+            BlockReason::Loopback => ("loopback", "the address is a loopback address"),
+            BlockReason::LinkLocal => ("link_local", "the address is link-local"),
+            BlockReason::Metadata => ("metadata", "the address is a cloud metadata service"),
+            BlockReason::Protocol => ("protocol", "the address is reserved for protocols"),
+            BlockReason::Documentation => {
+                ("documentation", "the address is reserved for documentation")
+            }
+            BlockReason::Benchmark => ("benchmark", "the address is reserved for benchmarks"),
+            BlockReason::Multicast => ("multicast", "the address is a multicast address"),
+            BlockReason::Reserved => ("reserved", "the address is reserved"),
+            BlockReason::Broadcast => ("broadcast", "the address is the broadcast address"),
+            BlockReason::EmbeddedV4 => ("embedded_v4", "the address embeds an IPv4 address"),
+            BlockReason::Nat64 => (
+                "nat64",
+                "the address is translated to one that is not public",
+            ),
+            BlockReason::SixToFour => ("6to4", "the address is a 6to4 tunnel address"),
+            BlockReason::Teredo => ("teredo", "the address is a Teredo tunnel address"),
+            BlockReason::UniqueLocal => ("unique_local", "the address is in a private network"),
+            BlockReason::SiteLocal => ("site_local", "the address is site-local"),
+            BlockReason::Downgrade => ("downgrade", "a redirect leads from https to http"),
         }
     }
 }
 
-/// A host that may not be asked, and why. Shows nothing of the URL but its host.
+/// A host that requests must not go to. Shows nothing of the URL but its host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{host} may not be asked: {}", why.sentence())]
-pub struct Refusal {
-    /// The host of the URL, or its scheme where it has none.
+#[error("requests to {host} are not allowed: {}", reason.description())]
+pub struct BlockedHost {
+    /// The host of the URL, or its scheme if it has no host.
     pub host: String,
-    /// Why.
-    pub why: Forbidden,
+    /// The reason.
+    pub reason: BlockReason,
 }
 
-/// How far a URL that may be asked is trusted.
+/// How an allowed URL is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// The operator named this host: whatever address it has is fine.
+    /// The operator named this host: every address of it is allowed.
     Named,
-    /// Its address is fine, or has to be looked at once it is known.
+    /// Its address is public, or has to be checked once it is resolved.
     Public,
 }
 
-/// Whether a URL may be asked, as far as the URL tells.
-pub fn check_url(url: &Url, allowed: &Allowed) -> Result<Trust, Refusal> {
+/// Checks a URL; the addresses of its host name are checked by [`check_address`].
+pub fn check_url(url: &Url, allowed: &Allowed) -> Result<Trust, BlockedHost> {
     let host = url.host_str().unwrap_or_default();
-    judge(url, host, allowed).map_err(|why| Refusal {
+    check_parts(url, host, allowed).map_err(|reason| BlockedHost {
         host: if host.is_empty() {
             format!("{}:", url.scheme())
         } else {
             host.to_owned()
         },
-        why,
+        reason,
     })
 }
 
-/// Whether an address may be connected to.
-pub fn check_address(address: IpAddr, allowed: &Allowed) -> Result<(), Forbidden> {
-    if allowed.holds(address) {
+/// Checks an address before a connection to it is opened.
+pub fn check_address(address: IpAddr, allowed: &Allowed) -> Result<(), BlockReason> {
+    if allowed.contains(address) {
         return Ok(());
     }
-    address::public(address)
+    address::check_public(address)
 }
 
-fn judge(url: &Url, host: &str, allowed: &Allowed) -> Result<Trust, Forbidden> {
+fn check_parts(url: &Url, host: &str, allowed: &Allowed) -> Result<Trust, BlockReason> {
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(Forbidden::Scheme);
+        return Err(BlockReason::Scheme);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Forbidden::Credentials);
+        return Err(BlockReason::Credentials);
     }
     let port = url
         .port_or_known_default()
         .filter(|_| !host.is_empty())
-        .ok_or(Forbidden::NoHost)?;
-    if allowed.names(host, port) {
+        .ok_or(BlockReason::NoHost)?;
+    if allowed.names_host(host, port) {
         return Ok(Trust::Named);
     }
     match literal(host) {
-        Some(address) if allowed.holds(address) => return Ok(Trust::Public),
-        Some(address) => address::public(address)?,
-        None if names::is_local(host) => return Err(Forbidden::LocalName),
+        Some(address) if allowed.contains(address) => return Ok(Trust::Public),
+        Some(address) => address::check_public(address)?,
+        None if names::is_local(host) => return Err(BlockReason::LocalName),
         None => {}
     }
-    if ports::is_foreign(port) {
-        return Err(Forbidden::Port);
+    if ports::is_blocked(port) {
+        return Err(BlockReason::Port);
     }
     Ok(Trust::Public)
 }
 
-/// The address a host is, if it is one. URLs have them in their one normal form.
+/// The address if a host is an IP address; a parsed URL has it in its canonical form.
 fn literal(host: &str) -> Option<IpAddr> {
     let bare = host
         .strip_prefix('[')
@@ -188,18 +193,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_shows_nothing_of_the_url_but_its_host() {
+    fn a_blocked_host_shows_nothing_else_of_the_url() {
         let url = Url::parse("http://me:hunter2@127.0.0.1/path?token=hunter2").unwrap();
-        let refusal = check_url(&url, &Allowed::default()).unwrap_err();
+        let blocked = check_url(&url, &Allowed::default()).unwrap_err();
         assert_eq!(
-            refusal.to_string(),
-            "127.0.0.1 may not be asked: the address holds a name or password"
+            blocked.to_string(),
+            "requests to 127.0.0.1 are not allowed: the URL contains a user name or password"
         );
         let url = Url::parse("data:text/plain,hunter2").unwrap();
-        let refusal = check_url(&url, &Allowed::default()).unwrap_err();
+        let blocked = check_url(&url, &Allowed::default()).unwrap_err();
         assert_eq!(
-            refusal.to_string(),
-            "data: may not be asked: only http and https are asked"
+            blocked.to_string(),
+            "requests to data: are not allowed: only http and https are allowed"
         );
     }
 }

@@ -1,6 +1,6 @@
-//! Names that never leave the machine or the local network.
+//! Host names of the machine or the local network.
 //!
-//! What such a name resolves to is not looked at: it may be public today and private tomorrow.
+//! They are blocked without resolving them: such a name may be public today and private tomorrow.
 
 /// The last labels of names that belong to a machine or a local network.
 const LOCAL: &[&str] = &[
@@ -18,7 +18,7 @@ const LOCAL: &[&str] = &[
     "private",
 ];
 
-/// Whether a name belongs to the machine or the local network: by its last label, or for want of a dot.
+/// Whether a name belongs to the machine or the local network: by its last label, or because it has no dot.
 pub(super) fn is_local(host: &str) -> bool {
     let name = host.trim_end_matches('.');
     let Some((_, last)) = name.rsplit_once('.') else {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_names_are_known_by_their_end_and_others_are_not_local() {
+    fn local_names_are_recognised_by_their_last_label() {
         for (name, expected) in [
             ("localhost", true),
             ("LOCALHOST.", true),

@@ -1,8 +1,7 @@
-//! Ports where other protocols than HTTP are spoken: a request there is a message to something that
-//! never meant to get one.
+//! Ports of protocols other than HTTP: a service there could misread an HTTP request as a command.
 
-/// The ports, in order. Those browsers refuse, and those of stores and machines that take orders.
-const FOREIGN: &[u16] = &[
+/// The ports in ascending order: those that browsers block, and those of databases and control interfaces.
+const BLOCKED: &[u16] = &[
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
     445, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989,
@@ -11,8 +10,8 @@ const FOREIGN: &[u16] = &[
     6697, 9042, 10080, 10250, 11211, 27017,
 ];
 
-pub(super) fn is_foreign(port: u16) -> bool {
-    FOREIGN.binary_search(&port).is_ok()
+pub(super) fn is_blocked(port: u16) -> bool {
+    BLOCKED.binary_search(&port).is_ok()
 }
 
 #[cfg(test)]
@@ -20,13 +19,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_order_and_http_is_not_in_it() {
-        assert!(FOREIGN.is_sorted());
+    fn the_ports_are_sorted_and_exclude_http() {
+        assert!(BLOCKED.is_sorted());
         for port in [0, 22, 25, 6379, 27017] {
-            assert!(is_foreign(port), "{port}");
+            assert!(is_blocked(port), "{port}");
         }
         for port in [80, 443, 3000, 5000, 7077, 8000, 8080, 8443, 9000, 65535] {
-            assert!(!is_foreign(port), "{port}");
+            assert!(!is_blocked(port), "{port}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! From what a server says about a failure to a failure.
 //!
 //! Our own are recovered whole. Those of others are lifted from the shapes that are known; what has none
-//! is the message of a TOOL_FAILED. What may be answered at all is decided in `answerable`.
+//! is the message of a TOOL_FAILED. What may be answered at all is decided in `known_code`.
 
 use std::borrow::Cow;
 
@@ -17,10 +17,9 @@ use super::error::Refusal;
 use super::foreign::RECOVERY_META_KEY;
 use super::shapes;
 use super::trouble::Stake;
-use crate::answerable::answerable;
-use crate::asked::is_declared_output;
-use crate::heard::Heard;
-use crate::repeating::unrepeated;
+use crate::classify::{CombinedStatements, is_declared_output};
+use crate::known_code::with_known_code;
+use crate::retry_members::without_retry_members;
 
 /// The longest text of a server that becomes a message, in characters.
 pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
@@ -69,14 +68,14 @@ impl Failing<'_> {
     /// The failure it stands for; `declared` says which codes the tool publishes.
     pub(super) fn failure(&self, declared: impl Fn(&str) -> bool) -> Failure {
         if let Some(own) = self.own() {
-            return answerable(own, true, self.server, declared);
+            return with_known_code(own, true, self.server, declared);
         }
         let failure = self.listened(self.of_others());
         let effect = self.stake.left_behind(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
         let code = failure.code().clone();
-        let failure = answerable(unrepeated(failure), false, self.server, declared);
+        let failure = with_known_code(without_retry_members(failure), false, self.server, declared);
         match *failure.code() == code {
             true => failure,
             false => with_own_code(failure),
@@ -86,7 +85,7 @@ impl Failing<'_> {
     /// What the sentences of a failure state for certain. Of a tool that failed in no known way, what they say has
     /// happened and when to come back is the best that is known.
     fn listened(&self, failure: Failure) -> Failure {
-        let heard = Heard {
+        let heard = CombinedStatements {
             received: statements(failure.message(), &InputMembers::default()),
             declared: None,
         };
@@ -106,7 +105,7 @@ impl Failing<'_> {
             _ => failure,
         };
         let remedies = failure.remedies();
-        heard.told(failure, &Value::Null, remedies)
+        heard.apply_to(failure, &Value::Null, remedies)
     }
 
     /// A failure written by a panpan: whole in `_meta`, or in the first text block in any dialect.
@@ -235,7 +234,7 @@ pub(super) fn refusal(server: &str, refusal: &Refusal, now: Timestamp) -> Failur
         spoken(Dialect::JsonRpc, document)
     });
     let told = told.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
-    answerable(unrepeated(told), false, server, |_| false)
+    with_known_code(without_retry_members(told), false, server, |_| false)
         .with_message(bounded(&refusal.message))
         .with_upstream(upstream)
 }

@@ -26,7 +26,7 @@ use super::error::McpError;
 use super::live::Live;
 use super::settings::{McpCommand, McpPatience, McpPlace, McpSettings, McpSettingsError};
 use super::web::Web;
-use crate::remote::wire;
+use crate::remote::connection_pool;
 
 /// How long a server is left alone after the second failure in a row; doubled with each further one.
 pub const FIRST_REST: Duration = Duration::from_millis(200);
@@ -106,8 +106,8 @@ impl Link {
             McpPlace::Http(address) => {
                 let (url, headers) = (address.parsed()?, address.header_map()?);
                 let ca = address.ca.as_deref();
-                let wire =
-                    wire(&url, ca, settings.patience.start).map_err(McpSettingsError::Client)?;
+                let wire = connection_pool(&url, ca, settings.patience.start)
+                    .map_err(McpSettingsError::Client)?;
                 let ear = ear.clone();
                 let web = Web {
                     wire,

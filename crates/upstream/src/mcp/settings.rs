@@ -172,7 +172,7 @@ pub enum McpSettingsError {
     },
     /// The HTTP client cannot be made.
     #[error("the HTTP client of the MCP server cannot be set up")]
-    Client(#[source] crate::wire::SetupError),
+    Client(#[source] crate::SetupError),
     /// There is nothing to start.
     #[error("there is no program to start")]
     NoProgram,

@@ -10,8 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::Refusal;
 use super::lifted::bounded;
-use crate::classify::{Answer, classify};
-use crate::lift::lift;
+use crate::classify::{ErrorBody, ErrorResponse, classify};
 
 /// Where in a text a status is looked for, in characters.
 const STATUS_WITHIN: usize = 400;
@@ -114,11 +113,11 @@ pub(super) fn recovery_object(recovery: &Value, text: Option<&str>) -> Option<Fa
 /// A document that says what happened and, in our words, whether repeating helps, when, or what was done. A word
 /// for what happened is also its code.
 pub(super) fn in_our_words(document: &Value, has_delay: bool) -> Option<Failure> {
-    let lifted = lift(document);
+    let lifted = ErrorBody::of_json(document);
     let is_ours = has_delay || lifted.retryable.is_some() || lifted.effect.is_some();
     let message = lifted.message.filter(|_| is_ours)?;
     let may_pass = lifted.retryable.unwrap_or(has_delay);
-    let failure = lifted.words.first().and_then(|word| {
+    let failure = lifted.codes.first().and_then(|word| {
         let known = json!({"code": word, "message": bounded(&message), "retryable": may_pass});
         read_foreign(known, None)
     });
@@ -210,7 +209,7 @@ fn leading_status(text: &str) -> Option<u16> {
 
 /// The failure an HTTP status behind the tool stands for.
 pub(super) fn of_status(status: u16, body: &str, server: &str, now: Timestamp) -> Option<Failure> {
-    let answer = Answer {
+    let answer = ErrorResponse {
         status,
         headers: &[],
         body,

@@ -9,7 +9,7 @@ use panpan_failure::{Cause, Effect, Failure, Kind, Upstream, codes};
 
 use super::error::{HttpAnswer, McpError, Unanswered};
 use super::lifted;
-use crate::classify::{Answer, classify};
+use crate::classify::{ErrorResponse, classify};
 
 /// What to do where a server asks for something that its client cannot answer.
 pub(super) const ASK_A_PERSON: &str = "Give everything it needs as arguments, or use it with an MCP client that shows questions to a person (elicitation)";
@@ -162,7 +162,7 @@ fn of_status(server: &str, answer: &HttpAnswer, now: Timestamp) -> Failure {
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let told = Answer {
+    let told = ErrorResponse {
         status: answer.status,
         headers: &headers,
         body: &answer.body,

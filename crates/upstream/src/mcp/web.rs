@@ -24,10 +24,10 @@ use url::Url;
 use super::ear::Ear;
 use super::error::{HttpAnswer, McpError};
 use super::foreign;
-use crate::broken::Broken;
 use crate::charset;
-use crate::trouble::shown;
-use crate::wire::{Payload, Reply, Wire, WireError};
+use crate::exchange::display_url;
+use crate::transport::{ConnectionPool, Payload, RawResponse, TransportError};
+use crate::transport_failure::TransportFailure;
 
 /// The longest answer that is read, in bytes; also the longest event of a stream.
 pub const ANSWER_BYTES_LIMIT: usize = 16 * 1024 * 1024;
@@ -60,7 +60,7 @@ type Headers = HashMap<HeaderName, HeaderValue>;
 /// An address that is posted to, with what is presented there.
 #[derive(Clone, Debug)]
 pub(super) struct Web {
-    pub(super) wire: Wire,
+    pub(super) wire: ConnectionPool,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
     pub(super) ear: Ear,
@@ -73,7 +73,7 @@ impl Web {
         session: Option<&Arc<str>>,
         extra: Headers,
         body: Option<Vec<u8>>,
-    ) -> Result<Reply, Failed> {
+    ) -> Result<RawResponse, Failed> {
         let mut headers = self.headers.clone();
         headers.insert(ACCEPT, ACCEPTED);
         if body.is_some() {
@@ -89,7 +89,7 @@ impl Web {
 
     async fn accepted(
         &self,
-        reply: Reply,
+        reply: RawResponse,
         message: &ClientJsonRpcMessage,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let session = reply.headers().get(SESSION);
@@ -125,7 +125,7 @@ impl Web {
     /// A refusal in the protocol is one of the protocol, except where its status says more.
     async fn refused(
         &self,
-        reply: Reply,
+        reply: RawResponse,
         message: &ClientJsonRpcMessage,
         has_session: bool,
     ) -> Result<StreamableHttpPostResponse, Failed> {
@@ -155,7 +155,7 @@ impl Web {
     }
 
     /// What is kept of the head of an answer.
-    fn head(&self, reply: &Reply) -> HttpAnswer {
+    fn head(&self, reply: &RawResponse) -> HttpAnswer {
         let is_kept = |name: &str| {
             name == CONTENT_TYPE.as_str()
                 || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
@@ -177,7 +177,7 @@ impl Web {
     }
 
     /// Where else to ask, as it may be shown; often all that differs is a slash at the end.
-    fn location(&self, reply: &Reply) -> Option<String> {
+    fn location(&self, reply: &RawResponse) -> Option<String> {
         let to = reply.headers().get(LOCATION)?.to_str().ok()?;
         let to = self.url.join(to).ok()?;
         Some(format!(
@@ -188,7 +188,7 @@ impl Web {
     }
 
     /// Reads to the end, or as far as shows that there is more than the limit.
-    async fn read(&self, mut reply: Reply, limit: usize) -> Result<Vec<u8>, Failed> {
+    async fn read(&self, mut reply: RawResponse, limit: usize) -> Result<Vec<u8>, Failed> {
         let mut body = Vec::new();
         while body.len() <= limit {
             let Some(bytes) = reply
@@ -207,7 +207,7 @@ impl Web {
     /// The events of a stream, which may be that of a request, each within bounds.
     fn events(
         &self,
-        reply: Reply,
+        reply: RawResponse,
         origin: Option<RequestId>,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
         let mut room = Room::default();
@@ -299,22 +299,24 @@ fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
     StreamableHttpPostResponse::Json(message, None)
 }
 
-fn network(url: &Url, error: WireError) -> Failed {
-    let broken = Broken::of(&error);
+fn network(url: &Url, error: TransportError) -> Failed {
+    let broken = TransportFailure::of(&error);
     let told = match broken {
         // Nobody here waits for a set time, and so none can be told.
-        Broken::HeadTimeout | Broken::BodyTimeout => Broken::Connection,
+        TransportFailure::HeadTimeout | TransportFailure::BodyTimeout => {
+            TransportFailure::Connection
+        }
         told => told,
     };
     StreamableHttpError::Client(McpError::Network {
-        told: told.sentence(&shown(url), Duration::ZERO),
-        way: broken.way(),
+        told: told.message(&display_url(url), Duration::ZERO),
+        way: broken.network_failure(),
         sent: error.had_connection(),
         source: Arc::new(error),
     })
 }
 
-fn is_kind(reply: &Reply, kind: &str) -> bool {
+fn is_kind(reply: &RawResponse, kind: &str) -> bool {
     let found = reply.headers().get(CONTENT_TYPE);
     let found = found.and_then(|value| value.to_str().ok());
     let found = found.and_then(|value| value.split(';').next());

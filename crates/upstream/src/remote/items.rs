@@ -1,4 +1,4 @@
-//! The items of a subscription, as they come.
+//! The items of a subscription to a remote panpan.
 
 use panpan_failure::dialect::Dialect;
 use panpan_failure::read::{self, ReadError};
@@ -6,60 +6,59 @@ use panpan_failure::{Effect, Failure};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::answer::Heard;
-use crate::events::{EVENT_BYTES_LIMIT, Event, Events};
-use crate::trouble::{Trouble, shown};
-use crate::wire::Reply;
+use super::response::{WholeResponse, is_event_stream};
+use crate::events::{EVENT_BYTES_LIMIT, Event, EventParser};
+use crate::exchange::{Exchange, display_url};
+use crate::transport::RawResponse;
 
 /// The name of the event that ends a subscription with a failure.
-const FAILED: &str = "error";
+const FAILURE: &str = "error";
 
-/// The names of events that carry an item; others may come one day and are no items.
+/// The names of events that carry an item; events with other names are skipped.
 const ITEM: [&str; 2] = ["", "message"];
 
 /// The items of a subscription; dropping it ends the subscription.
 #[derive(Debug)]
 pub struct RemoteItems {
     source: Source,
-    events: Events,
-    trouble: Trouble,
+    events: EventParser,
+    exchange: Exchange,
 }
 
 #[derive(Debug)]
 enum Source {
-    Open(Reply),
+    Open(RawResponse),
     Refused(Failure),
     Ended,
 }
 
 impl RemoteItems {
     pub(super) async fn of(
-        reply: Reply,
-        trouble: Trouble,
+        response: RawResponse,
+        exchange: Exchange,
         deadline: Instant,
     ) -> Result<Self, Failure> {
-        let head = Heard::head(&reply);
-        let source = if head.begins_a_stream() {
-            Source::Open(reply)
+        let source = if is_event_stream(&response) {
+            Source::Open(response)
         } else {
-            Source::Refused(refusal(reply, &trouble, deadline).await?)
+            Source::Refused(refusal(response, &exchange, deadline).await?)
         };
         Ok(Self {
             source,
-            events: Events::default(),
-            trouble,
+            events: EventParser::default(),
+            exchange,
         })
     }
 
-    /// The next item, or the failure that ends them; `None` when there are no more.
+    /// The next item, or the failure that ends the subscription; `None` at the end.
     ///
-    /// The outer failure says that the connection did not last until the end.
+    /// The outer failure means that the connection broke before the end.
     pub async fn next(&mut self) -> Result<Option<Result<Value, Failure>>, Failure> {
         let next = self.advance().await;
         if !matches!(next, Ok(Some(Ok(_)))) {
             self.source = Source::Ended;
-            // What came behind the end is no part of it.
-            self.events = Events::default();
+            // Events after the end are dropped.
+            self.events = EventParser::default();
         }
         next
     }
@@ -68,20 +67,20 @@ impl RemoteItems {
         loop {
             while let Some(event) = self.events.next() {
                 if let Some(item) =
-                    item(&event).map_err(|error| unreadable(error, &self.trouble))?
+                    item(&event).map_err(|error| unreadable(error, &self.exchange))?
                 {
                     return Ok(Some(item));
                 }
             }
-            let reply = match &mut self.source {
-                Source::Open(reply) => reply,
+            let response = match &mut self.source {
+                Source::Open(response) => response,
                 Source::Refused(failure) => return Ok(Some(Err(failure.clone()))),
                 Source::Ended => return Ok(None),
             };
-            let bytes = reply.chunk().await;
-            match bytes.map_err(|error| self.trouble.of(&error))? {
+            let bytes = response.chunk().await;
+            match bytes.map_err(|error| self.exchange.failure(&error))? {
                 Some(bytes) => self.feed(&bytes)?,
-                None if self.events.is_within_an_event() => return Err(self.trouble.cut()),
+                None if self.events.is_inside_event() => return Err(self.exchange.cut()),
                 None => return Ok(None),
             }
         }
@@ -92,31 +91,35 @@ impl RemoteItems {
         fed.map_err(|_| {
             let limit = EVENT_BYTES_LIMIT;
             let bytes = limit + 1;
-            unreadable(ReadError::TooLarge { bytes, limit }, &self.trouble)
+            unreadable(ReadError::TooLarge { bytes, limit }, &self.exchange)
         })
     }
 }
 
-/// Why there are no items.
-async fn refusal(reply: Reply, trouble: &Trouble, deadline: Instant) -> Result<Failure, Failure> {
-    let heard = timeout_at(deadline, Heard::of(reply)).await;
-    let heard = heard
-        .map_err(|_| trouble.stall())?
-        .map_err(|error| trouble.of(&error))?;
-    match heard.read(&trouble.url)?.outcome {
+/// The failure that a panpan answered instead of a stream.
+async fn refusal(
+    response: RawResponse,
+    exchange: &Exchange,
+    deadline: Instant,
+) -> Result<Failure, Failure> {
+    let response = timeout_at(deadline, WholeResponse::read(response))
+        .await
+        .map_err(|_| exchange.body_timeout())?
+        .map_err(|error| exchange.failure(&error))?;
+    match response.parse(&exchange.url)?.outcome {
         Err(failure) => Ok(failure),
-        // One answer where items were asked for.
+        // A single output in place of a stream.
         Ok(_) => {
-            let hint = "items were asked for".to_owned();
-            Err(heard.stranger(&trouble.url, ReadError::Unrecognised { hint }))
+            let hint = "a single output in place of a stream".to_owned();
+            Err(response.not_of_panpan(&exchange.url, ReadError::Unrecognised { hint }))
         }
     }
 }
 
 fn item(event: &Event) -> Result<Option<Result<Value, Failure>>, ReadError> {
-    if event.name == FAILED {
+    if event.name == FAILURE {
         let failure = Dialect::Call.parse(&event.data)?.outcome.err();
-        let hint = "an output stands where a failure should".to_owned();
+        let hint = "an output in place of a failure".to_owned();
         let failure = failure.ok_or(ReadError::Unrecognised { hint })?;
         return Ok(Some(Err(failure)));
     }
@@ -126,10 +129,10 @@ fn item(event: &Event) -> Result<Option<Result<Value, Failure>>, ReadError> {
     read::document(&event.data).map(|item| Some(Ok(item)))
 }
 
-fn unreadable(error: ReadError, trouble: &Trouble) -> Failure {
+fn unreadable(error: ReadError, exchange: &Exchange) -> Failure {
     let message = format!(
         "{} sent an item that cannot be read: {error}",
-        shown(&trouble.url)
+        display_url(&exchange.url)
     );
     Failure::from(error)
         .with_message(message)

@@ -1,11 +1,10 @@
-//! A running panpan, asked over HTTP: for one answer, or for the items of a subscription.
+//! A client for a running panpan: calls an operation over HTTP, or subscribes to its items.
 //!
-//! Nothing is ever asked twice here: whoever calls decides about that, by the failure. What an answer
-//! means is in `answer`.
+//! Nothing is retried here: the caller decides that by the failure. `response` parses the responses.
 
-mod answer;
-mod client;
 mod items;
+mod response;
+mod setup;
 
 use std::fmt;
 use std::time::Duration;
@@ -22,35 +21,35 @@ use url::Url;
 use uuid::Uuid;
 
 pub use crate::events::EVENT_BYTES_LIMIT;
-use crate::trouble::{Sent, Stake, Trouble};
-use crate::wire::{Payload, Reply, Wire};
-pub use answer::ANSWER_BYTES_LIMIT;
-use answer::Heard;
-pub use client::RemoteError;
-pub(crate) use client::wire;
+use crate::exchange::{Exchange, RepeatSafety, SentFlag};
+use crate::transport::{ConnectionPool, Payload, RawResponse};
 pub use items::RemoteItems;
+pub use response::RESPONSE_BYTES_LIMIT;
+use response::WholeResponse;
+pub use setup::RemoteError;
+pub(crate) use setup::connection_pool;
 
-/// How much longer than a call's own time its answer is waited for: a server that runs out of time
-/// says so itself, and knows more about it.
-pub const PATIENCE: Duration = Duration::from_secs(3);
+/// How much longer than the timeout of a call its response is awaited: a server that runs into the timeout reports it
+/// itself, with more detail.
+pub const TIMEOUT_MARGIN: Duration = Duration::from_secs(3);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// Where a panpan runs, and what to present there.
+/// The address of a panpan, and how to connect to it.
 #[derive(Clone, Debug)]
 pub struct RemoteSettings {
-    /// Its address, such as `http://127.0.0.1:7077`.
+    /// The address, such as `http://127.0.0.1:7077`.
     pub url: String,
-    /// The token that says who calls.
+    /// The token of the caller.
     pub token: Option<Secret<String>>,
-    /// Certificates to trust besides those of the system, as PEM.
+    /// Certificates to trust in addition to those of the system, as PEM.
     pub ca: Option<Vec<u8>>,
-    /// How long an answer is waited for when the call does not say.
+    /// The longest wait for a response, unless the call has a timeout.
     pub timeout: Duration,
 }
 
-/// What to ask for. Its debug form does not show the input.
+/// A call to send. Its debug form does not show the input.
 #[derive(Clone)]
 pub struct RemoteCall {
     /// The name of the operation.
@@ -59,95 +58,96 @@ pub struct RemoteCall {
     pub input: Value,
     /// The idempotency key.
     pub key: Option<String>,
-    /// What to jitter delays with.
+    /// The seed for the jitter of retry delays.
     pub retry_seed: Option<i64>,
-    /// How long the call may take.
+    /// The timeout of the call.
     pub timeout_ms: Option<u64>,
-    /// What kind of operation it is, if that is known: a lost answer means something else for each.
+    /// The type of the operation, if known: it decides what a lost response means.
     pub op_type: Option<OperationType>,
 }
 
-/// What a panpan answered.
+/// The response of a panpan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RemoteAnswer {
-    /// The call that brought the outcome about, where the answer names it.
+pub struct RemoteResponse {
+    /// The id of the call that produced the outcome, if the response has it.
     pub call: Option<Uuid>,
     /// The output, or the failure.
     pub outcome: Result<Value, Failure>,
-    /// Whether the outcome was there already.
+    /// Whether a recorded outcome was replayed.
     pub replayed: bool,
 }
 
-/// A running panpan.
+/// A client for a running panpan.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    wire: Wire,
+    pool: ConnectionPool,
     url: Url,
     authorization: Option<HeaderValue>,
     timeout: Duration,
 }
 
 impl Remote {
-    /// Makes ready to ask; nothing is sent yet.
+    /// Checks the settings; nothing is sent yet.
     pub fn new(settings: &RemoteSettings) -> Result<Self, RemoteError> {
-        let url = client::base(&settings.url)?;
-        let authorization = settings.token.as_ref().map(client::bearer).transpose()?;
+        let url = setup::base(&settings.url)?;
+        let authorization = settings.token.as_ref().map(setup::bearer).transpose()?;
         Ok(Self {
-            wire: client::wire(&url, settings.ca.as_deref(), settings.timeout)?,
+            pool: setup::connection_pool(&url, settings.ca.as_deref(), settings.timeout)?,
             url,
             authorization,
             timeout: settings.timeout,
         })
     }
 
-    /// Asks for one answer.
+    /// Calls an operation.
     ///
-    /// The failure of the operation is an outcome. The outer failure says that there is no answer: what
-    /// happened on the way, and what is known about side effects.
-    pub async fn call(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
-        let answered = self.answered(call).await;
-        answered.map_err(|failure| with_key(failure, call))
+    /// A failure of the operation is an outcome. The outer failure means that there is no usable response, and states
+    /// what is known about effects.
+    pub async fn call(&self, call: &RemoteCall) -> Result<RemoteResponse, Failure> {
+        let response = self.try_call(call).await;
+        response.map_err(|failure| with_key_advice(failure, call))
     }
 
-    async fn answered(&self, call: &RemoteCall) -> Result<RemoteAnswer, Failure> {
-        let patience = self.patience(call);
-        let trouble = self.trouble(call, patience);
-        let deadline = Instant::now() + patience;
-        let reply = self.send("call", call, JSON, &trouble, deadline).await?;
-        let heard = timeout_at(deadline, Heard::of(reply)).await;
-        let heard = heard.map_err(|_| trouble.stall())?;
-        heard.map_err(|error| trouble.of(&error))?.read(&self.url)
+    async fn try_call(&self, call: &RemoteCall) -> Result<RemoteResponse, Failure> {
+        let timeout = self.timeout(call);
+        let exchange = self.exchange(call, timeout);
+        let deadline = Instant::now() + timeout;
+        let response = self.send("call", call, JSON, &exchange, deadline).await?;
+        timeout_at(deadline, WholeResponse::read(response))
+            .await
+            .map_err(|_| exchange.body_timeout())?
+            .map_err(|error| exchange.failure(&error))?
+            .parse(&self.url)
     }
 
-    /// Asks for the items of a subscription. That it is refused is told by the first item.
+    /// Subscribes to the items of an operation. A refusal is the first item.
     pub async fn subscribe(&self, call: &RemoteCall) -> Result<RemoteItems, Failure> {
-        let patience = self.patience(call);
-        let trouble = Trouble {
-            // Items only tell.
-            stake: Stake::Nothing,
-            ..self.trouble(call, patience)
+        let timeout = self.timeout(call);
+        let exchange = Exchange {
+            repeat_safety: RepeatSafety::ReadOnly,
+            ..self.exchange(call, timeout)
         };
-        // The items take as long as they take; only that they begin is waited for.
-        let deadline = Instant::now() + patience;
-        let reply = self.send("subscribe", call, EVENTS, &trouble, deadline);
-        RemoteItems::of(reply.await?, trouble, deadline).await
+        // The deadline is for the start of the stream only.
+        let deadline = Instant::now() + timeout;
+        let response = self.send("subscribe", call, EVENTS, &exchange, deadline);
+        RemoteItems::of(response.await?, exchange, deadline).await
     }
 
-    fn trouble(&self, call: &RemoteCall, patience: Duration) -> Trouble {
-        Trouble {
+    fn exchange(&self, call: &RemoteCall, timeout: Duration) -> Exchange {
+        Exchange {
             url: self.url.clone(),
             url_detail: "server",
             operation: Some(call.operation.clone()),
-            stake: stake(call),
-            patience,
-            sent: Sent::assumed(),
-            earlier: false,
+            repeat_safety: repeat_safety(call),
+            timeout,
+            sent: SentFlag::assumed(),
+            follows_effect: false,
         }
     }
 
-    fn patience(&self, call: &RemoteCall) -> Duration {
+    fn timeout(&self, call: &RemoteCall) -> Duration {
         call.timeout_ms.map_or(self.timeout, |timeout_ms| {
-            Duration::from_millis(timeout_ms).saturating_add(PATIENCE)
+            Duration::from_millis(timeout_ms).saturating_add(TIMEOUT_MARGIN)
         })
     }
 
@@ -156,39 +156,39 @@ impl Remote {
         path: &str,
         call: &RemoteCall,
         accept: HeaderValue,
-        trouble: &Trouble,
+        exchange: &Exchange,
         deadline: Instant,
-    ) -> Result<Reply, Failure> {
-        let url = client::below(&self.url, path);
+    ) -> Result<RawResponse, Failure> {
+        let url = setup::below(&self.url, path);
         let body = serde_json::to_vec(&Body::of(call))
             .expect("names are strings, and writing to memory does not fail");
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, JSON), (ACCEPT, accept)]);
         headers.extend(self.authorization.clone().map(|it| (AUTHORIZATION, it)));
         let payload = Payload::new(Some(body.into()), None);
-        let sending = self.wire.send(Method::POST, &url, headers, payload);
-        let sent = timeout_at(deadline, sending).await;
-        sent.map_err(|_| trouble.silence())?
-            .map_err(|error| trouble.of(&error))
+        let response = self.pool.send(Method::POST, &url, headers, payload);
+        timeout_at(deadline, response)
+            .await
+            .map_err(|_| exchange.response_timeout())?
+            .map_err(|error| exchange.failure(&error))
     }
 }
 
-/// A lost answer with the way to find the outcome again: the server keeps it under the key.
-fn with_key(failure: Failure, call: &RemoteCall) -> Failure {
+/// Adds how to get the outcome after a lost response: the server records it under the key.
+fn with_key_advice(failure: Failure, call: &RemoteCall) -> Failure {
     match &call.key {
         Some(key) if failure.effect() == Effect::Unknown => failure.with_actions([format!(
-            "Call again with the key {key}: the outcome of this call is kept under it, and nothing is done twice"
+            "Call again with the key {key}: the outcome of this call is recorded under it, and nothing is done twice"
         )]),
         _ => failure,
     }
 }
 
-/// What is at stake when the answer to a call is lost.
-fn stake(call: &RemoteCall) -> Stake {
+fn repeat_safety(call: &RemoteCall) -> RepeatSafety {
     match (call.op_type, &call.key) {
-        (Some(OperationType::Query | OperationType::Subscription), _) => Stake::Nothing,
-        (_, Some(_)) => Stake::Keyed,
-        // What is not known to read may change something.
-        (Some(OperationType::Mutation) | None, None) => Stake::Change,
+        (Some(OperationType::Query | OperationType::Subscription), _) => RepeatSafety::ReadOnly,
+        (_, Some(_)) => RepeatSafety::Keyed,
+        // An operation of unknown type may write.
+        (Some(OperationType::Mutation) | None, None) => RepeatSafety::NotRepeatable,
     }
 }
 
@@ -203,6 +203,7 @@ impl fmt::Debug for RemoteCall {
     }
 }
 
+/// The body of a request to `/call` and `/subscribe`.
 #[derive(Serialize)]
 struct Body<'a> {
     operation: &'a str,
@@ -234,15 +235,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_at_stake_depends_on_what_is_asked() {
+    fn repeat_safety_depends_on_the_type_and_the_key() {
         use OperationType::{Mutation, Query, Subscription};
         for (op_type, key, expected) in [
-            (Some(Query), None, Stake::Nothing),
-            (Some(Subscription), Some("k"), Stake::Nothing),
-            (Some(Mutation), Some("k"), Stake::Keyed),
-            (Some(Mutation), None, Stake::Change),
-            (None, Some("k"), Stake::Keyed),
-            (None, None, Stake::Change),
+            (Some(Query), None, RepeatSafety::ReadOnly),
+            (Some(Subscription), Some("k"), RepeatSafety::ReadOnly),
+            (Some(Mutation), Some("k"), RepeatSafety::Keyed),
+            (Some(Mutation), None, RepeatSafety::NotRepeatable),
+            (None, Some("k"), RepeatSafety::Keyed),
+            (None, None, RepeatSafety::NotRepeatable),
         ] {
             let call = RemoteCall {
                 operation: "demo/order".to_owned(),
@@ -252,7 +253,7 @@ mod tests {
                 timeout_ms: None,
                 op_type,
             };
-            assert_eq!(stake(&call), expected, "{op_type:?} {key:?}");
+            assert_eq!(repeat_safety(&call), expected, "{op_type:?} {key:?}");
         }
     }
 }

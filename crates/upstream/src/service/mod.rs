@@ -1,13 +1,13 @@
-//! A service that speaks HTTP, as operations: its contract says which request each becomes.
+//! An HTTP service as operations: its contract binds each operation to a request.
 //!
-//! `request` writes what goes out, `proof` adds who asks, `answer` reads what comes back. What was sent
-//! and what was answered is decided here; whether to try again is the runtime's.
+//! `request` builds the request, `credentials` authenticates it, `response` turns the response into an output or a
+//! failure. Retries are decided by the runtime.
 
-mod answer;
-mod pinned;
-mod proof;
+mod credentials;
+mod fixed_headers;
 mod related;
 mod request;
+mod response;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,66 +24,64 @@ use panpan_runtime::{BoxFuture, BoxStream, Context, Credentials, Handler, Regist
 use serde_json::Value;
 use url::Url;
 
+use crate::classify::Declarations;
+use crate::client::{Client, Incoming, IncomingStream, Outgoing, with_spare_capacity};
+use crate::exchange::RepeatSafety;
 use related::Readers;
 
-use crate::asked::Declarations;
-use crate::client::{Client, Incoming, IncomingStream, Outgoing, with_room};
-use crate::trouble::Stake;
-
-/// The header a key is sent in where the service does not name another.
+/// The header for the idempotency key, unless the contract names another.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACE: HeaderName = HeaderName::from_static("traceparent");
 
-/// How much sooner the request ends than the attempt it belongs to, so that what is known about it is
-/// told.
+/// How much shorter the timeout of a request is than that of its attempt, so that the failure of the request is
+/// still reported.
 const MARGIN: Duration = Duration::from_millis(50);
 
-/// Where a service is and how it is asked.
+/// An HTTP service, with everything that requests to it need.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// What it is called in failures and statistics.
+    /// The name in failures and statistics.
     pub name: String,
-    /// Where it is; without one, where its contract says.
+    /// The base URL; by default the server that the contract names.
     pub base: Option<Url>,
-    /// What goes out.
+    /// The client that sends the requests.
     pub client: Client,
-    /// Secrets by the names of security schemes; the one named `*` stands for every scheme without one.
+    /// Secrets by security scheme; `*` is for every scheme without a secret of its own.
     pub credentials: Credentials,
-    /// Headers every request carries.
+    /// Headers of every request.
     pub headers: HeaderMap,
-    /// Secrets that callers bring along, by their names, and the headers they are sent in.
+    /// Secrets that callers send along, by name, and the header for each.
     pub passed: Vec<(String, HeaderName)>,
-    /// When all its operations are refused because it cannot be connected to.
+    /// The circuit that refuses all operations of the service while connections to it fail.
     pub circuit: CircuitRule,
 }
 
-/// Why an operation cannot be carried out by a service.
+/// The reason that an operation cannot be bound to a service.
 #[derive(Debug, thiserror::Error)]
 pub enum BindingError {
-    /// Its contract does not say how.
-    #[error("{0}: its contract does not say which request it becomes")]
+    /// The contract has no HTTP binding for it.
+    #[error("{0}: the contract has no HTTP binding for this operation")]
     Missing(OperationName),
-    /// Its contract cannot be read.
-    #[error("{0}: what its contract says about the request cannot be read: {1}")]
+    /// The HTTP binding is malformed.
+    #[error("{0}: the HTTP binding in the contract cannot be read: {1}")]
     Unreadable(OperationName, serde_json::Error),
-    /// The method is none.
-    #[error("{0}: {1:?} is not a method of HTTP")]
+    /// The method is invalid.
+    #[error("{0}: {1:?} is not an HTTP method")]
     Method(OperationName, String),
-    /// Nobody knows where the service is.
+    /// Neither the settings nor the contract have a base URL.
     #[error(
-        "{0}: its contract does not say where the service is; name the address, as in FILE@https://api.example.com"
+        "{0}: the contract names no server; add the address, as in FILE@https://api.example.com"
     )]
-    Nowhere(OperationName),
+    NoServer(OperationName),
 }
 
 impl Service {
-    /// The operations, each carried out by this service, or all reasons why some cannot be.
+    /// The operations bound to this service, or the errors of all that cannot be bound.
     pub fn operations(
         &self,
         specs: impl IntoIterator<Item = OperationSpec>,
     ) -> Result<Vec<Registration>, Vec<BindingError>> {
-        // A description may name a server of its own for an operation, which may be up when others are
-        // down.
+        // An operation may have a server of its own, which may be up while others are down.
         let mut upstreams = BTreeMap::new();
         let specs: Vec<OperationSpec> = specs.into_iter().collect();
         let readers = Readers::among(&specs);
@@ -107,7 +105,7 @@ impl Service {
         }
     }
 
-    /// What its operations at one place share.
+    /// The circuit and retry budget that operations at one origin share.
     fn upstream(&self, base: &Url) -> Upstream {
         let upstream = Upstream::new(&self.name, self.circuit, BudgetSettings::default());
         match base.host_str() {
@@ -121,23 +119,24 @@ impl Service {
         mut spec: OperationSpec,
         readers: &Readers,
     ) -> Result<(Registration, Url), BindingError> {
-        let bound = Arc::new(Bound::new(self, &mut spec)?);
+        let bound = Arc::new(BoundOperation::new(self, &mut spec)?);
         let base = bound.address.base().clone();
         let related = readers.related_to(&spec, &bound.binding);
         let credentials = self.credentials.and(self.header_secrets());
         let registration = match spec.op_type {
             OperationType::Subscription => {
-                let open =
-                    move |context: Context, input: Arc<Value>| items(bound.clone(), context, input);
+                let open = move |context: Context, input: Arc<Value>| {
+                    subscribe(bound.clone(), context, input)
+                };
                 Registration::streaming(spec, open)
             }
-            _ => Registration::new(spec, Once(bound)),
+            _ => Registration::new(spec, CallHandler(bound)),
         };
         let registration = registration.with_credentials(credentials);
         Ok((registration.relaying().related_to(related), base))
     }
 
-    /// The headers nobody is to see, under names no security scheme has.
+    /// The secret headers, under names that no security scheme has, so that they are redacted.
     fn header_secrets(&self) -> impl Iterator<Item = (String, Secret<String>)> {
         let secret = self.headers.iter().filter(|(_, it)| it.is_sensitive());
         secret.filter_map(|(name, value)| {
@@ -149,34 +148,34 @@ impl Service {
 
 /// An operation and the service behind it.
 #[derive(Debug)]
-struct Bound {
+struct BoundOperation {
     service: Service,
     spec: OperationSpec,
     binding: HttpBinding,
     method: http::Method,
     address: request::Address,
-    /// What every request carries.
+    /// The headers of every request.
     headers: HeaderMap,
     declarations: Declarations,
 }
 
-impl Bound {
+impl BoundOperation {
     fn new(service: &Service, spec: &mut OperationSpec) -> Result<Self, BindingError> {
         let binding = HttpBinding::of(spec);
         let binding = binding.ok_or_else(|| BindingError::Missing(spec.name.clone()))?;
         let unreadable = |error| BindingError::Unreadable(spec.name.clone(), error);
         let mut binding = binding.map_err(unreadable)?;
-        pinned::leave_out(spec, &mut binding, &service.headers);
+        fixed_headers::remove_parameters(spec, &mut binding, &service.headers);
         let name = || spec.name.clone();
         let method = http::Method::from_bytes(binding.method.as_bytes());
         let method = method.map_err(|_| BindingError::Method(name(), binding.method.clone()))?;
         let stated = binding.servers.iter().find_map(|it| Url::parse(it).ok());
         let base = service.base.clone().or(stated);
         let mut headers = service.headers.clone();
-        headers.insert(ACCEPT, request::accepted(&binding));
-        let changes = spec.op_type == OperationType::Mutation;
-        spec.idempotency.honours_key |= changes && key_header(&binding).is_some();
-        let base = base.ok_or_else(|| BindingError::Nowhere(name()))?;
+        headers.insert(ACCEPT, request::accept(&binding));
+        let is_mutation = spec.op_type == OperationType::Mutation;
+        spec.idempotency.honours_key |= is_mutation && key_header(&binding).is_some();
+        let base = base.ok_or_else(|| BindingError::NoServer(name()))?;
         Ok(Self {
             address: request::Address::new(&binding, base),
             service: service.clone(),
@@ -189,30 +188,30 @@ impl Bound {
     }
 
     fn outgoing(&self, context: &Context, input: &Value) -> Result<Outgoing, Failure> {
-        let headers = with_room(&self.headers);
-        let written = request::write(&self.binding, &self.address, headers, input)?;
-        let mut outgoing = Outgoing::new(self.method.clone(), written.url);
-        outgoing.headers = self.pinned(written.headers);
-        outgoing.body = written.body;
-        let left = Duration::from_millis(context.remaining_ms());
-        outgoing.timeout = left.saturating_sub(MARGIN).max(MARGIN);
+        let headers = with_spare_capacity(&self.headers);
+        let parts = request::build(&self.binding, &self.address, headers, input)?;
+        let mut outgoing = Outgoing::new(self.method.clone(), parts.url);
+        outgoing.headers = self.with_fixed_headers(parts.headers);
+        outgoing.body = parts.body;
+        let remaining = Duration::from_millis(context.remaining_ms());
+        outgoing.timeout = remaining.saturating_sub(MARGIN).max(MARGIN);
         outgoing.stated_timeout = Some(Duration::from_millis(context.allowed_ms()));
-        self.say_how_long(&mut outgoing);
-        proof::add(&self.binding, context.credentials(), &mut outgoing)?;
+        self.add_timeout_header(&mut outgoing);
+        credentials::add(&self.binding, context.credentials(), &mut outgoing)?;
         for (name, header) in &self.service.passed {
             if let Some(secret) = context.brought(name) {
-                let value = proof::sensitive(secret.expose(), name)?;
+                let value = credentials::sensitive(secret.expose(), name)?;
                 outgoing.headers.insert(header.clone(), value);
             }
         }
-        let is_known = self.say_which_work(context, &mut outgoing.headers);
-        outgoing.stake = self.stake(is_known);
+        let is_keyed = self.add_trace_and_key(context, &mut outgoing.headers);
+        outgoing.repeat_safety = self.repeat_safety(is_keyed);
         Ok(outgoing)
     }
 
-    /// Headers with those the operator gave: they are no caller's to change. What a body is, only the
-    /// input knows.
-    fn pinned(&self, mut headers: HeaderMap) -> HeaderMap {
+    /// Adds the headers of the operator, which no caller can change. A content type of the body wins over a fixed
+    /// one.
+    fn with_fixed_headers(&self, mut headers: HeaderMap) -> HeaderMap {
         for (name, value) in &self.service.headers {
             if *name != CONTENT_TYPE || !headers.contains_key(CONTENT_TYPE) {
                 headers.insert(name.clone(), value.clone());
@@ -221,9 +220,8 @@ impl Bound {
         headers
     }
 
-    /// Which piece of work it is, for a service that does not do one twice, and for those who watch.
-    /// Tells whether the service knows it by its key.
-    fn say_which_work(&self, context: &Context, headers: &mut HeaderMap) -> bool {
+    /// Adds the trace and the idempotency key; returns whether the service recognises the key.
+    fn add_trace_and_key(&self, context: &Context, headers: &mut HeaderMap) -> bool {
         let trace = context.trace().map(|trace| trace.to_string());
         if let Some(trace) = trace.and_then(|it| HeaderValue::from_str(&it).ok()) {
             headers.insert(TRACE, trace);
@@ -233,29 +231,28 @@ impl Bound {
         let Some(key) = key.and_then(|key| HeaderValue::from_str(&key).ok()) else {
             return false;
         };
-        let honoured = key_header(&self.binding);
-        headers.insert(honoured.clone().unwrap_or(KEY), key);
-        honoured.is_some()
+        let declared = key_header(&self.binding);
+        headers.insert(declared.clone().unwrap_or(KEY), key);
+        declared.is_some()
     }
 
-    /// How long it is waited for, for a service that wants to know, so that it answers in that time
-    /// with what it knows by then.
-    fn say_how_long(&self, outgoing: &mut Outgoing) {
+    /// Adds the timeout for a service that declares a header for it, so that it can answer in time.
+    fn add_timeout_header(&self, outgoing: &mut Outgoing) {
         let named = self.binding.timeout_header.as_deref();
         let named: Option<HeaderName> = named.and_then(|name| name.parse().ok());
-        let waited = outgoing.timeout.saturating_sub(MARGIN).max(MARGIN);
-        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        let timeout = outgoing.timeout.saturating_sub(MARGIN).max(MARGIN);
+        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         if let Some(name) = named {
-            outgoing.headers.insert(name, waited_ms.into());
+            outgoing.headers.insert(name, timeout_ms.into());
         }
     }
 
-    fn stake(&self, is_known_by_key: bool) -> Stake {
+    fn repeat_safety(&self, is_keyed: bool) -> RepeatSafety {
         match self.spec.op_type {
-            OperationType::Query | OperationType::Subscription => Stake::Nothing,
-            OperationType::Mutation if self.spec.idempotency.idempotent => Stake::Repeatable,
-            OperationType::Mutation if is_known_by_key => Stake::Keyed,
-            OperationType::Mutation => Stake::Change,
+            OperationType::Query | OperationType::Subscription => RepeatSafety::ReadOnly,
+            OperationType::Mutation if self.spec.idempotency.idempotent => RepeatSafety::Idempotent,
+            OperationType::Mutation if is_keyed => RepeatSafety::Keyed,
+            OperationType::Mutation => RepeatSafety::NotRepeatable,
         }
     }
 
@@ -265,34 +262,34 @@ impl Bound {
         context: &Context,
         input: &Value,
     ) -> Result<Value, Failure> {
-        let question = answer::Question {
+        let reader = response::ResponseReader {
             binding: &self.binding,
             spec: &self.spec,
             declarations: &self.declarations,
             input,
         };
-        let read = question.read(incoming, context.now());
-        // Whatever became of it, what only reads changes nothing.
-        let reads = self.spec.op_type != OperationType::Mutation;
-        read.map_err(|failure| match reads {
+        let read = reader.read(incoming, context.now());
+        // An operation that only reads has no effect, whatever the response says.
+        let is_read_only = self.spec.op_type != OperationType::Mutation;
+        read.map_err(|failure| match is_read_only {
             true => failure.with_effect(Effect::None),
-            false => incoming.after_all(failure),
+            false => incoming.after_redirected_write(failure),
         })
     }
 }
 
-/// The header in which the service honours a key: named as such, or described as a parameter.
+/// The header in which the service recognises an idempotency key: declared as such, or as a parameter.
 fn key_header(binding: &HttpBinding) -> Option<HeaderName> {
     let named = binding.idempotency_header.as_deref();
-    let described = binding.parameters.iter().find(|it| {
-        it.place == ParameterLocation::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str())
-    });
-    let named = named.or(described.map(|it| it.wire_name.as_str()));
+    let parameter = binding
+        .parameters
+        .iter()
+        .find(|it| it.place == ParameterLocation::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str()));
+    let named = named.or(parameter.map(|it| it.wire_name.as_str()));
     named.and_then(|name| name.parse().ok())
 }
 
-/// What is needed of a contract while it is carried out. Whoever calls is held to the schemas, which are
-/// by far the largest part of it.
+/// The parts of an operation that requests need. The runtime checks the schemas, which are by far the largest part.
 fn without_schemas(spec: &OperationSpec) -> OperationSpec {
     let mut kept = OperationSpec::new(spec.name.clone(), spec.op_type);
     kept.idempotency = spec.idempotency.clone();
@@ -300,10 +297,10 @@ fn without_schemas(spec: &OperationSpec) -> OperationSpec {
     kept
 }
 
-/// Asks once.
-struct Once(Arc<Bound>);
+/// Sends one request per attempt.
+struct CallHandler(Arc<BoundOperation>);
 
-impl Handler for Once {
+impl Handler for CallHandler {
     fn call(
         &self,
         context: Context,
@@ -311,54 +308,54 @@ impl Handler for Once {
     ) -> BoxFuture<'_, Result<Arc<Value>, Failure>> {
         Box::pin(async move {
             let outgoing = self.0.outgoing(&context, &input)?;
-            let sent = self.0.service.client.send(outgoing).await;
-            let incoming = sent.map_err(answer::unanswered)?;
+            let incoming = self.0.service.client.send(outgoing).await;
+            let incoming = incoming.map_err(response::no_response)?;
             self.0.read(&incoming, &context, &input).map(Arc::new)
         })
     }
 }
 
-/// The events of a service, each an item.
-fn items(
-    bound: Arc<Bound>,
+/// Opens a stream of events, each an item.
+fn subscribe(
+    bound: Arc<BoundOperation>,
     context: Context,
     input: Arc<Value>,
 ) -> BoxStream<Result<Value, Failure>> {
     let opened = async move {
         let outgoing = bound.outgoing(&context, &input)?;
         let opened = bound.service.client.open(outgoing).await;
-        let opened = opened.map_err(answer::unanswered)?;
+        let opened = opened.map_err(response::no_response)?;
         if opened.is_events() {
-            return Ok(Source::Events(Box::new(opened), bound));
+            return Ok(Items::Events(Box::new(opened), bound));
         }
-        // A failure, or an answer that is no stream and so the only item.
+        // A failure, or a response that is not a stream and so is the only item.
         let item = bound.read(&opened.read().await?, &context, &input)?;
-        Ok(Source::Item(item))
+        Ok(Items::One(item))
     };
     let opened = stream::once(opened).map(|opened| match opened {
-        Ok(source) => stream::unfold(source, Source::next).left_stream(),
+        Ok(items) => stream::unfold(items, Items::next).left_stream(),
         Err(failure) => stream::iter([Err(failure)]).right_stream(),
     });
     Box::pin(opened.flatten())
 }
 
-/// Where items come from.
-enum Source {
-    Events(Box<IncomingStream>, Arc<Bound>),
-    Item(Value),
-    Nothing,
+/// The remaining items of a subscription.
+enum Items {
+    Events(Box<IncomingStream>, Arc<BoundOperation>),
+    One(Value),
+    None,
 }
 
-impl Source {
+impl Items {
     async fn next(self) -> Option<(Result<Value, Failure>, Self)> {
         match self {
-            Self::Item(item) => Some((Ok(item), Self::Nothing)),
-            Self::Nothing => None,
+            Self::One(item) => Some((Ok(item), Self::None)),
+            Self::None => None,
             Self::Events(mut events, bound) => {
                 let event = events.next_event().await.transpose()?;
-                match event.and_then(|event| answer::item(&event, &bound.spec)) {
+                match event.and_then(|event| response::item(&event, &bound.spec)) {
                     Ok(item) => Some((Ok(item), Self::Events(events, bound))),
-                    Err(failure) => Some((Err(failure), Self::Nothing)),
+                    Err(failure) => Some((Err(failure), Self::None)),
                 }
             }
         }

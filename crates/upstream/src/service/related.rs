@@ -1,5 +1,5 @@
-//! Which operations of a service a caller can turn to when another one fails: what lists the things it
-//! takes the identifier of, and what shows whether its change took effect. Told by paths and methods alone.
+//! Finds the read operations that help a caller after a failure: one that lists valid identifiers, and one that
+//! shows whether a change took effect. Decided by paths and methods alone.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use panpan_contract::binding::HttpBinding;
 use panpan_contract::operation::{OperationName, OperationSpec, OperationType, Visibility};
 use panpan_runtime::Related;
 
-/// The operations that read, by the path they read from.
+/// The read operations by path.
 #[derive(Debug, Default)]
 pub(super) struct Readers(BTreeMap<String, OperationName>);
 
@@ -18,14 +18,14 @@ impl Readers {
         };
         let readers = specs.into_iter().filter(reads).filter_map(|spec| {
             let binding = HttpBinding::of(spec)?.ok()?;
-            (binding.method == "GET").then(|| (plain(&binding.path), spec.name.clone()))
+            (binding.method == "GET").then(|| (normalized(&binding.path), spec.name.clone()))
         });
         Self(readers.collect())
     }
 
-    /// What is related to an operation. Nothing is related to itself.
+    /// The operations related to an operation; never the operation itself.
     pub(super) fn related_to(&self, spec: &OperationSpec, binding: &HttpBinding) -> Related {
-        let path = plain(&binding.path);
+        let path = normalized(&binding.path);
         let collection = path.strip_suffix("/{}");
         let reader = |path: &str| self.0.get(path).filter(|name| **name != spec.name).cloned();
         let lists = collection.and_then(reader);
@@ -33,19 +33,19 @@ impl Readers {
         let shows_effect = changes.then(|| reader(&path).or_else(|| lists.clone()));
         Related {
             shows_effect: shows_effect.flatten(),
-            lists: lists.or_else(|| self.lists_above(&path)),
+            lists: lists.or_else(|| self.enclosing_list(&path)),
         }
     }
 
-    /// What lists the nearest thing named in the path: orders, for the items of one order.
-    fn lists_above(&self, path: &str) -> Option<OperationName> {
-        let (above, _) = path.rsplit_once("/{}")?;
-        self.0.get(above).cloned()
+    /// The operation that lists the nearest enclosing collection, such as orders for the items of an order.
+    fn enclosing_list(&self, path: &str) -> Option<OperationName> {
+        let (collection, _) = path.rsplit_once("/{}")?;
+        self.0.get(collection).cloned()
     }
 }
 
-/// A path with all parameters under one name, since each operation names them as it likes.
-fn plain(path: &str) -> String {
+/// A path with every parameter written as `{}`, because operations name the same parameter differently.
+fn normalized(path: &str) -> String {
     let steps = path.trim_end_matches('/').split('/');
     let steps = steps.map(|step| match step.starts_with('{') && step.ends_with('}') {
         true => "{}",
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lists_and_what_shows_an_effect_is_found_by_path() {
+    fn related_operations_are_found_by_path() {
         let specs = [
             spec("s/list", "GET", "/orders"),
             spec("s/get", "GET", "/orders/{orderId}"),

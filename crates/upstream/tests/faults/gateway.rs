@@ -1,4 +1,4 @@
-//! A gateway in front of the faulty service, and a client of it.
+//! A gateway in front of the faulty service, and a client for it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,22 +21,22 @@ use panpan_upstream::{ClientSettings, Service, Url};
 use serde_json::{Value, json};
 
 use crate::documented::{Answered, Documented};
-use crate::front::{self, Front};
+use crate::panpan_server::{self, PanpanServer};
 
-/// How long a service is waited for that says nothing.
-const PATIENCE_MS: u64 = 3_000;
-/// How long all others are waited for: longer than a busy machine needs.
-const AMPLE_MS: u64 = 20_000;
-/// The codes of a service that does not answer in time.
+/// The timeout for rows whose service does not answer.
+const SILENT_TIMEOUT_MS: u64 = 3_000;
+/// The timeout for all other rows: longer than a busy machine needs.
+const TIMEOUT_MS: u64 = 20_000;
+/// The codes of rows whose service does not answer in time.
 const SILENT: [&str; 3] = ["ERR_TIMEOUT", "TIMEOUT", "ERR_OUTCOME_UNKNOWN"];
-/// More than there are rows.
-const KEPT: usize = 10_000;
-/// How long a connection may take: less, so that one that never comes about is known as that.
-const CONNECT: Duration = Duration::from_millis(2_500);
+/// More recordings than there are rows.
+const RECORDINGS: usize = 10_000;
+/// The connect timeout: shorter, so that it expires before the timeout of the attempt.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(2_500);
 
 pub(crate) struct Gateway {
-    front: Front,
-    /// The operation of each row.
+    server: PanpanServer,
+    /// Operations by the slug of their row.
     operations: BTreeMap<String, String>,
     store: Arc<MemoryStore>,
     dispatcher: Dispatcher,
@@ -45,7 +45,7 @@ pub(crate) struct Gateway {
     _service: panpan_faulty::Service,
 }
 
-/// What was logged.
+/// The collected log.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -63,10 +63,10 @@ impl io::Write for Log {
 impl Gateway {
     pub(crate) async fn start() -> Self {
         let log = Log::default();
-        let written = log.clone();
+        let writer = log.clone();
         tracing_subscriber::fmt()
             .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || written.clone())
+            .with_writer(move || writer.clone())
             .init();
         let service = panpan_faulty::Service::start().await.unwrap();
         let mut builder = Registry::builder();
@@ -76,9 +76,9 @@ impl Gateway {
             for spec in imported(&service.document(*place)) {
                 let Some(row) = row_of(&spec) else { continue };
                 operations.insert(row.slug(), spec.name.as_str().to_owned());
-                // A circuit of its own for each, or the first few would open that of the others.
-                let behind = behind(&service, &url).operations([spec]).unwrap();
-                builder = behind
+                // Each row has a circuit of its own, or the first few would open it for the others.
+                let operations = upstream(&service, &url).operations([spec]).unwrap();
+                builder = operations
                     .into_iter()
                     .fold(builder, panpan_runtime::Builder::add);
             }
@@ -86,10 +86,10 @@ impl Gateway {
         let store = Arc::new(MemoryStore::new(Arc::new(SystemClock)));
         let outcomes: Arc<dyn Outcomes> = store.clone();
         let dispatcher = Dispatcher::new(builder.build().unwrap(), Ports::system(outcomes));
-        let front = Front::of(&dispatcher, &store, Limits::default()).await;
+        let server = PanpanServer::start(&dispatcher, &store, Limits::default()).await;
         Self {
-            documented: Documented::read(&front.get("/openapi.json").await),
-            front,
+            documented: Documented::read(&server.get("/openapi.json").await),
+            server,
             operations,
             store,
             dispatcher,
@@ -98,24 +98,24 @@ impl Gateway {
         }
     }
 
-    /// Meets a fault by `/call`; gives the answer as it came.
+    /// Calls the operation of a row by `/call`; returns the response body.
     pub(crate) async fn call(&self, row: &Row) -> String {
         let key = row.keyed.then(|| format!("call-{}", row.slug()));
         let operation = self.operation(row);
-        self.front
+        self.server
             .call(operation, &input(row), key.as_deref())
             .await
     }
 
-    /// In what the answers to a fault contradict what the gateway says of itself, by `/call` and by the
-    /// path of the operation, in both shapes a failure has there.
+    /// How the responses to a row contradict the OpenAPI document of the gateway, by `/call` and by the path of the
+    /// operation, in both shapes that a failure has there.
     pub(crate) async fn contradictions(&self, row: &Row) -> Vec<String> {
         let (operation, input) = (self.operation(row), input(row));
         let call = json!({"operation": operation, "input": input});
         let named = format!("/operations/{operation}");
-        let asked = [("/call", &call), (&named, &input)];
+        let requests = [("/call", &call), (&named, &input)];
         let accepted = ["application/json", "application/problem+json"];
-        let each = asked
+        let each = requests
             .iter()
             .flat_map(|it| accepted.map(|accept| (*it, accept)));
         let each = each.map(|((path, body), accept)| self.contradiction(row, path, body, accept));
@@ -133,23 +133,23 @@ impl Gateway {
         let key = format!("{path}-{accept}-{}", row.slug());
         let key = row.keyed.then_some(("idempotency-key", key.as_str()));
         let headers: Vec<_> = [("accept", accept)].into_iter().chain(key).collect();
-        let answer = self.front.answer(path, &headers, body).await;
+        let response = self.server.post_raw(path, &headers, body).await;
         let answered = Answered {
             method: "POST",
             path,
-            status: answer.status,
-            media_type: answer.media_type.as_deref(),
-            body: answer.body.as_bytes(),
+            status: response.status,
+            media_type: response.media_type.as_deref(),
+            body: response.body.as_bytes(),
         };
         assert!(self.documented.knows(&answered), "{path}");
         self.documented.contradiction(&answered)
     }
 
-    /// The same as a tool.
+    /// Calls the operation of a row as an MCP tool; returns the response body.
     pub(crate) async fn call_tool(&self, row: &Row) -> String {
         let key = row.keyed.then(|| format!("tool-{}", row.slug()));
         let (operation, input) = (self.operation(row), input(row));
-        self.front
+        self.server
             .call_tool(operation, &input, key.as_deref())
             .await
     }
@@ -158,25 +158,25 @@ impl Gateway {
         &self.operations[&row.slug()]
     }
 
-    /// How many calls ended with a code.
+    /// How many metrics have a code.
     pub(crate) async fn count_of(&self, code: &str) -> usize {
-        let metrics = self.front.get("/metrics").await;
+        let metrics = self.server.get("/metrics").await;
         let label = format!("code=\"{code}\"");
         metrics.lines().filter(|line| line.contains(&label)).count()
     }
 
-    /// Everything that is told or kept besides answers.
-    pub(crate) async fn told(&self) -> Vec<(&'static str, String)> {
+    /// Every output of the gateway except responses.
+    pub(crate) async fn other_outputs(&self) -> Vec<(&'static str, String)> {
         self.dispatcher.drain().await;
         self.dispatcher.tend().await.unwrap();
         self.store.flush().await.unwrap();
-        let recordings = self.store.recent(KEPT, false).await.unwrap();
+        let recordings = self.store.recent(RECORDINGS, false).await.unwrap();
         assert!(!recordings.is_empty());
         let counts = self.store.counts(Timestamp::UNIX_EPOCH).await.unwrap();
         let log = self.log.0.lock().unwrap().clone();
         vec![
             ("the log", String::from_utf8_lossy(&log).into_owned()),
-            ("/metrics", self.front.get("/metrics").await),
+            ("/metrics", self.server.get("/metrics").await),
             ("the store", serde_json::to_string(&recordings).unwrap()),
             ("the statistics", format!("{counts:?}")),
         ]
@@ -196,12 +196,12 @@ fn imported(document: &Value) -> Vec<OperationSpec> {
     let operations = contract.operations.iter();
     operations
         .map(|spec| contract.self_contained_operation(spec))
-        .map(hurried)
+        .map(with_short_timeout)
         .collect()
 }
 
-/// Tried once, with little patience where no answer is expected; elsewhere a busy machine has time to give it.
-fn hurried(mut spec: OperationSpec) -> OperationSpec {
+/// Without retries, and with a short timeout if no response is expected.
+fn with_short_timeout(mut spec: OperationSpec) -> OperationSpec {
     let once = RetrySettings {
         max_retries: 0,
         ..RetryPolicy::DEFAULT.into()
@@ -209,7 +209,11 @@ fn hurried(mut spec: OperationSpec) -> OperationSpec {
     spec.retry = Some(RetryPolicy::try_from(once).unwrap());
     let failure = row_of(&spec).and_then(Row::failure);
     let is_silent = failure.is_none_or(|it| SILENT.contains(&it.code.as_str()));
-    spec.timeout_ms = Some(if is_silent { PATIENCE_MS } else { AMPLE_MS });
+    spec.timeout_ms = Some(if is_silent {
+        SILENT_TIMEOUT_MS
+    } else {
+        TIMEOUT_MS
+    });
     spec
 }
 
@@ -217,13 +221,13 @@ fn row_of(spec: &OperationSpec) -> Option<&'static Row> {
     Row::of_slug(spec.name.as_str().strip_prefix("faulty/")?)
 }
 
-fn behind(service: &panpan_faulty::Service, url: &Url) -> Service {
+fn upstream(service: &panpan_faulty::Service, url: &Url) -> Service {
     let settings = ClientSettings {
-        connect_timeout: CONNECT,
+        connect_timeout: CONNECT_TIMEOUT,
         ca: Some(service.authority_pem().as_bytes().to_vec()),
         ..ClientSettings::default()
     };
     let token = Secret::new(CREDENTIAL.to_owned());
     let credentials = Credentials::from_iter([("token", token)]);
-    front::service("faulty", url, settings, credentials)
+    panpan_server::service("faulty", url, settings, credentials)
 }

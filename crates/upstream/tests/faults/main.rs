@@ -1,15 +1,15 @@
-//! Every fault of the table, met by an imported operation and seen by callers over HTTP and MCP.
+//! Every row of the fault table through an imported operation, called over HTTP and MCP.
 //!
-//! The table was written before the code that meets it; what differs from it is told row by row. No
-//! upstream fault is INTERNAL, and nothing that was planted as a secret is seen anywhere.
+//! Differences from the table are listed row by row. No fault of a service becomes INTERNAL, and no planted secret
+//! appears in a response, in the log, in the metrics or in the store.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
+#![allow(clippy::unwrap_used, reason = "a failed setup fails the test")]
 
 #[path = "../../../surfaces/tests/shared/documented.rs"]
 mod documented;
-#[path = "../support/front.rs"]
-mod front;
 mod gateway;
+#[path = "../support/panpan_server.rs"]
+mod panpan_server;
 
 use futures_util::{StreamExt as _, stream};
 use panpan_failure::Failure;
@@ -17,22 +17,22 @@ use panpan_failure::dialect::{Dialect, MCP_META_KEY};
 use panpan_faulty::{Row, faults, leaked_in};
 use serde_json::{Value, json};
 
-use front::judged;
 use gateway::Gateway;
+use panpan_server::differences_from_row;
 
-/// How many rows are met at a time.
-const AT_A_TIME: usize = 24;
+/// How many rows run concurrently.
+const CONCURRENT_ROWS: usize = 24;
 
-/// What a caller saw: a failure, or an output.
-type Saw = Result<Value, Failure>;
+/// What a caller gets: an output or a failure.
+type Outcome = Result<Value, Failure>;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn callers_see_of_every_fault_what_the_table_says_and_no_secret() {
+async fn every_fault_matches_the_table_and_leaks_no_secret() {
     let gateway = Gateway::start().await;
     let rows = faults().iter();
-    let met = stream::iter(rows.map(|row| meet(&gateway, row)));
-    let met: Vec<Vec<String>> = met.buffered(AT_A_TIME).collect().await;
-    let differences: Vec<String> = met.into_iter().flatten().collect();
+    let checks = stream::iter(rows.map(|row| check(&gateway, row)));
+    let found: Vec<Vec<String>> = checks.buffered(CONCURRENT_ROWS).collect().await;
+    let differences: Vec<String> = found.into_iter().flatten().collect();
     let internal = gateway.count_of("INTERNAL").await;
     println!(
         "{} faults, {internal} of them INTERNAL, {} differences",
@@ -41,28 +41,33 @@ async fn callers_see_of_every_fault_what_the_table_says_and_no_secret() {
     );
     assert!(differences.is_empty(), "\n{}", differences.join("\n"));
     assert_eq!(internal, 0);
-    for (place, text) in gateway.told().await {
-        assert_eq!(leaked_in(&text), [""; 0], "in {place}:\n{text}");
+    for (output, text) in gateway.other_outputs().await {
+        assert_eq!(leaked_in(&text), [""; 0], "in {output}:\n{text}");
     }
 }
 
-/// Everything in which what is seen of a fault differs from its row, by either protocol.
-async fn meet(gateway: &Gateway, row: &Row) -> Vec<String> {
+/// The differences between a fault as callers see it and its row, over both protocols.
+async fn check(gateway: &Gateway, row: &Row) -> Vec<String> {
     let mut differences = Vec::new();
-    for (by, answer) in [
+    for (protocol, response) in [
         ("/call", gateway.call(row).await),
         ("MCP", gateway.call_tool(row).await),
     ] {
-        let leaked = leaked_in(&answer);
+        let leaked = leaked_in(&response);
         if !leaked.is_empty() {
-            differences.push(format!("{} by {by}: {leaked:?} leaked: {answer}", row.name));
+            differences.push(format!(
+                "{} by {protocol}: {leaked:?} leaked: {response}",
+                row.name
+            ));
         }
-        let saw = match by {
-            "/call" => in_call(&answer),
-            _ => in_mcp(&answer),
+        let outcome = match protocol {
+            "/call" => in_call(&response),
+            _ => in_mcp(&response),
         };
-        let found = judged(row, &saw);
-        let found = found.iter().map(|it| format!("{} by {by}: {it}", row.name));
+        let found = differences_from_row(row, &outcome);
+        let found = found
+            .iter()
+            .map(|it| format!("{} by {protocol}: {it}", row.name));
         differences.extend(found);
     }
     let contradictions = gateway.contradictions(row).await;
@@ -74,16 +79,16 @@ async fn meet(gateway: &Gateway, row: &Row) -> Vec<String> {
     differences
 }
 
-fn in_call(answer: &str) -> Saw {
-    let read = Dialect::Call.parse(answer.as_bytes());
-    let read = read.unwrap_or_else(|error| panic!("{error}: {answer}"));
-    read.outcome
+fn in_call(response: &str) -> Outcome {
+    let parsed = Dialect::Call.parse(response.as_bytes());
+    let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {response}"));
+    parsed.outcome
 }
 
-fn in_mcp(answer: &str) -> Saw {
-    let answer: Value = serde_json::from_str(answer).unwrap();
-    let result = &answer["result"];
-    assert!(result.is_object(), "{answer}");
+fn in_mcp(response: &str) -> Outcome {
+    let response: Value = serde_json::from_str(response).unwrap();
+    let result = &response["result"];
+    assert!(result.is_object(), "{response}");
     match result["isError"] == json!(true) {
         true => Err(Failure::from_canonical(result["_meta"][MCP_META_KEY].clone()).unwrap()),
         false => Ok(result["content"].clone()),

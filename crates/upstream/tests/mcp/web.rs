@@ -261,7 +261,7 @@ pub(crate) fn what_is_wrong_with_an_address_is_told() {
             ),
             (
                 secure.clone(),
-                format!("what answers at {secure} does not speak TLS"),
+                format!("the server at {secure} does not speak TLS"),
                 true,
             ),
             (

@@ -1,6 +1,6 @@
-//! Servers that say what they are told, byte by byte, and clients that may ask them.
+//! Servers that send scripted bytes, and clients that may connect to them.
 
-#![allow(dead_code, reason = "every test uses its part of this")]
+#![allow(dead_code, reason = "each test binary uses a part of this")]
 
 use std::io;
 use std::net::IpAddr;
@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use panpan_failure::Failure;
-use panpan_upstream::{Allowed, Client, ClientSettings, Lookup, Lookups, Method, Outgoing, Url};
+use panpan_upstream::{
+    Allowed, Client, ClientSettings, Lookup, LookupFuture, Method, Outgoing, Url,
+};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -18,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
-/// What a server does when it has said what it had to say.
+/// What a server does after its response.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Then {
     Closes,
@@ -26,25 +28,25 @@ pub(crate) enum Then {
     Resets,
 }
 
-/// A server that says each of these to one connection; gives its address, and the requests in the end.
-pub(crate) async fn server(says: Vec<(String, Then)>) -> (String, JoinHandle<Vec<String>>) {
+/// A server that sends one of these responses per connection; returns its URL, and a task that ends with the requests.
+pub(crate) async fn server(responses: Vec<(String, Then)>) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let served = tokio::spawn(async move {
+    let requests = tokio::spawn(async move {
         let mut requests = Vec::new();
-        for (says, then) in says {
+        for (response, then) in responses {
             let (mut stream, _) = listener.accept().await.unwrap();
-            requests.push(serve(&mut stream, says.as_bytes()).await);
+            requests.push(serve(&mut stream, response.as_bytes()).await);
             end(stream, then).await;
         }
         requests
     });
-    (url, served)
+    (url, requests)
 }
 
-/// The same for one answer after which the connection is closed.
-pub(crate) async fn one(says: impl Into<String>) -> (String, JoinHandle<Vec<String>>) {
-    server(vec![(says.into(), Then::Closes)]).await
+/// A server that sends one response and closes the connection.
+pub(crate) async fn server_once(response: impl Into<String>) -> (String, JoinHandle<Vec<String>>) {
+    server(vec![(response.into(), Then::Closes)]).await
 }
 
 async fn end(mut stream: TcpStream, then: Then) {
@@ -57,23 +59,23 @@ async fn end(mut stream: TcpStream, then: Then) {
     }
 }
 
-/// Reads one request and answers it.
+/// Reads one request and sends the response.
 pub(crate) async fn serve(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    says: &[u8],
+    response: &[u8],
 ) -> String {
     let mut request = Vec::new();
-    while !is_whole(&request) {
+    while !is_complete(&request) {
         if stream.read_buf(&mut request).await.unwrap() == 0 {
             break;
         }
     }
-    stream.write_all(says).await.unwrap();
+    stream.write_all(response).await.unwrap();
     stream.flush().await.unwrap();
     String::from_utf8(request).unwrap()
 }
 
-fn is_whole(request: &[u8]) -> bool {
+fn is_complete(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request);
     let Some((head, body)) = text.split_once("\r\n\r\n") else {
         return false;
@@ -86,7 +88,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.unwrap_or(0)
 }
 
-/// An answer after which the connection is closed.
+/// A response that closes the connection.
 pub(crate) fn http(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -94,8 +96,8 @@ pub(crate) fn http(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// A server that speaks TLS with the certificate and key of a PEM, and says this once.
-pub(crate) async fn tls_server(pem: &[u8], says: String) -> String {
+/// A TLS server with the certificate and key of a PEM that sends one response.
+pub(crate) async fn tls_server(pem: &[u8], response: String) -> String {
     let certificate = CertificateDer::from_pem_slice(pem).unwrap();
     let key = PrivateKeyDer::from_pem_slice(pem).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -110,49 +112,49 @@ pub(crate) async fn tls_server(pem: &[u8], says: String) -> String {
     tokio::spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
         if let Ok(mut stream) = acceptor.accept(stream).await {
-            serve(&mut stream, says.as_bytes()).await;
+            serve(&mut stream, response.as_bytes()).await;
             let _ = stream.shutdown().await;
         }
     });
     url
 }
 
-/// Gives the answers one after the other, the last one for ever, and counts.
-pub(crate) struct Script {
-    pub(crate) answers: Vec<io::Result<Vec<IpAddr>>>,
-    pub(crate) asked: AtomicUsize,
+/// A lookup with scripted results, the last one repeated, that counts its calls.
+pub(crate) struct ScriptedLookup {
+    pub(crate) results: Vec<io::Result<Vec<IpAddr>>>,
+    pub(crate) calls: AtomicUsize,
 }
 
-impl Script {
-    pub(crate) fn of(answers: &[&[&str]]) -> Arc<Self> {
-        let addresses = |answer: &&[&str]| {
-            let parsed = answer.iter().map(|address| address.parse().unwrap());
+impl ScriptedLookup {
+    pub(crate) fn of(results: &[&[&str]]) -> Arc<Self> {
+        let addresses = |result: &&[&str]| {
+            let parsed = result.iter().map(|address| address.parse().unwrap());
             Ok(parsed.collect())
         };
         Arc::new(Self {
-            answers: answers.iter().map(addresses).collect(),
-            asked: AtomicUsize::new(0),
+            results: results.iter().map(addresses).collect(),
+            calls: AtomicUsize::new(0),
         })
     }
 
-    pub(crate) fn asked(&self) -> usize {
-        self.asked.load(Ordering::SeqCst)
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::SeqCst)
     }
 }
 
-impl Lookup for Script {
-    fn lookup(&self, _: String) -> Lookups {
-        let count = self.asked.fetch_add(1, Ordering::SeqCst);
-        let answer = &self.answers[count.min(self.answers.len() - 1)];
-        let answer = match answer {
+impl Lookup for ScriptedLookup {
+    fn lookup(&self, _: String) -> LookupFuture {
+        let count = self.calls.fetch_add(1, Ordering::SeqCst);
+        let result = &self.results[count.min(self.results.len() - 1)];
+        let result = match result {
             Ok(addresses) => Ok(addresses.clone()),
             Err(error) => Err(error.kind().into()),
         };
-        Box::pin(std::future::ready(answer))
+        Box::pin(std::future::ready(result))
     }
 }
 
-/// A client that may ask the loopback address.
+/// A client that is allowed to connect to the loopback address.
 pub(crate) fn client() -> Client {
     client_with(|_| {})
 }
@@ -174,7 +176,7 @@ pub(crate) fn get(url: &str) -> Outgoing {
     request(Method::GET, url)
 }
 
-/// A write with a body, which nothing finds again.
+/// A write with a body and without a key.
 pub(crate) fn post(url: &str) -> Outgoing {
     let mut outgoing = request(Method::POST, url);
     outgoing.body = Some("{}".into());

@@ -1,4 +1,4 @@
-//! From the input, or a member of it, to the body of a request.
+//! Builds the body of a request from the input or one of its members.
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ use uuid::Uuid;
 use super::Unsendable;
 use super::parameter::{encoded, in_media_type, in_query, text};
 
-/// The media type of pairs.
+/// The media type of form pairs.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// What most bodies need at most: one that grows is moved each time.
-const BODY_BYTES: usize = 1024;
+/// The initial capacity of a JSON body; enough for most, so that they are not reallocated.
+const JSON_CAPACITY: usize = 1024;
 
-/// The body and its media type; nothing where the input has none.
-pub(super) fn write(
+/// The body and its media type; `None` if the input has no body.
+pub(super) fn build(
     body: &RequestBody,
     input: &Value,
 ) -> Result<Option<(HeaderValue, Bytes)>, Unsendable> {
@@ -46,31 +46,31 @@ pub(super) fn write(
         BodyForm::Bytes => (body.media_type.clone(), bytes(value, &at)?),
     };
     let media_type = HeaderValue::from_str(&media_type);
-    let reason = "no header can hold the media type of this body";
+    let reason = "has a media type that a header cannot carry";
     let media_type = media_type.map_err(|_| Unsendable::new(at, reason))?;
     Ok(Some((media_type, bytes.into())))
 }
 
 fn json(value: &Value) -> Vec<u8> {
-    let mut written = Vec::with_capacity(BODY_BYTES);
+    let mut written = Vec::with_capacity(JSON_CAPACITY);
     serde_json::to_writer(&mut written, value)
         .expect("names are strings, and writing to memory does not fail");
     written
 }
 
 fn members<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, Unsendable> {
-    let reason = "a form is made from the members of an object";
+    let reason = "a form body must be an object";
     let members = value.as_object();
     members.ok_or_else(|| Unsendable::new(at.to_owned(), reason))
 }
 
 fn bytes(value: &Value, at: &str) -> Result<Vec<u8>, Unsendable> {
-    let unsendable = || Unsendable::new(at.to_owned(), "bytes are given as text in base64");
+    let unsendable = || Unsendable::new(at.to_owned(), "binary content must be written in base64");
     let text = value.as_str().ok_or_else(unsendable)?;
     BASE64_STANDARD.decode(text).map_err(|_| unsendable())
 }
 
-/// Members as pairs, each written as a parameter of the query would be.
+/// Members as form pairs, each written like a query parameter.
 fn pairs(members: &Map<String, Value>, encoding: &BTreeMap<String, PartEncoding>) -> Vec<String> {
     let given = members.iter().filter(|(_, value)| !value.is_null());
     given
@@ -78,7 +78,7 @@ fn pairs(members: &Map<String, Value>, encoding: &BTreeMap<String, PartEncoding>
         .collect()
 }
 
-/// What stands for the whole query: the pairs of a form, or the value in its media type.
+/// The whole query string: the pairs of a form, or the value in its media type.
 pub(super) fn as_query(parameter: &Parameter, value: &Value) -> Vec<String> {
     let media_type = parameter.content.as_deref().unwrap_or(FORM);
     let essence = media_type.split(';').next().unwrap_or_default().trim();
@@ -114,14 +114,14 @@ fn multipart(
     let mut written = Vec::new();
     for (name, value) in members.iter().filter(|(_, value)| !value.is_null()) {
         let encoding = body.encoding.get(name);
-        // Each item of a list is a part of its own.
-        let (items, is_list) = match value {
+        // Each item of an array is a part of its own.
+        let (items, is_array) = match value {
             Value::Array(items) => (items.as_slice(), true),
             value => (std::slice::from_ref(value), false),
         };
         for (number, item) in items.iter().enumerate() {
             let mut pointer = joined(at, name);
-            if is_list {
+            if is_array {
                 pointer = joined(&pointer, &number.to_string());
             }
             part(&mut written, &boundary, name, item, encoding, &pointer)?;
@@ -151,7 +151,7 @@ fn part(
         _ => "text/plain; charset=utf-8",
     };
     let stated = encoding.and_then(|it| it.content_type.as_deref());
-    // Of several media types any will do; the first is the one thought of.
+    // Any of several media types is allowed; the first is the usual one.
     let media_type = stated.and_then(|it| it.split(',').next()).unwrap_or(usual);
     let name = quoted(name);
     let file = if is_bytes {
@@ -170,13 +170,13 @@ fn part(
     Ok(())
 }
 
-/// The headers a part has besides.
+/// The declared headers of a form part.
 fn header_lines(encoding: Option<&PartEncoding>, at: &str) -> Result<String, Unsendable> {
     let mut lines = String::new();
     for (name, value) in encoding.iter().flat_map(|it| &it.headers) {
         let is_header = HeaderName::from_bytes(name.as_bytes()).is_ok();
         if !is_header || HeaderValue::from_str(value).is_err() {
-            let reason = "no part of a form can have the header that is described for this";
+            let reason = "has a declared header that is not valid";
             return Err(Unsendable::new(at.to_owned(), reason));
         }
         lines.push_str(&format!("{name}: {value}\r\n"));
@@ -184,7 +184,7 @@ fn header_lines(encoding: Option<&PartEncoding>, at: &str) -> Result<String, Uns
     Ok(lines)
 }
 
-/// A name within quotes, as forms of browsers write it.
+/// A name within quotes, escaped like in forms of browsers.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22")
         .replace('\r', "%0D")

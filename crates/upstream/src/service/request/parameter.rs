@@ -1,22 +1,21 @@
-//! How a value is written as a parameter, in each style of each place.
+//! Writes a value as a parameter, in each style and place of OpenAPI.
 //!
-//! What stands inside a list or an object is written as JSON if it is a list or an object itself: no
-//! style has a form for that.
+//! Arrays and objects inside an array or object are written as JSON, because no style defines a form for them.
 
 use panpan_contract::binding::{Parameter, Style};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value};
 
-/// Everything but what never needs to be encoded.
-pub(super) const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
+/// The characters to encode: all but the unreserved ones.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// The same without the reserved characters, for parameters that may hold them as they are. What would
-/// end the query or begin another pair stays encoded.
-const UNRESERVED: &AsciiSet = &ENCODED
+/// The characters to encode if reserved ones are allowed. Those that would end the query or begin another pair stay
+/// encoded.
+const ENCODED_EXCEPT_RESERVED: &AsciiSet = &ENCODED
     .remove(b':')
     .remove(b'/')
     .remove(b'?')
@@ -32,7 +31,7 @@ const UNRESERVED: &AsciiSet = &ENCODED
     .remove(b',')
     .remove(b';');
 
-/// The value within a path.
+/// The value of a path parameter.
 pub(super) fn in_path(parameter: &Parameter, value: &Value) -> String {
     if let Some(media_type) = &parameter.content {
         return encoded(&in_media_type(media_type, value));
@@ -59,10 +58,10 @@ pub(super) fn in_path(parameter: &Parameter, value: &Value) -> String {
     }
 }
 
-/// The pairs of the query.
+/// The pairs of a query parameter.
 pub(super) fn in_query(parameter: &Parameter, value: &Value) -> Vec<String> {
     let name = encoded(&parameter.wire_name);
-    let write = |text: &str| kept(text, parameter.allow_reserved);
+    let write = |text: &str| encoded_query(text, parameter.allow_reserved);
     if let Some(media_type) = &parameter.content {
         return vec![format!(
             "{name}={}",
@@ -70,26 +69,26 @@ pub(super) fn in_query(parameter: &Parameter, value: &Value) -> Vec<String> {
         )];
     }
     let pair = |key: &str, value: &Value| format!("{key}={}", write(&text(value)));
-    let together = |items: Vec<String>, separator: &str| {
+    let one_pair = |items: Vec<String>, separator: &str| {
         let items: Vec<String> = items.iter().map(|it| write(it)).collect();
         vec![format!("{name}={}", items.join(separator))]
     };
     match (parameter.style, value, parameter.explode) {
-        (Style::DeepObject, Value::Object(members), _) => deep(&name, members, &pair),
+        (Style::DeepObject, Value::Object(members), _) => deep_object(&name, members, &pair),
         (_, Value::Array(items), true) => items.iter().map(|item| pair(&name, item)).collect(),
         (_, Value::Object(members), true) => members
             .iter()
             .map(|(key, value)| pair(&encoded(key), value))
             .collect(),
         (style, Value::Array(items), false) => {
-            together(items.iter().map(text).collect(), separator(style))
+            one_pair(items.iter().map(text).collect(), separator(style))
         }
-        (style, Value::Object(members), false) => together(flat(members), separator(style)),
+        (style, Value::Object(members), false) => one_pair(alternating(members), separator(style)),
         (_, value, _) => vec![pair(&name, value)],
     }
 }
 
-/// A value in a media type: as JSON, or as it stands for itself.
+/// A value in a media type: as JSON, or a string as itself.
 pub(super) fn in_media_type(media_type: &str, value: &Value) -> String {
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     match value {
@@ -98,8 +97,8 @@ pub(super) fn in_media_type(media_type: &str, value: &Value) -> String {
     }
 }
 
-/// Members of members as `name[a][b]`, as nearly every service reads it.
-fn deep(
+/// Nested members as `name[a][b]`, the form that nearly every service reads.
+fn deep_object(
     name: &str,
     members: &Map<String, Value>,
     pair: &impl Fn(&str, &Value) -> String,
@@ -108,7 +107,7 @@ fn deep(
     for (key, value) in members {
         let name = format!("{name}%5B{}%5D", encoded(key));
         match value {
-            Value::Object(members) => pairs.extend(deep(&name, members, pair)),
+            Value::Object(members) => pairs.extend(deep_object(&name, members, pair)),
             Value::Array(items) => pairs.extend(items.iter().map(|item| pair(&name, item))),
             value => pairs.push(pair(&name, value)),
         }
@@ -116,13 +115,13 @@ fn deep(
     pairs
 }
 
-/// The pairs within the header of cookies.
+/// The pairs of a cookie parameter.
 pub(super) fn in_cookie(parameter: &Parameter, value: &Value) -> Vec<String> {
     in_query(parameter, value)
 }
 
-/// The value of a header, which is not encoded.
-pub(super) fn as_text(parameter: &Parameter, value: &Value) -> String {
+/// The value of a header parameter, which is not percent-encoded.
+pub(super) fn in_header(parameter: &Parameter, value: &Value) -> String {
     if let Some(media_type) = &parameter.content {
         return in_media_type(media_type, value);
     }
@@ -133,12 +132,12 @@ pub(super) fn as_text(parameter: &Parameter, value: &Value) -> String {
             let pairs = pairs.map(|(key, value)| format!("{key}={}", text(value)));
             pairs.collect::<Vec<_>>().join(",")
         }
-        Value::Object(members) => flat(members).join(","),
+        Value::Object(members) => alternating(members).join(","),
         value => text(value),
     }
 }
 
-/// Parts of a list or an object in one, encoded.
+/// The parts of an array or object, encoded and joined.
 fn joined(value: &Value, separator: &str, explode: bool) -> String {
     let parts: Vec<String> = match value {
         Value::Array(items) => items.iter().map(|item| encoded(&text(item))).collect(),
@@ -146,14 +145,14 @@ fn joined(value: &Value, separator: &str, explode: bool) -> String {
             .iter()
             .map(|(key, value)| format!("{}={}", encoded(key), encoded(&text(value))))
             .collect(),
-        Value::Object(members) => flat(members).iter().map(|it| encoded(it)).collect(),
+        Value::Object(members) => alternating(members).iter().map(|it| encoded(it)).collect(),
         value => vec![encoded(&text(value))],
     };
     parts.join(separator)
 }
 
-/// Names and values one after the other.
-fn flat(members: &Map<String, Value>) -> Vec<String> {
+/// Names and values in turn.
+fn alternating(members: &Map<String, Value>) -> Vec<String> {
     let pairs = members.iter();
     pairs
         .flat_map(|(key, value)| [key.clone(), text(value)])
@@ -168,7 +167,7 @@ fn separator(style: Style) -> &'static str {
     }
 }
 
-/// A value as it stands for itself.
+/// A value as text: a string as itself, null as nothing, everything else as JSON.
 pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -181,7 +180,11 @@ pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-fn kept(text: &str, allow_reserved: bool) -> String {
-    let encode = if allow_reserved { UNRESERVED } else { ENCODED };
+fn encoded_query(text: &str, allow_reserved: bool) -> String {
+    let encode = if allow_reserved {
+        ENCODED_EXCEPT_RESERVED
+    } else {
+        ENCODED
+    };
     utf8_percent_encode(text, encode).to_string()
 }

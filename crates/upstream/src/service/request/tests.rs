@@ -1,4 +1,4 @@
-//! Every style of every place, as the specification writes them.
+//! Every style at every place, as in the OpenAPI specification.
 
 use serde_json::json;
 
@@ -15,14 +15,14 @@ fn parameter(place: &str, style: &str, explode: bool) -> Value {
     json!({"name": "color", "wire_name": "color", "place": place, "style": style, "explode": explode})
 }
 
-fn sent(binding: &HttpBinding, input: &Value) -> Result<Written, String> {
+fn built(binding: &HttpBinding, input: &Value) -> Result<RequestParts, String> {
     let base = Url::parse("https://api.example.com/v1/").unwrap();
     let address = Address::new(binding, base);
-    write(binding, &address, HeaderMap::new(), input).map_err(|it| it.pointer)
+    build(binding, &address, HeaderMap::new(), input).map_err(|it| it.pointer)
 }
 
 #[test]
-fn every_style_writes_values_as_the_specification_does() {
+fn every_style_matches_the_specification() {
     let text = json!("blue");
     let list = json!(["blue", "black", "brown"]);
     let object = json!({"B": 150, "G": 200, "R": 100});
@@ -88,7 +88,7 @@ fn every_style_writes_values_as_the_specification_does() {
     ] {
         let path = if place == "path" { "/{color}" } else { "" };
         let bound = binding(path, json!([parameter(place, style, explode)]), json!(null));
-        let url = sent(&bound, &json!({"color": value})).unwrap().url;
+        let url = built(&bound, &json!({"color": value})).unwrap().url;
         let written = url
             .as_str()
             .strip_prefix("https://api.example.com/v1")
@@ -98,23 +98,23 @@ fn every_style_writes_values_as_the_specification_does() {
 }
 
 #[test]
-fn headers_and_cookies_hold_values_as_they_are() {
+fn headers_and_cookies_have_plain_values() {
     let parameters = json!([
         {"name": "h", "wire_name": "X-Ids", "place": "header", "style": "simple", "explode": false},
         {"name": "c", "wire_name": "sid", "place": "cookie", "style": "form", "explode": true},
         {"name": "d", "wire_name": "lang", "place": "cookie", "style": "form", "explode": true},
     ]);
     let bound = binding("/a", parameters, json!(null));
-    let headers = sent(&bound, &json!({"h": [1, "b c"], "c": "x", "d": "de"}))
+    let headers = built(&bound, &json!({"h": [1, "b c"], "c": "x", "d": "de"}))
         .unwrap()
         .headers;
     assert_eq!(headers["x-ids"], "1,b c");
     assert_eq!(headers["cookie"], "sid=x; lang=de");
-    assert_eq!(sent(&bound, &json!({"h": "a\r\nb: c"})).unwrap_err(), "/h");
+    assert_eq!(built(&bound, &json!({"h": "a\r\nb: c"})).unwrap_err(), "/h");
 }
 
 #[test]
-fn no_value_leads_to_another_path_or_another_host() {
+fn no_value_changes_the_path_or_the_host() {
     let parameters = json!([parameter("path", "simple", false)]);
     let bound = binding("/pets/{color}/name", parameters, json!(null));
     for (value, expected) in [
@@ -134,7 +134,7 @@ fn no_value_leads_to_another_path_or_another_host() {
         (json!("."), None),
         (json!(""), None),
     ] {
-        let written = sent(&bound, &json!({"color": value}));
+        let written = built(&bound, &json!({"color": value}));
         let path = written.map(|it| it.url.path().to_owned());
         assert_eq!(path.as_deref().ok(), expected, "{value}");
         assert_eq!(path.is_err(), expected.is_none());
@@ -188,7 +188,7 @@ fn a_body_is_written_in_its_form() {
         (body("text", "text/plain", json!({})), json!("hi"), "hi"),
         (body("bytes", "image/png", json!({})), json!("aGk="), "hi"),
     ] {
-        let written = sent(&bound, &json!({"body": value})).unwrap();
+        let written = built(&bound, &json!({"body": value})).unwrap();
         assert_eq!(
             written.body.as_deref(),
             Some(expected.as_bytes()),
@@ -199,18 +199,18 @@ fn a_body_is_written_in_its_form() {
     }
     let bytes = body("bytes", "image/png", json!({}));
     assert_eq!(
-        sent(&bytes, &json!({"body": "not base64!"})).unwrap_err(),
+        built(&bytes, &json!({"body": "not base64!"})).unwrap_err(),
         "/body"
     );
-    assert!(sent(&bytes, &json!({})).unwrap().body.is_none());
+    assert!(built(&bytes, &json!({})).unwrap().body.is_none());
 }
 
 #[test]
-fn a_form_of_many_parts_has_each_of_them() {
+fn a_multipart_body_has_a_part_for_every_value() {
     let encoding = json!({"file": {"bytes": true, "content_type": "image/png"}, "ids": {}});
     let bound = body("multipart", "multipart/form-data", encoding);
     let input = json!({"body": {"file": "aGk=", "ids": [1, 2], "n\"a": {"x": 1}}});
-    let written = sent(&bound, &input).unwrap();
+    let written = built(&bound, &input).unwrap();
     let text = String::from_utf8(written.body.unwrap().to_vec()).unwrap();
     let media_type = written.headers["content-type"].to_str().unwrap();
     let boundary = media_type
@@ -224,15 +224,15 @@ fn a_form_of_many_parts_has_each_of_them() {
     assert!(parts[3].contains("name=\"ids\"") && parts[3].ends_with("\r\n\r\n2\r\n"));
     assert!(parts[4].contains("name=\"n%22a\"") && parts[4].contains("application/json"));
     let broken = json!({"body": {"file": "?"}});
-    assert_eq!(sent(&bound, &broken).unwrap_err(), "/body/file");
+    assert_eq!(built(&bound, &broken).unwrap_err(), "/body/file");
 }
 
 #[test]
-fn parts_of_a_form_have_the_headers_described_for_them() {
+fn form_parts_have_their_declared_headers() {
     let with = |name: &str, value: &str| {
         let encoding = json!({"note": {"headers": {name: value}}});
         let bound = body("multipart", "multipart/form-data", encoding);
-        sent(&bound, &json!({"body": {"note": "hi"}}))
+        built(&bound, &json!({"body": {"note": "hi"}}))
     };
     let written = with("X-Kind", "short note").unwrap().body.unwrap();
     let text = String::from_utf8(written.to_vec()).unwrap();
@@ -244,7 +244,7 @@ fn parts_of_a_form_have_the_headers_described_for_them() {
 }
 
 #[test]
-fn a_whole_query_is_written_in_its_media_type() {
+fn a_query_string_is_written_in_its_media_type() {
     let form = "application/x-www-form-urlencoded";
     for (media_type, value, expected) in [
         (
@@ -260,7 +260,7 @@ fn a_whole_query_is_written_in_its_media_type() {
         let mut whole = parameter("querystring", "form", true);
         whole["content"] = json!(media_type);
         let bound = binding("/a", json!([whole]), json!(null));
-        let written = sent(&bound, &json!({"color": value})).unwrap();
+        let written = built(&bound, &json!({"color": value})).unwrap();
         assert_eq!(written.url.query(), Some(expected), "{media_type} {value}");
     }
 }

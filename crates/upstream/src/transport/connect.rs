@@ -1,4 +1,4 @@
-//! Connections: to the addresses a resolver gives, with TLS where the address says so, in time.
+//! Opens connections to resolved addresses, with TLS for https URLs, within the connect timeout.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -14,33 +14,33 @@ use tower_service::Service;
 
 use super::resolve::Resolver;
 
-/// How often a silent connection is asked whether it is still there.
+/// Interval of TCP keepalive probes on an idle connection.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// No connection came about in time.
+/// The connection was not established in time.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("it took too long")]
-pub(crate) struct TooLong;
+#[error("the connect timeout expired")]
+pub(crate) struct ConnectTimeout;
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
     connector: HttpsConnector<HttpConnector<Resolver>>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Connector {
-    pub(super) fn new(tls: ClientConfig, resolver: Resolver, patience: Duration) -> Self {
+    pub(super) fn new(tls: ClientConfig, resolver: Resolver, timeout: Duration) -> Self {
         let mut connector = HttpConnector::new_with_resolver(resolver);
-        // Otherwise it would refuse every other scheme, that of TLS included.
+        // Otherwise it would refuse https URLs.
         connector.enforce_http(false);
         connector.set_nodelay(true);
         connector.set_keepalive(Some(KEEPALIVE));
         Self {
             connector: HttpsConnector::from((connector, tls)),
-            patience,
+            timeout,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = tokio::time::timeout(self.patience, self.connector.call(uri));
-        Box::pin(async move { connecting.await.map_err(|_| TooLong)? })
+        let connecting = tokio::time::timeout(self.timeout, self.connector.call(uri));
+        Box::pin(async move { connecting.await.map_err(|_| ConnectTimeout)? })
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a request, which tells when it is taken.
+//! A request body that records when it is sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -7,18 +7,17 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::trouble::Sent;
+use crate::exchange::SentFlag;
 
-/// Bytes that mark that they were taken: until then nothing of the request has left.
+/// Bytes that set a flag when the connection takes them: before that, nothing of the request was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Payload {
     bytes: Option<Bytes>,
-    sent: Option<Sent>,
+    sent: Option<SentFlag>,
 }
 
 impl Payload {
-    /// The bytes of a body, and what is to be told once they are taken.
-    pub(crate) fn new(bytes: Option<Bytes>, sent: Option<Sent>) -> Self {
+    pub(crate) fn new(bytes: Option<Bytes>, sent: Option<SentFlag>) -> Self {
         Self { bytes, sent }
     }
 }
@@ -32,7 +31,7 @@ impl Body for Payload {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if let Some(sent) = &self.sent {
-            sent.mark();
+            sent.set();
         }
         Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
     }

@@ -1,8 +1,7 @@
-//! From an answer to an output or a failure.
+//! Turns the response of a service into an output or a failure.
 //!
-//! In this order: what the contract's rules say, whatever the status; what another panpan said, recovered
-//! whole; what the status says, with what its body tells people and programs; what a successful answer is
-//! that is exactly a failure.
+//! In this order: the rules of the contract, for any status; a complete failure of another panpan; an error status,
+//! with what its body says; a failure in the body of a success.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,67 +10,77 @@ use panpan_contract::binding::{
     BodyPattern, HeaderPattern, HttpBinding, ResponsePattern, ResponseRule, SuccessBodies,
 };
 use panpan_contract::operation::OperationSpec;
-use panpan_failure::classify::statements;
 use panpan_failure::dialect::{disguised_failure, stated_problem};
 use panpan_failure::hint::parse_retry_after;
 use panpan_failure::{Effect, Failure, Inferred, Kind, StatusPattern, Upstream, codes, hint, read};
 use serde_json::{Map, Value};
 
-use crate::answerable::answerable;
-use crate::asked::{Asked, Declarations, Declared};
+use crate::classify::{
+    CombinedStatements, Declarations, DeclaredFailure, RequestContext, panpan_failure,
+};
 use crate::client::{Incoming, REDIRECTED_FROM};
 use crate::events::Event;
-use crate::heard::Heard;
-use crate::lift;
-use crate::repeating::{silent, unrepeated};
+use crate::known_code::with_known_code;
+use crate::retry_members::{strip, without_retry_members};
+use crate::transport::header_pairs;
 
-/// The operation that asked, and what it asked for.
+/// Reads responses to a call, with the contract of its operation and its input.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Question<'a> {
+pub(super) struct ResponseReader<'a> {
     pub(super) binding: &'a HttpBinding,
     pub(super) spec: &'a OperationSpec,
     pub(super) declarations: &'a Declarations,
     pub(super) input: &'a Value,
 }
 
-impl<'a> Question<'a> {
-    /// What an answer means for it.
+impl ResponseReader<'_> {
+    /// The output or the failure that a response means.
     pub(super) fn read(&self, incoming: &Incoming, now: Timestamp) -> Result<Value, Failure> {
         let body = Body::of(incoming);
         let mut rules = self.binding.rules.iter();
-        if let Some(rule) = rules.find(|it| fits(&it.fits, incoming, &body)) {
-            return Err(self.ruled(rule, incoming, &body, now));
+        if let Some(rule) = rules.find(|it| matches(&it.fits, incoming, &body)) {
+            return Err(self.by_rule(rule, incoming, &body, now));
         }
-        let told = told_by_a_panpan(incoming, &body);
-        if let Some(failure) = told.filter(|it| is_answerable(it, self.spec)) {
+        let complete = panpan_error(incoming, &body);
+        if let Some(failure) = complete.filter(|it| has_known_code(it, self.spec)) {
             return Err(relayed(failure, self.spec));
         }
         let declared = self.declarations.of_status(incoming.status);
-        match incoming.failure_for(self.asked(declared, None), now) {
-            Some(failure) if !is_answerable(&failure, self.spec) => {
-                Err(unknown(failure, incoming.status))
+        match incoming.failure_for(self.request(declared, None), now) {
+            Some(failure) if !has_known_code(&failure, self.spec) => {
+                Err(undeclared(failure, incoming.status))
             }
-            Some(failure) => Err(of_import(failure, incoming.status, &body, declared)),
-            None if !(200..300).contains(&incoming.status) => Err(no_answer(incoming)),
-            None if incoming.content_encoding().is_some() => Err(encoded(incoming)),
-            None => match self.disguised(incoming, &body, now) {
+            Some(failure) => Err(error_status(failure, incoming.status, &body, declared)),
+            None if !(200..300).contains(&incoming.status) => Err(unusable_status(incoming)),
+            None if incoming.compression().is_some() => Err(compressed(incoming)),
+            None => match self.failure_in_success(incoming, &body, now) {
                 Some(failure) => Err(failure),
                 None => Ok(body.output(incoming)),
             },
         }
     }
 
-    fn asked<'b>(&'b self, declared: Option<&'b Declared>, ruled: Option<&'b Kind>) -> Asked<'b> {
-        Asked {
+    fn request<'b>(
+        &'b self,
+        declared: Option<&'b DeclaredFailure>,
+        kind_by_rule: Option<&'b Kind>,
+    ) -> RequestContext<'b> {
+        RequestContext {
             members: &self.declarations.members,
             declared,
             input: self.input,
-            ruled,
+            kind_by_rule,
         }
     }
 
-    /// The failure a successful answer is, if it is exactly one and the contract does not say otherwise.
-    fn disguised(&self, incoming: &Incoming, body: &Body, now: Timestamp) -> Option<Failure> {
+    /// The failure in the body of a success, if its shape is unmistakable and the contract does not declare it as
+    /// output.
+    fn failure_in_success(
+        &self,
+        incoming: &Incoming,
+        body: &Body,
+        now: Timestamp,
+    ) -> Option<Failure> {
         let document = body
             .json()
             .filter(|_| self.binding.success_bodies == SuccessBodies::Read)?;
@@ -82,38 +91,39 @@ impl<'a> Question<'a> {
             _ => None,
         })?;
         let code = failure.code().as_str().to_owned();
-        let own = own_code(&failure);
+        let service_code = service_code(&failure);
         let is_declared = |code: &str| self.spec.definition(code).is_some();
         let provider = incoming.url.host_str().unwrap_or_default();
-        let mut failure = answerable(failure, false, provider, is_declared);
-        let heard = Heard {
-            received: statements(failure.message(), &self.declarations.members),
+        let mut failure = with_known_code(failure, false, provider, is_declared);
+        let members = &self.declarations.members;
+        let statements = CombinedStatements {
             declared: self.declarations.of_code(&code).map(|it| &it.statements),
+            ..CombinedStatements::of(failure.message(), members)
         };
         let hint = hint::from_body(document, now).map(|hint| hint.delay_ms);
-        let code = heard.code().or(hint.map(|_| codes::ERR_TRY_LATER));
-        let is_unnamed = failure.code().as_str() == codes::TOOL_FAILED.code;
-        if let Some(code) = code.filter(|_| is_unnamed) {
+        let code = statements.code().or(hint.map(|_| codes::ERR_TRY_LATER));
+        let is_generic = failure.code().as_str() == codes::TOOL_FAILED.code;
+        if let Some(code) = code.filter(|_| is_generic) {
             failure = failure.restated(Kind::from(code));
         }
         if let Some(delay_ms) = hint.filter(|_| failure.stated_retry_after_ms().is_none()) {
             failure = failure.with_retry_after_ms(delay_ms);
         }
         let remedies = failure.remedies();
-        let failure = unrepeated(heard.told(failure, self.input, remedies));
-        let failure = match own {
-            Some(own) => {
-                let upstream = upstream(incoming).code(own.as_str());
-                failure.with_detail("code", own).with_upstream(upstream)
+        let failure = statements.apply_to(failure, self.input, remedies);
+        let failure = without_retry_members(failure);
+        let failure = match service_code {
+            Some(code) => {
+                let upstream = upstream(incoming).code(code.as_str());
+                failure.with_detail("code", code).with_upstream(upstream)
             }
             None => failure.with_upstream(upstream(incoming)),
         };
-        Some(imported(failure))
+        Some(with_import_code(failure))
     }
 
-    /// The failure a rule of the contract makes of an answer. The rule has the last word on code and
-    /// effect.
-    fn ruled(
+    /// The failure that a rule of the contract makes of a response. The rule decides code and effect.
+    fn by_rule(
         &self,
         rule: &ResponseRule,
         incoming: &Incoming,
@@ -127,15 +137,16 @@ impl<'a> Question<'a> {
         let assumed = declared.and_then(|it| it.effect);
         let usual = Failure::new(kind.clone());
         let described = self.declarations.of_code(rule.code.as_str());
-        let read = incoming.failure_for(self.asked(described, Some(&kind)), now);
-        // Nothing happened where the service or the contract says so, unless the rule knows better.
+        let read = incoming.failure_for(self.request(described, Some(&kind)), now);
+        // There was no effect if the service or the contract says so, unless the rule says otherwise.
         let is_declared = described.is_some_and(|it| it.statements.nothing_happened);
-        let is_said = |it: &&Failure| {
+        let is_stated = |it: &&Failure| {
             it.effect() == Effect::None
                 && (is_declared || it.inferred().contains(&Inferred::Effect))
         };
-        let said = read.as_ref().filter(is_said).map(Failure::effect);
-        let effect = rule.effect.or(assumed).or(said).unwrap_or(usual.effect());
+        let stated = read.as_ref().filter(is_stated).map(Failure::effect);
+        let effect = rule.effect.or(assumed).or(stated);
+        let effect = effect.unwrap_or(usual.effect());
         let mut failure = match read {
             Some(failure) => failure.restated(kind),
             None => usual.with_message(format!(
@@ -148,17 +159,15 @@ impl<'a> Question<'a> {
             failure = failure.with_message(message);
         }
         if let Some(Value::Object(members)) = body.json() {
-            failure = failure.with_details(silent(members.clone()));
+            failure = failure.with_details(strip(members.clone()));
         }
-        let headers = incoming.headers.iter();
-        let headers =
-            headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)));
         let stated = at(&rule.retry_after_pointer).map(|it| match it {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         });
         let wait = stated.and_then(|text| parse_retry_after(&text, now));
-        let wait = wait.or_else(|| hint::from_headers(headers, now).map(|hint| hint.delay_ms));
+        let in_headers = || hint::from_headers(header_pairs(&incoming.headers), now);
+        let wait = wait.or_else(|| in_headers().map(|hint| hint.delay_ms));
         if let Some(delay_ms) = wait.filter(|_| failure.retryable()) {
             failure = failure.with_retry_after_ms(delay_ms);
         }
@@ -175,27 +184,28 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The code a service gave its failure, as it wrote it; none where the code was found by other means.
-fn own_code(failure: &Failure) -> Option<String> {
-    let said = failure.upstream().and_then(|it| it.code.clone());
-    let is_given = !failure.inferred().contains(&Inferred::Code);
-    said.or_else(|| is_given.then(|| failure.code().as_str().to_owned()))
+/// The code in the spelling of the service; `None` if our code was inferred.
+fn service_code(failure: &Failure) -> Option<String> {
+    let upstream = failure.upstream().and_then(|it| it.code.clone());
+    let is_stated = !failure.inferred().contains(&Inferred::Code);
+    upstream.or_else(|| is_stated.then(|| failure.code().as_str().to_owned()))
 }
 
-fn told_by_a_panpan(incoming: &Incoming, body: &Body) -> Option<Failure> {
-    let fails = incoming.status >= 400;
-    body.json().filter(|_| fails).and_then(lift::panpan_failure)
+/// The complete failure in an error response of another panpan.
+fn panpan_error(incoming: &Incoming, body: &Body) -> Option<Failure> {
+    let is_error = incoming.status >= 400;
+    body.json().filter(|_| is_error).and_then(panpan_failure)
 }
 
-/// Whether a code is one this operation may answer.
-fn is_answerable(failure: &Failure, spec: &OperationSpec) -> bool {
+/// Whether callers of this operation know the code.
+fn has_known_code(failure: &Failure, spec: &OperationSpec) -> bool {
     let code = failure.code().as_str();
     Kind::of(code).is_some() || spec.definition(code).is_some()
 }
 
-/// What looks like the failure of another panpan and has a code nobody declared: of such a code only the
-/// status is known, and nothing it says about effects is believed.
-fn unknown(failure: Failure, status: u16) -> Failure {
+/// A failure that looks like one of another panpan but has an undeclared code: only its status counts, and its effect
+/// is not believed.
+fn undeclared(failure: Failure, status: u16) -> Failure {
     let kind = Kind::of(&format!("HTTP_{status}"));
     let kind = kind.unwrap_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into());
     let code = failure.code().as_str().to_owned();
@@ -204,54 +214,54 @@ fn unknown(failure: Failure, status: u16) -> Failure {
     failure.with_detail("code", code)
 }
 
-/// What another panpan said, as it said it. Who spoke is told by the names things behind it have here;
-/// what was tried is this operation.
+/// The unchanged failure of another panpan, as a failure of this operation. Its source gets the namespace that the
+/// other panpan has here.
 fn relayed(failure: Failure, spec: &OperationSpec) -> Failure {
-    let speaker = failure
+    let source = failure
         .source()
         .map(|it| format!("{}/{it}", spec.name.namespace()));
     let failure = failure.with_operation(spec.name.as_str());
-    match speaker {
-        Some(speaker) => failure.with_source(speaker),
+    match source {
+        Some(source) => failure.with_source(source),
         None => failure,
     }
 }
 
-/// A failure that came in no answer of its status, as one of an imported operation.
-pub(super) fn imported(failure: Failure) -> Failure {
+/// Gives a failure that has no status of its own the code of an imported operation.
+fn with_import_code(failure: Failure) -> Failure {
     match import_kind(&failure, failure.kind().http_status()) {
         Some(kind) => failure.restated(kind),
         None => failure,
     }
 }
 
-/// A failure to get an answer. Where a redirect is to blame, that is the service's and not the caller's to correct.
-pub(super) fn unanswered(failure: Failure) -> Failure {
-    let failure = imported(failure);
+/// A failure without a response. If a redirect led to a blocked host, the service has to correct that, not the caller.
+pub(super) fn no_response(failure: Failure) -> Failure {
+    let failure = with_import_code(failure);
     let detail = |name: &str| failure.details()?.get(name)?.as_str();
     let (Some(host), Some(_)) = (detail("host"), detail(REDIRECTED_FROM)) else {
         return failure;
     };
     let message = format!("the service redirected to {host}, which is not allowed");
     failure.with_message(message).with_actions([
-        "Ask the person responsible for the service where it should redirect to, or for leave to ask that host",
+        "Ask the person responsible for the service where it should redirect to, or ask the operator to allow that host",
     ])
 }
 
-/// An item of a stream: JSON, or else text. What another panpan ends its stream with is a failure.
+/// An item of a stream: JSON, or else text. The last event of another panpan may be a failure.
 pub(super) fn item(event: &Event, spec: &OperationSpec) -> Result<Value, Failure> {
     let text = || Value::from(String::from_utf8_lossy(&event.data).into_owned());
     let item = read::document(&event.data).unwrap_or_else(|_| text());
-    let ends = event.name == "error";
-    match lift::panpan_failure(&item).filter(|_| ends) {
+    let is_error = event.name == "error";
+    match panpan_failure(&item).filter(|_| is_error) {
         Some(failure) => Err(relayed(failure, spec)),
         None => Ok(item),
     }
 }
 
-/// The body of an answer, read if it is JSON.
+/// The decoded body of a response.
 enum Body {
-    Nothing,
+    Empty,
     Json(Value),
     Text(String),
     Bytes,
@@ -260,16 +270,18 @@ enum Body {
 impl Body {
     fn of(incoming: &Incoming) -> Self {
         if incoming.body.is_empty() {
-            return Self::Nothing;
+            return Self::Empty;
         }
-        let kind = incoming.media_type().unwrap_or_default();
-        let says_json = kind == "application/json" || kind.ends_with("+json");
-        let Some(text) = incoming.decoded() else {
+        let media_type = incoming.media_type().unwrap_or_default();
+        let is_json = media_type == "application/json" || media_type.ends_with("+json");
+        let Some(text) = incoming.strict_text() else {
             return Self::Bytes;
         };
         match read::document(text.as_bytes()) {
-            Ok(value) if says_json || kind.is_empty() || is_structure(&value) => Self::Json(value),
-            // Whatever it says it is, the caller is to have what came.
+            Ok(value) if is_json || media_type.is_empty() || is_structure(&value) => {
+                Self::Json(value)
+            }
+            // Malformed JSON reaches the caller as text.
             _ => Self::Text(text.into_owned()),
         }
     }
@@ -283,7 +295,7 @@ impl Body {
 
     fn output(self, incoming: &Incoming) -> Value {
         match self {
-            Self::Nothing => Value::Null,
+            Self::Empty => Value::Null,
             Self::Json(value) => value,
             Self::Text(text) => Value::String(text),
             Self::Bytes => Value::String(BASE64_STANDARD.encode(&incoming.body)),
@@ -291,28 +303,28 @@ impl Body {
     }
 }
 
-/// Text that happens to be JSON is text, unless it is plainly more: services label JSON as text.
+/// Whether a text that parses as JSON is meant as JSON: some services label objects and arrays as text.
 fn is_structure(value: &Value) -> bool {
     value.is_object() || value.is_array()
 }
 
-/// What an answer is that means nothing.
-fn garbled(incoming: &Incoming, message: String) -> Failure {
+/// The failure for a response that makes no sense.
+fn bad_gateway(incoming: &Incoming, message: String) -> Failure {
     let kind = Kind::of("HTTP_502").unwrap_or(codes::ERR_HTTP_502_BAD_GATEWAY.into());
     let failure = Failure::new(kind).with_message(message);
     failure.with_upstream(upstream(incoming))
 }
 
-/// It was done, and what it gave cannot be read; asking again gives the same.
-fn encoded(incoming: &Incoming) -> Failure {
-    let how = incoming.content_encoding().unwrap_or_default();
+/// The call succeeded, but its output cannot be read; a retry would not change that.
+fn compressed(incoming: &Incoming) -> Failure {
+    let encoding = incoming.compression().unwrap_or_default();
     let message = format!(
-        "the service packed its answer ({how}) although it was asked not to, so it cannot be read"
+        "the response is compressed ({encoding}) although the request did not accept that, so it cannot be used"
     );
     Failure::new(codes::ERR_OUTPUT_INVALID)
         .with_message(message)
-        .with_detail("content_encoding", how)
-        .with_actions(["Ask the people who run the service to send this answer unpacked"])
+        .with_detail("content_encoding", encoding)
+        .with_actions(["Ask the people who run the service to send this response uncompressed"])
         .with_effect(Effect::Applied)
         .with_upstream(upstream(incoming))
 }
@@ -323,38 +335,43 @@ fn upstream(incoming: &Incoming) -> Upstream {
         Some(host) => upstream.provider(host),
         None => upstream,
     };
-    match incoming.content_encoding() {
+    match incoming.compression() {
         Some(_) => upstream,
         None => upstream.excerpt(&incoming.text()),
     }
 }
 
-/// A redirect that leads nowhere, or a status that is not one.
-fn no_answer(incoming: &Incoming) -> Failure {
+/// The failure for a status below 400 that is not a success.
+fn unusable_status(incoming: &Incoming) -> Failure {
     let status = incoming.status;
     if status == 304 {
-        let message = "the service says that nothing has changed (HTTP 304) and sent no content";
+        let message = "the service answered HTTP 304 (not modified) without content";
         return Failure::new(codes::ERR_REDIRECT_FAILED)
             .with_message(message)
             .with_actions([
                 "Ask the person responsible for the service why it sends no content; an argument that asks \
-                 only for what has changed would explain it",
+                 only for changes would explain it",
             ])
             .with_upstream(upstream(incoming));
     }
     if (300..400).contains(&status) {
-        let message = format!("the service redirected with HTTP {status} and named no address");
+        let message = format!("the service redirected with HTTP {status} but named no address");
         let failure = Failure::new(codes::ERR_REDIRECT_FAILED).with_message(message);
         return failure.with_upstream(upstream(incoming));
     }
     let message =
         format!("the service answered HTTP {status}, which is neither a success nor a failure");
-    garbled(incoming, message)
+    bad_gateway(incoming, message)
 }
 
-/// A failure of an imported operation: its code is that of the status, and its details are the body, with
-/// the service's own code where it can be found at once.
-fn of_import(failure: Failure, status: u16, body: &Body, declared: Option<&Declared>) -> Failure {
+/// The failure of an error status: its code is that of the status, its details are the body, with the service's code
+/// as the member `code`.
+fn error_status(
+    failure: Failure,
+    status: u16,
+    body: &Body,
+    declared: Option<&DeclaredFailure>,
+) -> Failure {
     let failure = match import_kind(&failure, status) {
         Some(kind) => failure.restated(kind),
         None if failure.code().as_str() == codes::ERR_TRY_LATER.code => failure,
@@ -366,49 +383,49 @@ fn of_import(failure: Failure, status: u16, body: &Body, declared: Option<&Decla
         Some(other) => Map::from_iter([("body".to_owned(), other.clone())]),
         None => return failure,
     };
-    let members = silent(members);
+    let members = strip(members);
     if members.is_empty() {
         return failure;
     }
     let failure = failure.with_details(members);
-    let takes_more = declared.is_none_or(|it| it.takes_more);
-    match code.filter(|code| takes_more && !says_code(failure.details(), code)) {
+    let accepts_code = declared.is_none_or(|it| it.accepts_code_member);
+    match code.filter(|code| accepts_code && !states_code(failure.details(), code)) {
         Some(code) => failure.with_detail("code", code),
         None => failure,
     }
 }
 
-/// Whether details have a code already, of whatever kind, or say this one as that of their error.
-fn says_code(details: Option<&Map<String, Value>>, code: &str) -> bool {
+/// Whether details have a member `code`, or this code in a member `error`.
+fn states_code(details: Option<&Map<String, Value>>, code: &str) -> bool {
     details.is_some_and(|it| {
-        let of_error = it.get("error").and_then(|error| error.get("code"));
-        it.contains_key("code") || of_error.is_some_and(|it| it == code)
+        let error_code = it.get("error").and_then(|error| error.get("code"));
+        it.contains_key("code") || error_code.is_some_and(|it| it == code)
     })
 }
 
-/// `HTTP_<status>` for what only the status is known of; a code that says more is kept.
+/// `HTTP_<status>` for a failure that is known only by its status; `None` keeps a more specific code.
 fn import_kind(failure: &Failure, status: u16) -> Option<Kind> {
     if !failure.code().as_str().starts_with("ERR_HTTP_") {
         return None;
     }
     let stated = failure.kind().http_status();
     let status = match status {
-        // A rate limit that arrives as another status is a rate limit.
+        // A rate limit may arrive with another status.
         _ if stated == 429 => 429,
         400..600 => status,
-        // Beyond that there is no HTTP: whoever answered garbled what stands behind.
+        // A number above 599 is not an HTTP status: a server in between garbled the response.
         _ => 502,
     };
     Kind::of(&format!("HTTP_{status}"))
 }
 
-fn fits(pattern: &ResponsePattern, incoming: &Incoming, body: &Body) -> bool {
+fn matches(pattern: &ResponsePattern, incoming: &Incoming, body: &Body) -> bool {
     let ResponsePattern {
         status,
         header,
         body: member,
     } = pattern;
-    // What stands for every other failure stands for no success.
+    // The default covers failures only.
     let covers = |it: StatusPattern| {
         it.covers(incoming.status) && (it != StatusPattern::Default || incoming.status >= 400)
     };

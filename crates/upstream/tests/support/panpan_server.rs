@@ -1,6 +1,6 @@
-//! A panpan over real HTTP, a client of it, and services it may ask.
+//! A panpan served over HTTP, a client for it, and a service behind it.
 
-#![allow(dead_code, reason = "every test uses its part of this")]
+#![allow(dead_code, reason = "each test binary uses a part of this")]
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,31 +22,31 @@ use panpan_upstream::{Allowed, Client, ClientSettings, Service, Url};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// The version of MCP that tools are called by.
+/// The version of MCP that the client uses.
 const VERSION: &str = "2026-07-28";
 
-/// Where a panpan is met.
-pub(crate) struct Front {
+/// A running panpan and a client for it.
+pub(crate) struct PanpanServer {
     address: SocketAddr,
     client: reqwest::Client,
 }
 
-/// An answer as it came.
+/// A raw response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) media_type: Option<String>,
     pub(crate) body: String,
 }
 
-impl Front {
+impl PanpanServer {
     /// Serves the operations of a dispatcher.
-    pub(crate) async fn of(
+    pub(crate) async fn start(
         dispatcher: &Dispatcher,
         store: &Arc<MemoryStore>,
         limits: Limits,
     ) -> Self {
-        // Only for the client of these tests, which asks nobody for a certificate.
+        // Only the HTTP client of these tests needs a default provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Self {
             address: serve(dispatcher, store, limits).await,
@@ -58,7 +58,7 @@ impl Front {
         Url::parse(&format!("http://{}", self.address)).unwrap()
     }
 
-    /// Calls an operation by `/call`; gives the answer as it came.
+    /// Calls an operation by `/call`; returns the response body.
     pub(crate) async fn call(&self, operation: &str, input: &Value, key: Option<&str>) -> String {
         let mut body = json!({"operation": operation, "input": input});
         if let Some(key) = key {
@@ -67,7 +67,7 @@ impl Front {
         self.post("/call", &[], &body).await
     }
 
-    /// The same as a tool.
+    /// Calls an operation as an MCP tool; returns the response body.
     pub(crate) async fn call_tool(
         &self,
         operation: &str,
@@ -96,16 +96,16 @@ impl Front {
     }
 
     pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> String {
-        self.answer(path, headers, body).await.body
+        self.post_raw(path, headers, body).await.body
     }
 
-    /// Sends a POST; gives the answer with its status and media type.
-    pub(crate) async fn answer(
+    /// Sends a POST request; returns the response with its status and media type.
+    pub(crate) async fn post_raw(
         &self,
         path: &str,
         headers: &[(&str, &str)],
         body: &Value,
-    ) -> Answer {
+    ) -> Response {
         let url = format!("http://{}{path}", self.address);
         let mut request = self.client.post(url).body(body.to_string());
         request = request.header("content-type", "application/json");
@@ -115,7 +115,7 @@ impl Front {
         let response = request.send().await.unwrap();
         let media_type = response.headers().get("content-type");
         let media_type = media_type.map(|it| it.to_str().unwrap().to_owned());
-        Answer {
+        Response {
             status: response.status().as_u16(),
             media_type,
             body: response.text().await.unwrap(),
@@ -124,12 +124,12 @@ impl Front {
 
     pub(crate) async fn get(&self, path: &str) -> String {
         let url = format!("http://{}{path}", self.address);
-        let answer = self.client.get(url).send().await.unwrap();
-        answer.text().await.unwrap()
+        let response = self.client.get(url).send().await.unwrap();
+        response.text().await.unwrap()
     }
 }
 
-/// A service that may be asked wherever it is.
+/// A service whose URL is allowed, wherever it is.
 pub(crate) fn service(
     name: &str,
     url: &Url,
@@ -170,9 +170,9 @@ async fn serve(dispatcher: &Dispatcher, store: &Arc<MemoryStore>, limits: Limits
     address
 }
 
-/// How what a caller saw differs from what a row of the table of faults says.
-pub(crate) fn judged(row: &Row, saw: &Result<Value, Failure>) -> Vec<String> {
-    let Err(failure) = saw else {
+/// How the outcome that a caller got differs from its row in the fault table.
+pub(crate) fn differences_from_row(row: &Row, outcome: &Result<Value, Failure>) -> Vec<String> {
+    let Err(failure) = outcome else {
         return row.differences(None);
     };
     row.differences(Some(Seen {

@@ -1,6 +1,6 @@
-//! Names to addresses, looked at before anything connects to them.
+//! Resolves host names and checks the addresses before anything connects to them.
 //!
-//! What is connected to is what was looked at: nobody resolves the name a second time in between.
+//! Connections use the addresses that were checked; the name is not resolved a second time.
 
 use std::fmt;
 use std::io;
@@ -13,34 +13,34 @@ use hyper_util::client::legacy::connect::dns::Name;
 use panpan_runtime::BoxFuture;
 use tower_service::Service;
 
-use crate::guard::{Allowed, Refusal, check_address};
+use crate::guard::{Allowed, BlockedHost, check_address};
 
-/// Why there is no address to connect to.
+/// The reason that there is no address to connect to.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoAddress {
-    /// The name has none.
-    #[error("the name has no address")]
+    /// The name has no address.
+    #[error("the host name has no address")]
     Unknown(#[source] io::Error),
-    /// The name has one that may not be asked.
-    #[error("the name has an address that may not be asked")]
-    Refused(#[source] Refusal),
+    /// The name has an address that is not allowed.
+    #[error("the host name has an address that is not allowed")]
+    Blocked(#[source] BlockedHost),
 }
 
-/// The addresses of a name, when they are known.
-pub type Lookups = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+/// The result of a [`Lookup`].
+pub type LookupFuture = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Who knows the addresses of names.
+/// Finds the addresses of host names.
 pub trait Lookup: Send + Sync {
     /// The addresses of a name.
-    fn lookup(&self, name: String) -> Lookups;
+    fn lookup(&self, name: String) -> LookupFuture;
 }
 
-/// Asks the operating system.
+/// Looks names up with the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemLookup;
 
 impl Lookup for SystemLookup {
-    fn lookup(&self, name: String) -> Lookups {
+    fn lookup(&self, name: String) -> LookupFuture {
         Box::pin(async move {
             let found = tokio::net::lookup_host((name, 0)).await?;
             Ok(found.map(|address| address.ip()).collect())
@@ -48,16 +48,16 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Gives addresses to whoever connects.
+/// Resolves names for the connector.
 #[derive(Clone)]
 pub(crate) struct Resolver {
     lookup: Arc<dyn Lookup>,
-    /// Which addresses are fine besides public ones; without it all are.
+    /// The addresses that are allowed besides public ones; `None` allows every address.
     guard: Option<Arc<Allowed>>,
 }
 
 impl Resolver {
-    /// Gives addresses that may be connected to. One that may not spoils the name.
+    /// Allows public addresses and those of the allow-list. One address that is not allowed blocks the name.
     pub(crate) fn guarded(lookup: Arc<dyn Lookup>, allowed: Allowed) -> Self {
         Self {
             lookup,
@@ -65,8 +65,8 @@ impl Resolver {
         }
     }
 
-    /// Gives every address.
-    pub(crate) fn trusting(lookup: Arc<dyn Lookup>) -> Self {
+    /// Allows every address.
+    pub(crate) fn unguarded(lookup: Arc<dyn Lookup>) -> Self {
         Self {
             lookup,
             guard: None,
@@ -102,20 +102,20 @@ impl Service<Name> for Resolver {
                 return Err(NoAddress::Unknown(io::ErrorKind::NotFound.into()));
             }
             if let Some(allowed) = guard {
-                check(&host, &addresses, &allowed).map_err(NoAddress::Refused)?;
+                check(&host, &addresses, &allowed).map_err(NoAddress::Blocked)?;
             }
-            // Whoever connects knows the port.
+            // The connector sets the port.
             let addresses = addresses.into_iter().map(|ip| SocketAddr::new(ip, 0));
             Ok(addresses.collect::<Vec<_>>().into_iter())
         })
     }
 }
 
-fn check(host: &str, addresses: &[IpAddr], allowed: &Allowed) -> Result<(), Refusal> {
+fn check(host: &str, addresses: &[IpAddr], allowed: &Allowed) -> Result<(), BlockedHost> {
     for address in addresses {
-        check_address(*address, allowed).map_err(|why| Refusal {
+        check_address(*address, allowed).map_err(|reason| BlockedHost {
             host: host.to_owned(),
-            why,
+            reason,
         })?;
     }
     Ok(())

@@ -1,7 +1,6 @@
-//! What is known about a question before its answer is read: the members its input can have, and what
-//! the contract declares about every way to fail.
+//! What the contract declares about the failures of an operation, prepared for classifying responses.
 //!
-//! Made once for an operation. What becomes of it when an answer fails is in `classify`.
+//! Built once per operation: the members of the input, and meaning and statements of every declared failure.
 
 use panpan_contract::binding::{HttpBinding, Parameter};
 use panpan_contract::operation::OperationSpec;
@@ -12,54 +11,56 @@ use panpan_failure::{ErrorDefinition, Kind, StatusPattern};
 use panpan_runtime::check_once;
 use serde_json::Value;
 
-/// The longest meaning, in characters; a longer description is cut.
+/// The maximum length of a meaning, in characters; a longer description is truncated.
 const MEANING_CHARACTERS_LIMIT: usize = 1_000;
 
-/// What an operation declares that helps to read its failures.
+/// The declarations of an operation that help to classify its responses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Declarations {
     pub(crate) members: InputMembers,
-    failures: Vec<Declared>,
-    /// The schema of outputs, where they may look like failures.
-    flagged: Option<Value>,
+    failures: Vec<DeclaredFailure>,
+    /// The output schema, if it declares members that make an output look like a failure.
+    failure_like_output: Option<Value>,
 }
 
-/// What is declared about answers of some statuses.
+/// A failure that the contract declares for a code and some statuses.
 #[derive(Clone, Debug)]
-pub(crate) struct Declared {
+pub(crate) struct DeclaredFailure {
     code: String,
     pattern: Option<StatusPattern>,
-    /// The description, unless it says no more than the status.
+    /// The description, unless it only repeats the status.
     pub(crate) meaning: Option<String>,
-    /// What the description states for certain.
+    /// The statements in the description.
     pub(crate) statements: Statements,
-    /// Whether details of this failure may have a member more than the service sent.
-    pub(crate) takes_more: bool,
+    /// Whether the details of this failure may have a member `code` that the service did not send.
+    pub(crate) accepts_code_member: bool,
 }
 
-/// One question: what is declared about it, and its input.
+/// The request whose response is classified: its input, and what is declared about it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestContext<'a> {
+    /// The members that the input can have.
     pub(crate) members: &'a InputMembers,
-    pub(crate) declared: Option<&'a Declared>,
+    /// The declared failure that the response matches.
+    pub(crate) declared: Option<&'a DeclaredFailure>,
     pub(crate) input: &'a Value,
-    /// The kind a rule of the contract makes of the answer, whatever its status.
-    pub(crate) ruled: Option<&'a Kind>,
+    /// The kind that a rule of the contract fixes for the response, independent of its status.
+    pub(crate) kind_by_rule: Option<&'a Kind>,
 }
 
-impl Asked<'_> {
-    /// Where in the input a pointer of the service leads; nowhere, if there is no such argument. Where no
-    /// argument is known, it is taken as it is.
-    pub(crate) fn located(&self, pointer: &str) -> Option<String> {
-        let known = self.members.located(pointer);
-        let sent = || {
-            let mut places = ["", "/body"]
-                .map(|part| format!("{part}{pointer}"))
+impl RequestContext<'_> {
+    /// Translates a pointer of the service into a pointer into the input; `None` if the input has no such member.
+    /// If no members are known, the pointer is kept.
+    pub(super) fn input_pointer(&self, pointer: &str) -> Option<String> {
+        let declared = self.members.located(pointer);
+        let present = || {
+            let mut candidates = ["", "/body"]
+                .map(|prefix| format!("{prefix}{pointer}"))
                 .into_iter();
-            places.find(|it| self.input.pointer(it).is_some())
+            candidates.find(|it| self.input.pointer(it).is_some())
         };
-        let any = || self.members.is_empty().then(|| pointer.to_owned());
-        known.or_else(sent).or_else(any)
+        let unchecked = || self.members.is_empty().then(|| pointer.to_owned());
+        declared.or_else(present).or_else(unchecked)
     }
 }
 
@@ -73,52 +74,55 @@ impl Declarations {
             members.add(wire_name, &joined("", name));
         }
         let failures = spec.error_schemas.iter();
-        let failures = failures.map(|it| Declared::of(it, &members)).collect();
+        let failures = failures
+            .map(|it| DeclaredFailure::of(it, &members))
+            .collect();
         let schema = &spec.output_schema;
         Self {
             members,
             failures,
-            flagged: declares_flags(schema).then(|| schema.clone()),
+            failure_like_output: declares_flags(schema).then(|| schema.clone()),
         }
     }
 
-    /// Whether what looks like a failure is an output as it is declared.
+    /// Whether a document that looks like a failure is a declared output.
     pub(crate) fn is_output(&self, document: &Value) -> bool {
-        let flagged = self.flagged.as_ref();
-        flagged.is_some_and(|schema| is_declared_output(document, schema))
+        let schema = self.failure_like_output.as_ref();
+        schema.is_some_and(|schema| is_declared_output(document, schema))
     }
 
-    /// What is declared about a status: exactly, in a range, or for all others.
-    pub(crate) fn of_status(&self, status: u16) -> Option<&Declared> {
+    /// The failure declared for a status: exactly, by range, or as the default.
+    pub(crate) fn of_status(&self, status: u16) -> Option<&DeclaredFailure> {
         let covering = self.failures.iter().filter_map(|it| {
             let pattern = it.pattern.filter(|pattern| pattern.covers(status))?;
             Some((pattern, it))
         });
-        let nearest = covering.min_by_key(|(pattern, _)| match pattern {
+        let most_specific = covering.min_by_key(|(pattern, _)| match pattern {
             StatusPattern::Exact(_) => 0,
             StatusPattern::Range(_) => 1,
             StatusPattern::Default => 2,
         });
-        nearest.map(|(_, it)| it)
+        most_specific.map(|(_, it)| it)
     }
 
-    /// What is declared about a code.
-    pub(crate) fn of_code(&self, code: &str) -> Option<&Declared> {
+    /// The failure declared for a code.
+    pub(crate) fn of_code(&self, code: &str) -> Option<&DeclaredFailure> {
         self.failures.iter().find(|it| it.code == code)
     }
 }
 
-/// Whether a document that could be a failure is an output as it was declared: it fits the schema, and the
-/// schema knows what makes it look like a failure. A schema that makes too much work declares nothing.
+/// Whether a document that looks like a failure is a declared output: it matches the schema, and the schema declares
+/// the members that make it look like a failure. A schema that is too expensive to check declares nothing.
 pub(crate) fn is_declared_output(document: &Value, schema: &Value) -> bool {
-    let fits = || check_once(schema, document).is_ok_and(|it| it.violations.is_empty());
-    declares_flags_of(document, schema) && fits()
+    let matches = || check_once(schema, document).is_ok_and(|it| it.violations.is_empty());
+    declares_flags_of(document, schema) && matches()
 }
 
-impl Declared {
+impl DeclaredFailure {
     fn of(definition: &ErrorDefinition, members: &InputMembers) -> Self {
         let description = definition.description.trim();
-        let meaning = is_telling(description, definition.http_status).then(|| cut(description));
+        let is_specific = is_specific(description, definition.http_status);
+        let meaning = is_specific.then(|| truncated(description));
         Self {
             code: definition.code.as_str().to_owned(),
             pattern: definition.http_status,
@@ -127,13 +131,13 @@ impl Declared {
                 None => Statements::default(),
             },
             meaning,
-            takes_more: takes_more(&definition.schema),
+            accepts_code_member: accepts_code_member(&definition.schema),
         }
     }
 }
 
-/// Words that say nothing beyond the status, beside those of its own name.
-const EMPTY_WORDS: [&str; 68] = [
+/// Words that add nothing to the status, in addition to `STATUS_WORDS`.
+const GENERIC_WORDS: [&str; 68] = [
     "a",
     "an",
     "answer",
@@ -204,7 +208,7 @@ const EMPTY_WORDS: [&str; 68] = [
     "wrong",
 ];
 
-/// The names of statuses, whose words a description may repeat without saying anything.
+/// Words of the names of statuses.
 const STATUS_WORDS: [&str; 47] = [
     "accepted",
     "acceptable",
@@ -255,9 +259,9 @@ const STATUS_WORDS: [&str; 47] = [
     "upgrade",
 ];
 
-/// Whether a description says more than that a request failed with its status.
-fn is_telling(description: &str, pattern: Option<StatusPattern>) -> bool {
-    // What the import writes where a document says nothing.
+/// Whether a description says more than its status.
+fn is_specific(description: &str, pattern: Option<StatusPattern>) -> bool {
+    // The default description that the import writes.
     if pattern.is_some() && description.starts_with("The service answers with") {
         return false;
     }
@@ -266,24 +270,24 @@ fn is_telling(description: &str, pattern: Option<StatusPattern>) -> bool {
     words.any(|word| {
         let is_number = word.bytes().all(|it| it.is_ascii_digit() || it == b'x');
         let word = word.as_str();
-        !is_number && !EMPTY_WORDS.contains(&word) && !STATUS_WORDS.contains(&word)
+        !is_number && !GENERIC_WORDS.contains(&word) && !STATUS_WORDS.contains(&word)
     })
 }
 
-fn cut(description: &str) -> String {
+fn truncated(description: &str) -> String {
     match description.char_indices().nth(MEANING_CHARACTERS_LIMIT) {
         None => description.to_owned(),
         Some((at, _)) => format!("{}…", description[..at].trim_end()),
     }
 }
 
-/// How many schemas are looked at to learn whether details may have a member more.
+/// The maximum number of subschemas that are checked for keywords that restrict members.
 const SCHEMAS_LIMIT: usize = 100;
 
-/// Whether a schema lets details have a member `code` that the service did not send. Judged by the words
-/// that forbid it in the schema itself and those it is joined from: where one might, nothing is added.
-fn takes_more(schema: &Value) -> bool {
-    const FORBIDS: [&str; 9] = [
+/// Whether a schema surely accepts a member `code` that the service did not send. Keywords that could forbid it are
+/// looked for in the schema and in the schemas that it refers to or combines.
+fn accepts_code_member(schema: &Value) -> bool {
+    const RESTRICTING: [&str; 9] = [
         "additionalProperties",
         "const",
         "dependentSchemas",
@@ -299,8 +303,8 @@ fn takes_more(schema: &Value) -> bool {
         let Some(next) = open.pop() else {
             return true;
         };
-        let forbids = |name: &&str| next.get(name).is_some_and(|it| *it != Value::Bool(true));
-        if next.pointer("/properties/code").is_some() || FORBIDS.iter().any(forbids) {
+        let restricts = |name: &&str| next.get(name).is_some_and(|it| *it != Value::Bool(true));
+        if next.pointer("/properties/code").is_some() || RESTRICTING.iter().any(restricts) {
             return false;
         }
         let referred = next.get("$ref").and_then(Value::as_str);
@@ -309,9 +313,9 @@ fn takes_more(schema: &Value) -> bool {
             Some(Some(found)) => open.push(found),
             Some(None) => return false,
         }
-        for joins in ["allOf", "anyOf", "oneOf"] {
+        for keyword in ["allOf", "anyOf", "oneOf"] {
             open.extend(
-                next.get(joins)
+                next.get(keyword)
                     .and_then(Value::as_array)
                     .into_iter()
                     .flatten(),
@@ -328,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_description_that_only_names_its_status_has_no_meaning() {
+    fn a_description_that_only_repeats_its_status_is_not_a_meaning() {
         for description in [
             "",
             "Not Found",
@@ -350,7 +354,7 @@ mod tests {
             "4XX",
         ] {
             assert!(
-                !is_telling(description, Some(StatusPattern::Exact(404))),
+                !is_specific(description, Some(StatusPattern::Exact(404))),
                 "{description}"
             );
         }
@@ -362,14 +366,14 @@ mod tests {
             "The role `editor` is missing; ask the owner of the workspace for it.",
         ] {
             assert!(
-                is_telling(description, Some(StatusPattern::Exact(404))),
+                is_specific(description, Some(StatusPattern::Exact(404))),
                 "{description}"
             );
         }
     }
 
     #[test]
-    fn an_output_that_is_declared_with_its_flag_is_an_output() {
+    fn an_output_schema_can_declare_a_failure_flag() {
         let document = json!({"success": false, "error": "exit code 1"});
         let flag = json!({"properties": {"success": {"type": "boolean"}}});
         for (schema, is_declared) in [
@@ -398,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_makes_too_much_work_declares_nothing() {
+    fn a_schema_that_is_too_expensive_declares_nothing() {
         let doubled = |level: usize| {
             let next = format!("#/$defs/d{}", level + 1);
             (
@@ -414,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_declaration_of_a_status_counts() {
+    fn the_most_specific_declaration_of_a_status_wins() {
         let mut spec = OperationSpec::new(
             "svc/get".parse().unwrap(),
             panpan_contract::operation::OperationType::Query,
@@ -445,19 +449,19 @@ mod tests {
     }
 
     #[test]
-    fn a_meaning_is_cut_at_its_limit() {
-        let meaning = |length: usize| cut(&"é".repeat(length)).chars().count();
+    fn a_meaning_is_truncated_at_its_limit() {
+        let meaning = |length: usize| truncated(&"é".repeat(length)).chars().count();
         assert_eq!(meaning(MEANING_CHARACTERS_LIMIT), MEANING_CHARACTERS_LIMIT);
         assert_eq!(
             meaning(MEANING_CHARACTERS_LIMIT + 1),
             MEANING_CHARACTERS_LIMIT + 1
         );
-        assert!(cut(&"é".repeat(MEANING_CHARACTERS_LIMIT + 1)).ends_with('…'));
+        assert!(truncated(&"é".repeat(MEANING_CHARACTERS_LIMIT + 1)).ends_with('…'));
     }
 
     #[test]
-    fn nothing_is_added_to_details_that_might_not_take_it() {
-        for (schema, takes) in [
+    fn a_code_member_is_added_only_if_the_schema_surely_accepts_it() {
+        for (schema, accepts) in [
             (json!({}), true),
             (
                 json!({"type": "object", "properties": {"error": {"type": "object"}}}),
@@ -477,7 +481,7 @@ mod tests {
             ),
             (json!({"allOf": [{"$ref": "#"}]}), false),
         ] {
-            assert_eq!(takes_more(&schema), takes, "{schema}");
+            assert_eq!(accepts_code_member(&schema), accepts, "{schema}");
         }
     }
 }

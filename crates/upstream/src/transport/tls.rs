@@ -1,4 +1,4 @@
-//! Which certificates are trusted.
+//! TLS settings: the protocol and the trusted certificates.
 
 use std::sync::Arc;
 
@@ -9,44 +9,43 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
 use rustls_platform_verifier::Verifier;
 
-/// The only protocol spoken within TLS.
+/// The only protocol offered over TLS.
 const ALPN: &[u8] = b"http/1.1";
 
-/// Why no client can be made.
+/// The reason that an HTTP client cannot be initialised.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The PEM cannot be read.
-    #[error("the certificates to trust cannot be read as PEM")]
+    /// The PEM is malformed.
+    #[error("cannot parse the CA certificates as PEM")]
     Pem(#[source] PemError),
-    /// There is nothing in the PEM.
-    #[error("there is no certificate among the certificates to trust")]
+    /// The PEM has no certificate.
+    #[error("the CA PEM contains no certificate")]
     NoCertificate,
-    /// TLS cannot be set up, usually for want of certificates to trust.
-    #[error("TLS cannot be set up")]
+    /// TLS cannot be initialised, usually because the system has no trusted certificates.
+    #[error("cannot initialise TLS")]
     Tls(#[source] rustls::Error),
 }
 
-/// Trusts whom the system trusts, and these certificates as PEM besides.
-pub(crate) fn trusting(ca: Option<&[u8]>) -> Result<ClientConfig, SetupError> {
+/// Trusts the certificates of the system and those in `ca`, as PEM.
+pub(crate) fn with_system_roots(ca: Option<&[u8]>) -> Result<ClientConfig, SetupError> {
     let provider = Arc::new(ring::default_provider());
     let extra = ca.map_or(Ok(Vec::new()), certificates)?;
     let verifier = Verifier::new_with_extra_roots(extra, provider.clone());
     let verifier = Arc::new(verifier.map_err(SetupError::Tls)?);
-    let builder = versions(provider)?.dangerous();
+    let builder = builder(provider)?.dangerous();
     Ok(finished(builder.with_custom_certificate_verifier(verifier)))
 }
 
-/// Trusts nobody: without TLS nobody has to be trusted, and the certificates of the system need not be
-/// there.
-pub(crate) fn trusting_nobody() -> Result<ClientConfig, SetupError> {
-    let builder = versions(Arc::new(ring::default_provider()))?;
+/// Trusts no certificate, so that plain HTTP also works on a system without any.
+pub(crate) fn without_roots() -> Result<ClientConfig, SetupError> {
+    let builder = builder(Arc::new(ring::default_provider()))?;
     Ok(finished(
         builder.with_root_certificates(RootCertStore::empty()),
     ))
 }
 
-/// The cryptography is passed along: what the rest of the process uses is not touched.
-fn versions(
+/// Passes the cryptography provider explicitly, so that the default of the process stays untouched.
+fn builder(
     provider: Arc<CryptoProvider>,
 ) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, SetupError> {
     ClientConfig::builder_with_provider(provider)
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_certificate_is_not_trusted() {
+    fn a_pem_without_a_valid_certificate_is_an_error() {
         let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n";
         assert!(matches!(
             certificates(b"hello"),

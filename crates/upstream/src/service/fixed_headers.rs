@@ -1,25 +1,28 @@
-//! Headers the operator gives: no caller is asked for them.
+//! Headers that the operator fixes: they are removed from the input of operations.
 
 use http::header::HeaderMap;
 use panpan_contract::binding::{HttpBinding, Parameter, ParameterLocation};
 use panpan_contract::operation::OperationSpec;
 use serde_json::Value;
 
-/// Takes the parameters out of an operation and its binding that are sent in a given header.
-pub(super) fn leave_out(spec: &mut OperationSpec, binding: &mut HttpBinding, given: &HeaderMap) {
-    let is_given =
-        |it: &Parameter| it.place == ParameterLocation::Header && given.contains_key(&it.wire_name);
-    let (pinned, asked): (Vec<_>, Vec<_>) = binding.parameters.drain(..).partition(is_given);
-    binding.parameters = asked;
-    for parameter in &pinned {
-        leave_out_member(&mut spec.input_schema, &parameter.name);
+/// Removes the parameters of an operation and its binding whose header is fixed.
+pub(super) fn remove_parameters(
+    spec: &mut OperationSpec,
+    binding: &mut HttpBinding,
+    fixed: &HeaderMap,
+) {
+    let is_fixed = |it: &Parameter| it.place == ParameterLocation::Header && fixed.contains_key(&it.wire_name);
+    let (removed, kept): (Vec<_>, Vec<_>) = binding.parameters.drain(..).partition(is_fixed);
+    binding.parameters = kept;
+    for parameter in &removed {
+        remove_member(&mut spec.input_schema, &parameter.name);
     }
-    if !pinned.is_empty() {
+    if !removed.is_empty() {
         binding.bind(spec);
     }
 }
 
-fn leave_out_member(schema: &mut Value, name: &str) {
+fn remove_member(schema: &mut Value, name: &str) {
     let members = schema.get_mut("properties").and_then(Value::as_object_mut);
     members.and_then(|members| members.remove(name));
     if let Some(Value::Array(required)) = schema.get_mut("required") {
@@ -36,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_header_that_is_given_is_left_out() {
+    fn only_parameters_of_fixed_headers_are_removed() {
         let parameter = |name: &str, place: &str| {
             json!({
                 "name": name, "wire_name": format!("X-{name}"), "place": place, "style": "simple", "explode": false,
@@ -55,8 +58,8 @@ mod tests {
             "required": ["tenant", "tenant2"],
         });
         let value = HeaderValue::from_static("a");
-        let given = HeaderMap::from_iter([("x-tenant".parse().unwrap(), value)]);
-        leave_out(&mut spec, &mut binding, &given);
+        let fixed = HeaderMap::from_iter([("x-tenant".parse().unwrap(), value)]);
+        remove_parameters(&mut spec, &mut binding, &fixed);
         let left: Vec<&str> = binding.parameters.iter().map(|it| &*it.name).collect();
         assert_eq!(left, ["team", "tenant2"]);
         assert_eq!(HttpBinding::of(&spec).unwrap().unwrap(), binding);

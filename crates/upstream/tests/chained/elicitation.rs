@@ -1,4 +1,4 @@
-//! Questions through two of them: the person in front is asked what the innermost work wants to know.
+//! Elicitations through two panpans: the client of the outer one answers a question of the inner operation.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 
 use crate::panpan::Panpan;
 
-/// Asks twice, and says what it was told.
-async fn ask(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
-    let mut told = Vec::new();
+/// An operation that asks two questions and returns the replies.
+async fn ask_twice(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
+    let mut replies = Vec::new();
     for message in ["First?", "Second?"] {
         let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
         let question = Question {
@@ -26,25 +26,25 @@ async fn ask(context: Context, _: Arc<Value>) -> Result<Value, Failure> {
             message: message.to_owned(),
             wanted: Wanted::Values { schema },
         };
-        told.push(match context.ask(question).await {
+        replies.push(match context.ask(question).await {
             Ok(Reply::Accepted(values)) => values["name"].clone(),
             Ok(other) => json!(format!("{other:?}")),
             Err(unasked) => json!(unasked.to_string()),
         });
     }
-    Ok(json!({"told": told}))
+    Ok(json!({"replies": replies}))
 }
 
-/// Says its name the first time, and declines then.
+/// A client that answers the first question and declines the second.
 #[derive(Debug, Default)]
-struct Person(Mutex<Vec<String>>);
+struct AnsweringClient(Mutex<Vec<String>>);
 
-impl AskPerson for Person {
+impl AskPerson for AnsweringClient {
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
-        let mut asked = self.0.lock().unwrap();
-        asked.push(question.message);
+        let mut questions = self.0.lock().unwrap();
+        questions.push(question.message);
         let values = json!({"name": "Ada"}).as_object().cloned().unwrap();
-        let reply = match asked.len() {
+        let reply = match questions.len() {
             1 => Reply::Accepted(values),
             _ => Reply::Declined,
         };
@@ -53,11 +53,11 @@ impl AskPerson for Person {
 }
 
 #[tokio::test]
-async fn a_question_comes_through_both() {
+async fn an_elicitation_passes_through_both() {
     let named = |name: &str, op_type| OperationSpec::new(name.parse().unwrap(), op_type);
     let operations = vec![
-        Registration::new(named("deep/read", OperationType::Query), ask),
-        Registration::new(named("deep/write", OperationType::Mutation), ask),
+        Registration::new(named("deep/read", OperationType::Query), ask_twice),
+        Registration::new(named("deep/write", OperationType::Mutation), ask_twice),
     ];
     let inner = Panpan::start(operations, Limits::default(), SystemClock).await;
     let address = McpAddress::new(inner.url().join("/mcp").unwrap());
@@ -67,20 +67,20 @@ async fn a_question_comes_through_both() {
         .into_iter()
         .fold(Registry::builder(), Builder::add);
     let outer = Dispatcher::new(builder.build().unwrap(), memory_ports());
-    let cannot = Unasked::Nobody.to_string();
+    let unanswerable = Unasked::Nobody.to_string();
     for name in ["inner/deep__read", "inner/deep__write"] {
-        let person = Arc::new(Person::default());
-        for (person, expected) in [
-            (Some(person.clone()), json!(["Ada", "Declined"])),
-            (None, json!([cannot, cannot])),
+        let client = Arc::new(AnsweringClient::default());
+        for (answering, expected) in [
+            (Some(client.clone()), json!(["Ada", "Declined"])),
+            (None, json!([unanswerable, unanswerable])),
         ] {
             let request = CallRequest {
-                person: person.map(|it| it as Arc<dyn AskPerson>),
+                person: answering.map(|it| it as Arc<dyn AskPerson>),
                 ..CallRequest::from_wire(name, json!({}))
             };
-            let said = outer.dispatch(request).await.into_value().unwrap();
-            assert_eq!(said["structuredContent"]["told"], expected, "{name}");
+            let output = outer.dispatch(request).await.into_value().unwrap();
+            assert_eq!(output["structuredContent"]["replies"], expected, "{name}");
         }
-        assert_eq!(*person.0.lock().unwrap(), ["First?", "Second?"]);
+        assert_eq!(*client.0.lock().unwrap(), ["First?", "Second?"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A panpan that can stand in front of another, and what its callers see.
+//! A panpan that can be put in front of another, and a client for it.
 
 use std::sync::Arc;
 
@@ -16,47 +16,47 @@ use panpan_surfaces::limits::Limits;
 use panpan_upstream::{ClientSettings, Url};
 use serde_json::{Value, json};
 
-use crate::front::Front;
-pub(crate) use crate::front::service;
+use crate::panpan_server::PanpanServer;
+pub(crate) use crate::panpan_server::service;
 
-/// More than there are rows.
-const KEPT: usize = 10_000;
+/// More recordings than there are rows.
+const RECORDINGS: usize = 10_000;
 
-/// How a call is made.
+/// The protocol of a call.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum By {
+pub(crate) enum Protocol {
     Call,
     Mcp,
 }
 
-/// What a caller saw: a failure, or an output.
-pub(crate) type Saw = Result<Value, Failure>;
+/// What a caller gets: an output or a failure.
+pub(crate) type Outcome = Result<Value, Failure>;
 
-/// No wait between two attempts is longer, jitter included.
-const LONGEST_WAIT_MS: u64 = 33_000;
-/// How long one attempt may take, so that it is never taken for such a wait.
+/// The longest delay between two attempts, jitter included.
+const RETRY_DELAY_MS_MAX: u64 = 33_000;
+/// The timeout of an attempt: longer than any retry delay, so that the clock can tell them apart.
 pub(crate) const ATTEMPT_MS: u64 = 60_000;
 
-/// How fast the waits between attempts pass.
+/// A clock that shortens the delays between attempts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
-    pub(crate) times: u64,
+pub(crate) struct FastClock {
+    pub(crate) speed: u64,
 }
 
-impl Clock for Pace {
+impl Clock for FastClock {
     fn now(&self) -> Timestamp {
         SystemClock.now()
     }
 
     fn sleep(&self, duration_ms: u64) -> BoxFuture<'static, ()> {
-        let is_attempt = duration_ms > LONGEST_WAIT_MS;
-        let times = if is_attempt { 1 } else { self.times };
-        SystemClock.sleep(duration_ms / times)
+        let is_attempt = duration_ms > RETRY_DELAY_MS_MAX;
+        let speed = if is_attempt { 1 } else { self.speed };
+        SystemClock.sleep(duration_ms / speed)
     }
 }
 
 pub(crate) struct Panpan {
-    front: Front,
+    server: PanpanServer,
     store: Arc<MemoryStore>,
 }
 
@@ -77,18 +77,18 @@ impl Panpan {
         };
         let dispatcher = Dispatcher::new(builder.build().unwrap(), ports);
         Self {
-            front: Front::of(&dispatcher, &store, limits).await,
+            server: PanpanServer::start(&dispatcher, &store, limits).await,
             store,
         }
     }
 
     pub(crate) fn url(&self) -> Url {
-        self.front.url()
+        self.server.url()
     }
 
-    /// The operations it offers, as its own description has them.
-    pub(crate) async fn described(&self) -> Vec<OperationSpec> {
-        let document = self.front.get("/openapi.json").await;
+    /// Its operations, imported from its OpenAPI document.
+    pub(crate) async fn imported(&self) -> Vec<OperationSpec> {
+        let document = self.server.get("/openapi.json").await;
         let document: Value = serde_json::from_str(&document).unwrap();
         let import = import(&document, &ImportOptions::new("inner")).unwrap();
         assert_eq!(import.warnings, []);
@@ -96,70 +96,70 @@ impl Panpan {
         let operations = contract.operations.iter();
         let operations = operations.map(|spec| OperationSpec {
             timeout_ms: Some(ATTEMPT_MS),
-            // What is tried again must not depend on how busy this machine is.
+            // Retries must not depend on the load of the machine.
             patience_ms: Some(ATTEMPT_MS),
             ..contract.self_contained_operation(spec)
         });
         operations.collect()
     }
 
-    /// Another in front of this one.
-    pub(crate) async fn behind(&self, clock: impl Clock + 'static) -> Self {
-        let operations = in_front_of(&self.url(), self.described().await);
+    /// Starts another panpan in front of this one.
+    pub(crate) async fn start_outer(&self, clock: impl Clock + 'static) -> Self {
+        let operations = forwarded_to(&self.url(), self.imported().await);
         Self::start(operations, Limits::default(), clock).await
     }
 
-    pub(crate) async fn ask(
+    pub(crate) async fn call(
         &self,
-        by: By,
+        protocol: Protocol,
         operation: &str,
         input: &Value,
         key: Option<&str>,
-    ) -> Saw {
-        match by {
-            By::Call => self.call(operation, input, key).await,
-            By::Mcp => self.call_tool(operation, input, key).await,
+    ) -> Outcome {
+        match protocol {
+            Protocol::Call => self.call_http(operation, input, key).await,
+            Protocol::Mcp => self.call_tool(operation, input, key).await,
         }
     }
 
-    async fn call(&self, operation: &str, input: &Value, key: Option<&str>) -> Saw {
-        let answer = self.front.call(operation, input, key).await;
-        let read = Dialect::Call.parse(answer.as_bytes());
-        let read = read.unwrap_or_else(|error| panic!("{error}: {answer}"));
-        read.outcome
+    async fn call_http(&self, operation: &str, input: &Value, key: Option<&str>) -> Outcome {
+        let response = self.server.call(operation, input, key).await;
+        let parsed = Dialect::Call.parse(response.as_bytes());
+        let parsed = parsed.unwrap_or_else(|error| panic!("{error}: {response}"));
+        parsed.outcome
     }
 
-    async fn call_tool(&self, operation: &str, input: &Value, key: Option<&str>) -> Saw {
-        let answer = self.front.call_tool(operation, input, key).await;
-        let answer: Value = serde_json::from_str(&answer).unwrap();
-        let result = &answer["result"];
-        assert!(result.is_object(), "{answer}");
+    async fn call_tool(&self, operation: &str, input: &Value, key: Option<&str>) -> Outcome {
+        let response = self.server.call_tool(operation, input, key).await;
+        let response: Value = serde_json::from_str(&response).unwrap();
+        let result = &response["result"];
+        assert!(result.is_object(), "{response}");
         match result["isError"] == json!(true) {
             true => Err(Failure::from_canonical(result["_meta"][MCP_META_KEY].clone()).unwrap()),
             false => Ok(result["content"].clone()),
         }
     }
 
-    /// What a subscription gives, as it is sent.
+    /// The response body of a subscription.
     pub(crate) async fn subscribe(&self, operation: &str) -> String {
         let body = json!({"operation": operation, "input": {}});
-        self.front.post("/subscribe", &[], &body).await
+        self.server.post("/subscribe", &[], &body).await
     }
 
-    /// Every failure it answered.
+    /// Every failure that it answered.
     pub(crate) async fn failures(&self) -> Vec<Failure> {
         self.store.flush().await.unwrap();
-        let recordings = self.store.recent(KEPT, true).await.unwrap();
+        let recordings = self.store.recent(RECORDINGS, true).await.unwrap();
         let failed = recordings.into_iter().map(|it| match it.outcome {
             RecordedOutcome::Failed(failure) => failure,
-            RecordedOutcome::Succeeded { .. } => unreachable!("only failures were asked for"),
+            RecordedOutcome::Succeeded { .. } => unreachable!("only failures were selected"),
         });
         failed.map(|it| (*it).clone()).collect()
     }
 }
 
-/// The operations of a panpan, carried out by it.
-pub(crate) fn in_front_of(url: &Url, specs: Vec<OperationSpec>) -> Vec<Registration> {
+/// Operations that are forwarded to a panpan.
+pub(crate) fn forwarded_to(url: &Url, specs: Vec<OperationSpec>) -> Vec<Registration> {
     let service = service(
         "inner",
         url,

@@ -1,6 +1,6 @@
-//! Who asks: the credentials of the service, where its contract wants them.
+//! Adds the credentials that the contract of a service requires to a request.
 //!
-//! They come from configuration and never from the input, and stand nowhere a failure could repeat them.
+//! They come from the configuration, never from the input, and are marked so that no failure repeats them.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,11 +11,11 @@ use panpan_runtime::Credentials;
 
 use crate::client::Outgoing;
 
-/// The name of the secret that stands for every scheme without one of its own.
-pub(super) const ANY: &str = "*";
+/// The name of the secret for every scheme without a secret of its own.
+const ANY: &str = "*";
 
-/// Adds what proves who asks, by the first alternative all of whose secrets are there. Without one the
-/// request is sent as it is: the service knows best whether it minds.
+/// Adds the credentials of the first alternative whose secrets are all configured. If there is none, the request is
+/// sent without credentials: the service may accept that.
 pub(super) fn add(
     binding: &HttpBinding,
     credentials: &Credentials,
@@ -26,12 +26,12 @@ pub(super) fn add(
         let secret = named.or_else(|| credentials.get(ANY));
         secret.map(|secret| secret.expose().as_str())
     };
-    let usable = |alternative: &&Vec<SecurityScheme>| {
+    let is_usable = |alternative: &&Vec<SecurityScheme>| {
         !alternative.is_empty() && alternative.iter().all(|it| secret(it).is_some())
     };
-    let Some(alternative) = binding.security.iter().find(usable) else {
+    let Some(alternative) = binding.security.iter().find(is_usable) else {
         return match credentials.get(ANY) {
-            // A service whose description forgets to say that it wants to know.
+            // The description names no scheme, although the service wants credentials.
             Some(secret) if binding.security.is_empty() => {
                 let value = sensitive(&format!("Bearer {}", secret.expose()), ANY)?;
                 outgoing.headers.entry(AUTHORIZATION).or_insert(value);
@@ -42,12 +42,16 @@ pub(super) fn add(
     };
     for scheme in alternative {
         let secret = secret(scheme).unwrap_or_default();
-        send(scheme, secret, outgoing)?;
+        add_credential(scheme, secret, outgoing)?;
     }
     Ok(())
 }
 
-fn send(scheme: &SecurityScheme, secret: &str, outgoing: &mut Outgoing) -> Result<(), Failure> {
+fn add_credential(
+    scheme: &SecurityScheme,
+    secret: &str,
+    outgoing: &mut Outgoing,
+) -> Result<(), Failure> {
     let header = |text: &str| sensitive(text, &scheme.name);
     let headers = &mut outgoing.headers;
     match &scheme.kind {
@@ -55,7 +59,7 @@ fn send(scheme: &SecurityScheme, secret: &str, outgoing: &mut Outgoing) -> Resul
             headers.insert(AUTHORIZATION, header(&format!("Bearer {secret}"))?);
         }
         SchemeKind::Basic => {
-            // Given as user:password, or encoded already.
+            // Configured as user:password, or already encoded.
             let pair = match secret.contains(':') {
                 true => BASE64_STANDARD.encode(secret),
                 false => secret.to_owned(),
@@ -82,6 +86,7 @@ fn send(scheme: &SecurityScheme, secret: &str, outgoing: &mut Outgoing) -> Resul
     Ok(())
 }
 
+/// A header value that is kept out of logs and failures.
 pub(super) fn sensitive(text: &str, name: &str) -> Result<HeaderValue, Failure> {
     let mut value = HeaderValue::from_str(text).map_err(|_| unusable(name))?;
     value.set_sensitive(true);
@@ -91,9 +96,9 @@ pub(super) fn sensitive(text: &str, name: &str) -> Result<HeaderValue, Failure> 
 fn unusable(name: &str) -> Failure {
     Failure::new(codes::NOT_CONFIGURED)
         .with_message(format!(
-            "the secret configured as {name:?} cannot be sent: no header can hold it"
+            "the secret configured as {name:?} contains characters that a header cannot carry"
         ))
         .with_detail("credential", name)
         .with_effect(Effect::None)
-        .with_actions(["Have the operator look at the secret: it may end in a line break"])
+        .with_actions(["Ask the operator to check the secret: it may end in a line break"])
 }

@@ -1,15 +1,15 @@
-//! Which codes of a service or server a caller may be answered with.
+//! Replaces a code that callers cannot know by the nearest code of the catalogue.
 //!
-//! A code means the same everywhere: those of the catalogue do, and those a tool publishes were checked
-//! when it was imported. Any other is told by the nearest one of the catalogue, and its own is kept
-//! beside. The codes of the protocol are a panpan's to give; of others they are their nearest relative.
+//! Callers know the codes of the catalogue and those that the operation declares. For any other code the failure
+//! gets the nearest code of the catalogue, and the service's code becomes the upstream code. The protocol codes
+//! are reserved for panpan: from other services they are replaced too.
 
 use panpan_failure::catalogue::{Entry, is_protocol_code};
 use panpan_failure::classify::http_status;
 use panpan_failure::{Category, Failure, Kind, codes};
 
-/// What the codes of the protocol mean when a tool says them.
-const RELATIVES: [(&str, &Entry); 5] = [
+/// What the protocol codes mean when another service uses them.
+const PROTOCOL_EQUIVALENTS: [(&str, &Entry); 5] = [
     ("NOT_FOUND", codes::ARTIFACT_NOT_FOUND),
     ("FORBIDDEN", codes::NOT_AUTHORIZED),
     ("INVALID_INPUT", codes::INVALID_INPUT_ERROR),
@@ -17,15 +17,15 @@ const RELATIVES: [(&str, &Entry); 5] = [
     ("INTERNAL", codes::TOOL_FAILED),
 ];
 
-/// The failure under a code that may be answered.
-pub(crate) fn answerable(
+/// The failure with a code that callers know. `is_panpan` says that a panpan sent it.
+pub(crate) fn with_known_code(
     failure: Failure,
-    is_own: bool,
+    is_panpan: bool,
     server: &str,
     declared: impl Fn(&str) -> bool,
 ) -> Failure {
     let code = failure.code().as_str().to_owned();
-    let is_known = Kind::of(&code).is_some() && (is_own || !is_protocol_code(&code));
+    let is_known = Kind::of(&code).is_some() && (is_panpan || !is_protocol_code(&code));
     if is_known || declared(&code) {
         return failure;
     }
@@ -41,8 +41,8 @@ pub(crate) fn answerable(
 }
 
 fn nearest(failure: &Failure, code: &str, status: Option<u16>) -> Kind {
-    let relative = RELATIVES.iter().find(|(name, _)| *name == code);
-    if let Some((_, entry)) = relative {
+    let equivalent = PROTOCOL_EQUIVALENTS.iter().find(|(name, _)| *name == code);
+    if let Some((_, entry)) = equivalent {
         return (*entry).into();
     }
     status
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_code_of_a_category_is_of_that_category() {
+    fn the_nearest_code_of_a_category_has_that_category() {
         for entry in entries() {
             let category = Kind::from(entry).category();
             let nearest = Kind::from(of_category(category, entry.code));
@@ -87,16 +87,17 @@ mod tests {
     }
 
     #[test]
-    fn a_stated_category_counts_for_more_than_the_status() {
+    fn a_stated_category_wins_over_the_status() {
         let stated = |category| {
             let document = serde_json::json!({
                 "ok": false,
                 "error": {"code": "QUEUE_BUSY", "category": category, "upstream_status": 409},
             });
             let read = panpan_failure::dialect::Dialect::Outcome.read(document);
-            let failure = answerable(read.unwrap().outcome.unwrap_err(), false, "files", |_| {
-                false
-            });
+            let failure =
+                with_known_code(read.unwrap().outcome.unwrap_err(), false, "files", |_| {
+                    false
+                });
             (failure.category(), failure.code().as_str().to_owned())
         };
         assert_eq!(stated("RATE_LIMIT").0, Category::RateLimit);
@@ -104,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn codes_of_the_protocol_pass_only_from_a_panpan() {
+    fn protocol_codes_are_kept_only_from_a_panpan() {
         for entry in entries().filter(|entry| is_protocol_code(entry.code)) {
-            let of = |is_own| {
-                let failure = answerable(Failure::new(entry), is_own, "files", |_| false);
+            let code = |is_panpan| {
+                let failure = with_known_code(Failure::new(entry), is_panpan, "files", |_| false);
                 failure.code().as_str().to_owned()
             };
-            assert_eq!(of(true), entry.code);
-            assert!(!is_protocol_code(&of(false)), "{}", entry.code);
+            assert_eq!(code(true), entry.code);
+            assert!(!is_protocol_code(&code(false)), "{}", entry.code);
         }
     }
 }

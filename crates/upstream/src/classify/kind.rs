@@ -1,0 +1,164 @@
+//! Chooses the code of an error response: by the status, unless the codes or sentences of the service say more.
+
+use panpan_failure::catalogue::for_status;
+use panpan_failure::classify::{Condition, LlmFailure, ProviderAnswer, category_of_words};
+use panpan_failure::{Category, Facts, Kind, codes};
+
+use super::{ErrorBody, ErrorResponse};
+
+pub(super) fn kind(
+    response: &ErrorResponse<'_>,
+    body: &ErrorBody,
+    condition: Option<Condition>,
+    asks_to_wait: bool,
+) -> Kind {
+    let status = response.status;
+    let stated_codes: Vec<&str> = body.codes.iter().map(String::as_str).collect();
+    let answer = ProviderAnswer {
+        status: Some(status),
+        words: &stated_codes,
+        message: body.message.as_deref().unwrap_or_default(),
+    };
+    let llm_failure = LlmFailure::of_words(&stated_codes);
+    if llm_failure == Some(LlmFailure::QuotaSpent) {
+        return LlmFailure::QuotaSpent.into();
+    }
+    // A quota that is renewed after a stated delay is a rate limit, whatever the service calls it.
+    let is_quota_spent = names_spent_quota(&stated_codes) || says_quota_spent(answer.message);
+    if is_quota_spent && !asks_to_wait {
+        return codes::ERR_RESOURCE_EXHAUSTED.into();
+    }
+    if body.is_model_provider || response.provider.is_some_and(is_model_provider) {
+        let failure = LlmFailure::of(answer);
+        let is_specific = matches!(
+            failure,
+            LlmFailure::ContextTooLong | LlmFailure::InvalidModel
+        );
+        if llm_failure.is_some() || is_specific {
+            return failure.into();
+        }
+    }
+    let says_rate_limit = condition == Some(Condition::RateLimit) && is_ambiguous(status);
+    if says_rate_limit || (status == 403 && is_rate_limit(response, &stated_codes)) {
+        return codes::ERR_HTTP_429_RATE_LIMITED.into();
+    }
+    let may_mean_sign_in = is_ambiguous(status) && status != 409;
+    if condition == Some(Condition::SignIn) && may_mean_sign_in {
+        return codes::ERR_HTTP_401_UNAUTHORIZED.into();
+    }
+    // A number above 599 is not an HTTP status: a server in between garbled the response.
+    for_status(status).map_or_else(|| codes::ERR_HTTP_502_BAD_GATEWAY.into(), Kind::from)
+}
+
+/// The code of a response that is final by its status but says that the condition passes.
+pub(super) fn try_later(status: u16) -> Kind {
+    let kind = Kind::from(codes::ERR_TRY_LATER);
+    let facts = Facts {
+        http_status: Some(status),
+        ..Facts::default()
+    };
+    Kind::declared(kind.code().clone(), facts).unwrap_or(kind)
+}
+
+/// Whether only the status makes a kind final. Waiting never fixes a credential.
+pub(super) fn is_final_by_status(kind: &Kind, status: u16) -> bool {
+    let is_credential = kind.code().as_str() == codes::ERR_HTTP_401_UNAUTHORIZED.code;
+    status != 401
+        && !is_credential
+        && !kind.retryable()
+        && kind.code().as_str().starts_with("ERR_HTTP_")
+}
+
+/// Whether services also use a status for conditions that have a status of their own.
+pub(super) fn is_ambiguous(status: u16) -> bool {
+    matches!(status, 400 | 403 | 409 | 422 | 500)
+}
+
+/// Codes for a quota that is used up for longer than a caller waits.
+const SPENT_QUOTA_CODES: &[&str] = &["dailylimitexceeded", "quotaexceeded", "quota_exceeded"];
+
+fn names_spent_quota(stated_codes: &[&str]) -> bool {
+    let mut stated = stated_codes.iter().map(|code| code.to_ascii_lowercase());
+    stated.any(|code| SPENT_QUOTA_CODES.contains(&code.as_str()))
+}
+
+/// Whether a sentence says that a quota is renewed only with a new month or for money.
+fn says_quota_spent(message: &str) -> bool {
+    const QUOTA: &[&str] = &["quota", "limit", "credits", "allowance"];
+    const SPENT: &[&str] = &[
+        "exhausted",
+        "exceeded",
+        "reached",
+        "used up",
+        "spent",
+        "ran out",
+        "run out",
+    ];
+    const LONG_TERM: &[&str] = &[
+        "monthly",
+        "upgrade your plan",
+        "upgrade to ",
+        "your plan",
+        "billing",
+    ];
+    let message = message.to_ascii_lowercase();
+    let contains = |phrases: &[&str]| phrases.iter().any(|phrase| message.contains(phrase));
+    contains(QUOTA) && contains(SPENT) && contains(LONG_TERM)
+}
+
+/// Hosts of language-model providers; subdomains count too.
+const MODEL_PROVIDERS: &[&str] = &[
+    "api.anthropic.com",
+    "api.cohere.com",
+    "api.deepseek.com",
+    "api.groq.com",
+    "api.mistral.ai",
+    "api.openai.com",
+    "api.x.ai",
+    "generativelanguage.googleapis.com",
+    "openai.azure.com",
+    "openrouter.ai",
+];
+
+fn is_model_provider(host: &str) -> bool {
+    MODEL_PROVIDERS.iter().any(|known| {
+        let before = host.strip_suffix(known);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+    })
+}
+
+/// Whether a 403 is a rate limit, by the codes or the headers of the service. A header with the remaining requests
+/// is on every response and counts only at zero.
+fn is_rate_limit(response: &ErrorResponse<'_>, stated_codes: &[&str]) -> bool {
+    let by_code = stated_codes.iter().any(|code| {
+        let code = screaming_snake(code);
+        category_of_words(&code) == Some(Category::RateLimit)
+    });
+    by_code
+        || response.headers.iter().any(|(name, value)| {
+            let name = name.to_ascii_lowercase();
+            match name.as_str() {
+                "retry-after" | "retry-after-ms" => !value.trim().is_empty(),
+                "x-ratelimit-remaining" | "ratelimit-remaining" => value.trim() == "0",
+                _ => false,
+            }
+        })
+}
+
+/// A code in our spelling: `rateLimitExceeded` is `RATE_LIMIT_EXCEEDED`.
+fn screaming_snake(code: &str) -> String {
+    let mut snake = String::with_capacity(code.len() + 4);
+    let mut after_lowercase = false;
+    for letter in code.chars() {
+        if letter.is_ascii_uppercase() && after_lowercase {
+            snake.push('_');
+        }
+        after_lowercase = letter.is_ascii_lowercase();
+        snake.push(if letter == '-' {
+            '_'
+        } else {
+            letter.to_ascii_uppercase()
+        });
+    }
+    snake
+}

@@ -1,0 +1,293 @@
+//! From an HTTP error response to a failure.
+//!
+//! The pipeline is in [`classify_for`]: parse the body (`error_body`), read its sentences (`statements`), choose
+//! the code (`kind`), find the delay (`delay`) and build the failure. What the contract declares about the response
+//! is in `declarations`. Reads no clock: the time is an argument.
+
+mod declarations;
+mod delay;
+mod error_body;
+mod kind;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use panpan_failure::catalogue::{Remedies, Remedy};
+use panpan_failure::classify::{Condition, InputMembers};
+use panpan_failure::{Effect, Failure, Kind, Repeat, Upstream, Violation, hint};
+use serde_json::Value;
+
+use crate::bounded::{ELLIPSIS, bounded};
+pub(crate) use declarations::{Declarations, DeclaredFailure, RequestContext, is_declared_output};
+use delay::StatedDelays;
+pub(crate) use error_body::{ErrorBody, panpan_failure};
+pub(crate) use statements::CombinedStatements;
+
+/// The maximum length of a message, and of the reason of a violation, in characters.
+const MESSAGE_CHARACTERS_LIMIT: usize = 1_000;
+
+/// A response as [`classify`] reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorResponse<'a> {
+    /// The status.
+    pub status: u16,
+    /// The headers, by name and value.
+    pub headers: &'a [(&'a str, &'a str)],
+    /// The body as text.
+    pub body: &'a str,
+    /// The host or server that answered.
+    pub provider: Option<&'a str>,
+}
+
+/// The failure that a response means; `None` below status 400.
+///
+/// ```
+/// use panpan_upstream::{ErrorResponse, classify};
+///
+/// let response = ErrorResponse { status: 429, headers: &[("Retry-After", "7")], body: "slow down", provider: None };
+/// let failure = classify(&response, jiff::Timestamp::UNIX_EPOCH).unwrap();
+/// assert_eq!(failure.code().as_str(), "ERR_HTTP_429_RATE_LIMITED");
+/// assert_eq!(failure.recovery().retry_after_ms, Some(7_000));
+/// ```
+pub fn classify(response: &ErrorResponse<'_>, now: Timestamp) -> Option<Failure> {
+    let request = RequestContext {
+        members: &InputMembers::default(),
+        declared: None,
+        input: &Value::Null,
+        kind_by_rule: None,
+    };
+    classify_for(response, request, now)
+}
+
+/// The failure that the response to a known request means; `None` below status 400.
+pub(crate) fn classify_for(
+    response: &ErrorResponse<'_>,
+    request: RequestContext<'_>,
+    now: Timestamp,
+) -> Option<Failure> {
+    if response.status < 400 {
+        return None;
+    }
+    let document = error_body::parse_json(response.body);
+    if let Some(failure) = document.as_ref().and_then(panpan_failure) {
+        return Some(failure);
+    }
+    let evidence = Evidence::read(response, request, document.as_ref(), now);
+    let verdict = evidence.judge();
+    Some(evidence.into_failure(verdict))
+}
+
+/// Everything that a response and the contract say about what happened.
+struct Evidence<'a> {
+    response: &'a ErrorResponse<'a>,
+    request: RequestContext<'a>,
+    body: ErrorBody,
+    statements: CombinedStatements<'a>,
+    delays: StatedDelays<'a>,
+}
+
+/// What follows from the evidence.
+struct Verdict {
+    kind: Kind,
+    /// Whether the service says not to repeat the call.
+    forbids_retry: bool,
+    /// Whether the service may have begun the work.
+    may_have_begun: bool,
+}
+
+impl<'a> Evidence<'a> {
+    fn read(
+        response: &'a ErrorResponse<'a>,
+        request: RequestContext<'a>,
+        document: Option<&'a Value>,
+        now: Timestamp,
+    ) -> Self {
+        let mut body = match document {
+            Some(document) => ErrorBody::of_json(document),
+            None => ErrorBody::of_text(response.body),
+        };
+        // The whole message is read before it is truncated: its end could take back its beginning.
+        let text = body.message.as_deref().unwrap_or_default();
+        let mut statements = CombinedStatements::of(text, request.members);
+        statements.declared = request.declared.map(|it| &it.statements);
+        // A member made for the effect wins over any sentence.
+        statements.received.nothing_happened &= body.effect.is_none();
+        body.truncate(request.input);
+        Self {
+            response,
+            request,
+            body,
+            statements,
+            delays: StatedDelays {
+                response,
+                document,
+                now,
+            },
+        }
+    }
+
+    fn judge(&self) -> Verdict {
+        let status = self.response.status;
+        let forbids_retry = hint::forbids_retry(self.response.headers.iter().copied())
+            || self.body.retryable == Some(false);
+        let asks_to_wait =
+            self.delays.find(false).is_some() || self.statements.retry_delay_ms().is_some();
+        let invites_retry = asks_to_wait || self.body.retryable == Some(true);
+        // If the response says what is wrong with the input, its other sentences are about the input too.
+        let received = &self.statements.received;
+        let is_about_input = !self.body.violations.is_empty() || !received.demands.is_empty();
+        let condition = received.condition.filter(|_| !is_about_input);
+        let kind = kind::kind(self.response, &self.body, condition, asks_to_wait);
+        let can_pass = kind::is_ambiguous(status) && condition.is_some_and(Condition::passes);
+        let is_final = forbids_retry || !kind::is_final_by_status(&kind, status);
+        let kind = match !is_final && (invites_retry || can_pass) {
+            true => kind::try_later(status),
+            false => kind,
+        };
+        // Work that failed inside the service, or was cut short there, may have begun.
+        let is_cut_short = can_pass && !invites_retry && condition != Some(Condition::RateLimit);
+        Verdict {
+            kind,
+            forbids_retry,
+            may_have_begun: is_cut_short || status == 500,
+        }
+    }
+
+    fn into_failure(mut self, verdict: Verdict) -> Failure {
+        let remedies = self
+            .request
+            .kind_by_rule
+            .unwrap_or(&verdict.kind)
+            .remedies();
+        let violations = self.take_violations(remedies);
+        let mut failure = Failure::new(verdict.kind)
+            .with_message(self.message())
+            .with_upstream(self.upstream())
+            .with_violations(violations);
+        if verdict.may_have_begun {
+            failure = failure.with_effect(Effect::Unknown);
+        }
+        if let Some(message) = &self.body.message {
+            failure = failure.with_detail("upstream_message", message.as_str());
+        }
+        if let Some(code) = self.body.codes.first() {
+            failure = failure.with_detail("code", code.as_str());
+        }
+        let declared = self.request.declared;
+        if let Some(meaning) = declared.and_then(|it| it.meaning.as_deref()) {
+            failure = failure.with_meaning(meaning);
+        }
+        let received = &self.statements.received;
+        failure = self.delays.apply_to(failure, received.something_happened);
+        failure = self
+            .statements
+            .apply_to(failure, self.request.input, remedies);
+        if received.done_in_part && failure.effect() == Effect::None {
+            failure = failure.with_effect(Effect::Unknown);
+        }
+        if let Some(effect) = self.body.effect {
+            failure = failure.with_effect(effect);
+        }
+        if verdict.forbids_retry && failure.retryable() {
+            failure = failure.with_max_retries(0).with_repeat(Repeat::Refused);
+        }
+        match self.body.message {
+            Some(_) => failure,
+            None => unexplained(failure, self.response),
+        }
+    }
+
+    /// The violations, by pointers into the input; none unless a different input is a way forward.
+    fn take_violations(&mut self, remedies: Remedies) -> Vec<Violation> {
+        let stated = std::mem::take(&mut self.body.violations);
+        if !remedies.contains(Remedy::ChangeInput) {
+            return Vec::new();
+        }
+        let located = stated.into_iter().filter_map(|mut violation| {
+            violation.pointer = self.request.input_pointer(&violation.pointer)?;
+            Some(violation)
+        });
+        located.collect()
+    }
+
+    /// The message of the service, or a sentence about the status.
+    fn message(&self) -> String {
+        let status = self.response.status;
+        let provider = self.response.provider.unwrap_or("the upstream");
+        match &self.body.message {
+            Some(message) => message.clone(),
+            None if status > 599 => {
+                format!("{provider} answered with status {status}, which is not an HTTP status")
+            }
+            None => match self.response.compression() {
+                Some(encoding) => format!(
+                    "{provider} answered HTTP {status}; its body is compressed ({encoding}) and was not read"
+                ),
+                None => format!("{provider} answered HTTP {status}"),
+            },
+        }
+    }
+
+    fn upstream(&self) -> Upstream {
+        let mut upstream = Upstream::status(self.response.status);
+        if let Some(provider) = self.response.provider {
+            upstream = upstream.provider(provider);
+        }
+        if let Some(code) = self.body.codes.first() {
+            upstream = upstream.code(code.as_str());
+        }
+        if !self.response.body.is_empty() {
+            upstream = upstream.excerpt(self.response.body);
+        }
+        upstream
+    }
+}
+
+/// Replaces an action that refers to the message of the service, because there is none.
+fn unexplained(failure: Failure, response: &ErrorResponse<'_>) -> Failure {
+    let usual = failure.kind().default_recovery().required_actions;
+    let refers_to_message = usual.iter().any(|action| action.contains("the message"));
+    let is_explained = failure.meaning().is_some() || !failure.violations().is_empty();
+    let is_about_input = failure.remedies().contains(Remedy::ChangeInput);
+    let reason = match response.compression() {
+        Some(_) => "sent a compressed reason that could not be read",
+        None => "did not say why",
+    };
+    match refers_to_message && is_about_input && !is_explained {
+        true => failure.with_actions([format!(
+            "Compare the input with the input schema of the operation: the service rejected it and {reason}"
+        )]),
+        false => failure,
+    }
+}
+
+impl ErrorResponse<'_> {
+    /// The content encoding of a compressed body, which is empty here because it cannot be read.
+    fn compression(&self) -> Option<&str> {
+        let named = |(name, _): &&(&str, &str)| name.eq_ignore_ascii_case("content-encoding");
+        let stated = self
+            .headers
+            .iter()
+            .find(named)
+            .map(|(_, value)| value.trim());
+        let is_compressed = |it: &&str| !it.is_empty() && !it.eq_ignore_ascii_case("identity");
+        stated
+            .filter(is_compressed)
+            .filter(|_| self.body.is_empty())
+    }
+}
+
+impl ErrorBody {
+    fn truncate(&mut self, input: &Value) {
+        let truncated = |text: String| bounded(&text, MESSAGE_CHARACTERS_LIMIT, input);
+        self.message = self
+            .message
+            .take()
+            .map(truncated)
+            .filter(|it| it != ELLIPSIS);
+        for violation in &mut self.violations {
+            violation.reason = truncated(std::mem::take(&mut violation.reason));
+        }
+    }
+}
