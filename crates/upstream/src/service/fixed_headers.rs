@@ -50,7 +50,7 @@ mod tests {
             "parameters": [parameter("tenant", "header"), parameter("team", "header"), parameter("tenant2", "query")],
         });
         let mut binding: HttpBinding = serde_json::from_value(written).unwrap();
-        let mut spec = OperationSpec::new("shop/ask".parse().unwrap(), OperationType::Query);
+        let mut spec = OperationSpec::new("shop/order".parse().unwrap(), OperationType::Query);
         binding.bind(&mut spec);
         spec.input_schema = json!({
             "type": "object", "additionalProperties": false,
