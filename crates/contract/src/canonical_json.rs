@@ -3,7 +3,6 @@
 //! The caller decides which members are part of a fingerprint.
 
 use std::cmp::Ordering;
-use std::fmt::Write;
 
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
@@ -42,10 +41,11 @@ pub fn digest(value: &Value) -> [u8; 32] {
 
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
 }
 
 /// Compares two names by UTF-16, which for ASCII is the order of the bytes.

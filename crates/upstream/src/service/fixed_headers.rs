@@ -11,7 +11,8 @@ pub(super) fn remove_parameters(
     binding: &mut HttpBinding,
     fixed: &HeaderMap,
 ) {
-    let is_fixed = |it: &Parameter| it.place == ParameterLocation::Header && fixed.contains_key(&it.wire_name);
+    let is_fixed =
+        |it: &Parameter| it.place == ParameterLocation::Header && fixed.contains_key(&it.wire_name);
     let (removed, kept): (Vec<_>, Vec<_>) = binding.parameters.drain(..).partition(is_fixed);
     binding.parameters = kept;
     for parameter in &removed {

@@ -281,10 +281,9 @@ impl BoundOperation {
 /// The header in which the service recognises an idempotency key: declared as such, or as a parameter.
 fn key_header(binding: &HttpBinding) -> Option<HeaderName> {
     let named = binding.idempotency_header.as_deref();
-    let parameter = binding
-        .parameters
-        .iter()
-        .find(|it| it.place == ParameterLocation::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str()));
+    let parameter = binding.parameters.iter().find(|it| {
+        it.place == ParameterLocation::Header && it.wire_name.eq_ignore_ascii_case(KEY.as_str())
+    });
     let named = named.or(parameter.map(|it| it.wire_name.as_str()));
     named.and_then(|name| name.parse().ok())
 }

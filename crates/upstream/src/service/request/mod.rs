@@ -170,7 +170,9 @@ fn has_dot_segment(path: &str) -> bool {
 /// A path parameter that the input has no value for: without it, the path would name another resource.
 fn missing<'a>(binding: &'a HttpBinding, input: &Value) -> Option<&'a Parameter> {
     let mut parameters = binding.parameters.iter();
-    parameters.find(|it| it.place == ParameterLocation::Path && input.get(&it.name).is_none_or(Value::is_null))
+    parameters.find(|it| {
+        it.place == ParameterLocation::Path && input.get(&it.name).is_none_or(Value::is_null)
+    })
 }
 
 fn header(parameter: &Parameter, value: &Value) -> Result<(HeaderName, HeaderValue), Unsendable> {
