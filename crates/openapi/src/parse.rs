@@ -1,4 +1,4 @@
-//! Text to a value: JSON, or YAML where it is not JSON, both bounded.
+//! Parses a document: JSON, or YAML if it is not JSON, both with limits.
 
 use panpan_contract::contract_file::FILE_BYTES_LIMIT;
 use panpan_failure::read::{self, ReadError};
@@ -6,35 +6,35 @@ use serde_json::Value;
 use serde_saphyr::Options;
 use serde_saphyr::options::DuplicateKeyPolicy;
 
-/// The largest document that is read, in bytes.
+/// The largest document that is parsed, in bytes.
 pub const DOCUMENT_BYTES_LIMIT: usize = FILE_BYTES_LIMIT;
-/// The deepest nesting of a YAML document, whose reader takes more room for each level.
+/// The deepest nesting of a YAML document; its parser needs more memory for each level.
 pub const YAML_DEPTH_LIMIT: usize = 64;
 /// The most values of a YAML document.
 pub const YAML_VALUES_LIMIT: usize = 2_000_000;
-/// The most that the aliases of a YAML document may stand for, in values and ends of lists and objects.
+/// The most events (values, and ends of lists and objects) that the aliases of a YAML document may expand to.
 pub const YAML_ALIASED_LIMIT: usize = 200_000;
 
-/// Why a text is no document.
+/// The document could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// It looks like JSON and is not, or is too large or too deep.
+    /// It looks like JSON but is invalid, too large or too deep.
     #[error(transparent)]
     Json(#[from] ReadError),
-    /// It is not YAML, or larger or deeper than is read.
+    /// It is not YAML, or is too large or too deep.
     #[error("neither JSON nor YAML: {0}")]
     Yaml(String),
 }
 
-/// Reads a document that is JSON or YAML.
+/// Parses a JSON or YAML document.
 pub fn parse(text: &[u8]) -> Result<Value, ParseError> {
-    // Editors on some systems put a byte order mark before a text, which says nothing.
+    // Some editors write a byte order mark.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
     let looks_like_json = matches!(first, Some(b'{' | b'[' | b'"'));
     if looks_like_json || text.len() > DOCUMENT_BYTES_LIMIT {
         let read = read::document_within(text, DOCUMENT_BYTES_LIMIT);
-        // YAML may begin with a brace too; what is wrong is told as for the JSON it looks like.
+        // YAML may start with a brace too; if both fail, the JSON error is reported.
         return match read {
             Err(error @ ReadError::Syntax { .. }) => {
                 yaml(text, YAML_VALUES_LIMIT).map_err(|_| error.into())
@@ -48,7 +48,7 @@ pub fn parse(text: &[u8]) -> Result<Value, ParseError> {
 fn yaml(text: &[u8], values_limit: usize) -> Result<Value, ParseError> {
     let value = serde_saphyr::from_slice_with_options(text, options(values_limit));
     let value: Value = value.map_err(|error| ParseError::Yaml(error.to_string()))?;
-    // The budget counts what is written, and aliases put their nesting into one another.
+    // The parser's depth limit does not count the nesting that aliases add.
     if is_too_deep(&value) {
         let message = format!("nested more than {YAML_DEPTH_LIMIT} levels deep");
         return Err(ParseError::Yaml(message));
@@ -63,7 +63,7 @@ fn options(values_limit: usize) -> Options {
             max_nodes: values_limit,
             max_events: 3 * values_limit,
             max_documents: 1,
-            // One anchor may be used often; what its aliases stand for is counted.
+            // An anchor may be used often; the limit below counts what its aliases expand to.
             enforce_alias_anchor_ratio: false,
         },
         duplicate_keys: DuplicateKeyPolicy::Error,

@@ -1,8 +1,8 @@
-//! Patterns in which `*` stands for any text: for names, paths and ids.
+//! Patterns for names, paths and ids, with `*` as a wildcard for any text.
 
-/// Whether a text fits a pattern.
+/// Whether a text matches a pattern.
 ///
-/// Takes time at most of one length times the other.
+/// Takes time proportional to the product of the two lengths at most.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
@@ -12,7 +12,7 @@ pub fn fits(pattern: &str, text: &str) -> bool {
     let Some(last) = parts.next_back() else {
         return rest.is_empty();
     };
-    // The earliest place of each part leaves the most for those that follow.
+    // The earliest match of each part leaves the most text for the parts after it.
     for part in parts {
         match rest.find(part) {
             Some(at) => rest = &rest[at + part.len()..],
@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_text() {
+    fn a_star_matches_any_text() {
         for (pattern, text, expected) in [
             ("", "", true),
             ("", "a", false),

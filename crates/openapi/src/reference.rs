@@ -1,94 +1,101 @@
-//! Local references: what one leads to, followed where one thing stands for another.
+//! Local references (`$ref`): resolves a value through its chain of references.
 //!
-//! Every walk is bounded, because a document may refer to itself. Nothing is fetched.
+//! The length of a chain is limited, because a document may refer to itself. Nothing is fetched.
 
 use std::collections::HashMap;
 
 use panpan_failure::pointer::joined;
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::location::Location;
 
-/// The longest chain of references that is followed.
+/// The longest chain of references that is resolved.
 pub const REFERENCES_LIMIT: usize = 16;
 
-/// Why a reference cannot be followed.
+/// An error that prevents a reference from being resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Broken {
-    /// It leads out of the document.
-    #[error("{0:?} leads out of the document")]
+pub(crate) enum ReferenceError {
+    /// It refers to another document.
+    #[error("{0:?} refers to another document")]
     Remote(String),
-    /// It leads to nothing.
-    #[error("{0:?} leads nowhere")]
-    Nowhere(String),
-    /// It leads to others without end.
-    #[error("more than {REFERENCES_LIMIT} references lead to one another")]
-    Endless,
+    /// It has no target.
+    #[error("reference {0:?} not found: add its target or correct it")]
+    NotFound(String),
+    /// The chain is too long, or endless.
+    #[error("more than {REFERENCES_LIMIT} references refer to one another: shorten the chain")]
+    TooLong,
 }
 
-/// What a value stands for.
+/// A value after its references were resolved.
 #[derive(Clone, Debug)]
-pub(crate) struct Found<'a> {
+pub(crate) struct Resolved<'a> {
     /// The value itself.
     pub(crate) value: &'a Value,
-    /// Where it stands, if not where it was looked for.
+    /// The pointer of the value, if it was reached through a reference.
     pointer: Option<String>,
 }
 
-impl<'a> Found<'a> {
-    /// A value that stands for itself.
-    pub(crate) fn here(value: &'a Value) -> Self {
+impl<'a> Resolved<'a> {
+    /// A value that is not a reference.
+    pub(crate) fn direct(value: &'a Value) -> Self {
         Self {
             value,
             pointer: None,
         }
     }
 
-    /// Where it stands, when it was looked for here.
-    pub(crate) fn place<'p>(&'p self, looked_for: &Place<'p>) -> Place<'p> {
-        self.pointer.as_deref().map_or(*looked_for, Place::at)
+    /// The location of the value, where `origin` is the location of the reference.
+    pub(crate) fn location<'p>(&'p self, origin: &Location<'p>) -> Location<'p> {
+        self.pointer.as_deref().map_or(*origin, Location::at)
     }
 }
 
-/// What a value stands for: itself, or what its chain of references leads to.
-pub(crate) fn follow<'a>(document: &'a Value, value: &'a Value) -> Result<Found<'a>, Broken> {
-    let mut found = Found::here(value);
+/// Resolves a value: itself, or the target of its chain of references.
+pub(crate) fn resolve<'a>(
+    document: &'a Value,
+    value: &'a Value,
+) -> Result<Resolved<'a>, ReferenceError> {
+    let mut found = Resolved::direct(value);
     for _ in 0..=REFERENCES_LIMIT {
         let Some(reference) = found.value.get("$ref").and_then(Value::as_str) else {
             return Ok(found);
         };
         let (value, pointer) = target(document, reference)?;
-        found = Found {
+        found = Resolved {
             value,
             pointer: Some(pointer),
         };
     }
-    Err(Broken::Endless)
+    Err(ReferenceError::TooLong)
 }
 
-/// What a reference leads to, and where that stands.
+/// The target of a reference, and its pointer.
 pub(crate) fn target<'a>(
     document: &'a Value,
     reference: &str,
-) -> Result<(&'a Value, String), Broken> {
-    let remote = || Broken::Remote(reference.to_owned());
-    let nowhere = || Broken::Nowhere(reference.to_owned());
+) -> Result<(&'a Value, String), ReferenceError> {
+    let remote = || ReferenceError::Remote(reference.to_owned());
+    let not_found = || ReferenceError::NotFound(reference.to_owned());
     let fragment = reference.strip_prefix('#').ok_or_else(remote)?;
-    let pointer = decoded(fragment).ok_or_else(nowhere)?;
+    let pointer = decoded(fragment).ok_or_else(not_found)?;
     if let Some(value) = document.pointer(&pointer) {
         return Ok((value, pointer));
     }
-    // Names with an escape in them are written both ways; the document decides.
-    let value = document.pointer(fragment).ok_or_else(nowhere)?;
+    // Names with an escape are written in both ways; try the literal name too.
+    let value = document.pointer(fragment).ok_or_else(not_found)?;
     Ok((value, fragment.to_owned()))
 }
 
-/// The shared schemas that name themselves, by their anchors.
+/// The shared schemas with an anchor, by anchor.
 pub(crate) fn anchors(document: &Value) -> HashMap<&str, (&Value, String)> {
     let mut found = HashMap::new();
-    let place = "/components/schemas";
+    let location = "/components/schemas";
     let mut open: Vec<(&Value, String)> = Vec::new();
-    open.extend(document.pointer(place).map(|it| (it, place.to_owned())));
+    open.extend(
+        document
+            .pointer(location)
+            .map(|it| (it, location.to_owned())),
+    );
     while let Some((value, pointer)) = open.pop() {
         for keyword in ["$anchor", "$dynamicAnchor"] {
             if let Some(anchor) = value.get(keyword).and_then(Value::as_str) {
@@ -110,7 +117,7 @@ pub(crate) fn anchors(document: &Value) -> HashMap<&str, (&Value, String)> {
     found
 }
 
-/// The fragment of a URI with its percent escapes undone.
+/// Decodes the percent escapes of a URI fragment.
 fn decoded(fragment: &str) -> Option<String> {
     if !fragment.contains('%') {
         return Some(fragment.to_owned());
@@ -151,24 +158,24 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_references_is_followed_up_to_its_limit() {
+    fn a_chain_of_references_is_resolved_up_to_its_limit() {
         let start = json!({"$ref": "#/steps/0"});
-        let found = |length| follow(&chain(length), &start).map(|found| found.value.clone());
+        let found = |length| resolve(&chain(length), &start).map(|found| found.value.clone());
         assert_eq!(found(REFERENCES_LIMIT - 1), Ok(json!({"found": true})));
-        assert_eq!(found(REFERENCES_LIMIT), Err(Broken::Endless));
+        assert_eq!(found(REFERENCES_LIMIT), Err(ReferenceError::TooLong));
     }
 
     #[test]
-    fn a_reference_to_itself_ends() {
+    fn a_reference_to_itself_is_an_error() {
         let document = json!({"a": {"$ref": "#/a"}});
         assert_eq!(
-            follow(&document, &document["a"]).unwrap_err(),
-            Broken::Endless
+            resolve(&document, &document["a"]).unwrap_err(),
+            ReferenceError::TooLong
         );
     }
 
     #[test]
-    fn a_reference_that_leads_out_or_nowhere_is_refused() {
+    fn a_remote_or_unknown_reference_is_an_error() {
         for reference in [
             "other.yaml#/a",
             "https://example.com/x.json",
@@ -178,12 +185,12 @@ mod tests {
             "#anchor",
         ] {
             let value = json!({"$ref": reference});
-            assert!(follow(&json!({}), &value).is_err(), "{reference}");
+            assert!(resolve(&json!({}), &value).is_err(), "{reference}");
         }
     }
 
     #[test]
-    fn escapes_of_both_kinds_are_undone() {
+    fn escapes_of_both_kinds_are_decoded() {
         let document = json!({"paths": {"/a/{id}": {"x~y": 1, "per%20cent": 2, "é": 3}}});
         for (reference, expected) in [
             ("#/paths/~1a~1{id}/x~0y", 1),

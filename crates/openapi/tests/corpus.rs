@@ -1,5 +1,5 @@
-//! Whole documents: the project's own, and all in the folder that PANPAN_OPENAPI_CORPUS names. What was
-//! imported is judged by a walk over the document that knows nothing of how it was made.
+//! Imports whole documents: those in `documents`, and all in the folder named by PANPAN_OPENAPI_CORPUS. A
+//! separate walk over the document, independent of the import, checks the result.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 #![allow(clippy::print_stdout, reason = "the figures are read with --nocapture")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::contract_file::{self, ContractFile};
 use panpan_contract::operation::OperationSpec;
-use panpan_openapi::{Import, ImportOptions, OTHER_ANSWERS_NOTE, Warning, import, parse};
+use panpan_openapi::{Import, ImportOptions, OTHER_RESPONSES_EXTENSION, Warning, import, parse};
 use serde_json::{Value, json};
 
 const METHODS: [&str; 9] = [
@@ -30,7 +30,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The project's own documents, and those of the corpus where one is named.
+/// The documents of these tests, and those of the corpus if it is set.
 fn documents() -> Vec<(String, Value)> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/documents");
     let corpus = std::env::var_os("PANPAN_OPENAPI_CORPUS").map(PathBuf::from);
@@ -49,8 +49,8 @@ fn documents() -> Vec<(String, Value)> {
         .collect()
 }
 
-/// What a value stands for, as simply as can be.
-fn meant<'a>(document: &'a Value, value: &'a Value) -> Option<&'a Value> {
+/// Resolves references in the simplest way.
+fn resolved<'a>(document: &'a Value, value: &'a Value) -> Option<&'a Value> {
     let mut value = value;
     while let Some(reference) = value["$ref"].as_str() {
         let pointer = reference
@@ -68,7 +68,7 @@ fn raw_operations(document: &Value) -> BTreeMap<(String, String), &Value> {
     let paths = document["paths"].as_object().unwrap().iter();
     for (path, item) in paths.filter(|(path, _)| !path.starts_with("x-")) {
         let path = format!("/{}", path.trim_start_matches('/'));
-        let item = meant(document, item).unwrap();
+        let item = resolved(document, item).unwrap();
         for method in METHODS.iter().filter(|it| item[**it].is_object()) {
             found.insert((method.to_uppercase(), path.clone()), &item[*method]);
         }
@@ -96,8 +96,8 @@ fn is_status(key: &str) -> bool {
     is_number || ["4XX", "5XX", "DEFAULT"].contains(&key.to_uppercase().as_str())
 }
 
-/// Checks that every answer of an operation that is no success came over; gives how many are failures.
-fn check_answers(
+/// Checks that every response other than success was imported; returns the number of failures.
+fn check_responses(
     document: &Value,
     raw: &Value,
     spec: &OperationSpec,
@@ -108,18 +108,18 @@ fn check_answers(
         if status.starts_with('2') || status.starts_with("x-") {
             continue;
         }
-        let response = meant(document, response);
+        let response = resolved(document, response);
         let described = response.and_then(|it| it["description"].as_str());
         let described = described.map(str::trim).filter(|it| !it.is_empty());
         if status.starts_with(['1', '3']) {
-            let others = spec.extensions.get(OTHER_ANSWERS_NOTE).unwrap();
+            let others = spec.extensions.get(OTHER_RESPONSES_EXTENSION).unwrap();
             assert!(others.get(status).is_some(), "{} {status}", spec.name);
             continue;
         }
         if !is_status(status) {
-            let place = format!("/responses/{status}");
+            let pointer = format!("/responses/{status}");
             assert!(
-                warnings.iter().any(|it| it.pointer.ends_with(&place)),
+                warnings.iter().any(|it| it.pointer.ends_with(&pointer)),
                 "{status}"
             );
             continue;
@@ -148,22 +148,22 @@ fn check_answers(
     failures
 }
 
-/// The members a body names, without what they are combined of.
+/// The member names of a body, without those of combined schemas.
 fn member_names<'a>(document: &'a Value, schema: Option<&'a Value>) -> BTreeSet<&'a str> {
-    let meant = schema.and_then(|it| meant(document, it));
-    let properties = meant.and_then(|it| it["properties"].as_object());
+    let schema = schema.and_then(|it| resolved(document, it));
+    let properties = schema.and_then(|it| it["properties"].as_object());
     let names = properties.into_iter().flat_map(|it| it.keys());
     names.map(String::as_str).collect()
 }
 
-/// Checks that the members of every described JSON body of a failure came over.
+/// Checks that the members of every described JSON body of a failure were imported.
 fn check_details(document: &Value, raw: &Value, spec: &OperationSpec, definitions: &Value) {
     for (status, response) in raw["responses"].as_object().into_iter().flatten() {
         let code = format!("HTTP_{}", status.to_uppercase());
         let Some(definition) = spec.definition(&code) else {
             continue;
         };
-        let response = meant(document, response);
+        let response = resolved(document, response);
         let body = response.and_then(|it| it["content"]["application/json"].get("schema"));
         let declared = member_names(document, body);
         let schema = &definition.schema;
@@ -178,16 +178,16 @@ fn check_details(document: &Value, raw: &Value, spec: &OperationSpec, definition
     }
 }
 
-/// Checks that every described parameter is sent, or told about.
+/// Checks that every described parameter is sent or reported.
 fn check_parameters(document: &Value, raw: &Value, spec: &OperationSpec, warnings: &[Warning]) {
     let binding = HttpBinding::of(spec).unwrap().unwrap();
     let item = document["paths"].get(&binding.path);
     let item = item
-        .and_then(|it| meant(document, it))
+        .and_then(|it| resolved(document, it))
         .unwrap_or(&Value::Null);
     let lists = [&item["parameters"], &raw["parameters"]].into_iter();
     let parameters = lists.flat_map(|it| it.as_array()).flatten();
-    for parameter in parameters.filter_map(|it| meant(document, it)) {
+    for parameter in parameters.filter_map(|it| resolved(document, it)) {
         let (Some(name), Some(place)) = (parameter["name"].as_str(), parameter["in"].as_str())
         else {
             continue;
@@ -197,20 +197,20 @@ fn check_parameters(document: &Value, raw: &Value, spec: &OperationSpec, warning
             is_there && it.wire_name.eq_ignore_ascii_case(name)
         });
         let key = binding.idempotency_header.as_deref();
-        let is_told = || {
+        let is_reported = || {
             warnings
                 .iter()
                 .any(|it| it.pointer.contains("/parameters/") || it.message.contains(name))
         };
         assert!(
-            is_sent || key == Some(name) || is_told(),
+            is_sent || key == Some(name) || is_reported(),
             "{} {name}",
             spec.name
         );
     }
 }
 
-/// Checks that every member of the input has its place in the request, and the other way round.
+/// Checks that the members of the input are the same as the parts of the request.
 fn check_input(spec: &OperationSpec) {
     let binding = HttpBinding::of(spec).unwrap().unwrap();
     let properties = spec.input_schema["properties"].as_object();
@@ -228,7 +228,7 @@ fn check_input(spec: &OperationSpec) {
     }
 }
 
-/// Everything a contract refers to, as one schema, so that each definition is compiled once.
+/// All schemas of a contract as one schema, so that each definition is compiled once.
 fn all_schemas(file: &ContractFile) -> Value {
     let mut schemas = Vec::new();
     for spec in &file.operations {
@@ -255,7 +255,7 @@ fn check(name: &str, document: &Value) {
     let definitions = json!({"$defs": import.definitions});
     let mut failures = 0;
     for (request, spec) in &found {
-        failures += check_answers(document, raw[request], spec, &import.warnings);
+        failures += check_responses(document, raw[request], spec, &import.warnings);
         check_details(document, raw[request], spec, &definitions);
         check_parameters(document, raw[request], spec, &import.warnings);
         check_input(spec);
@@ -278,7 +278,7 @@ fn check(name: &str, document: &Value) {
 }
 
 #[test]
-fn nothing_a_document_declares_is_lost() {
+fn every_operation_failure_and_parameter_is_imported() {
     for (name, document) in documents() {
         check(&name, &document);
     }

@@ -1,4 +1,4 @@
-//! What is exported, judged by a walk over the document that knows nothing of how it was made.
+//! Checks an exported document with a walk that is independent of the export.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use panpan_contract::operation::OperationSpec;
@@ -76,7 +76,7 @@ fn objects(value: &Value) -> Vec<&Map<String, Value>> {
     found
 }
 
-/// The schema a reference leads to, as a schema that stands alone.
+/// The target of a reference as a standalone schema.
 fn extracted(document: &Value, reference: &str) -> Value {
     let text = document["components"]["schemas"].to_string();
     let definitions = text.replace("#/components/schemas/", "#/$defs/");
@@ -89,8 +89,8 @@ fn operation<'a>(document: &'a Value, name: &str) -> &'a Value {
     &document["paths"][format!("/operations/{name}")]["post"]
 }
 
-/// An answer, with what it refers to put in its place.
-fn answer<'a>(document: &'a Value, name: &str, status: &str) -> &'a Value {
+/// A response, with its reference resolved.
+fn response_of<'a>(document: &'a Value, name: &str, status: &str) -> &'a Value {
     let written = &operation(document, name)["responses"][status];
     match written["$ref"].as_str() {
         Some(reference) => document.pointer(&reference[1..]).unwrap(),
@@ -98,9 +98,9 @@ fn answer<'a>(document: &'a Value, name: &str, status: &str) -> &'a Value {
     }
 }
 
-/// The codes an answer is declared to carry; the last choice is for those that are not.
+/// The declared codes of a response; the last choice is for undeclared codes.
 fn codes(document: &Value, name: &str, status: &str) -> Vec<String> {
-    let schema = &answer(document, name, status)["content"]["application/json"]["schema"];
+    let schema = &response_of(document, name, status)["content"]["application/json"]["schema"];
     let mut choices = schema["oneOf"].as_array().unwrap().clone();
     assert!(choices.pop().unwrap()["not"].is_object());
     let code = |choice: &Value| {
@@ -116,7 +116,7 @@ fn codes(document: &Value, name: &str, status: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_has_a_target() {
     let document = document();
     let mut found = 0;
     for object in objects(&document) {
@@ -136,7 +136,7 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
-fn every_schema_can_be_used() {
+fn every_schema_compiles() {
     let document = document();
     for name in document["components"]["schemas"]
         .as_object()
@@ -150,7 +150,7 @@ fn every_schema_can_be_used() {
 }
 
 #[test]
-fn a_moved_schema_accepts_what_it_accepted_alone() {
+fn an_exported_schema_accepts_the_same_values() {
     let document = document();
     for spec in specs() {
         let operation = operation(&document, spec.name.as_str());
@@ -178,7 +178,7 @@ fn a_moved_schema_accepts_what_it_accepted_alone() {
 }
 
 #[test]
-fn every_operation_is_there_once_and_internal_ones_are_not() {
+fn every_external_operation_is_exported_once() {
     let document = document();
     let paths = document["paths"].as_object().unwrap();
     let mut ids: Vec<_> = paths
@@ -205,7 +205,7 @@ fn every_operation_is_there_once_and_internal_ones_are_not() {
 }
 
 #[test]
-fn the_members_openapi_demands_are_there() {
+fn members_required_by_openapi_are_present() {
     let document = document();
     assert_eq!(document["openapi"], "3.1.0");
     assert_eq!(
@@ -226,8 +226,8 @@ fn the_members_openapi_demands_are_there() {
         assert!(path.starts_with('/'), "{path}");
         for operation in item.as_object().unwrap().values() {
             for (status, response) in operation["responses"].as_object().unwrap() {
-                let told = response.get("$ref").or_else(|| response.get("description"));
-                assert!(told.is_some_and(Value::is_string), "{path} {status}");
+                let reported = response.get("$ref").or_else(|| response.get("description"));
+                assert!(reported.is_some_and(Value::is_string), "{path} {status}");
             }
             for requirement in operation["security"].as_array().unwrap() {
                 let schemes = requirement.as_object().unwrap().keys();
@@ -242,7 +242,7 @@ fn the_members_openapi_demands_are_there() {
 }
 
 #[test]
-fn every_failure_stands_under_its_status() {
+fn every_failure_is_listed_under_its_status() {
     let document = document();
     for (name, status, expected) in [
         ("fs/read", "404", &["NO_FILE", "NO_FOLDER", "NOT_FOUND"][..]),
@@ -283,36 +283,36 @@ fn every_failure_stands_under_its_status() {
     }
 }
 
-/// Checks which bodies an answer of a status leaves room for.
-fn check_room(name: &str, status: &str, bodies: &[(&str, Value, bool, bool)]) {
+/// Checks which bodies the response of a status accepts.
+fn check_accepted(name: &str, status: &str, bodies: &[(&str, Value, bool, bool)]) {
     let document = document();
-    let schema = &answer(&document, name, status)["content"]["application/json"]["schema"];
+    let schema = &response_of(&document, name, status)["content"]["application/json"]["schema"];
     let text = schema.to_string();
     let text = text.replace("#/components/schemas/", "#/$defs/");
     let mut schema: Value = serde_json::from_str(&text).unwrap();
     let reference = document["components"]["schemas"].to_string();
     let reference = reference.replace("#/components/schemas/", "#/$defs/");
     schema["$defs"] = serde_json::from_str(&reference).unwrap();
-    for (code, details, is_defined, fits) in bodies {
+    for (code, details, is_defined, expected) in bodies {
         let body = json!({
             "code": code, "message": "m", "retryable": false, "details": details,
             "panpan": {"defined": is_defined},
         });
         let found = jsonschema::is_valid(&schema, &body);
-        assert_eq!(found, *fits, "{name} {status}: {body}");
+        assert_eq!(found, *expected, "{name} {status}: {body}");
     }
 }
 
 #[test]
-fn an_answer_has_room_for_what_is_not_declared() {
+fn a_response_accepts_undeclared_failures() {
     let fitting = json!({"at": "a/b"});
     let other = json!({"at": "a/b/c"});
-    check_room(
+    check_accepted(
         "fs/read",
         "404",
         &[
             ("NO_FILE", fitting, true, true),
-            // Details that do not fit are delivered, and not called defined.
+            // Details that do not match are delivered, but not marked as defined.
             ("NO_FILE", other.clone(), false, true),
             ("NO_FILE", other.clone(), true, false),
             ("HTTP_404", other.clone(), false, true),
@@ -332,7 +332,7 @@ fn an_answer_has_room_for_what_is_not_declared() {
 }
 
 #[test]
-fn a_range_is_answered_with_the_code_of_the_status() {
+fn a_range_accepts_the_codes_of_its_statuses() {
     let ranged: OperationSpec = serde_json::from_value(json!({
         "name": "a/b", "op_type": "query",
         "error_schemas": [
@@ -342,7 +342,7 @@ fn a_range_is_answered_with_the_code_of_the_status() {
     }))
     .unwrap();
     let document = export([&ranged].into_iter(), &ABOUT);
-    for (component, member, code, fits) in [
+    for (component, member, code, expected) in [
         ("a.b.HTTP_4XX", "code", "HTTP_418", true),
         ("a.b.HTTP_4XX", "code", "HTTP_503", false),
         ("a.b.HTTP_4XX.problem", "type", "/errors/HTTP_418", true),
@@ -357,40 +357,40 @@ fn a_range_is_answered_with_the_code_of_the_status() {
         body[member] = code.into();
         assert_eq!(
             jsonschema::is_valid(&schema, &body),
-            fits,
+            expected,
             "{component} {code}"
         );
     }
 }
 
 #[test]
-fn failures_of_one_status_are_told_apart_by_their_mark() {
+fn failures_of_one_status_have_a_discriminator() {
     let document = document();
-    let content = &answer(&document, "fs/read", "404")["content"];
-    for (media_type, member, mark) in [
+    let content = &response_of(&document, "fs/read", "404")["content"];
+    for (media_type, member, value) in [
         ("application/json", "code", "NO_FILE"),
         ("application/problem+json", "type", "/errors/NO_FILE"),
     ] {
         let discriminator = &content[media_type]["schema"]["discriminator"];
         assert_eq!(discriminator["propertyName"], member);
-        let reference = discriminator["mapping"][mark].as_str().unwrap();
+        let reference = discriminator["mapping"][value].as_str().unwrap();
         let schema = extracted(&document, reference);
-        let body = |at: &str, mark: &str| {
+        let body = |at: &str, value: &str| {
             let mut body = json!({
                 "code": "", "message": "m", "retryable": false, "details": {"at": at},
                 "type": "", "title": "t", "status": 404, "detail": "d", "panpan": {"defined": true},
             });
-            body[member] = mark.into();
+            body[member] = value.into();
             body
         };
-        assert!(jsonschema::is_valid(&schema, &body("a/b", mark)));
-        assert!(!jsonschema::is_valid(&schema, &body("a/b/c", mark)));
+        assert!(jsonschema::is_valid(&schema, &body("a/b", value)));
+        assert!(!jsonschema::is_valid(&schema, &body("a/b/c", value)));
         assert!(!jsonschema::is_valid(&schema, &body("a/b", "OTHER")));
     }
 }
 
 #[test]
-fn keys_tokens_and_streams_are_told() {
+fn keys_tokens_and_streams_are_exported() {
     let document = document();
     let key = |name: &str| {
         let parameters = operation(&document, name)["parameters"].as_array().unwrap();
@@ -415,7 +415,7 @@ fn keys_tokens_and_streams_are_told() {
 }
 
 #[test]
-fn a_small_operation_is_written_as_it_always_was() {
+fn a_small_operation_matches_the_golden_file() {
     let spec: OperationSpec = serde_json::from_value(json!({
         "name": "demo/divide", "op_type": "query", "title": "Divide",
         "input_schema": {"type": "object"}, "output_schema": {"type": "number"},
@@ -439,10 +439,9 @@ fn a_small_operation_is_written_as_it_always_was() {
     assert_eq!(written, include_str!("export.golden.json"), "{written}");
 }
 
-/// What is declared comes back from a document as it went in, through an import that knows only the
-/// document.
+/// Declared failures survive an export and an import that knows only the document.
 #[test]
-fn what_is_declared_survives_an_export_and_an_import() {
+fn declared_failures_survive_an_export_and_an_import() {
     let specs = specs();
     let import = panpan_openapi::import(&document(), &panpan_openapi::ImportOptions::new("again"));
     let import = import.unwrap();
@@ -460,7 +459,7 @@ fn what_is_declared_survives_an_export_and_an_import() {
 }
 
 #[test]
-fn the_document_as_text_is_the_same_document() {
+fn the_document_as_text_is_the_same() {
     let about = About {
         server: Some("https://panpan.example.com"),
         ..ABOUT

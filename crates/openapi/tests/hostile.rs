@@ -1,5 +1,4 @@
-//! Documents made to do harm, and documents that are not documents: everything ends, in bounded time
-//! and space, and nothing panics.
+//! Malicious and broken documents: everything ends in bounded time and memory, and nothing panics.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use panpan_contract::contract_file::{self, OPERATIONS_LIMIT};
@@ -20,7 +19,7 @@ fn with_output(schema: Value) -> Value {
     }}}}})
 }
 
-/// Words a document is made of, so that what is made at random means something.
+/// Words that occur in documents, so that random documents have some meaning.
 const WORDS: [&str; 44] = [
     "$ref",
     "get",
@@ -101,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_stands_in_a_document_the_contract_is_sound(
+    fn every_import_gives_a_valid_contract(
         version in prop::sample::select(vec!["3.0.0", "3.1.0"]),
         operation in any_value(),
         responses in any_value(),
@@ -138,7 +137,7 @@ proptest! {
 }
 
 #[test]
-fn a_deep_schema_is_cut_where_the_limit_is() {
+fn a_schema_is_read_up_to_the_depth_limit() {
     let nested =
         |depth| (0..depth).fold(json!({"type": "null"}), |inner, _| json!({"items": inner}));
     for (depth, warnings) in [(SCHEMA_DEPTH_LIMIT, 0), (SCHEMA_DEPTH_LIMIT + 1, 1)] {
@@ -182,8 +181,8 @@ fn the_number_of_operations_has_a_limit() {
 fn the_number_of_media_types_of_a_body_has_a_limit() {
     for (count, warnings) in [(MEDIA_TYPES_LIMIT, 0), (MEDIA_TYPES_LIMIT + 1, 1)] {
         let types = (0..count).map(|it| (format!("application/{it}+json"), json!({})));
-        let answer = json!({"description": "", "content": types.collect::<Map<_, _>>()});
-        let operation = json!({"responses": {"404": answer}});
+        let response = json!({"description": "", "content": types.collect::<Map<_, _>>()});
+        let operation = json!({"responses": {"404": response}});
         let document = json!({"openapi": "3.1.0", "paths": {"/a": {"get": operation}}});
         assert_eq!(
             imported(&document).unwrap().warnings.len(),
@@ -194,7 +193,7 @@ fn the_number_of_media_types_of_a_body_has_a_limit() {
 }
 
 #[test]
-fn references_that_multiply_are_written_once() {
+fn shared_schemas_are_written_once() {
     let mut schemas = Map::new();
     for number in 0..40 {
         let next = json!({"$ref": format!("#/components/schemas/S{}", number + 1)});
@@ -220,8 +219,8 @@ fn json_and_yaml_give_the_same_value() {
 }
 
 #[test]
-fn what_is_no_document_is_refused_with_its_place() {
-    for (text, says) in [
+fn an_invalid_document_is_refused_with_its_line() {
+    for (text, expected_text) in [
         (&b"{\"a\": 1"[..], "line 1"),
         (b"a: [1", "YAML"),
         (b"a: 1\na: 2\n", "YAML"),
@@ -229,12 +228,12 @@ fn what_is_no_document_is_refused_with_its_place() {
         (b"\xff\xfe", "YAML"),
     ] {
         let error = parse(text).unwrap_err().to_string();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected_text), "{error}");
     }
 }
 
 #[test]
-fn documents_have_a_largest_size_and_depth() {
+fn documents_have_a_size_and_a_depth_limit() {
     let sized = |bytes: usize| format!("\"{}\"", "a".repeat(bytes - 2));
     assert!(parse(sized(DOCUMENT_BYTES_LIMIT).as_bytes()).is_ok());
     assert!(parse(sized(DOCUMENT_BYTES_LIMIT + 1).as_bytes()).is_err());
@@ -251,20 +250,20 @@ fn documents_have_a_largest_size_and_depth() {
 }
 
 #[test]
-fn aliases_cannot_multiply_without_end() {
+fn yaml_aliases_are_limited() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let aliases = vec![format!("*a{}", level - 1); 10].join(", ");
         text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
     }
     assert!(parse(text.as_bytes()).is_err());
-    // Aliases nest what they stand for.
+    // Aliases can nest what they expand to.
     let mut text = "a0: &a0 x\n".to_owned();
     for level in 1..2_000 {
         text.push_str(&format!("a{level}: &a{level} [[*a{}]]\n", level - 1));
     }
     assert!(parse(text.as_bytes()).is_err());
-    // A row of 998 values is a thousand events, with its begin and its end.
+    // A row of 998 values has a thousand events, including its start and its end.
     let row = format!("- &r [{}]\n", vec!["1"; 998].join(","));
     let rows = |count: usize| row.clone() + &"- *r\n".repeat(count);
     assert!(parse(rows(YAML_ALIASED_LIMIT / 1_000).as_bytes()).is_ok());

@@ -1,4 +1,4 @@
-//! What an overlay does to imported operations, and what it refuses.
+//! Applies overlays to imported operations, and checks the reported problems.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use panpan_contract::binding::{HttpBinding, SuccessBodies};
@@ -22,7 +22,7 @@ fn applied(overlay: &str) -> Result<Vec<OperationSpec>, Vec<(String, String)>> {
     match apply_overlay(&mut operations, &overlay) {
         Ok(()) => Ok(operations),
         Err(problems) => {
-            assert_eq!(operations, pets(), "what is refused changes nothing");
+            assert_eq!(operations, pets(), "a refused overlay changes nothing");
             Err(problems
                 .into_iter()
                 .map(|it| (it.pointer, it.message))
@@ -47,13 +47,13 @@ fn rules(spec: &OperationSpec) -> Vec<(Value, String)> {
 }
 
 #[test]
-fn an_overlay_changes_what_it_names() {
+fn an_overlay_changes_matching_operations() {
     let operations = applied(
         r#"
 operations:
   - match: pets/*Pet*
     title: About pets
-    description: Told by those who know.
+    description: Edited by hand.
   - match: pets/*_photo
     hide: true
   - match: pets/createPet
@@ -73,10 +73,7 @@ operations:
     .unwrap();
     let create = named(&operations, "pets/createPet");
     assert_eq!(create.title.as_deref(), Some("About pets"));
-    assert_eq!(
-        create.description.as_deref(),
-        Some("Told by those who know.")
-    );
+    assert_eq!(create.description.as_deref(), Some("Edited by hand."));
     assert_eq!(create.idempotency.key, KeyRule::Required);
     assert_eq!(create.definition("HTTP_409"), None);
     let exists = create.definition("PET_EXISTS").unwrap();
@@ -115,7 +112,7 @@ operations:
 }
 
 #[test]
-fn an_overlay_sets_how_calls_are_made_and_a_later_line_wins() {
+fn an_overlay_sets_call_settings_and_a_later_line_wins() {
     use panpan_contract::circuit::CircuitRule;
     use panpan_contract::operation::Outputs;
     use panpan_contract::retry::RetryPolicy;
@@ -170,13 +167,13 @@ fn definitions() -> serde_json::Map<String, Value> {
 }
 
 #[test]
-fn a_renamed_range_leaves_narrower_statuses_alone() {
+fn a_renamed_range_does_not_affect_narrower_statuses() {
     let renamed = |lines: &str| {
         let overlay = format!("operations: [{{match: pets/listPets, rename: {{{lines}}}}}]");
         let operations = applied(&overlay).unwrap();
         let rules = rules(named(&operations, "pets/listPets")).into_iter();
         rules
-            .map(|(fits, code)| format!("{} {code}", fits["status"]))
+            .map(|(pattern, code)| format!("{} {code}", pattern["status"]))
             .collect::<Vec<_>>()
     };
     assert_eq!(renamed("HTTP_429: SLOW_DOWN"), ["429 SLOW_DOWN"]);
@@ -184,7 +181,7 @@ fn a_renamed_range_leaves_narrower_statuses_alone() {
         renamed("HTTP_4XX: ODD"),
         ["400 HTTP_400", "429 HTTP_429", "\"4XX\" ODD"]
     );
-    // A range the description speaks of is not part of what `default` speaks of.
+    // `default` does not include a range that the document describes.
     assert_eq!(
         renamed("HTTP_DEFAULT: ODD, HTTP_400: WRONG"),
         ["400 WRONG", "429 HTTP_429", "\"5XX\" ODD"]
@@ -192,7 +189,7 @@ fn a_renamed_range_leaves_narrower_statuses_alone() {
 }
 
 #[test]
-fn a_line_that_changes_nothing_or_cannot_be_is_a_problem() {
+fn a_line_without_effect_or_with_an_invalid_value_is_a_problem() {
     for (line, pointer) in [
         ("{match: pets/nothing}", "/operations/0/match"),
         (
@@ -243,7 +240,7 @@ fn a_line_that_changes_nothing_or_cannot_be_is_a_problem() {
 }
 
 #[test]
-fn all_problems_are_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let problems =
         applied("operations: [{match: a}, {match: 'pets/*', rename: {HTTP_499: B_C}}, {match: c}]");
     let pointers: Vec<_> = problems
@@ -263,7 +260,7 @@ fn all_problems_are_told_at_once() {
 
 #[test]
 fn an_overlay_is_read_strictly_and_written_back() {
-    for (text, says) in [
+    for (text, expected_text) in [
         ("operations: [{match: a, hidden: true}]", "hidden"),
         ("operations: [{hide: true}]", "match"),
         ("lines: []", "lines"),
@@ -278,7 +275,7 @@ fn an_overlay_is_read_strictly_and_written_back() {
     ] {
         let error = Overlay::read(text.as_bytes()).unwrap_err();
         let cause = std::error::Error::source(&error).unwrap().to_string();
-        assert!(cause.contains(says), "{cause}");
+        assert!(cause.contains(expected_text), "{cause}");
     }
     let text = "operations: [{match: a, hide: true, effects: {HTTP_500: applied}}]";
     let overlay = Overlay::read(text.as_bytes()).unwrap();
@@ -287,7 +284,7 @@ fn an_overlay_is_read_strictly_and_written_back() {
 }
 
 #[test]
-fn an_overlay_may_be_written_in_toml() {
+fn an_overlay_can_be_written_in_toml() {
     let overlay: Overlay = toml::from_str(
         r#"
         [[operations]]

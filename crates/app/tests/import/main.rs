@@ -34,10 +34,10 @@ Shop 2.0.1, from shop.yaml as shop/…
   service      https://shop.example.com
   credentials  key: in PANPAN_CREDENTIAL_SHOP or panpan.toml
   warnings     3
-    2 × is no status; write 100 to 599, 1XX to 5XX or default
+    2 × not a status: use 100 to 599, 1XX to 5XX or default; it is ignored
       /paths/~1orders~1{id}/delete/responses/kettle
       /paths/~1orders~1{id}/delete/responses/teapot
-    is not known among the members of an operation; it is not used
+    unknown member of an operation: remove it or prefix it with \"x-\"; it is ignored
       /paths/~1orders/post/unknown
 
 written to shop.contract.json; next:
@@ -104,11 +104,11 @@ fn the_report_for_programs_leaves_nothing_out() {
         "credentials": ["key"],
         "warnings": {"count": 3, "is_cut_off": false, "groups": [
             {
-                "message": "is no status; write 100 to 599, 1XX to 5XX or default",
+                "message": "not a status: use 100 to 599, 1XX to 5XX or default; it is ignored",
                 "pointers": [format!("{odd}/kettle"), format!("{odd}/teapot")],
             },
             {
-                "message": "is not known among the members of an operation; it is not used",
+                "message": "unknown member of an operation: remove it or prefix it with \"x-\"; it is ignored",
                 "pointers": ["/paths/~1orders/post/unknown"],
             },
         ]},
@@ -152,7 +152,7 @@ fn filters_choose_operations_and_what_they_leave_out_is_counted() {
         "{text}"
     );
     let output = folder.import("shop.yaml --include-tag oders");
-    assert!(told(&output).contains("the filter \"oders\" in tags fits no operation"));
+    assert!(told(&output).contains("the filter \"oders\" in tags matches no operation"));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn only_the_first_of_many_are_told_and_the_others_are_counted() {
         "{many}"
     );
     assert!(
-        many.contains("    7 × is not known") && many.contains("      and 5 more\n"),
+        many.contains("    7 × unknown member") && many.contains("      and 5 more\n"),
         "{many}"
     );
     assert!(text(WARNINGS_LIMIT).contains(&format!("warnings     {WARNINGS_LIMIT}\n")));

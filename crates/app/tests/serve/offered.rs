@@ -197,11 +197,11 @@ fn a_line_that_fits_nothing_or_says_too_much_is_refused() {
     for (line, said) in [
         (
             "{match: nowhere/*, hide: true}",
-            "no operation is called \"nowhere/*\"",
+            "no operation matches \"nowhere/*\"",
         ),
         (
             "{match: json/*, idempotency: {idempotent: true}}",
-            "only hide, title, description and settings of calls apply",
+            "only hide, title, description and call settings apply",
         ),
     ] {
         let overlay = folder.file("overlay.yaml", &format!("operations:\n- {line}\n"));

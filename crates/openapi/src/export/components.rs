@@ -1,57 +1,57 @@
-//! The schemas of a document, each under a name of its own.
+//! The schemas of a document, each with a unique name.
 //!
-//! A schema refers to its own parts from its top, and in a document the top is the document: such
-//! references are made to start where the schema now stands.
+//! A standalone schema refers to its parts from its root, and in a document the root is the document. Such
+//! references are rewritten to the new location of the schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_contract::contract_file::each_schema_mut;
 use serde_json::{Map, Value, json};
 
-const PLACE: &str = "#/components/schemas/";
+const PREFIX: &str = "#/components/schemas/";
 
 /// The schemas collected so far.
 #[derive(Default)]
 pub(super) struct Components {
     schemas: Vec<(String, Value)>,
-    /// The names of all there ever were.
+    /// All names that were ever used.
     taken: BTreeSet<String>,
-    /// How many names were asked for, so that a name used often is not tried from the start.
+    /// How often each name was requested, so that the search for a free number does not restart.
     asked: BTreeMap<String, usize>,
 }
 
 impl Components {
-    /// Adds a schema that refers to nothing but other components; gives a reference to it.
+    /// Adds a schema that refers to other components only; returns a reference to it.
     pub(super) fn add(&mut self, name: &str, schema: Value) -> Value {
-        let name = self.free_name(name);
-        let reference = json!({"$ref": format!("{PLACE}{name}")});
+        let name = self.unused_name(name);
+        let reference = json!({"$ref": format!("{PREFIX}{name}")});
         self.schemas.push((name, schema));
         reference
     }
 
-    /// Adds a schema that was written to stand alone; gives a reference to it.
-    pub(super) fn adopt(&mut self, name: &str, schema: &Value) -> Value {
-        let name = self.free_name(name);
-        let reference = json!({"$ref": format!("{PLACE}{name}")});
-        let moved = moved(schema, &name);
-        self.schemas.push((name, moved));
+    /// Adds a standalone schema; returns a reference to it.
+    pub(super) fn add_standalone(&mut self, name: &str, schema: &Value) -> Value {
+        let name = self.unused_name(name);
+        let reference = json!({"$ref": format!("{PREFIX}{name}")});
+        let relocated = relocated(schema, &name);
+        self.schemas.push((name, relocated));
         reference
     }
 
-    /// What was added since it was last taken.
+    /// The schemas added since the last call.
     pub(super) fn take(&mut self) -> Vec<(String, Value)> {
         std::mem::take(&mut self.schemas)
     }
 
-    /// A name not taken yet: the wanted one with slashes as dots, or with a number after it.
-    fn free_name(&mut self, wanted: &str) -> String {
-        let wanted = wanted.replace('/', ".");
-        let asked = self.asked.entry(wanted.clone()).or_default();
+    /// A free name: the requested name with dots for slashes, and a number if it is taken.
+    fn unused_name(&mut self, preferred: &str) -> String {
+        let preferred = preferred.replace('/', ".");
+        let asked = self.asked.entry(preferred.clone()).or_default();
         loop {
             *asked += 1;
             let name = match *asked {
-                1 => wanted.clone(),
-                times => format!("{wanted}-{times}"),
+                1 => preferred.clone(),
+                times => format!("{preferred}-{times}"),
             };
             if self.taken.insert(name.clone()) {
                 return name;
@@ -60,11 +60,11 @@ impl Components {
     }
 }
 
-/// A schema as it has to be written under this name to mean what it meant alone.
-fn moved(schema: &Value, name: &str) -> Value {
+/// The schema rewritten so that it means the same under this name.
+fn relocated(schema: &Value, name: &str) -> Value {
     let mut schema = schema.clone();
     if let Some(members) = schema.as_object_mut() {
-        // With an address of its own it would be another document, which few readers look into.
+        // With an `$id` it would be a separate document, which many tools do not support.
         members.remove("$id");
         members.remove("id");
     }
@@ -79,7 +79,7 @@ fn moved(schema: &Value, name: &str) -> Value {
 }
 
 fn rebase(members: &mut Map<String, Value>, name: &str) {
-    // Always `#`; only the draft that has this keyword knows it, and a component says no draft.
+    // Its value is always `#`. Only one older draft has this keyword, and a component names no draft.
     if members.remove("$recursiveRef").is_some() {
         members.insert("$ref".to_owned(), "#".into());
     }
@@ -96,7 +96,7 @@ fn rebase(members: &mut Map<String, Value>, name: &str) {
     }
 }
 
-/// A reference that starts at the top of its schema, and the way from there.
+/// A reference that starts at the root of its schema, and its path from there.
 fn local(reference: &mut Value) -> Option<(&mut Value, String)> {
     let own = reference.as_str()?.strip_prefix('#')?.to_owned();
     Some((reference, own))
@@ -104,13 +104,13 @@ fn local(reference: &mut Value) -> Option<(&mut Value, String)> {
 
 fn rebased(own: &str, name: &str) -> String {
     if own.is_empty() || own.starts_with('/') {
-        format!("{PLACE}{name}{own}")
+        format!("{PREFIX}{name}{own}")
     } else {
         format!("#{}", anchored(own, name))
     }
 }
 
-/// An anchor no other schema of the document has. It has to start with a letter or `_`.
+/// An anchor that is unique in the document. It has to start with a letter or `_`.
 fn anchored(anchor: &str, name: &str) -> String {
     format!("_{name}.{anchor}")
 }
@@ -123,11 +123,11 @@ mod tests {
     fn names_that_differ_only_in_slashes_stay_apart() {
         let mut components = Components::default();
         let names = ["a/b", "a.b", "a.b-2", "a/b"].map(|name| components.add(name, json!({})));
-        let names = names.map(|it| it["$ref"].as_str().unwrap().replace(PLACE, ""));
+        let names = names.map(|it| it["$ref"].as_str().unwrap().replace(PREFIX, ""));
         assert_eq!(names, ["a.b", "a.b-2", "a.b-2-2", "a.b-3"]);
         assert_eq!(components.take().len(), 4);
         let later = components.add("a/b", json!({}));
-        assert_eq!(later["$ref"], format!("{PLACE}a.b-4"));
+        assert_eq!(later["$ref"], format!("{PREFIX}a.b-4"));
         assert_eq!(components.take().len(), 1);
     }
 
@@ -166,7 +166,7 @@ mod tests {
             ),
             (json!(true), json!(true)),
         ] {
-            assert_eq!(moved(&alone, "N"), expected, "{alone}");
+            assert_eq!(relocated(&alone, "N"), expected, "{alone}");
         }
     }
 }

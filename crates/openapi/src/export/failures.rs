@@ -1,12 +1,11 @@
-//! What a failing answer looks like, for failures an operation declares and for those the server
-//! itself gives.
+//! The schemas of failing responses: for failures that an operation declares, and for failures of the server.
 //!
-//! Every failure is told in two shapes, by what the caller accepts: the `call` dialect, told apart
-//! by `code`, and problem details, told apart by `type`.
+//! Every failure has two formats, chosen by the `Accept` header: the `call` dialect, with `code` as its
+//! discriminator, and problem details, with `type`.
 //!
-//! The document may not contradict an answer. So beside the failures that are listed, every status has room
-//! for another: every operation may give every code of the catalogue, and a service behind one may give
-//! details that do not fit. Statuses that are not listed are those of `default`.
+//! The document must not contradict a response. Every operation may fail with every code of the catalogue, and
+//! a service may send details that do not match their schema. So every status allows a failure that is not
+//! listed, and `default` covers the statuses that are not listed.
 
 use std::collections::BTreeMap;
 
@@ -19,26 +18,26 @@ use serde_json::{Map, Value, json};
 use super::components::Components;
 use super::{ERROR_ID, header_references};
 
-/// What decides which failures the server itself may answer with.
+/// Features of a call that decide which failures the server itself may return.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Circumstances {
-    /// Something is asked of the caller.
+pub(super) struct CallFeatures {
+    /// The operation requires scopes.
     pub(super) is_guarded: bool,
-    /// A call may carry a key.
+    /// The call may have a key.
     pub(super) takes_key: bool,
 }
 
-/// The status of FORBIDDEN for callers nobody knows, also those with a token that is not valid,
-/// whatever they ask for; the catalogue has the status for all others.
+/// The status of FORBIDDEN for unknown callers, including callers with an invalid token; the catalogue has
+/// the status for all other callers.
 const UNKNOWN_CALLER_STATUS: u16 = 401;
 
-/// The status of INVALID_REQUEST for what comes from a page, or under a name, that may not call.
+/// The status of INVALID_REQUEST for a request from a forbidden origin or host.
 const FOREIGN_STATUS: u16 = 403;
 
-/// The key of an answer with any other status.
+/// The key of the response for all other statuses.
 const DEFAULT: &str = "default";
 
-/// The member of the residual that says that details fit their declaration.
+/// The member of the residual that says that the details match their declared schema.
 const DEFINED: &str = "defined";
 
 const ALWAYS: &[&Entry] = &[
@@ -65,25 +64,25 @@ const WITH_KEY: &[&Entry] = &[
     codes::ERR_RECOVERY_EXHAUSTED,
 ];
 
-/// A shape failures are written in.
-struct Shape {
+/// A format of failing responses.
+struct BodyFormat {
     media_type: &'static str,
-    /// The component that every failure of this shape fits.
+    /// The component that every failure in this format matches.
     base: &'static str,
-    /// What the names of the components end with.
+    /// The suffix of component names.
     suffix: &'static str,
-    /// The member that tells failures apart.
+    /// The member that identifies the failure.
     member: &'static str,
 }
 
-const SHAPES: [Shape; 2] = [
-    Shape {
+const FORMATS: [BodyFormat; 2] = [
+    BodyFormat {
         media_type: "application/json",
         base: "Failure",
         suffix: "",
         member: "code",
     },
-    Shape {
+    BodyFormat {
         media_type: "application/problem+json",
         base: "Problem",
         suffix: ".problem",
@@ -91,34 +90,34 @@ const SHAPES: [Shape; 2] = [
     },
 ];
 
-impl Shape {
-    /// What stands in the member that tells failures apart.
-    fn mark(&self, code: &str) -> String {
-        format!("{}{code}", self.before_code())
+impl BodyFormat {
+    /// The value of the discriminator for a code.
+    fn discriminator_value(&self, code: &str) -> String {
+        format!("{}{code}", self.code_prefix())
     }
 
-    fn before_code(&self) -> &'static str {
+    fn code_prefix(&self) -> &'static str {
         match self.member {
             "type" => Envelope::default().errors_base,
             _ => "",
         }
     }
 
-    /// The schema of the member that tells failures apart, for a failure of this name.
-    fn marked(&self, name: &Name) -> Value {
+    /// The schema of the discriminator for a failure.
+    fn discriminator_schema(&self, name: &Name) -> Value {
         match name {
-            Name::Code(code) => json!({"const": self.mark(code)}),
+            Name::Code(code) => json!({"const": self.discriminator_value(code)}),
             Name::Statuses(pattern) => {
-                json!({"type": "string", "pattern": format!("^{}{pattern}$", self.before_code())})
+                json!({"type": "string", "pattern": format!("^{}{pattern}$", self.code_prefix())})
             }
         }
     }
 }
 
-/// By what the failures of a definition are known.
+/// What identifies the failures of a definition.
 enum Name {
     Code(String),
-    /// Every code of an imported status, where the definition is that of a range or of all others.
+    /// Every code of an imported status, for the definition of a range or of `default`.
     Statuses(&'static str),
 }
 
@@ -133,18 +132,18 @@ impl Name {
     }
 }
 
-/// References to what a failure looks like in each shape.
-type Bodies = [Value; SHAPES.len()];
+/// References to the schemas of a failure, one per format.
+type Bodies = [Value; FORMATS.len()];
 
-/// A failure an operation declares.
+/// A declared failure of an operation.
 pub(super) struct Declared<'a> {
     definition: &'a ErrorDefinition,
-    /// Where its details are described, unless they may be anything.
+    /// A reference to the schema of its details, unless they may be anything.
     details: Option<Value>,
 }
 
 impl<'a> Declared<'a> {
-    /// The failures of an operation, with their details among the components.
+    /// The declared failures of an operation; adds the schemas of their details to the components.
     pub(super) fn all(spec: &'a OperationSpec, components: &mut Components) -> Vec<Self> {
         let definitions = spec.error_schemas.iter();
         let declared = definitions.map(|definition| {
@@ -153,13 +152,13 @@ impl<'a> Declared<'a> {
             let name = format!("{}.{}.details", spec.name, definition.code);
             Self {
                 definition,
-                details: (!is_plain).then(|| components.adopt(&name, schema)),
+                details: (!is_plain).then(|| components.add_standalone(&name, schema)),
             }
         });
         declared.collect()
     }
 
-    /// The whole declaration, for whoever reads the document to get the contract back.
+    /// The whole definition as JSON, from which an import restores the contract.
     pub(super) fn written(&self) -> Value {
         let mut definition = self.definition.clone();
         if let Some(details) = &self.details {
@@ -169,27 +168,27 @@ impl<'a> Declared<'a> {
     }
 }
 
-/// A failure among the answers of one operation.
-struct Told {
+/// A failure in a response of one operation.
+struct ListedFailure {
     code: String,
     name: Name,
     description: String,
-    /// Whether its details are described: then it is told apart by their fitting too.
+    /// Whether its details have a schema: then the schema is part of its identity.
     has_details: bool,
     bodies: Bodies,
 }
 
-/// The failing answers, those that are shared and what they are made of.
+/// The failing responses, and the components that they share.
 pub(super) struct Failures {
     bases: Bodies,
-    /// Bodies of codes whose details may be anything, which are the same wherever they are given.
+    /// Schemas of codes without a details schema, shared by all operations.
     plain: BTreeMap<String, Bodies>,
     responses: Map<String, Value>,
 }
 
 impl Failures {
     pub(super) fn new(components: &mut Components) -> Self {
-        let [call, problem] = &SHAPES;
+        let [call, problem] = &FORMATS;
         Self {
             bases: [
                 components.add(call.base, call_schema()),
@@ -204,39 +203,39 @@ impl Failures {
         self.responses
     }
 
-    /// The failing answers of an operation, by status.
+    /// The failing responses of an operation, by status.
     pub(super) fn responses(
         &mut self,
         owner: &str,
         declared: &[Declared<'_>],
-        circumstances: Circumstances,
+        features: CallFeatures,
         components: &mut Components,
     ) -> Map<String, Value> {
-        let mut by_status: BTreeMap<String, Vec<Told>> = BTreeMap::new();
+        let mut by_status: BTreeMap<String, Vec<ListedFailure>> = BTreeMap::new();
         for failure in declared {
             let definition = failure.definition;
             let group = by_status.entry(status(definition)).or_default();
             if group
                 .iter()
-                .all(|told| told.code != definition.code.as_str())
+                .all(|listed| listed.code != definition.code.as_str())
             {
                 group.push(self.declared(owner, failure, components));
             }
         }
         let mut responses = Map::new();
-        for (status, own) in own(circumstances) {
+        for (status, own) in own(features) {
             let name = status.to_string();
             let response = match by_status.remove(&name) {
                 Some(declared) => {
-                    let told = self.joined(declared, &own, components);
-                    self.response(&name, &told)
+                    let listed = self.joined(declared, &own, components);
+                    self.response(&name, &listed)
                 }
                 None => self.shared(&name, &own, components),
             };
             responses.insert(name, response);
         }
-        for (status, told) in by_status {
-            let written = self.response(&status, &told);
+        for (status, listed) in by_status {
+            let written = self.response(&status, &listed);
             responses.insert(status, written);
         }
         if !responses.contains_key(DEFAULT) {
@@ -245,17 +244,17 @@ impl Failures {
         responses
     }
 
-    /// A reference to an answer with a failure of which only the shape is known.
+    /// A reference to the response for undeclared failures.
     fn any_other(&mut self) -> Value {
         const NAME: &str = "Undeclared";
         if !self.responses.contains_key(NAME) {
-            let content = SHAPES.iter().zip(&self.bases);
-            let content = content.map(|(shape, base)| {
+            let content = FORMATS.iter().zip(&self.bases);
+            let content = content.map(|(format, base)| {
                 let media = json!({"schema": base});
-                (shape.media_type.to_owned(), media)
+                (format.media_type.to_owned(), media)
             });
             let response = json!({
-                "description": "A failure that is not declared; `GET /errors` has every code.",
+                "description": "An undeclared failure; `GET /errors` lists every code.",
                 "headers": header_references(&[ERROR_ID]),
                 "content": content.collect::<Map<_, _>>(),
             });
@@ -264,22 +263,22 @@ impl Failures {
         json!({"$ref": format!("#/components/responses/{NAME}")})
     }
 
-    /// Declared failures with those of the server that have the same status.
+    /// Adds the failures of the server with the same status to the declared failures.
     fn joined(
         &mut self,
-        mut told: Vec<Told>,
+        mut listed: Vec<ListedFailure>,
         own: &[&'static Entry],
         components: &mut Components,
-    ) -> Vec<Told> {
+    ) -> Vec<ListedFailure> {
         for entry in own {
-            if told.iter().all(|it| it.code != entry.code) {
-                told.push(self.own(entry, components));
+            if listed.iter().all(|it| it.code != entry.code) {
+                listed.push(self.own(entry, components));
             }
         }
-        told
+        listed
     }
 
-    /// A reference to an answer that many operations give.
+    /// A reference to a response that many operations share.
     fn shared(
         &mut self,
         status: &str,
@@ -288,25 +287,25 @@ impl Failures {
     ) -> Value {
         let is_keyed = own.iter().any(|entry| WITH_KEY.contains(entry));
         let is_guarded = own.contains(&codes::FORBIDDEN) && own.len() > 1;
-        let circumstance = match (is_keyed, is_guarded) {
+        let feature = match (is_keyed, is_guarded) {
             (true, _) => "Keyed",
             (false, true) => "Guarded",
             (false, false) => "",
         };
-        let name = format!("Status{status}{circumstance}");
+        let name = format!("Status{status}{feature}");
         if !self.responses.contains_key(&name) {
-            let told: Vec<_> = own
+            let listed: Vec<_> = own
                 .iter()
                 .map(|entry| self.own(entry, components))
                 .collect();
-            let response = self.response(status, &told);
+            let response = self.response(status, &listed);
             self.responses.insert(name.clone(), response);
         }
         json!({"$ref": format!("#/components/responses/{name}")})
     }
 
-    fn own(&mut self, entry: &Entry, components: &mut Components) -> Told {
-        Told {
+    fn own(&mut self, entry: &Entry, components: &mut Components) -> ListedFailure {
+        ListedFailure {
             code: entry.code.to_owned(),
             name: Name::Code(entry.code.to_owned()),
             description: format!("{}.", entry.title),
@@ -320,7 +319,7 @@ impl Failures {
         owner: &str,
         failure: &Declared<'_>,
         components: &mut Components,
-    ) -> Told {
+    ) -> ListedFailure {
         let code = failure.definition.code.as_str();
         let name = Name::of(failure.definition);
         let bodies = match (&failure.details, &name) {
@@ -330,7 +329,7 @@ impl Failures {
                 self.bodies(&component, name, details.as_ref(), components)
             }
         };
-        Told {
+        ListedFailure {
             code: code.to_owned(),
             name,
             description: failure.definition.description.clone(),
@@ -357,28 +356,28 @@ impl Failures {
         components: &mut Components,
     ) -> Bodies {
         std::array::from_fn(|index| {
-            let (shape, base) = (&SHAPES[index], &self.bases[index]);
+            let (format, base) = (&FORMATS[index], &self.bases[index]);
             let mut schema = json!({
                 "allOf": [base],
-                "properties": {shape.member: shape.marked(name)},
-                "required": [shape.member],
+                "properties": {format.member: format.discriminator_schema(name)},
+                "required": [format.member],
             });
             if let Some(details) = details {
                 schema["properties"]["details"] = details.clone();
-                schema["properties"][RESIDUAL] = fitting();
-                schema["required"] = json!([shape.member, RESIDUAL]);
+                schema["properties"][RESIDUAL] = details_match();
+                schema["required"] = json!([format.member, RESIDUAL]);
             }
-            components.add(&format!("{component}{}", shape.suffix), schema)
+            components.add(&format!("{component}{}", format.suffix), schema)
         })
     }
 
-    fn response(&self, status: &str, told: &[Told]) -> Value {
-        let lines = told
+    fn response(&self, status: &str, listed: &[ListedFailure]) -> Value {
+        let lines = listed
             .iter()
             .map(|it| format!("`{}`: {}", it.code, it.description));
-        let content = SHAPES.iter().enumerate().map(|(index, shape)| {
-            let media = json!({"schema": self.choice(index, told)});
-            (shape.media_type.to_owned(), media)
+        let content = FORMATS.iter().enumerate().map(|(index, format)| {
+            let media = json!({"schema": self.choice(index, listed)});
+            (format.media_type.to_owned(), media)
         });
         let headers: &[&str] = match status {
             "401" => &[ERROR_ID, "WWW-Authenticate"],
@@ -392,49 +391,50 @@ impl Failures {
         })
     }
 
-    /// One of several failures, told apart by their mark, or one that is not among them.
-    fn choice(&self, index: usize, told: &[Told]) -> Value {
-        let shape = &SHAPES[index];
-        let exact = told.iter().filter(|it| matches!(it.name, Name::Code(_)));
+    /// A choice between the listed failures and an unlisted failure.
+    fn choice(&self, index: usize, listed: &[ListedFailure]) -> Value {
+        let format = &FORMATS[index];
+        let exact = listed.iter().filter(|it| matches!(it.name, Name::Code(_)));
         let mapping = exact.map(|it| {
             let reference = it.bodies[index]["$ref"].clone();
-            (shape.mark(&it.code), reference)
+            (format.discriminator_value(&it.code), reference)
         });
         let mapping: Map<_, _> = mapping.collect();
-        let listed = told.iter().map(|it| it.bodies[index].clone());
-        let listed = listed.chain([self.unlisted(index, told)]);
-        let mut choice = json!({"oneOf": listed.collect::<Vec<_>>()});
+        let choices = listed.iter().map(|it| it.bodies[index].clone());
+        let choices = choices.chain([self.unlisted(index, listed)]);
+        let mut choice = json!({"oneOf": choices.collect::<Vec<_>>()});
         if !mapping.is_empty() {
-            choice["discriminator"] = json!({"propertyName": shape.member, "mapping": mapping});
+            choice["discriminator"] = json!({"propertyName": format.member, "mapping": mapping});
         }
         choice
     }
 
-    /// A failure that is none of these.
-    fn unlisted(&self, index: usize, told: &[Told]) -> Value {
-        let shape = &SHAPES[index];
-        let these = told.iter().map(|it| {
-            let mut one = json!({"properties": {shape.member: shape.marked(&it.name)}});
+    /// The schema of a failure that is not listed.
+    fn unlisted(&self, index: usize, listed: &[ListedFailure]) -> Value {
+        let format = &FORMATS[index];
+        let these = listed.iter().map(|it| {
+            let mut one =
+                json!({"properties": {format.member: format.discriminator_schema(&it.name)}});
             if it.has_details {
-                one["properties"][RESIDUAL] = fitting();
+                one["properties"][RESIDUAL] = details_match();
                 one["required"] = json!([RESIDUAL]);
             }
             one
         });
         json!({
-            "description": "A failure that is not declared, or whose details do not fit.",
+            "description": "An undeclared failure, or a failure whose details do not match their schema.",
             "allOf": [self.bases[index]],
             "not": {"anyOf": these.collect::<Vec<_>>()},
         })
     }
 }
 
-/// The residual of a failure whose details fit their declaration.
-fn fitting() -> Value {
+/// The schema of a residual that marks the details as matching their schema.
+fn details_match() -> Value {
     json!({"type": "object", "required": [DEFINED], "properties": {DEFINED: {"const": true}}})
 }
 
-/// The status a declared failure is answered with, or the statuses it was imported from.
+/// The status of a declared failure, or the status pattern that it was imported from.
 fn status(definition: &ErrorDefinition) -> String {
     match (definition.http_status, definition.kind()) {
         (Some(pattern), _) => pattern.to_string(),
@@ -443,14 +443,14 @@ fn status(definition: &ErrorDefinition) -> String {
     }
 }
 
-/// What the server itself may answer, by status.
-fn own(circumstances: Circumstances) -> BTreeMap<u16, Vec<&'static Entry>> {
+/// The failures of the server itself, by status.
+fn own(features: CallFeatures) -> BTreeMap<u16, Vec<&'static Entry>> {
     let mut by_status: BTreeMap<u16, Vec<_>> = BTreeMap::new();
-    let keyed = WITH_KEY.iter().filter(|_| circumstances.takes_key);
+    let keyed = WITH_KEY.iter().filter(|_| features.takes_key);
     for entry in ALWAYS.iter().chain(keyed) {
         by_status.entry(entry.http).or_default().push(*entry);
     }
-    let forbidden = circumstances.is_guarded.then_some(codes::FORBIDDEN.http);
+    let forbidden = features.is_guarded.then_some(codes::FORBIDDEN.http);
     for status in [UNKNOWN_CALLER_STATUS].into_iter().chain(forbidden) {
         by_status.entry(status).or_default().push(codes::FORBIDDEN);
     }
@@ -464,14 +464,14 @@ fn call_schema() -> Value {
         "type": "object",
         "required": ["code", "message", "retryable"],
         "properties": {
-            "code": {"type": "string", "description": "What failed; its page is at /errors/{code}."},
+            "code": {"type": "string", "description": "The code of the failure; its page is at /errors/{code}."},
             "message": {"type": "string"},
             "retryable": {
                 "type": "boolean",
                 "description": "Whether the identical call may succeed later.",
             },
             "details": {"type": "object"},
-            RESIDUAL: {"type": "object", "description": "Everything else that is known."},
+            RESIDUAL: {"type": "object", "description": "All other facts of the failure."},
         },
     })
 }
@@ -499,7 +499,7 @@ fn problem_schema() -> Value {
             "retry_after_ms": {"type": "integer", "minimum": 0},
             "details": {"type": "object"},
             "errors": {"type": "array", "items": violation},
-            RESIDUAL: {"type": "object", "description": "Everything else that is known."},
+            RESIDUAL: {"type": "object", "description": "All other facts of the failure."},
         },
     })
 }

@@ -1,19 +1,19 @@
-//! The paths that speak of every operation at once.
+//! The paths of the gateway that are not about one operation.
 
 use serde_json::{Map, Value, json};
 
 use super::BEARER;
 use super::components::Components;
-use super::failures::{Circumstances, Failures};
+use super::failures::{CallFeatures, Failures};
 use super::operation::{STREAM, key_header};
-use crate::GATEWAY_NOTE;
+use crate::GATEWAY_EXTENSION;
 
-/// Which operation is called decides what is asked of the caller and whether a key counts.
-const ANY_CALL: Circumstances = Circumstances {
+/// Access and keys depend on the called operation.
+const ANY_CALL: CallFeatures = CallFeatures {
     is_guarded: true,
     takes_key: true,
 };
-const READING: Circumstances = Circumstances {
+const READING: CallFeatures = CallFeatures {
     is_guarded: false,
     takes_key: false,
 };
@@ -23,22 +23,22 @@ struct Route {
     path: &'static str,
     method: &'static str,
     summary: &'static str,
-    circumstances: Circumstances,
+    features: CallFeatures,
     parameters: Vec<Value>,
     request: Option<Value>,
     answer: Value,
 }
 
-/// The gateway's own paths.
+/// The paths of the gateway.
 pub(super) fn paths(failures: &mut Failures, components: &mut Components) -> Map<String, Value> {
     let mut paths = Map::new();
     for route in routes(components) {
         let name = route.path.trim_start_matches('/');
-        let mut responses = failures.responses(name, &[], route.circumstances, components);
+        let mut responses = failures.responses(name, &[], route.features, components);
         responses.insert("200".to_owned(), route.answer);
         let mut operation = json!({
             "operationId": name, "summary": route.summary, "parameters": route.parameters,
-            "responses": responses, "security": [{}, {BEARER: []}], GATEWAY_NOTE: true,
+            "responses": responses, "security": [{}, {BEARER: []}], GATEWAY_EXTENSION: true,
         });
         if let Some(schema) = route.request {
             let content = json!({"application/json": {"schema": schema}});
@@ -54,7 +54,7 @@ fn routes(components: &mut Components) -> [Route; 5] {
     let done = components.add("CallDone", done_schema());
     let results = components.add("BatchDone", batch_schema(&done));
     let listed = components.add("Listed", listed_schema());
-    let contract = json!({"type": "object", "description": "The operation's contract."});
+    let contract = json!({"type": "object", "description": "The contract of the operation."});
     [
         Route {
             parameters: vec![key_header(false)],
@@ -69,14 +69,14 @@ fn routes(components: &mut Components) -> [Route; 5] {
             let calls = json!({"type": "array", "items": call});
             calling("/batch", "Call several operations", calls, whole(&results))
         },
-        calling("/subscribe", "Receive items as they come", call, items()),
+        calling("/subscribe", "Subscribe to an operation", call, items()),
         Route {
             parameters: vec![
                 query("query", false, "string"),
                 query("limit", false, "integer"),
                 query("after", false, "string"),
             ],
-            ..reading("/search", "List what may be called", &listed)
+            ..reading("/search", "List operations", &listed)
         },
         Route {
             parameters: vec![query("name", true, "string")],
@@ -90,7 +90,7 @@ fn calling(path: &'static str, summary: &'static str, request: Value, answer: Va
         path,
         method: "post",
         summary,
-        circumstances: ANY_CALL,
+        features: ANY_CALL,
         parameters: Vec::new(),
         request: Some(request),
         answer,
@@ -102,7 +102,7 @@ fn reading(path: &'static str, summary: &'static str, schema: &Value) -> Route {
         path,
         method: "get",
         summary,
-        circumstances: READING,
+        features: READING,
         parameters: Vec::new(),
         request: None,
         answer: whole(schema),
@@ -114,7 +114,7 @@ fn query(name: &str, is_required: bool, word: &str) -> Value {
 }
 
 fn whole(schema: &Value) -> Value {
-    json!({"description": "Done.", "content": {"application/json": {"schema": schema}}})
+    json!({"description": "Success.", "content": {"application/json": {"schema": schema}}})
 }
 
 fn items() -> Value {
@@ -147,8 +147,7 @@ fn done_schema() -> Value {
     })
 }
 
-/// The output with its envelope, or alone: as problem details have no envelope, neither has what succeeds
-/// for a caller who asked for them.
+/// The output in its envelope, or the bare output: callers that accept problem details get no envelope.
 fn or_bare(done: &Value) -> Value {
     let bare = "The output alone, for callers that accept application/problem+json.";
     json!({"anyOf": [done, {"description": bare}]})
@@ -179,8 +178,7 @@ fn listed_schema() -> Value {
         },
     });
     let operations = json!({"type": "array", "items": operation});
-    let next =
-        json!({"type": "string", "description": "What to ask for as `after`, if there is more."});
+    let next = json!({"type": "string", "description": "The value of `after` for the next page; absent on the last page."});
     json!({
         "type": "object",
         "required": ["operations"],

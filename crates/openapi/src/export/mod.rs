@@ -1,22 +1,22 @@
-//! The operations of a server as an OpenAPI document: one path for each, and the gateway's own.
+//! Exports the operations of a server as an OpenAPI document: one path for each, and the gateway's paths.
 //!
-//! What an operation may answer is in `operation`, what a failure looks like in `failures`; how
-//! schemas move into one document without their references breaking is in `components`.
+//! Responses are in `operation`, the schemas of failures in `failures`; `components` moves schemas into one
+//! document without breaking their references.
 
 mod components;
 mod failures;
 mod gateway;
+mod object_writer;
 mod operation;
-mod text;
 
 use panpan_contract::operation::{OperationSpec, Visibility};
 use serde_json::{Map, Value, json};
 
 use components::Components;
 use failures::Failures;
-use text::Text;
+use object_writer::ObjectWriter;
 
-/// The version of OpenAPI the document is written in: the first whose schemas are JSON Schema.
+/// The OpenAPI version of the document: the first version that uses JSON Schema.
 const OPENAPI: &str = "3.1.0";
 /// The name of the security scheme.
 const BEARER: &str = "bearer";
@@ -24,18 +24,18 @@ const BEARER: &str = "bearer";
 /// The header that carries the id of a failure.
 const ERROR_ID: &str = "Panpan-Error-Id";
 
-/// What a document says about the server as a whole.
+/// General information about the server.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
-    /// The name, for people.
+    /// The title.
     pub title: &'a str,
-    /// The version of what is offered.
+    /// The version of the offered API.
     pub version: &'a str,
-    /// Where the server is reached; where the document came from when unset.
+    /// The URL of the server; by default, where the document was fetched from.
     pub server: Option<&'a str>,
 }
 
-/// The HTTP surface of a server with these operations. Internal ones are left out.
+/// Exports an OpenAPI document of these operations; internal operations are omitted.
 ///
 /// ```
 /// use panpan_contract::operation::{OperationSpec, OperationType};
@@ -60,22 +60,22 @@ pub fn export<'a>(operations: impl Iterator<Item = &'a OperationSpec>, about: &A
     document.into()
 }
 
-/// The same as JSON text, without ever holding the whole of it as a tree.
+/// Exports the same document as JSON text, without holding all of it as a tree.
 pub fn export_text<'a>(
     operations: impl Iterator<Item = &'a OperationSpec>,
     about: &About<'_>,
 ) -> String {
-    let (mut paths, mut schemas) = (Text::default(), Text::default());
+    let (mut paths, mut schemas) = (ObjectWriter::default(), ObjectWriter::default());
     let responses = each_part(operations, |part, name, value| match part {
         Part::Path => paths.insert(&name, &value),
         Part::Schema => schemas.insert(&name, &value),
     });
-    let mut components = Text::default();
+    let mut components = ObjectWriter::default();
     components.insert_object("schemas", schemas);
     for (name, value) in shared(responses) {
         components.insert(&name, &value);
     }
-    let mut document = Text::default();
+    let mut document = ObjectWriter::default();
     for (name, value) in head(about) {
         document.insert(&name, &value);
     }
@@ -84,13 +84,13 @@ pub fn export_text<'a>(
     document.finish()
 }
 
-/// What a document has many of.
+/// A part of the document that occurs once per operation or schema.
 enum Part {
     Path,
     Schema,
 }
 
-/// Hands over each part as soon as it is made; gives the answers they share.
+/// Calls `put` with each part as soon as it is complete; returns the shared responses.
 fn each_part<'a>(
     operations: impl Iterator<Item = &'a OperationSpec>,
     mut put: impl FnMut(Part, String, Value),
@@ -114,7 +114,7 @@ fn each_part<'a>(
     failures.into_responses()
 }
 
-/// What stands before the parts.
+/// The members before the paths.
 fn head(about: &About<'_>) -> Map<String, Value> {
     let mut head = Map::new();
     head.insert("openapi".to_owned(), OPENAPI.into());
@@ -126,7 +126,7 @@ fn head(about: &About<'_>) -> Map<String, Value> {
     head
 }
 
-/// What paths refer to beside schemas.
+/// The components other than schemas.
 fn shared(responses: Map<String, Value>) -> Map<String, Value> {
     let schemes = json!({BEARER: {"type": "http", "scheme": "bearer"}});
     Map::from_iter([
@@ -139,25 +139,25 @@ fn shared(responses: Map<String, Value>) -> Map<String, Value> {
 fn headers() -> Value {
     json!({
         ERROR_ID: {
-            "description": "The id of the failure, by which it is found in logs.",
+            "description": "The id of the failure, for finding it in logs.",
             "schema": {"type": "string", "format": "uuid"},
         },
         "Retry-After": {
-            "description": "How many seconds to wait before the same call may succeed.",
+            "description": "Seconds to wait before the same call may succeed.",
             "schema": {"type": "integer", "minimum": 0},
         },
         "WWW-Authenticate": {
-            "description": "What kind of credential is asked for.",
+            "description": "The required kind of credential.",
             "schema": {"type": "string"},
         },
         "Idempotent-Replayed": {
-            "description": "The outcome was recorded before under the same key; nothing was done again.",
+            "description": "The outcome was recorded earlier for the same key; the operation did not run again.",
             "schema": {"type": "boolean"},
         },
     })
 }
 
-/// Headers of an answer, by reference.
+/// References to response headers.
 fn header_references(names: &[&str]) -> Value {
     let named = names.iter().map(|name| {
         let reference = json!({"$ref": format!("#/components/headers/{name}")});

@@ -6,29 +6,31 @@ use panpan_contract::operation::{
 use serde_json::{Map, Value, json};
 
 use super::components::Components;
-use super::failures::{Circumstances, Declared, Failures};
+use super::failures::{CallFeatures, Declared, Failures};
 use super::{BEARER, header_references};
-use crate::{IDEMPOTENCY_NOTE, KEY_HEADER, OP_TYPE_NOTE, OWN_ERRORS_NOTE, TIMEOUT_HEADER};
+use crate::{
+    IDEMPOTENCY_EXTENSION, KEY_HEADER, OP_TYPE_EXTENSION, OWN_ERRORS_EXTENSION, TIMEOUT_HEADER,
+};
 
-/// What a stream of items looks like.
+/// The description of a stream of items.
 pub(super) const STREAM: &str =
-    "The items, each the data of one event, until the end or an event `error`.";
+    "A stream of events: each event carries one item; an event `error` carries a failure.";
 
-/// The operation, with everything it may answer.
+/// The operation with all its responses.
 pub(super) fn written(
     spec: &OperationSpec,
     failures: &mut Failures,
     components: &mut Components,
 ) -> Value {
     let name = spec.name.as_str();
-    let input = components.adopt(&format!("{name}.input"), &spec.input_schema);
-    let output = components.adopt(&format!("{name}.output"), &spec.output_schema);
-    let circumstances = Circumstances {
+    let input = components.add_standalone(&format!("{name}.input"), &spec.input_schema);
+    let output = components.add_standalone(&format!("{name}.output"), &spec.output_schema);
+    let features = CallFeatures {
         is_guarded: is_guarded(&spec.access_control),
         takes_key: spec.op_type == OperationType::Mutation,
     };
     let declared = Declared::all(spec, components);
-    let mut responses = failures.responses(name, &declared, circumstances, components);
+    let mut responses = failures.responses(name, &declared, features, components);
     let output = match spec.outputs {
         Some(Outputs::Strict) => output,
         _ => or_undeclared(&spec.output_schema, output),
@@ -37,14 +39,14 @@ pub(super) fn written(
     let mut operation = json!({
         "operationId": name,
         "tags": [spec.name.namespace()],
-        OP_TYPE_NOTE: spec.op_type,
-        OWN_ERRORS_NOTE: declared.iter().map(Declared::written).collect::<Vec<_>>(),
+        OP_TYPE_EXTENSION: spec.op_type,
+        OWN_ERRORS_EXTENSION: declared.iter().map(Declared::written).collect::<Vec<_>>(),
         "requestBody": {"required": true, "content": {"application/json": {"schema": input}}},
         "responses": responses,
         "security": security(&spec.access_control),
     });
     if spec.idempotency != Idempotency::default() {
-        operation[IDEMPOTENCY_NOTE] = json!(spec.idempotency);
+        operation[IDEMPOTENCY_EXTENSION] = json!(spec.idempotency);
     }
     if let Some(title) = &spec.title {
         operation["summary"] = title.as_str().into();
@@ -53,43 +55,43 @@ pub(super) fn written(
         operation["description"] = description.as_str().into();
     }
     let mut parameters = call_headers();
-    if circumstances.takes_key {
+    if features.takes_key {
         parameters.push(key_header(is_key_required(spec)));
     }
     operation["parameters"] = parameters.into();
     operation
 }
 
-/// The headers every call may carry.
+/// The headers that every call may have.
 fn call_headers() -> Vec<Value> {
     let optional = |name: &str, description: &str, schema: Value| json!({"name": name, "in": "header", "description": description, "schema": schema});
     vec![
         optional(
             "Panpan-Retry-Seed",
-            "Makes the waits between attempts the same each time.",
+            "Makes retry delays reproducible.",
             json!({"type": "integer"}),
         ),
         optional(
             TIMEOUT_HEADER,
-            "How long the call may take.",
+            "The timeout of the call in milliseconds.",
             json!({"type": "integer", "minimum": 1}),
         ),
     ]
 }
 
-/// The header that carries an idempotency key.
+/// The header for an idempotency key.
 pub(super) fn key_header(is_required: bool) -> Value {
     json!({
         "name": KEY_HEADER,
         "in": "header",
         "required": is_required,
-        "description": "One for each thing that is to happen, and the same for every repetition of \
-                        it: what was recorded under it is answered again.",
+        "description": "A unique key for each intended effect. Send the same key to repeat the call: \
+                        a repeated call returns the recorded outcome.",
         "schema": {"type": "string", "minLength": 1},
     })
 }
 
-/// Where some inputs need no key, the header cannot be demanded of all.
+/// The header is not required if some inputs need no key.
 fn is_key_required(spec: &OperationSpec) -> bool {
     let rule = &spec.idempotency;
     rule.key == KeyRule::Required && !rule.idempotent && rule.by_input.is_none()
@@ -99,7 +101,7 @@ fn is_guarded(access: &AccessControl) -> bool {
     *access != AccessControl::default()
 }
 
-/// Who may call: with a token that carries all the scopes, or anyone, known or not.
+/// Who may call: callers with a token that has all the scopes, or anyone.
 fn security(access: &AccessControl) -> Value {
     if !is_guarded(access) {
         return json!([{}, {BEARER: []}]);
@@ -115,14 +117,14 @@ fn security(access: &AccessControl) -> Value {
     ways.into()
 }
 
-/// The output, or what came instead: an output that does not fit its schema is delivered all the same. The
-/// choice is read back by an import.
+/// The output, or any other value: an output that does not match its schema is still delivered. An import
+/// recognises this choice.
 fn or_undeclared(schema: &Value, output: Value) -> Value {
     let says_nothing = schema.as_object().is_some_and(Map::is_empty) || *schema == true;
     if says_nothing {
         return output;
     }
-    let undeclared = "An output that does not fit its schema, delivered as it came.";
+    let undeclared = "An output that does not match its schema, delivered unchanged.";
     json!({"anyOf": [output, {"description": undeclared}]})
 }
 

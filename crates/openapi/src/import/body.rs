@@ -1,4 +1,4 @@
-//! The body of a request: which media type is sent, and what the member of the input holds.
+//! The body of a request: its media type, and the schema of its input member.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use super::media::{Media, rank};
 use super::reader::Reader;
 use super::schemas::{anything, is_bytes};
 use super::{parameters, part_headers};
-use crate::place::Place;
+use crate::location::Location;
 use crate::reference;
 
-/// The most schemas that are looked into for members that are bytes.
-const LOOKED_INTO_LIMIT: usize = 100;
+/// The most schemas that are searched for members with bytes.
+const SEARCHED_LIMIT: usize = 100;
 
 /// The body of a request.
 #[derive(Debug)]
@@ -24,29 +24,29 @@ pub(super) struct Body {
     pub(super) is_required: bool,
 }
 
-/// The body of an operation, if it has one.
+/// Reads the body of an operation, if it has one.
 pub(super) fn body<'a>(
     reader: &mut Reader<'a>,
     operation: &'a Value,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Option<Body> {
     let written = operation.get("requestBody")?;
-    let place = place.name("requestBody");
-    let Some(found) = reader.follow(written, &place, "any JSON is taken as the body") else {
-        return Some(read(reader, "application/json", &Value::Null, &place));
+    let location = location.name("requestBody");
+    let Some(found) = reader.resolve(written, &location, "any JSON is accepted as the body") else {
+        return Some(read(reader, "application/json", &Value::Null, &location));
     };
-    let place = found.place(&place);
+    let location = found.location(&location);
     let is_required = found.value.get("required") == Some(&Value::Bool(true));
     let content = found.value.get("content").and_then(Value::as_object);
     let Some((media_type, media)) = content.and_then(best) else {
-        let message = "says no media type; the body is left out";
-        reader.warnings.note(&place.name("content"), message);
+        let message = "no media type: add one to \"content\"; the body is ignored";
+        reader.warnings.note(&location.name("content"), message);
         return None;
     };
-    let place = place.name("content");
-    note_others(reader, content, media_type, &place);
-    let place = place.name(media_type);
-    let mut body = read(reader, media_type, media, &place);
+    let location = location.name("content");
+    note_unused_types(reader, content, media_type, &location);
+    let location = location.name(media_type);
+    let mut body = read(reader, media_type, media, &location);
     let description = reader.text(found.value.get("description"));
     if let (Some(members), Some(description)) = (body.schema.as_object_mut(), description) {
         members
@@ -63,11 +63,11 @@ fn best(content: &Map<String, Value>) -> Option<(&String, &Value)> {
         .min_by_key(|(media_type, _)| rank(media_type))
 }
 
-fn note_others(
+fn note_unused_types(
     reader: &mut Reader<'_>,
     content: Option<&Map<String, Value>>,
     used: &str,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) {
     let others = content.into_iter().flat_map(Map::keys);
     let others: Vec<_> = others
@@ -76,8 +76,8 @@ fn note_others(
         .collect();
     reader.spend(others.len());
     if !others.is_empty() {
-        let message = format!("also takes {}; {used} is sent", others.join(", "));
-        reader.warnings.note(place, message);
+        let message = format!("also accepts {}; {used} is sent", others.join(", "));
+        reader.warnings.note(location, message);
     }
 }
 
@@ -85,7 +85,7 @@ fn read<'a>(
     reader: &mut Reader<'a>,
     media_type: &str,
     media: &'a Value,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Body {
     let form = form(media_type, media.get("schema"));
     Body {
@@ -93,34 +93,34 @@ fn read<'a>(
             name: Some(BODY.to_owned()),
             media_type: sendable(media_type, form).to_owned(),
             form,
-            encoding: encodings(reader, media, form, place),
+            encoding: encodings(reader, media, form, location),
         },
-        schema: member(reader, form, media.get("schema"), &place.name("schema")),
+        schema: member(reader, form, media.get("schema"), &location.name("schema")),
         is_required: false,
     }
 }
 
-/// What the member of the input holds.
+/// The schema of the input member.
 fn member<'a>(
     reader: &mut Reader<'a>,
     form: BodyForm,
     schema: Option<&'a Value>,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Value {
     match (form, schema) {
         (BodyForm::Bytes, _) => json!({"type": "string", "contentEncoding": "base64"}),
         (BodyForm::Text, None) => json!({"type": "string"}),
         (_, None) => anything(),
         (BodyForm::Text, Some(schema)) if !is_text(reader.document, schema) => {
-            let message = "describes more than a text; the body is given as a text";
-            reader.warnings.note(place, message);
+            let message = "the schema of a text body is not a string: use \"type\": \"string\"; any string is accepted";
+            reader.warnings.note(location, message);
             json!({"type": "string"})
         }
-        (_, Some(schema)) => reader.schema(schema, place),
+        (_, Some(schema)) => reader.schema(schema, location),
     }
 }
 
-/// A media type that can be sent, where the document gives a range of them.
+/// A concrete media type, where the document has a wildcard.
 fn sendable(media_type: &str, form: BodyForm) -> &str {
     match form {
         _ if !media_type.contains('*') => media_type,
@@ -132,7 +132,7 @@ fn sendable(media_type: &str, form: BodyForm) -> &str {
     }
 }
 
-/// How a body of a media type is written. Where any type will do, bytes are sent as bytes.
+/// The form of a body with this media type. For a wildcard, a schema of bytes is sent as bytes.
 fn form(media_type: &str, schema: Option<&Value>) -> BodyForm {
     match Media::of(media_type) {
         Media::Json if media_type.trim() == "*/*" && schema.is_none_or(is_bytes) => BodyForm::Bytes,
@@ -145,29 +145,29 @@ fn form(media_type: &str, schema: Option<&Value>) -> BodyForm {
 }
 
 fn is_text(document: &Value, schema: &Value) -> bool {
-    let Ok(found) = reference::follow(document, schema) else {
+    let Ok(found) = reference::resolve(document, schema) else {
         return true;
     };
     let kind = found.value.get("type").and_then(Value::as_str);
     kind.is_none_or(|it| it == "string")
 }
 
-/// How the members of a form are written, where it is not the usual way.
+/// The encodings of form members that differ from the default.
 fn encodings<'a>(
     reader: &mut Reader<'a>,
     media: &'a Value,
     form: BodyForm,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> BTreeMap<String, PartEncoding> {
     let mut encodings = BTreeMap::new();
     if !matches!(form, BodyForm::Form | BodyForm::Multipart) {
         return encodings;
     }
-    let place = place.name("encoding");
+    let location = location.name("encoding");
     let written = media.get("encoding").and_then(Value::as_object);
     for (name, encoding) in written.into_iter().flatten() {
-        let place = place.name(name);
-        encodings.insert(name.clone(), part(reader, encoding, form, &place));
+        let location = location.name(name);
+        encodings.insert(name.clone(), part(reader, encoding, form, &location));
     }
     if form == BodyForm::Multipart {
         for name in byte_members(reader, media.get("schema")) {
@@ -181,19 +181,21 @@ fn part<'a>(
     reader: &mut Reader<'a>,
     encoding: &'a Value,
     form: BodyForm,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> PartEncoding {
     let style = encoding.get("style");
     let known = style.and_then(parameters::style);
     if style.is_some() && known.is_none() {
-        let message = "is no known style; the usual one is used";
-        reader.warnings.note(&place.name("style"), message);
+        let message = "unknown style: correct it; the default is used";
+        reader.warnings.note(&location.name("style"), message);
     }
     let reserved = encoding.get("allowReserved") == Some(&Value::Bool(true));
     let is_multipart = form == BodyForm::Multipart;
     if reserved && is_multipart {
-        let message = "says nothing in a multipart form; it is not used";
-        reader.warnings.note(&place.name("allowReserved"), message);
+        let message = "allowReserved has no effect in a multipart form: remove it; it is ignored";
+        reader
+            .warnings
+            .note(&location.name("allowReserved"), message);
     }
     PartEncoding {
         content_type: reader.text(encoding.get("contentType")),
@@ -201,20 +203,20 @@ fn part<'a>(
         explode: encoding.get("explode").and_then(Value::as_bool),
         bytes: false,
         allow_reserved: reserved && !is_multipart,
-        headers: part_headers::fixed(reader, encoding, form, place),
+        headers: part_headers::fixed(reader, encoding, form, location),
     }
 }
 
-/// The members of a form that are bytes, or lists of them.
+/// The members of a form that are bytes or lists of bytes.
 fn byte_members(reader: &mut Reader<'_>, schema: Option<&Value>) -> BTreeSet<String> {
     let document = reader.document;
     let mut names = BTreeSet::new();
     let mut open: Vec<_> = schema.into_iter().collect();
-    for _ in 0..LOOKED_INTO_LIMIT {
+    for _ in 0..SEARCHED_LIMIT {
         let Some(schema) = open.pop() else {
             break;
         };
-        let Ok(found) = reference::follow(document, schema) else {
+        let Ok(found) = reference::resolve(document, schema) else {
             continue;
         };
         for keyword in ["allOf", "anyOf", "oneOf"] {
@@ -224,19 +226,19 @@ fn byte_members(reader: &mut Reader<'_>, schema: Option<&Value>) -> BTreeSet<Str
         let properties = found.value.get("properties").and_then(Value::as_object);
         reader.spend(properties.map_or(0, Map::len));
         let bytes = properties.into_iter().flatten();
-        let bytes = bytes.filter(|(_, property)| holds_bytes(document, property));
+        let bytes = bytes.filter(|(_, property)| contains_bytes(document, property));
         names.extend(bytes.map(|(name, _)| name.clone()));
     }
     names
 }
 
-fn holds_bytes(document: &Value, schema: &Value) -> bool {
-    let Ok(found) = reference::follow(document, schema) else {
+fn contains_bytes(document: &Value, schema: &Value) -> bool {
+    let Ok(found) = reference::resolve(document, schema) else {
         return false;
     };
     let items = found.value.get("items");
     is_bytes(found.value)
         || items.is_some_and(|it| {
-            reference::follow(document, it).is_ok_and(|found| is_bytes(found.value))
+            reference::resolve(document, it).is_ok_and(|found| is_bytes(found.value))
         })
 }

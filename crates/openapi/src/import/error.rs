@@ -1,10 +1,10 @@
-//! Why a document is not imported at all.
+//! Errors that prevent an import.
 
 use super::names::NAMESPACE_LIMIT;
 use super::reader::IMPORT_BYTES_LIMIT;
 use panpan_contract::contract_file::OPERATIONS_LIMIT;
 
-/// Why a document is not imported.
+/// The document cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
     /// It is Swagger 2.0.
@@ -13,58 +13,54 @@ pub enum ImportError {
          `npx swagger2openapi api.json -o openapi.json`"
     )]
     Swagger(String),
-    /// It says another version than those known.
-    #[error("OpenAPI {0:?} is not known; write a document of version 3.0, 3.1 or 3.2")]
+    /// Its OpenAPI version is not supported.
+    #[error("OpenAPI {0:?} is not supported: use version 3.0, 3.1 or 3.2")]
     Version(String),
-    /// It does not say that it is OpenAPI.
-    #[error(
-        "the document does not say that it is OpenAPI; its top level needs a member \"openapi\" \
-         such as \"3.1.0\""
-    )]
+    /// It has no member `openapi`.
+    #[error("the document has no member \"openapi\": add it at the top level, such as \"3.1.0\"")]
     NotOpenApi,
-    /// It has no operations at all.
-    #[error("the document has no \"paths\" object, and so no operations")]
+    /// It has no operations.
+    #[error("the document has no \"paths\" object and therefore no operations: add one")]
     NoPaths,
-    /// The namespace is no name.
-    #[error("{0:?} is no namespace; write at most {NAMESPACE_LIMIT} letters, digits, _, - and .")]
+    /// The namespace is invalid.
+    #[error(
+        "{0:?} is not a valid namespace: use at most {NAMESPACE_LIMIT} letters, digits, _, - and ."
+    )]
     Namespace(String),
-    /// References lead out of the document.
+    /// It refers to other documents.
     #[error(
         "{}; nothing is fetched: bundle the document into one file first, for example with \
          `npx @redocly/cli bundle api.yaml -o bundled.yaml`",
-        told(.0)
+        listed(.0)
     )]
     RemoteReferences(Vec<RemoteReference>),
-    /// It has more operations than a contract may hold.
+    /// It has more operations than a contract may have.
     #[error(
-        "the document has {0} operations, and at most {OPERATIONS_LIMIT} are imported; choose some \
+        "the document has {0} operations, but at most {OPERATIONS_LIMIT} can be imported: select some \
          by tag, path, method or id"
     )]
     TooManyOperations(usize),
-    /// Much of it is referred to very often.
+    /// The contract would be too large.
     #[error(
-        "the contract would be larger than {IMPORT_BYTES_LIMIT} bytes; choose some operations by \
+        "the contract would be larger than {IMPORT_BYTES_LIMIT} bytes: select operations by \
          tag, path, method or id"
     )]
     TooLarge,
 }
 
-/// A reference that leads out of the document.
+/// A reference to another document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RemoteReference {
-    /// Where it stands, as an RFC 6901 pointer.
+    /// Its location, as an RFC 6901 pointer.
     pub pointer: String,
-    /// What it refers to.
+    /// The value of the reference.
     pub reference: String,
 }
 
-fn told(references: &[RemoteReference]) -> String {
-    let told = references
+fn listed(references: &[RemoteReference]) -> String {
+    let references: Vec<_> = references
         .iter()
-        .map(|it| format!("{:?} at {}", it.reference, it.pointer));
-    let told: Vec<_> = told.collect();
-    match told.len() {
-        1 => format!("a reference leads out of the document: {}", told[0]),
-        _ => format!("references lead out of the document: {}", told.join(", ")),
-    }
+        .map(|it| format!("{:?} at {}", it.reference, it.pointer))
+        .collect();
+    format!("references to other documents: {}", references.join(", "))
 }

@@ -1,37 +1,37 @@
-//! The failures an operation declares in its `responses`.
+//! Reads the failures that an operation declares in its `responses`.
 //!
-//! An exact status gives `HTTP_<status>`; a range gives `HTTP_4XX` or `HTTP_5XX` and `default` gives
-//! `HTTP_DEFAULT`: names for the definition only, since an answer is always coded by the status it
-//! came with.
+//! An exact status becomes `HTTP_<status>`; a range becomes `HTTP_4XX` or `HTTP_5XX`, and `default` becomes
+//! `HTTP_DEFAULT`. The last three name a definition only: the code of a response is always that of its
+//! status.
 
 use panpan_failure::{Category, Code, ErrorDefinition, StatusPattern};
 use serde_json::{Map, Value, json};
 
-use super::answers::{alternatives, is_success};
 use super::media::{MEDIA_TYPES_LIMIT, Media, ranked};
 use super::reader::Reader;
+use super::responses::{alternatives, is_success};
 use super::schemas::anything;
-use crate::place::Place;
-use crate::reference::{self, Found};
+use crate::location::Location;
+use crate::reference::{self, Resolved};
 
-/// The member of a definition that names the headers in which the service says when to come again.
-pub const HEADERS_NOTE: &str = "x-panpan-headers";
+/// The member of a definition with the names of the headers that tell when to retry.
+pub const HEADERS_EXTENSION: &str = "x-panpan-headers";
 
-/// The member of a failure's details that holds a body which is no object.
+/// The member of a failure's details for a body that is not an object.
 pub const BODY_DETAIL: &str = "body";
 
-/// What the answers of an operation say besides success.
+/// The responses of an operation other than success.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    /// The declared failures, in the order of the document's keys.
+    /// The declared failures, in the order of the document.
     pub(super) definitions: Vec<ErrorDefinition>,
-    /// Descriptions of answers that are neither success nor failure, by status.
+    /// Descriptions of responses that are neither success nor failure, by status.
     pub(super) others: Map<String, Value>,
     /// Media types of JSON bodies.
     pub(super) accepts: Vec<String>,
 }
 
-/// What a status in a document speaks of.
+/// The meaning of a status key.
 enum Status {
     Success,
     Failure(StatusPattern),
@@ -60,15 +60,15 @@ impl Status {
     }
 }
 
-/// Reads everything in `responses` that is no success.
+/// Reads all responses except success.
 pub(super) fn failures<'a>(
     reader: &mut Reader<'a>,
     responses: Option<&'a Map<String, Value>>,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Failures {
     let mut failures = Failures::default();
     for (status, response) in responses.into_iter().flatten() {
-        let place = place.name(status);
+        let location = location.name(status);
         if status.starts_with("x-") {
             continue;
         }
@@ -76,29 +76,29 @@ pub(super) fn failures<'a>(
             Status::Success => continue,
             Status::Failure(pattern) => pattern,
             Status::Other => {
-                let found = reader.follow(response, &place, "only its status is known");
+                let found = reader.resolve(response, &location, "only its status is kept");
                 let description = found.and_then(|it| reader.text(it.value.get("description")));
                 let description = description.unwrap_or_default();
                 failures.others.insert(status.clone(), description.into());
                 continue;
             }
             Status::Unknown => {
-                let message = "is no status; write 100 to 599, 1XX to 5XX or default";
-                reader.warnings.note(&place, message);
+                let message = "not a status: use 100 to 599, 1XX to 5XX or default; it is ignored";
+                reader.warnings.note(&location, message);
                 continue;
             }
         };
-        let otherwise = "what its body looks like is not known";
-        let found = reader.follow(response, &place, otherwise);
-        let found = found.unwrap_or(Found::here(&Value::Null));
-        failures.add(definition(reader, pattern, &found, &place));
+        let consequence = "its body is not described";
+        let found = reader.resolve(response, &location, consequence);
+        let found = found.unwrap_or(Resolved::direct(&Value::Null));
+        failures.add(definition(reader, pattern, &found, &location));
         failures.accepts.extend(json_types(found.value));
     }
     failures
 }
 
 impl Failures {
-    /// Adds a definition. One status can be written in two ways, and is one failure.
+    /// Adds a definition. The same status, written in two ways, is one failure.
     fn add(&mut self, definition: ErrorDefinition) {
         let mut known = self.definitions.iter_mut();
         match known.find(|it| it.code == definition.code) {
@@ -114,22 +114,24 @@ impl Failures {
 fn definition<'a>(
     reader: &mut Reader<'a>,
     pattern: StatusPattern,
-    found: &Found<'a>,
-    place: &Place<'_>,
+    found: &Resolved<'a>,
+    location: &Location<'_>,
 ) -> ErrorDefinition {
-    let place = found.place(place);
+    let location = found.location(location);
     let description = reader.text(found.value.get("description"));
     let description = description.unwrap_or_else(|| sentence(pattern));
     let mut definition = ErrorDefinition {
         http_status: Some(pattern),
         category: category(pattern),
-        schema: details(reader, found.value, &place),
+        schema: details(reader, found.value, &location),
         ..ErrorDefinition::new(code(pattern), description)
     };
     let headers = waiting_headers(reader, found.value);
     if !headers.is_empty() {
-        let noted = definition.extensions.insert(HEADERS_NOTE, headers.into());
-        noted.expect("the name is an extension's");
+        let noted = definition
+            .extensions
+            .insert(HEADERS_EXTENSION, headers.into());
+        noted.expect("a valid extension name");
     }
     definition
 }
@@ -139,7 +141,7 @@ fn code(pattern: StatusPattern) -> Code {
     Code::new(code).expect("every pattern reads as a well-formed code")
 }
 
-/// An exact status has its facts in the catalogue; for the others the hundred says all there is.
+/// The category of a range. The catalogue has the facts of an exact status.
 fn category(pattern: StatusPattern) -> Option<Category> {
     match pattern {
         StatusPattern::Range(4) => Some(Category::ClientError),
@@ -148,20 +150,20 @@ fn category(pattern: StatusPattern) -> Option<Category> {
     }
 }
 
-/// What is said about a failure the document says nothing about.
+/// The description of a failure that the document does not describe.
 fn sentence(pattern: StatusPattern) -> String {
     match pattern {
-        StatusPattern::Exact(status) => format!("The service answers with status {status}."),
+        StatusPattern::Exact(status) => format!("The service responds with status {status}."),
         StatusPattern::Range(hundreds) => {
-            format!("The service answers with a status from {hundreds}00 to {hundreds}99.")
+            format!("The service responds with a status from {hundreds}00 to {hundreds}99.")
         }
         StatusPattern::Default => {
-            "The service answers with a status that is not described.".to_owned()
+            "The service responds with a status that is not described.".to_owned()
         }
     }
 }
 
-/// The headers of a response by which a caller learns when to come again.
+/// The headers of a response that tell when to retry.
 fn waiting_headers<'v>(reader: &mut Reader<'_>, response: &'v Value) -> Vec<&'v str> {
     let headers = response.get("headers").and_then(Value::as_object);
     reader.spend(headers.map_or(0, Map::len));
@@ -184,18 +186,18 @@ fn json_types(response: &Value) -> impl Iterator<Item = String> {
         .cloned()
 }
 
-/// The details of a failure: the body, whatever media type it came in. Details are an object; a body
-/// that is none is a member of them.
-fn details<'a>(reader: &mut Reader<'a>, response: &'a Value, place: &Place<'_>) -> Value {
+/// The schema of a failure's details: of the body, in any media type. Details are an object; another body
+/// becomes a member of it.
+fn details<'a>(reader: &mut Reader<'a>, response: &'a Value, location: &Location<'_>) -> Value {
     let content = response.get("content").and_then(Value::as_object);
-    let place = place.name("content");
-    let bodies = ranked(reader, content, &place);
+    let location = location.name("content");
+    let bodies = ranked(reader, content, &location);
     let schemas = bodies.into_iter().map(|(media_type, media)| {
-        let place = place.name(media_type);
+        let location = location.name(media_type);
         match (Media::of(media_type), media.get("schema")) {
             (Media::Json, None) => anything(),
             (Media::Json, Some(schema)) => {
-                let written = reader.schema(schema, &place.name("schema"));
+                let written = reader.schema(schema, &location.name("schema"));
                 if is_never_object(reader.document, schema) {
                     in_object(written)
                 } else {
@@ -212,9 +214,9 @@ fn in_object(body: Value) -> Value {
     json!({"type": "object", "properties": {BODY_DETAIL: body}})
 }
 
-/// Whether the type or the list of values of a schema leaves no object.
+/// Whether the type or the list of values excludes objects.
 fn is_never_object(document: &Value, schema: &Value) -> bool {
-    let Ok(found) = reference::follow(document, schema) else {
+    let Ok(found) = reference::resolve(document, schema) else {
         return false;
     };
     let is_object = |name: &Value| name == "object";

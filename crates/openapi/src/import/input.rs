@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
-use panpan_contract::binding::{Parameter, ParameterLocation as Where, RequestBody};
+use panpan_contract::binding::{Parameter, ParameterLocation, RequestBody};
 use serde_json::{Map, Value, json};
 
 use super::body::Body;
-use super::names::{self, Unique};
-use super::parameters::Given;
+use super::names::{self, UniqueNames};
+use super::parameters::InputParameter;
 
-/// The member of an input that is the body.
+/// The member of an input for the body.
 pub(super) const BODY: &str = "body";
 
-/// What goes in, and where each member of it is sent.
+/// The input schema, and where each member is sent.
 #[derive(Debug)]
 pub(super) struct Input {
     pub(super) schema: Value,
@@ -20,50 +20,54 @@ pub(super) struct Input {
     pub(super) body: Option<RequestBody>,
 }
 
-/// Puts parameters and body into one object. A name wanted by parameters in several places, or by the
-/// body, is told apart by the place.
-pub(super) fn input(given: Vec<Given>, body: Option<Body>) -> Input {
-    let mut unique = Unique::default();
+/// Combines parameters and body into one object. If several parameters, or a parameter and the body, have the
+/// same name, the location of the parameter is appended to its name.
+pub(super) fn input(parameters: Vec<InputParameter>, body: Option<Body>) -> Input {
+    let mut unique = UniqueNames::default();
     let mut members = Members::default();
     let body = body.map(|body| {
-        members.add(unique.free(BODY.to_owned()), body.schema, body.is_required);
+        members.add(
+            unique.assign(BODY.to_owned()),
+            body.schema,
+            body.is_required,
+        );
         body.sent
     });
-    let mut wanted: HashMap<String, usize> = HashMap::new();
-    wanted.extend(body.iter().map(|_| (BODY.to_owned(), 1)));
-    for parameter in &given {
-        *wanted
+    let mut preferred: HashMap<String, usize> = HashMap::new();
+    preferred.extend(body.iter().map(|_| (BODY.to_owned(), 1)));
+    for parameter in &parameters {
+        *preferred
             .entry(names::member(&parameter.sent.wire_name))
             .or_default() += 1;
     }
-    let mut parameters = Vec::with_capacity(given.len());
-    for mut parameter in given {
+    let mut sent = Vec::with_capacity(parameters.len());
+    for mut parameter in parameters {
         let mut name = names::member(&parameter.sent.wire_name);
-        if wanted.get(&name).is_some_and(|times| *times > 1) {
+        if preferred.get(&name).is_some_and(|times| *times > 1) {
             name = format!("{name}_{}", suffix(parameter.sent.place));
         }
-        parameter.sent.name = unique.free(name);
+        parameter.sent.name = unique.assign(name);
         members.add(
             parameter.sent.name.clone(),
             parameter.schema,
             parameter.is_required,
         );
-        parameters.push(parameter.sent);
+        sent.push(parameter.sent);
     }
     Input {
         schema: members.into_schema(),
-        parameters,
+        parameters: sent,
         body,
     }
 }
 
-fn suffix(place: Where) -> &'static str {
-    match place {
-        Where::Path => "path",
-        Where::Query => "query",
-        Where::Querystring => "querystring",
-        Where::Header => "header",
-        Where::Cookie => "cookie",
+fn suffix(location: ParameterLocation) -> &'static str {
+    match location {
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Querystring => "querystring",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Cookie => "cookie",
     }
 }
 

@@ -1,11 +1,11 @@
-//! Media types: what a body of one is to a contract.
+//! Media types, grouped by how a contract treats a body.
 
 use serde_json::{Map, Value};
 
 use super::reader::Reader;
-use crate::place::Place;
+use crate::location::Location;
 
-/// What a body is to a contract. The order is that in which a request chooses.
+/// The kind of a body. A request prefers them in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Media {
     /// JSON.
@@ -14,7 +14,7 @@ pub(super) enum Media {
     Form,
     /// A form of parts.
     Multipart,
-    /// Text of another kind.
+    /// Other text.
     Text,
     /// A stream of events.
     Events,
@@ -23,7 +23,7 @@ pub(super) enum Media {
 }
 
 impl Media {
-    /// What a media type means, whatever its parameters.
+    /// The kind of a media type, ignoring its parameters.
     pub(super) fn of(media_type: &str) -> Self {
         let essence = essence(media_type);
         let (kind, name) = essence.split_once('/').unwrap_or((&essence, ""));
@@ -42,7 +42,7 @@ impl Media {
     }
 }
 
-/// Names and suffixes of texts that are not called `text/…`.
+/// Names and suffixes of text types other than `text/…`.
 const TEXTS: [&str; 10] = [
     "graphql",
     "javascript",
@@ -56,8 +56,8 @@ const TEXTS: [&str; 10] = [
     "yaml",
 ];
 
-/// How well a media type suits, best first: among JSON the plain one, then the patch that looks like
-/// what it patches.
+/// The preference of a media type, best first: plain JSON first, then the patch format that looks like the
+/// patched object.
 pub(super) fn rank(media_type: &str) -> (Media, u8) {
     let nuance = match essence(media_type).as_str() {
         "application/json" if !media_type.contains(';') => 0,
@@ -69,21 +69,20 @@ pub(super) fn rank(media_type: &str) -> (Media, u8) {
     (Media::of(media_type), nuance)
 }
 
-/// The most media types of one body that are looked at.
+/// The most media types of one body that are read.
 pub const MEDIA_TYPES_LIMIT: usize = 50;
 
-/// The bodies of a `content`, best first.
+/// The bodies in `content`, best first.
 pub(super) fn ranked<'a>(
     reader: &mut Reader<'_>,
     content: Option<&'a Map<String, Value>>,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Vec<(&'a String, &'a Value)> {
     let count = content.map_or(0, Map::len);
     reader.spend(count);
     if count > MEDIA_TYPES_LIMIT {
-        let message =
-            format!("has {count} media types; the first {MEDIA_TYPES_LIMIT} are looked at");
-        reader.warnings.note(place, message);
+        let message = format!("{count} media types: only the first {MEDIA_TYPES_LIMIT} are read");
+        reader.warnings.note(location, message);
     }
     let bodies = content.into_iter().flatten().take(MEDIA_TYPES_LIMIT);
     let mut bodies: Vec<_> = bodies.collect();
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_media_type_says_what_a_body_is() {
+    fn a_media_type_has_a_kind() {
         for (media_type, expected) in [
             ("application/json", Media::Json),
             ("Application/JSON; charset=utf-8", Media::Json),
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plainest_json_is_preferred() {
+    fn plain_json_is_preferred() {
         let mut types = [
             "text/plain",
             "application/json-patch+json",

@@ -1,24 +1,23 @@
-//! An OpenAPI document as the operations of a contract.
+//! Imports an OpenAPI document as the operations of a contract.
 //!
-//! Walks the document as a value, so that nothing is lost that a typed reader would not know. Every
-//! operation, every declared failure and every schema comes over or is told about: what is not
-//! understood is a warning with its place. Nothing is fetched; what leads out of the document is an
-//! error.
+//! Reads the document as a JSON value, so that nothing gets lost that a typed parser would not know. Every
+//! operation, declared failure and schema is imported or reported: a part that is not understood causes a
+//! warning with its location. Nothing is fetched; a reference to another document is an error.
 
-mod answers;
 mod body;
 mod error;
+mod exported;
 mod failures;
 mod input;
 mod media;
 mod names;
 mod operation;
 mod options;
-mod own;
 mod parameters;
 mod part_headers;
 mod paths;
 mod reader;
+mod responses;
 mod schemas;
 mod security;
 mod servers;
@@ -28,50 +27,52 @@ use panpan_contract::contract_file::{ContractFile, OPERATIONS_LIMIT, Service};
 use panpan_contract::operation::OperationSpec;
 use serde_json::{Map, Value};
 
-use crate::place::Place;
+use crate::location::Location;
 pub use error::{ImportError, RemoteReference};
-pub use failures::{BODY_DETAIL, HEADERS_NOTE};
+pub use failures::{BODY_DETAIL, HEADERS_EXTENSION};
 pub use media::MEDIA_TYPES_LIMIT;
-use names::Unique;
+use names::UniqueNames;
 pub use names::{MEMBER_NAME_LIMIT, NAMESPACE_LIMIT};
-pub use operation::{DEPRECATED_NOTE, EXTENSION_BYTES_LIMIT, OTHER_ANSWERS_NOTE, TAGS_NOTE};
+pub use operation::{
+    DEPRECATED_EXTENSION, EXTENSION_BYTES_LIMIT, OTHER_RESPONSES_EXTENSION, TAGS_EXTENSION,
+};
 pub use options::{Filters, ImportOptions, Selection};
-use paths::Described;
+use paths::DocumentOperation;
 pub use reader::IMPORT_BYTES_LIMIT;
 use reader::Reader;
 pub use schemas::SCHEMA_DEPTH_LIMIT;
 pub use warnings::{WARNINGS_LIMIT, Warning};
 
-/// What a document says about a service.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
-    /// Who offers the operations.
+    /// The service that offers the operations.
     pub service: Service,
-    /// The operations, each with the request it becomes.
+    /// The operations, each with its HTTP binding.
     pub operations: Vec<OperationSpec>,
-    /// The schemas the operations share as `#/$defs/Name`.
+    /// The schemas that operations share as `#/$defs/Name`.
     pub definitions: Map<String, Value>,
-    /// What was not understood, or is not used.
+    /// The parts that were not understood or not used.
     pub warnings: Vec<Warning>,
-    /// The same in numbers.
+    /// The numbers of operations and failures.
     pub summary: Summary,
 }
 
-/// An import in numbers.
+/// The numbers of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Operations that were imported.
     pub operations: usize,
-    /// Operations that the filters left out, and paths of a gateway that are none.
+    /// Operations that the filters excluded, and paths of a gateway that are not operations.
     pub left_out: usize,
     /// Failures that the imported operations declare.
     pub failures: usize,
-    /// Imported operations that declare none.
+    /// Imported operations that declare no failure.
     pub without_failures: usize,
 }
 
 impl Import {
-    /// The contract file of the service.
+    /// Converts the import to a contract file.
     pub fn into_contract(self) -> ContractFile {
         ContractFile {
             operations: self.operations,
@@ -82,7 +83,7 @@ impl Import {
     }
 }
 
-/// The operations of an OpenAPI document of version 3.0, 3.1 or 3.2.
+/// Imports the operations of an OpenAPI document of version 3.0, 3.1 or 3.2.
 ///
 /// ```
 /// use panpan_openapi::{ImportOptions, import};
@@ -107,17 +108,17 @@ pub fn import(document: &Value, options: &ImportOptions) -> Result<Import, Impor
     if !names::is_namespace(&options.namespace) {
         return Err(ImportError::Namespace(options.namespace.clone()));
     }
-    let is_old = is_old(document)?;
+    let is_openapi30 = is_openapi30(document)?;
     let paths = document.get("paths").and_then(Value::as_object);
     if paths.is_none() && !is_pathless(document) {
         return Err(ImportError::NoPaths);
     }
-    let mut reader = Reader::new(document, is_old);
+    let mut reader = Reader::new(document, is_openapi30);
     note_top(&mut reader);
-    let (chosen, left_out) = chosen(&mut reader, paths, options)?;
-    let mut operations = Vec::with_capacity(chosen.len());
-    for (name, described) in &chosen {
-        operations.push(operation::operation(&mut reader, described, name));
+    let (selected, left_out) = selected(&mut reader, paths, options)?;
+    let mut operations = Vec::with_capacity(selected.len());
+    for (name, entry) in &selected {
+        operations.push(operation::operation(&mut reader, entry, name));
         if reader.is_too_large() {
             return Err(ImportError::TooLarge);
         }
@@ -146,8 +147,8 @@ impl Summary {
     }
 }
 
-/// Whether schemas are those of OpenAPI 3.0, which are not yet JSON Schema.
-fn is_old(document: &Value) -> Result<bool, ImportError> {
+/// Whether schemas follow OpenAPI 3.0, which does not use JSON Schema.
+fn is_openapi30(document: &Value) -> Result<bool, ImportError> {
     if let Some(version) = document.get("swagger") {
         let version = version.as_str().map_or(version.to_string(), str::to_owned);
         return Err(ImportError::Swagger(version));
@@ -163,7 +164,7 @@ fn is_old(document: &Value) -> Result<bool, ImportError> {
     }
 }
 
-/// Since 3.1 a document may consist of components or of what the service itself asks for.
+/// Since 3.1, a document may have only components or webhooks.
 fn is_pathless(document: &Value) -> bool {
     document.get("paths").is_none()
         && ["components", "webhooks"]
@@ -172,59 +173,61 @@ fn is_pathless(document: &Value) -> bool {
 }
 
 fn note_top(reader: &mut Reader<'_>) {
-    let top = Place::at("");
+    let top = Location::at("");
     let document = reader.document;
     if document.get("webhooks").is_some() {
-        let message = "requests that the service makes are no operations; they are left out";
+        let message = "webhooks are not imported: they are requests from the service";
         reader.warnings.note(&top.name("webhooks"), message);
     }
     let dialect = document.get("jsonSchemaDialect").and_then(Value::as_str);
     if dialect.is_some_and(|it| !schemas::is_known_dialect(it)) {
-        let message = "is another dialect; schemas are read as JSON Schema 2020-12";
+        let message = "unknown JSON Schema dialect: schemas are read as JSON Schema 2020-12";
         reader
             .warnings
             .note(&top.name("jsonSchemaDialect"), message);
     }
 }
 
-/// The operations the filters choose, each with its name, and how many were left out. All are named
-/// before any is left out, so that a filter changes no names.
-fn chosen<'a>(
+/// The operations that the filters select, each with its name, and the number of excluded operations. All
+/// operations are named before filtering, so that filters do not change names.
+fn selected<'a>(
     reader: &mut Reader<'a>,
     paths: Option<&'a Map<String, Value>>,
     options: &ImportOptions,
-) -> Result<(Vec<(String, Described<'a>)>, usize), ImportError> {
-    let mut all = paths::described(reader, paths);
+) -> Result<(Vec<(String, DocumentOperation<'a>)>, usize), ImportError> {
+    let mut all = paths::operations(reader, paths);
     let count = all.len();
-    all.retain(|it| !own::is_of_gateway(it.operation));
+    all.retain(|it| !exported::is_gateway_path(it.operation));
     if reader.is_too_large() {
         return Err(ImportError::TooLarge);
     }
-    let mut unique = Unique::default();
+    let mut unique = UniqueNames::default();
     let named = all.iter().map(|it| {
-        let wanted = names::wanted_operation(&options.namespace, it.id(), &it.method, &it.path);
-        unique.free(wanted)
+        let preferred =
+            names::preferred_operation(&options.namespace, it.id(), &it.method, &it.path);
+        unique.assign(preferred)
     });
     let names: Vec<_> = named.collect();
-    let candidates: Vec<_> = all.iter().map(Described::candidate).collect();
-    for (list, line) in options.filters.idle(&candidates) {
-        let message = format!("the filter {line:?} in {list} fits no operation");
-        reader.warnings.note(&Place::at("/paths"), message);
+    let candidates: Vec<_> = all.iter().map(DocumentOperation::candidate).collect();
+    for (list, line) in options.filters.unmatched(&candidates) {
+        let message =
+            format!("the filter {line:?} in {list} matches no operation: correct or remove it");
+        reader.warnings.note(&Location::at("/paths"), message);
     }
-    let is_chosen: Vec<_> = candidates
+    let is_selected: Vec<_> = candidates
         .iter()
-        .map(|it| options.filters.admit(it))
+        .map(|it| options.filters.includes(it))
         .collect();
     drop(candidates);
-    let chosen = names.into_iter().zip(all).zip(is_chosen);
-    let chosen: Vec<_> = chosen
-        .filter_map(|(described, is_chosen)| is_chosen.then_some(described))
+    let selected = names.into_iter().zip(all).zip(is_selected);
+    let selected: Vec<_> = selected
+        .filter_map(|(entry, is_selected)| is_selected.then_some(entry))
         .collect();
-    if chosen.len() > OPERATIONS_LIMIT {
-        return Err(ImportError::TooManyOperations(chosen.len()));
+    if selected.len() > OPERATIONS_LIMIT {
+        return Err(ImportError::TooManyOperations(selected.len()));
     }
-    let left_out = count - chosen.len();
-    Ok((chosen, left_out))
+    let left_out = count - selected.len();
+    Ok((selected, left_out))
 }
 
 /// Unquoted in YAML, a version is often a number.

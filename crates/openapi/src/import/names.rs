@@ -1,35 +1,35 @@
-//! Legal names, each given once: of operations, of members of an input, of shared definitions.
+//! Valid, unique names: of operations, of input members and of shared definitions.
 
 use std::collections::{HashMap, HashSet};
 
 use panpan_contract::operation::{NAME_LENGTH_LIMIT, OperationName};
 
-/// The longest name of a member of an input, in bytes, as agents' programs allow it.
+/// The longest name of an input member, in bytes, as model APIs accept it.
 pub const MEMBER_NAME_LIMIT: usize = 64;
 /// The longest namespace, in bytes.
 pub const NAMESPACE_LIMIT: usize = 64;
-/// The longest name of a shared definition, in bytes, before a number is put after it.
+/// The longest name of a shared definition, in bytes, without a number after it.
 const DEFINITION_NAME_LIMIT: usize = 100;
-/// Room for the number after a name that was taken.
-const NUMBER_ROOM: usize = 8;
+/// Space for the number after a name that is taken.
+const NUMBER_BYTES: usize = 8;
 
-/// Gives each name once.
+/// Assigns each name once.
 #[derive(Debug, Default)]
-pub(super) struct Unique {
+pub(super) struct UniqueNames {
     taken: HashSet<String>,
-    /// How often a name was wanted, so that a name wanted often is not tried from the start.
-    wanted: HashMap<String, usize>,
+    /// How often each name was requested, so that the search for a free number does not restart.
+    preferred: HashMap<String, usize>,
 }
 
-impl Unique {
-    /// The wanted name, or if it is taken the same with a number after it.
-    pub(super) fn free(&mut self, wanted: String) -> String {
-        let times = self.wanted.entry(wanted.clone()).or_default();
+impl UniqueNames {
+    /// The requested name, with a number after it if it is taken.
+    pub(super) fn assign(&mut self, preferred: String) -> String {
+        let times = self.preferred.entry(preferred.clone()).or_default();
         loop {
             *times += 1;
             let name = match *times {
-                1 => wanted.clone(),
-                times => format!("{wanted}_{times}"),
+                1 => preferred.clone(),
+                times => format!("{preferred}_{times}"),
             };
             if self.taken.insert(name.clone()) {
                 return name;
@@ -38,41 +38,41 @@ impl Unique {
     }
 }
 
-/// The name an operation wants: its id below the namespace, or what its method and path say.
-pub(super) fn wanted_operation(
+/// The name for an operation: its id within the namespace, or its method and path.
+pub(super) fn preferred_operation(
     namespace: &str,
     id: Option<&str>,
     method: &str,
     path: &str,
 ) -> String {
-    let steps = |text: &str| text.split('/').filter_map(legal).collect::<Vec<_>>();
+    let steps = |text: &str| text.split('/').filter_map(valid_part).collect::<Vec<_>>();
     let by_id = id.map(|id| steps(id).join("/"));
     let local = by_id.filter(|it| !it.is_empty()).unwrap_or_else(|| {
         let mut words = vec![method.to_ascii_lowercase()];
         words.extend(steps(path));
         words.join("_")
     });
-    let room = NAME_LENGTH_LIMIT - NUMBER_ROOM - namespace.len() - 1;
-    format!("{namespace}/{}", cut(&local, room))
+    let limit = NAME_LENGTH_LIMIT - NUMBER_BYTES - namespace.len() - 1;
+    format!("{namespace}/{}", cut(&local, limit))
 }
 
-/// A name made by [`wanted_operation`] and perhaps numbered.
+/// Converts a name from [`preferred_operation`], with or without a number.
 pub(super) fn operation(name: &str) -> OperationName {
-    OperationName::new(name).expect("every step of it is legal, and it was cut")
+    OperationName::new(name).expect("a valid name of valid length")
 }
 
-/// Whether a text can be a namespace.
+/// Whether a text is a valid namespace.
 pub(super) fn is_namespace(text: &str) -> bool {
-    text.len() <= NAMESPACE_LIMIT && legal(text).is_some_and(|it| it == text)
+    text.len() <= NAMESPACE_LIMIT && valid_part(text).is_some_and(|it| it == text)
 }
 
-/// The name a parameter has as a member of the input.
+/// The name of a parameter as an input member.
 pub(super) fn member(wire_name: &str) -> String {
-    let name = legal(wire_name).unwrap_or_else(|| "parameter".to_owned());
-    cut(&name, MEMBER_NAME_LIMIT - NUMBER_ROOM).to_owned()
+    let name = valid_part(wire_name).unwrap_or_else(|| "parameter".to_owned());
+    cut(&name, MEMBER_NAME_LIMIT - NUMBER_BYTES).to_owned()
 }
 
-/// The name of a shared definition that stands at this pointer.
+/// The name of the shared definition at this pointer.
 pub(super) fn definition(pointer: &str) -> String {
     let inside = pointer
         .strip_prefix("/components/schemas/")
@@ -80,7 +80,7 @@ pub(super) fn definition(pointer: &str) -> String {
         .unwrap_or(pointer);
     let steps = inside.split('/').filter_map(|step| {
         let name = panpan_failure::pointer::unescaped(step);
-        legal(&name)
+        valid_part(&name)
     });
     let name = steps.collect::<Vec<_>>().join(".");
     if name.is_empty() {
@@ -89,9 +89,9 @@ pub(super) fn definition(pointer: &str) -> String {
     cut(&name, DEFINITION_NAME_LIMIT).to_owned()
 }
 
-/// Letters, digits, `_`, `-` and `.`, with one `_` for whatever else stands between them; nothing if
-/// nothing is left. Dots alone would mean another place in an address.
-fn legal(text: &str) -> Option<String> {
+/// Keeps letters, digits, `_`, `-` and `.`, and replaces everything between them by one `_`; `None` if nothing
+/// is left. A name of dots only would be a different path in a URL.
+fn valid_part(text: &str) -> Option<String> {
     let mut name = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_ascii_alphanumeric() || "_-.".contains(character) {
@@ -106,11 +106,11 @@ fn legal(text: &str) -> Option<String> {
     } else {
         &name
     };
-    let says_something = name.bytes().any(|byte| byte != b'.');
-    says_something.then(|| name.to_owned())
+    let is_usable = name.bytes().any(|byte| byte != b'.');
+    is_usable.then(|| name.to_owned())
 }
 
-/// At most so many bytes of a name, which is ASCII and must not end between two steps.
+/// The first `limit` bytes of a name, which is ASCII and must not end with a slash.
 fn cut(name: &str, limit: usize) -> &str {
     name.get(..limit)
         .map_or(name, |start| start.trim_end_matches('/'))
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_named_by_their_id_or_by_what_they_do() {
+    fn operations_are_named_by_id_or_by_method_and_path() {
         for (id, method, path, expected) in [
             (Some("listPets"), "GET", "/pets", "pets/listPets"),
             (
@@ -147,39 +147,39 @@ mod tests {
             (None, "GET", "/", "pets/get"),
             (Some("_hidden_"), "GET", "/", "pets/_hidden_"),
         ] {
-            let name = wanted_operation("pets", id, method, path);
+            let name = preferred_operation("pets", id, method, path);
             assert_eq!(name, expected);
             operation(&name);
         }
     }
 
     #[test]
-    fn names_that_are_taken_are_numbered() {
-        let mut unique = Unique::default();
-        let names = ["a", "a", "a_2", "a"].map(|name| unique.free(name.to_owned()));
+    fn a_taken_name_gets_a_number() {
+        let mut unique = UniqueNames::default();
+        let names = ["a", "a", "a_2", "a"].map(|name| unique.assign(name.to_owned()));
         assert_eq!(names, ["a", "a_2", "a_2_2", "a_3"]);
     }
 
     #[test]
-    fn the_longest_names_are_cut() {
+    fn long_names_are_cut() {
         let namespace = "n".repeat(NAMESPACE_LIMIT);
         assert!(is_namespace(&namespace));
         assert!(!is_namespace(&format!("{namespace}n")));
         for id in ["x".repeat(1000), "x/".repeat(500)] {
-            let mut unique = Unique::default();
+            let mut unique = UniqueNames::default();
             for _ in 0..100 {
-                let wanted = wanted_operation(&namespace, Some(&id), "GET", "/");
-                operation(&unique.free(wanted));
+                let preferred = preferred_operation(&namespace, Some(&id), "GET", "/");
+                operation(&unique.assign(preferred));
             }
         }
         assert_eq!(
             member(&"x".repeat(1000)).len(),
-            MEMBER_NAME_LIMIT - NUMBER_ROOM
+            MEMBER_NAME_LIMIT - NUMBER_BYTES
         );
     }
 
     #[test]
-    fn members_and_definitions_have_names_that_agents_take() {
+    fn names_of_members_and_definitions_are_valid_for_model_apis() {
         for (wire_name, expected) in [
             ("filter[name]", "filter_name"),
             ("$top", "top"),

@@ -1,41 +1,39 @@
-//! One operation of a document as an operation of a contract.
+//! Imports one operation.
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{
-    HttpBinding, ParameterLocation as Where, SecurityScheme, SuccessBodies,
-};
+use panpan_contract::binding::{HttpBinding, ParameterLocation, SecurityScheme, SuccessBodies};
 use panpan_contract::operation::{OperationSpec, OperationType};
 use serde_json::{Map, Value};
 
-use super::answers::{self, Success};
 use super::failures::{self, Failures};
 use super::input::input;
-use super::parameters::{self, Given, identity};
-use super::paths::Described;
+use super::parameters::{self, InputParameter, identity};
+use super::paths::DocumentOperation;
 use super::reader::Reader;
+use super::responses::{self, Success};
 use super::schemas::weight;
-use super::{body, names, own, security, servers};
-use crate::place::Place;
+use super::{body, exported, names, security, servers};
+use crate::location::Location;
 
-/// The member of an operation that holds its tags.
-pub const TAGS_NOTE: &str = "x-panpan-tags";
-/// The member of an operation that says that it should not be used any more.
-pub const DEPRECATED_NOTE: &str = "x-deprecated";
-/// The member of an operation with the answers that are neither success nor failure.
-pub const OTHER_ANSWERS_NOTE: &str = "x-panpan-other-answers";
+/// The member of an operation with its tags.
+pub const TAGS_EXTENSION: &str = "x-panpan-tags";
+/// The member of a deprecated operation.
+pub const DEPRECATED_EXTENSION: &str = "x-deprecated";
+/// The member of an operation with its responses that are neither success nor failure.
+pub const OTHER_RESPONSES_EXTENSION: &str = "x-panpan-other-answers";
 
-/// The largest member of an author's own that is kept, in bytes; larger ones are pages and examples for
-/// other tools.
+/// The largest extension member of an author that is kept, in bytes; larger ones are documentation and
+/// examples for other tools.
 pub const EXTENSION_BYTES_LIMIT: usize = 1_000;
 
-/// The header in which services take an idempotency key.
+/// The header that services read an idempotency key from.
 const KEY_HEADER: &str = "idempotency-key";
 
-/// What an operation counts, besides what is in it.
+/// The size of an operation without its contents.
 const OPERATION_WEIGHT: usize = 500;
 
-/// What an operation object may hold; everything else is told.
+/// The known members of an operation object; others cause a warning.
 const MEMBERS: [&str; 12] = [
     "callbacks",
     "deprecated",
@@ -51,96 +49,96 @@ const MEMBERS: [&str; 12] = [
     "tags",
 ];
 
-/// The contract of an operation, with the request it becomes.
+/// Imports an operation, with its HTTP binding.
 pub(super) fn operation<'a>(
     reader: &mut Reader<'a>,
-    described: &Described<'a>,
+    entry: &DocumentOperation<'a>,
     name: &str,
 ) -> OperationSpec {
-    let pointer = &described.pointer;
-    let place = Place::at(pointer);
-    let operation = described.operation;
-    reader.spend(OPERATION_WEIGHT + described.tags().iter().map(|it| it.len()).sum::<usize>());
-    note_unused(reader, operation, &place);
+    let pointer = &entry.pointer;
+    let location = Location::at(pointer);
+    let operation = entry.operation;
+    reader.spend(OPERATION_WEIGHT + entry.tags().iter().map(|it| it.len()).sum::<usize>());
+    note_unused(reader, operation, &location);
     let mut spec = OperationSpec::new(names::operation(name), OperationType::Query);
-    let said = |member: &str| operation.get(member).or(described.path_item.get(member));
-    spec.title = reader.text(said("summary"));
-    spec.description = reader.text(said("description"));
-    let declared = own::declared(reader, operation, &place);
+    let own_or_path = |member: &str| operation.get(member).or(entry.path_item.get(member));
+    spec.title = reader.text(own_or_path("summary"));
+    spec.description = reader.text(own_or_path("description"));
+    let declared = exported::declared(reader, operation, &location);
     let is_own = declared.is_some();
     spec.error_schemas = declared.unwrap_or_default();
-    let own = is_own.then(|| own::bound(reader, described, &mut spec));
+    let own = is_own.then(|| exported::bound(reader, entry, &mut spec));
     let binding = match own.flatten() {
         Some(binding) => binding,
-        None => described_by_answers(reader, described, &mut spec, is_own),
+        None => from_responses(reader, entry, &mut spec, is_own),
     };
     binding.bind(&mut spec);
     spec
 }
 
-/// Fills in the contract of an operation from what it takes and answers.
-fn described_by_answers<'a>(
+/// Reads the contract from the parameters, the body and the responses.
+fn from_responses<'a>(
     reader: &mut Reader<'a>,
-    described: &Described<'a>,
+    entry: &DocumentOperation<'a>,
     spec: &mut OperationSpec,
     declares_failures: bool,
 ) -> HttpBinding {
-    let place = Place::at(&described.pointer);
-    let responses = described.operation.get("responses");
+    let location = Location::at(&entry.pointer);
+    let responses = entry.operation.get("responses");
     let responses = responses.and_then(Value::as_object);
-    let success = answers::success(reader, responses, &place.name("responses"));
-    let failures = failures::failures(reader, responses, &place.name("responses"));
-    spec.op_type = op_type(described, &success);
-    spec.idempotency.idempotent = matches!(described.method.as_str(), "PUT" | "DELETE");
-    let binding = bound(reader, described, spec, &success, &failures);
+    let success = responses::success(reader, responses, &location.name("responses"));
+    let failures = failures::failures(reader, responses, &location.name("responses"));
+    spec.op_type = op_type(entry, &success);
+    spec.idempotency.idempotent = matches!(entry.method.as_str(), "PUT" | "DELETE");
+    let binding = bound(reader, entry, spec, &success, &failures);
     spec.output_schema = success.schema;
     if !declares_failures {
         spec.error_schemas = failures.definitions;
     }
-    note(reader, spec, described, failures.others);
+    note(reader, spec, entry, failures.others);
     binding
 }
 
-fn op_type(described: &Described<'_>, success: &Success) -> OperationType {
-    if let Some(said) = own::op_type(described.operation) {
-        return said;
+fn op_type(entry: &DocumentOperation<'_>, success: &Success) -> OperationType {
+    if let Some(op_type) = exported::op_type(entry.operation) {
+        return op_type;
     }
-    match described.method.as_str() {
+    match entry.method.as_str() {
         _ if success.is_stream => OperationType::Subscription,
         "GET" | "HEAD" | "OPTIONS" | "QUERY" | "TRACE" => OperationType::Query,
         _ => OperationType::Mutation,
     }
 }
 
-/// The request the operation becomes; puts what goes into it into the contract.
+/// The HTTP binding; sets the input schema.
 fn bound<'a>(
     reader: &mut Reader<'a>,
-    described: &Described<'a>,
+    entry: &DocumentOperation<'a>,
     spec: &mut OperationSpec,
     success: &Success,
     failures: &Failures,
 ) -> HttpBinding {
-    let place = Place::at(&described.pointer);
-    let path_place = Place::at(&described.path_pointer);
-    let operation = described.operation;
-    let security = security::security(reader, operation, &place);
+    let location = Location::at(&entry.pointer);
+    let path_location = Location::at(&entry.path_pointer);
+    let operation = entry.operation;
+    let security = security::security(reader, operation, &location);
     let lists = [
-        (described.path_parameters, path_place),
-        (operation.get("parameters"), place),
+        (entry.path_parameters, path_location),
+        (operation.get("parameters"), location),
     ];
-    let mut given = parameters::given(reader, lists);
-    leave_out_credentials(reader, &mut given, &security, &place);
-    let idempotency_header = take_key_header(&mut given);
-    let given = of_template(reader, given, &described.path, &place);
-    let input = input(given, body::body(reader, operation, &place));
+    let mut parameters = parameters::parameters(reader, lists);
+    remove_credentials(reader, &mut parameters, &security, &location);
+    let idempotency_header = take_key_header(&mut parameters);
+    let parameters = match_path_template(reader, parameters, &entry.path, &location);
+    let input = input(parameters, body::body(reader, operation, &location));
     spec.input_schema = input.schema;
     let mut known = HashSet::new();
     let mut accepts = [success.accepts.as_slice(), &failures.accepts].concat();
     accepts.retain(|it| known.insert(it.clone()));
     HttpBinding {
-        method: described.method.clone(),
-        path: described.path.clone(),
-        servers: servers::servers(reader, described),
+        method: entry.method.clone(),
+        path: entry.path.clone(),
+        servers: servers::servers(reader, entry),
         parameters: input.parameters,
         body: input.body,
         security,
@@ -152,71 +150,76 @@ fn bound<'a>(
     }
 }
 
-/// Credentials come from whoever runs the gateway, never from callers.
-fn leave_out_credentials(
+/// Removes credentials: the operator configures them, callers never send them.
+fn remove_credentials(
     reader: &mut Reader<'_>,
-    given: &mut Vec<Given>,
+    parameters: &mut Vec<InputParameter>,
     security: &[Vec<SecurityScheme>],
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) {
     let credentials = security::credentials(security);
-    given.retain(|parameter| {
+    parameters.retain(|parameter| {
         let sent = &parameter.sent;
         let is_credential = credentials.contains(&identity(sent.place, &sent.wire_name));
         if is_credential {
             let message = format!(
-                "the parameter {} is a credential by the security of the operation; it is not taken \
+                "parameter {} is a credential of the operation: configure it in panpan; it is not taken \
                  from callers",
                 sent.wire_name
             );
-            reader.warnings.note(place, message);
+            reader.warnings.note(location, message);
         }
         !is_credential
     });
 }
 
-/// The header for an idempotency key is filled with the key of the call, or with one the gateway makes,
-/// and is not a member of the input.
-fn take_key_header(given: &mut Vec<Given>) -> Option<String> {
-    let is_key = |it: &Given| {
-        it.sent.place == Where::Header && it.sent.wire_name.eq_ignore_ascii_case(KEY_HEADER)
+/// Removes the header for an idempotency key from the parameters: it carries the key of the call, or a key
+/// that the gateway generates.
+fn take_key_header(parameters: &mut Vec<InputParameter>) -> Option<String> {
+    let is_key = |it: &InputParameter| {
+        it.sent.place == ParameterLocation::Header
+            && it.sent.wire_name.eq_ignore_ascii_case(KEY_HEADER)
     };
-    let header = given.remove(given.iter().position(is_key)?);
+    let header = parameters.remove(parameters.iter().position(is_key)?);
     Some(header.sent.wire_name)
 }
 
-/// The parameters, with those in the path being exactly the ones the path names.
-fn of_template(
+/// Makes the path parameters the same as the names in the path.
+fn match_path_template(
     reader: &mut Reader<'_>,
-    mut given: Vec<Given>,
+    mut parameters: Vec<InputParameter>,
     path: &str,
-    place: &Place<'_>,
-) -> Vec<Given> {
+    location: &Location<'_>,
+) -> Vec<InputParameter> {
     let named = template_names(path);
     let known: HashSet<_> = named.iter().copied().collect();
-    given.retain(|parameter| {
+    parameters.retain(|parameter| {
         let sent = &parameter.sent;
-        let is_idle = sent.place == Where::Path && !known.contains(sent.wire_name.as_str());
-        if is_idle {
+        let is_unused = sent.place == ParameterLocation::Path && !known.contains(sent.wire_name.as_str());
+        if is_unused {
             let message = format!(
-                "the path does not name the parameter {}; it is left out",
+                "path parameter {} is not in the path: correct the path or remove it; it is ignored",
                 sent.wire_name
             );
-            reader.warnings.note(place, message);
+            reader.warnings.note(location, message);
         }
-        !is_idle
+        !is_unused
     });
-    let in_path = given.iter().filter(|it| it.sent.place == Where::Path);
+    let in_path = parameters
+        .iter()
+        .filter(|it| it.sent.place == ParameterLocation::Path);
     let described: HashSet<_> = in_path.map(|it| it.sent.wire_name.clone()).collect();
     for name in named.into_iter().filter(|it| !described.contains(*it)) {
-        let message = format!("nothing describes the path parameter {name}; it takes a text");
-        reader.warnings.note(place, message);
-        given.push(parameters::undescribed(name));
+        let message = format!(
+            "path parameter {name} is not described: add it to \"parameters\"; any string is accepted"
+        );
+        reader.warnings.note(location, message);
+        parameters.push(parameters::undescribed(name));
     }
-    given
+    parameters
 }
 
-/// The names in the braces of a path, each once.
+/// The names in the braces of a path, without duplicates.
 fn template_names(path: &str) -> Vec<&str> {
     let mut seen = HashSet::new();
     let after_braces = path.split('{').skip(1);
@@ -226,50 +229,51 @@ fn template_names(path: &str) -> Vec<&str> {
         .collect()
 }
 
-fn note_unused(reader: &mut Reader<'_>, operation: &Value, place: &Place<'_>) {
+fn note_unused(reader: &mut Reader<'_>, operation: &Value, location: &Location<'_>) {
     let members = operation.as_object().into_iter().flat_map(Map::keys);
     for member in members {
         let message = match member.as_str() {
-            "callbacks" => "requests that the service makes are no operations; they are left out",
+            "callbacks" => "callbacks are not imported: they are requests from the service",
             it if MEMBERS.contains(&it) || it.starts_with("x-") => continue,
-            _ => "is not known among the members of an operation; it is not used",
+            _ => {
+                "unknown member of an operation: remove it or prefix it with \"x-\"; it is ignored"
+            }
         };
-        reader.warnings.note(&place.name(member), message);
+        reader.warnings.note(&location.name(member), message);
     }
     if !operation.get("responses").is_some_and(Value::is_object) {
         let message =
-            "says nothing about answers; any success is taken, and no failure is declared";
-        reader.warnings.note(place, message);
+            "no \"responses\": add them; any output is accepted, and no failure is declared";
+        reader.warnings.note(location, message);
     }
 }
 
-/// Keeps what a contract has no member for.
+/// Adds extensions for facts that a contract has no member for.
 fn note(
     reader: &mut Reader<'_>,
     spec: &mut OperationSpec,
-    described: &Described<'_>,
+    entry: &DocumentOperation<'_>,
     others: Map<String, Value>,
 ) {
-    let mut notes = authors_own(reader, described.operation);
-    let tags = described.tags();
+    let mut notes = author_extensions(reader, entry.operation);
+    let tags = entry.tags();
     if !tags.is_empty() {
-        notes.push((TAGS_NOTE, Value::from(tags)));
+        notes.push((TAGS_EXTENSION, Value::from(tags)));
     }
-    if described.operation.get("deprecated") == Some(&Value::Bool(true)) {
-        notes.push((DEPRECATED_NOTE, true.into()));
+    if entry.operation.get("deprecated") == Some(&Value::Bool(true)) {
+        notes.push((DEPRECATED_EXTENSION, true.into()));
     }
     if !others.is_empty() {
-        notes.push((OTHER_ANSWERS_NOTE, others.into()));
+        notes.push((OTHER_RESPONSES_EXTENSION, others.into()));
     }
     for (name, value) in notes {
         let noted = spec.extensions.insert(name, value);
-        noted.expect("the name is an extension's");
+        noted.expect("a valid extension name");
     }
 }
 
-/// The members that the document's authors added and other tools may know. Members of ours are written
-/// by us.
-fn authors_own<'v>(reader: &mut Reader<'_>, operation: &'v Value) -> Vec<(&'v str, Value)> {
+/// The extension members of the document's authors, for other tools. Members with our prefix are not copied.
+fn author_extensions<'v>(reader: &mut Reader<'_>, operation: &'v Value) -> Vec<(&'v str, Value)> {
     let mut kept = Vec::new();
     for (name, value) in operation.as_object().into_iter().flatten() {
         let is_theirs = name.starts_with("x-") && !name.starts_with("x-panpan-");

@@ -1,20 +1,20 @@
-//! What is imported of a document, and under which name.
+//! Options of an import: the namespace and the filters.
 
 use serde::{Deserialize, Serialize};
 
 use crate::pattern::fits;
 
-/// How a document is imported.
+/// Options of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportOptions {
-    /// The first step of every operation's name.
+    /// The first part of every operation's name.
     pub namespace: String,
     /// Which operations are imported.
     pub filters: Filters,
 }
 
 impl ImportOptions {
-    /// Everything, under this namespace.
+    /// Imports everything under this namespace.
     pub fn new(namespace: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -23,31 +23,31 @@ impl ImportOptions {
     }
 }
 
-/// Which operations are imported: those that are included and not excluded.
+/// Selects operations: those that are included and not excluded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filters {
-    /// An operation has to fit one line of every list that has lines.
+    /// An operation must match one line of every list that is not empty.
     pub include: Selection,
-    /// An operation must not fit any line.
+    /// An operation must not match any line.
     pub exclude: Selection,
 }
 
-/// Lists of what operations are chosen by. In all of them, `*` stands for any text.
+/// Lists that operations are selected by. In all of them, `*` matches any text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Selection {
     /// Tags.
     pub tags: Vec<String>,
-    /// Paths, as the document writes them.
+    /// Paths, as in the document.
     pub paths: Vec<String>,
-    /// Methods, in any case.
+    /// Methods, in upper or lower case.
     pub methods: Vec<String>,
-    /// The ids of operations.
+    /// Operation ids.
     pub operation_ids: Vec<String>,
 }
 
-/// What an operation is chosen by.
+/// The properties of an operation that filters compare.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate<'a> {
     pub(super) tags: Vec<&'a str>,
@@ -58,13 +58,13 @@ pub(super) struct Candidate<'a> {
 
 impl Filters {
     /// Whether an operation is imported.
-    pub(super) fn admit(&self, candidate: &Candidate<'_>) -> bool {
-        self.include.lists(candidate).all(|list| list.admits())
+    pub(super) fn includes(&self, candidate: &Candidate<'_>) -> bool {
+        self.include.lists(candidate).all(|list| list.is_met())
             && !self.exclude.lists(candidate).any(|list| list.fits())
     }
 
-    /// The lines that fit no operation of the document.
-    pub(super) fn idle<'f>(
+    /// The filter lines that match no operation of the document.
+    pub(super) fn unmatched<'f>(
         &'f self,
         candidates: &[Candidate<'_>],
     ) -> impl Iterator<Item = (&'static str, &'f str)> {
@@ -75,8 +75,8 @@ impl Filters {
         });
         lines.filter_map(|(number, name, line)| {
             let fits = |it: &Candidate<'_>| it.values()[number].iter().any(|it| matches(line, it));
-            let is_idle = !candidates.iter().any(fits);
-            is_idle.then_some((name, line))
+            let is_unused = !candidates.iter().any(fits);
+            is_unused.then_some((name, line))
         })
     }
 }
@@ -99,7 +99,7 @@ impl Selection {
 }
 
 impl<'a> Candidate<'a> {
-    /// What each list of a selection is compared with.
+    /// The values that each list of a selection is compared with.
     fn values(&self) -> [Vec<&'a str>; 4] {
         [
             self.tags.clone(),
@@ -121,12 +121,12 @@ impl List<'_> {
         self.lines.iter().any(fits)
     }
 
-    fn admits(&self) -> bool {
+    fn is_met(&self) -> bool {
         self.lines.is_empty() || self.fits()
     }
 }
 
-/// Methods are written in capitals by us and in any way by people.
+/// Methods match in upper or lower case.
 fn matches(line: &str, value: &str) -> bool {
     fits(line, value) || line.eq_ignore_ascii_case(value) && is_method(value)
 }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_is_included_by_every_list_and_excluded_by_any() {
+    fn an_operation_must_match_every_include_list_and_no_exclude_list() {
         for (tags, paths, methods, ids, expected) in [
             (&[][..], &[][..], &[][..], &[][..], true),
             (&["shop"], &[], &[], &[], true),
@@ -172,7 +172,7 @@ mod tests {
                 include: selection.clone(),
                 ..Filters::default()
             };
-            assert_eq!(include.admit(&CANDIDATE()), expected, "{selection:?}");
+            assert_eq!(include.includes(&CANDIDATE()), expected, "{selection:?}");
             let lines = selection.lines();
             let is_fitting = lines.iter().any(|(_, lines)| !lines.is_empty()) && expected;
             if is_fitting {
@@ -180,13 +180,13 @@ mod tests {
                     exclude: selection,
                     ..Filters::default()
                 };
-                assert!(!exclude.admit(&CANDIDATE()));
+                assert!(!exclude.includes(&CANDIDATE()));
             }
         }
     }
 
     #[test]
-    fn lines_that_fit_nothing_are_told() {
+    fn filter_lines_that_match_nothing_are_reported() {
         let filters = Filters {
             include: Selection {
                 tags: list(&["pets", "cats"]),
@@ -197,7 +197,7 @@ mod tests {
                 ..Selection::default()
             },
         };
-        let idle: Vec<_> = filters.idle(&[CANDIDATE()]).collect();
-        assert_eq!(idle, [("tags", "cats"), ("methods", "put")]);
+        let unmatched: Vec<_> = filters.unmatched(&[CANDIDATE()]).collect();
+        assert_eq!(unmatched, [("tags", "cats"), ("methods", "put")]);
     }
 }

@@ -1,141 +1,157 @@
-//! Parameters: which an operation has, and how each is sent.
+//! Reads the parameters of an operation, and how each is sent.
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{CONNECTION_HEADERS, Parameter, ParameterLocation as Where, Style};
+use panpan_contract::binding::{CONNECTION_HEADERS, Parameter, ParameterLocation, Style};
 use serde_json::{Value, json};
 
 use super::media::Media;
 use super::reader::Reader;
 use super::schemas::{anything, weight};
-use crate::place::Place;
+use crate::location::Location;
 
-/// Headers that are described elsewhere in the document; the specification says to ignore them here.
+/// Headers that OpenAPI ignores as parameters, because other parts of the document describe them.
 const IGNORED_HEADERS: [&str; 3] = ["accept", "authorization", "content-type"];
 
-/// What marks a value that must not be shown.
+/// The extension that marks a sensitive value.
 const SENSITIVE: &str = "x-sensitive";
 
-/// What the binding of a parameter counts.
+/// The size of a parameter's binding.
 const PARAMETER_WEIGHT: usize = 100;
 
-/// A parameter of an operation, before its member of the input has a name.
+/// A parameter, before its input member has a name.
 #[derive(Debug)]
-pub(super) struct Given {
-    /// How it is sent; the name of the member is still that on the wire.
+pub(super) struct InputParameter {
+    /// How it is sent; `name` is still the name on the wire.
     pub(super) sent: Parameter,
-    /// What may stand there.
+    /// The schema of its value.
     pub(super) schema: Value,
-    /// Whether it has to be given.
+    /// Whether it is required.
     pub(super) is_required: bool,
 }
 
-/// The parameters of an operation: those of its path, each replaced by the operation's own of the same
-/// name and place.
-pub(super) fn given<'a>(
+/// The parameters of an operation: the parameters of its path, where those of the operation with the same
+/// name and location replace them.
+pub(super) fn parameters<'a>(
     reader: &mut Reader<'a>,
-    lists: [(Option<&'a Value>, Place<'_>); 2],
-) -> Vec<Given> {
+    lists: [(Option<&'a Value>, Location<'_>); 2],
+) -> Vec<InputParameter> {
     let mut all = Vec::new();
-    for (list, place) in lists {
-        let place = place.name("parameters");
+    for (list, location) in lists {
+        let location = location.name("parameters");
         let mut own = Vec::new();
         let mut taken = HashSet::new();
-        for (index, parameter) in items(reader, list, &place).iter().enumerate() {
-            let place = place.index(index);
-            let Some(parameter) = read(reader, parameter, &place) else {
+        for (index, parameter) in items(reader, list, &location).iter().enumerate() {
+            let location = location.index(index);
+            let Some(parameter) = read(reader, parameter, &location) else {
                 continue;
             };
             if taken.insert(identity(parameter.sent.place, &parameter.sent.wire_name)) {
                 own.push(parameter);
                 continue;
             }
-            let message = "has the name and place of another parameter; the first one counts";
-            reader.warnings.note(&place, message);
+            let message =
+                "duplicate parameter (same name and location): remove one; the first is used";
+            reader.warnings.note(&location, message);
         }
-        all.retain(|it: &Given| !taken.contains(&identity(it.sent.place, &it.sent.wire_name)));
+        all.retain(|it: &InputParameter| {
+            !taken.contains(&identity(it.sent.place, &it.sent.wire_name))
+        });
         all.extend(own);
     }
     all
 }
 
-/// What tells a parameter from the others: its place, and its name as far as it counts there.
-pub(super) fn identity(place: Where, wire_name: &str) -> (Where, String) {
-    match place {
-        Where::Header => (place, wire_name.to_ascii_lowercase()),
-        _ => (place, wire_name.to_owned()),
+/// The identity of a parameter: its location and its name, in lower case for headers.
+pub(super) fn identity(
+    location: ParameterLocation,
+    wire_name: &str,
+) -> (ParameterLocation, String) {
+    match location {
+        ParameterLocation::Header => (location, wire_name.to_ascii_lowercase()),
+        _ => (location, wire_name.to_owned()),
     }
 }
 
-/// A path parameter that the path names and nobody describes.
-pub(super) fn undescribed(name: &str) -> Given {
-    Given {
-        sent: sent(name, Where::Path),
+/// A path parameter that is in the path but not described.
+pub(super) fn undescribed(name: &str) -> InputParameter {
+    InputParameter {
+        sent: sent(name, ParameterLocation::Path),
         schema: json!({"type": "string"}),
         is_required: true,
     }
 }
 
-fn items<'a>(reader: &mut Reader<'a>, list: Option<&'a Value>, place: &Place<'_>) -> &'a [Value] {
+fn items<'a>(
+    reader: &mut Reader<'a>,
+    list: Option<&'a Value>,
+    location: &Location<'_>,
+) -> &'a [Value] {
     match list {
         Some(Value::Array(items)) => items,
         None => &[],
         Some(_) => {
-            reader
-                .warnings
-                .note(place, "is no list of parameters; it is not used");
+            reader.warnings.note(
+                location,
+                "not a list of parameters: write an array; it is ignored",
+            );
             &[]
         }
     }
 }
 
-fn read<'a>(reader: &mut Reader<'a>, written: &'a Value, place: &Place<'_>) -> Option<Given> {
-    let found = reader.follow(written, place, "the parameter is left out")?;
-    let place = found.place(place);
+fn read<'a>(
+    reader: &mut Reader<'a>,
+    written: &'a Value,
+    location: &Location<'_>,
+) -> Option<InputParameter> {
+    let found = reader.resolve(written, location, "the parameter is ignored")?;
+    let location = found.location(location);
     let parameter = found.value;
-    let (name, stands) = identified(reader, parameter, &place)?;
+    let (name, sent_in) = name_and_location(reader, parameter, &location)?;
     reader.spend(PARAMETER_WEIGHT + 2 * name.len());
-    let mut sent = sent(name, stands);
-    let schema = match content(reader, parameter, stands, &place) {
+    let mut sent = sent(name, sent_in);
+    let schema = match content(reader, parameter, sent_in, &location) {
         Some((media_type, schema)) => {
             sent.content = Some(media_type);
             schema
         }
-        None if stands == Where::Querystring => {
-            let message = "a whole query has a media type (\"content\"); the parameter is left out";
-            reader.warnings.note(&place, message);
+        None if sent_in == ParameterLocation::Querystring => {
+            let message =
+                "a querystring parameter needs a media type: add \"content\"; it is ignored";
+            reader.warnings.note(&location, message);
             return None;
         }
         None => {
-            read_style(reader, parameter, &place, &mut sent);
+            read_style(reader, parameter, &location, &mut sent);
             let schema = parameter.get("schema");
             let schema =
-                schema.map_or_else(anything, |it| reader.schema(it, &place.name("schema")));
-            perhaps_empty(reader, schema, parameter, stands, &place)
+                schema.map_or_else(anything, |it| reader.schema(it, &location.name("schema")));
+            allow_empty(reader, schema, parameter, sent_in, &location)
         }
     };
-    Some(Given {
+    Some(InputParameter {
         schema: described(reader, schema, parameter),
-        is_required: stands == Where::Path || is_true(parameter, "required"),
+        is_required: sent_in == ParameterLocation::Path || is_true(parameter, "required"),
         sent,
     })
 }
 
-/// A schema that an empty text fits too, where the document allows one whatever the schema says.
-fn perhaps_empty(
+/// Extends the schema to accept an empty string, if the document allows it.
+fn allow_empty(
     reader: &mut Reader<'_>,
     schema: Value,
     parameter: &Value,
-    stands: Where,
-    place: &Place<'_>,
+    sent_in: ParameterLocation,
+    location: &Location<'_>,
 ) -> Value {
     if !is_true(parameter, "allowEmptyValue") {
         return schema;
     }
-    if stands != Where::Query {
-        let message = "counts in a query only; it is not used";
-        let place = place.name("allowEmptyValue");
-        reader.warnings.note(&place, message);
+    if sent_in != ParameterLocation::Query {
+        let message = "allowEmptyValue applies to query parameters only: remove it; it is ignored";
+        let location = location.name("allowEmptyValue");
+        reader.warnings.note(&location, message);
         return schema;
     }
     let takes_it_anyway = [anything(), json!(true), json!({"type": "string"})];
@@ -149,63 +165,65 @@ fn is_true(parameter: &Value, member: &str) -> bool {
     parameter.get(member) == Some(&Value::Bool(true))
 }
 
-/// The name and the place of a parameter, unless it is none that callers give.
-fn identified<'v>(
+/// The name and the location of a parameter, unless callers cannot send it.
+fn name_and_location<'v>(
     reader: &mut Reader<'_>,
     parameter: &'v Value,
-    place: &Place<'_>,
-) -> Option<(&'v str, Where)> {
+    location: &Location<'_>,
+) -> Option<(&'v str, ParameterLocation)> {
     let word = |member: &str| parameter.get(member).and_then(Value::as_str);
-    let (Some(name), Some(stands)) = (word("name").filter(|it| !it.is_empty()), word("in")) else {
-        let message = "has no name or no place (\"in\"); the parameter is left out";
-        reader.warnings.note(place, message);
+    let (Some(name), Some(sent_in)) = (word("name").filter(|it| !it.is_empty()), word("in")) else {
+        let message = "parameter without \"name\" or \"in\": add both; it is ignored";
+        reader.warnings.note(location, message);
         return None;
     };
-    let Some(stands) = place_of(stands) else {
+    let Some(sent_in) = parse_in(sent_in) else {
         let message = format!(
-            "{stands:?} is no known place; write path, query, querystring, header or cookie. The \
-             parameter is left out"
+            "{sent_in:?} is not a parameter location: use path, query, querystring, header or cookie; the \
+             parameter is ignored"
         );
-        reader.warnings.note(&place.name("in"), message);
+        reader.warnings.note(&location.name("in"), message);
         return None;
     };
     let is_this = |it: &&str| it.eq_ignore_ascii_case(name);
-    let why = match stands {
-        Where::Header if IGNORED_HEADERS.iter().any(is_this) => {
-            "follows from the body, the answers and the security of the operation; the parameter is \
-             left out, as the specification says"
+    let why = match sent_in {
+        ParameterLocation::Header if IGNORED_HEADERS.iter().any(is_this) => {
+            "is set from the body, the responses and the security of the operation; the parameter is \
+             ignored, as OpenAPI requires"
         }
-        Where::Header if CONNECTION_HEADERS.iter().any(is_this) => {
-            "belongs to the connection, and whoever connects writes it; the parameter is left out"
+        ParameterLocation::Header if CONNECTION_HEADERS.iter().any(is_this) => {
+            "is set by the HTTP connection; the parameter is ignored"
         }
-        _ => return Some((name, stands)),
+        _ => return Some((name, sent_in)),
     };
     let message = format!("the header {name} {why}");
-    reader.warnings.note(place, message);
+    reader.warnings.note(location, message);
     None
 }
 
-fn place_of(word: &str) -> Option<Where> {
+fn parse_in(word: &str) -> Option<ParameterLocation> {
     Some(match word {
-        "path" => Where::Path,
-        "query" => Where::Query,
-        "querystring" => Where::Querystring,
-        "header" => Where::Header,
-        "cookie" => Where::Cookie,
+        "path" => ParameterLocation::Path,
+        "query" => ParameterLocation::Query,
+        "querystring" => ParameterLocation::Querystring,
+        "header" => ParameterLocation::Header,
+        "cookie" => ParameterLocation::Cookie,
         _ => return None,
     })
 }
 
-/// How a parameter is sent when nothing else is said.
-fn sent(name: &str, place: Where) -> Parameter {
-    let style = match place {
-        Where::Path | Where::Header => Style::Simple,
-        Where::Query | Where::Querystring | Where::Cookie => Style::Form,
+/// The default way to send a parameter.
+fn sent(name: &str, sent_in: ParameterLocation) -> Parameter {
+    let style = match sent_in {
+        ParameterLocation::Path | ParameterLocation::Header => Style::Simple,
+        ParameterLocation::Query | ParameterLocation::Querystring | ParameterLocation::Cookie => {
+            Style::Form
+        }
     };
     Parameter {
         name: name.to_owned(),
         wire_name: name.to_owned(),
-        place,
+        place: sent_in,
         style,
         explode: style == Style::Form,
         allow_reserved: false,
@@ -213,41 +231,47 @@ fn sent(name: &str, place: Where) -> Parameter {
     }
 }
 
-/// The media type a parameter is written in, and the schema of that.
+/// The media type of a parameter with "content", and its schema.
 fn content<'a>(
     reader: &mut Reader<'a>,
     parameter: &'a Value,
-    stands: Where,
-    place: &Place<'_>,
+    sent_in: ParameterLocation,
+    location: &Location<'_>,
 ) -> Option<(String, Value)> {
     let content = parameter.get("content")?.as_object()?;
-    let place = place.name("content");
+    let location = location.name("content");
     let mut types: Vec<_> = content.iter().collect();
     types.sort_by_key(|(media_type, _)| super::media::rank(media_type));
     let (media_type, media) = *types.first()?;
     if types.len() > 1 {
-        let message = format!("has several media types; {media_type} is used");
-        reader.warnings.note(&place, message);
+        let message = format!("several media types: {media_type} is used");
+        reader.warnings.note(&location, message);
     }
     let is_json = Media::of(media_type) == Media::Json;
     // The members of a form are the pairs of a query.
-    let is_form = stands == Where::Querystring && Media::of(media_type) == Media::Form;
+    let is_form = sent_in == ParameterLocation::Querystring && Media::of(media_type) == Media::Form;
     let is_described = is_json || is_form;
     let schema = media.get("schema").filter(|_| is_described);
-    let schema = schema.map(|it| reader.schema(it, &place.name(media_type).name("schema")));
+    let schema = schema.map(|it| reader.schema(it, &location.name(media_type).name("schema")));
     let text = || json!({"type": "string"});
     let schema = schema.unwrap_or_else(|| if is_described { anything() } else { text() });
     Some((media_type.clone(), schema))
 }
 
-fn read_style(reader: &mut Reader<'_>, parameter: &Value, place: &Place<'_>, sent: &mut Parameter) {
+fn read_style(
+    reader: &mut Reader<'_>,
+    parameter: &Value,
+    location: &Location<'_>,
+    sent: &mut Parameter,
+) {
     if let Some(written) = parameter.get("style") {
-        match style(written).filter(|it| may_stand(*it, sent.place)) {
+        match style(written).filter(|it| is_allowed(*it, sent.place)) {
             Some(style) => sent.style = style,
             None => {
-                let message =
-                    format!("{written} is no style for this place; the usual one is used");
-                reader.warnings.note(&place.name("style"), message);
+                let message = format!(
+                    "{written} is not a style for this location: correct it; the default is used"
+                );
+                reader.warnings.note(&location.name("style"), message);
             }
         }
     }
@@ -256,7 +280,7 @@ fn read_style(reader: &mut Reader<'_>, parameter: &Value, place: &Place<'_>, sen
     sent.allow_reserved = is_true(parameter, "allowReserved");
 }
 
-/// The style of a word in the document.
+/// Parses a style.
 pub(super) fn style(word: &Value) -> Option<Style> {
     Some(match word.as_str()? {
         "simple" => Style::Simple,
@@ -270,16 +294,24 @@ pub(super) fn style(word: &Value) -> Option<Style> {
     })
 }
 
-fn may_stand(style: Style, place: Where) -> bool {
+fn is_allowed(style: Style, location: ParameterLocation) -> bool {
     match style {
-        Style::Simple => matches!(place, Where::Path | Where::Header),
-        Style::Label | Style::Matrix => place == Where::Path,
-        Style::Form => matches!(place, Where::Query | Where::Cookie),
-        Style::SpaceDelimited | Style::PipeDelimited | Style::DeepObject => place == Where::Query,
+        Style::Simple => matches!(
+            location,
+            ParameterLocation::Path | ParameterLocation::Header
+        ),
+        Style::Label | Style::Matrix => location == ParameterLocation::Path,
+        Style::Form => matches!(
+            location,
+            ParameterLocation::Query | ParameterLocation::Cookie
+        ),
+        Style::SpaceDelimited | Style::PipeDelimited | Style::DeepObject => {
+            location == ParameterLocation::Query
+        }
     }
 }
 
-/// A schema with what the parameter says about itself, where the schema is silent.
+/// The schema with the description and other annotations of the parameter.
 fn described(reader: &mut Reader<'_>, mut schema: Value, parameter: &Value) -> Value {
     if schema == Value::Bool(true) {
         schema = anything();

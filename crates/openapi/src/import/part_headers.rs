@@ -1,7 +1,6 @@
-//! The headers of a part of a form: those that say the same with every request.
+//! The headers of the parts of a form that have a fixed value.
 //!
-//! Whoever calls gives members of a form and no headers of them, so a header whose value the document
-//! leaves open is not sent.
+//! Callers send members of a form without headers, so a header without a fixed value is not sent.
 
 use std::collections::BTreeMap;
 
@@ -9,30 +8,30 @@ use panpan_contract::binding::BodyForm;
 use serde_json::Value;
 
 use super::reader::Reader;
-use crate::place::Place;
+use crate::location::Location;
 
-/// Headers that follow from the member and its content.
-const FOLLOWING: [&str; 2] = ["content-type", "content-disposition"];
+/// Headers that are derived from the member and its content.
+const DERIVED: [&str; 2] = ["content-type", "content-disposition"];
 
-/// The headers an encoding names, with the one value each may have.
+/// The headers of an encoding that have a fixed value.
 pub(super) fn fixed<'a>(
     reader: &mut Reader<'a>,
     encoding: &'a Value,
     form: BodyForm,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> BTreeMap<String, String> {
-    let place = place.name("headers");
+    let location = location.name("headers");
     let mut headers = BTreeMap::new();
     let written = encoding.get("headers").and_then(Value::as_object);
     for (name, header) in written.into_iter().flatten() {
-        let place = place.name(name);
+        let location = location.name(name);
         let is_this = |it: &&str| it.eq_ignore_ascii_case(name);
-        if form != BodyForm::Multipart || FOLLOWING.iter().any(is_this) {
-            let message = "follows from the form and is not used";
-            reader.warnings.note(&place, message);
+        if form != BodyForm::Multipart || DERIVED.iter().any(is_this) {
+            let message = "this header is set from the form: remove it; it is ignored";
+            reader.warnings.note(&location, message);
             continue;
         }
-        let Some(found) = reader.follow(header, &place, "the header is not sent") else {
+        let Some(found) = reader.resolve(header, &location, "the header is not sent") else {
             continue;
         };
         match only_value(found.value).filter(|value| is_sendable(name, value)) {
@@ -41,16 +40,16 @@ pub(super) fn fixed<'a>(
                 headers.insert(name.clone(), value);
             }
             None => {
-                let message = "has no one value that can be sent (const, enum or default); the \
-                               header is not sent";
-                reader.warnings.note(&place, message);
+                let message = "header without a fixed value: add \"const\", one \"enum\" value or \"default\"; \
+                                it is not sent";
+                reader.warnings.note(&location, message);
             }
         }
     }
     headers
 }
 
-/// The value a header always has, or has unless somebody says otherwise.
+/// The fixed or default value of a header.
 fn only_value(header: &Value) -> Option<String> {
     let schema = header.get("schema")?;
     let options = schema.get("enum").and_then(Value::as_array);
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_has_one_value_or_none_that_can_be_sent() {
+    fn a_header_is_sent_only_with_one_valid_value() {
         for (schema, value) in [
             (json!({"const": "a"}), Some("a")),
             (json!({"enum": ["a"]}), Some("a")),

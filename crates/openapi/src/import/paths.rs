@@ -1,11 +1,11 @@
-//! Finding the operations of a document: every method of every path, also behind references.
+//! Finds the operations of a document: every method of every path, also behind references.
 
 use serde_json::{Map, Value};
 
 use super::options::Candidate;
 use super::reader::Reader;
-use crate::place::Place;
-use crate::reference::Found;
+use crate::location::Location;
+use crate::reference::Resolved;
 
 /// The members of a path that are operations, and their methods.
 const METHODS: [(&str, &str); 9] = [
@@ -20,7 +20,7 @@ const METHODS: [(&str, &str); 9] = [
     ("query", "QUERY"),
 ];
 
-/// The members of a path that say something about all of its operations.
+/// The members of a path that apply to all its operations.
 const SHARED: [&str; 6] = [
     "$ref",
     "additionalOperations",
@@ -30,26 +30,26 @@ const SHARED: [&str; 6] = [
     "summary",
 ];
 
-/// What a member of a path counts.
+/// The size of a member of a path.
 const PATH_MEMBER_WEIGHT: usize = 100;
 
-/// An operation where it was found.
+/// An operation of the document.
 #[derive(Clone, Debug)]
-pub(super) struct Described<'a> {
-    /// The method, in capitals.
+pub(super) struct DocumentOperation<'a> {
+    /// The method, in upper case.
     pub(super) method: String,
-    /// The path, beginning with a slash.
+    /// The path, starting with a slash.
     pub(super) path: String,
     pub(super) operation: &'a Value,
-    /// Where the operation stands.
+    /// The pointer of the operation.
     pub(super) pointer: String,
     pub(super) path_item: &'a Value,
     pub(super) path_parameters: Option<&'a Value>,
-    /// Where the path stands.
+    /// The pointer of the path.
     pub(super) path_pointer: String,
 }
 
-impl<'a> Described<'a> {
+impl<'a> DocumentOperation<'a> {
     pub(super) fn id(&self) -> Option<&'a str> {
         self.operation.get("operationId").and_then(Value::as_str)
     }
@@ -62,7 +62,7 @@ impl<'a> Described<'a> {
             .collect()
     }
 
-    /// What filters look at.
+    /// The properties that filters compare.
     pub(super) fn candidate(&self) -> Candidate<'_> {
         Candidate {
             tags: self.tags(),
@@ -73,22 +73,22 @@ impl<'a> Described<'a> {
     }
 }
 
-/// Every operation of the document, in the order of paths and of methods.
-pub(super) fn described<'a>(
+/// Every operation of the document, in the order of paths and methods.
+pub(super) fn operations<'a>(
     reader: &mut Reader<'a>,
     paths: Option<&'a Map<String, Value>>,
-) -> Vec<Described<'a>> {
-    let top = Place::at("/paths");
+) -> Vec<DocumentOperation<'a>> {
+    let top = Location::at("/paths");
     let mut all = Vec::new();
     let paths = paths.into_iter().flatten();
     for (path, written) in paths.filter(|(path, _)| !path.starts_with("x-")) {
-        let place = top.name(path);
-        let otherwise = "the operations of this path are left out";
+        let location = top.name(path);
+        let consequence = "the operations of this path are not imported";
         if reader.is_too_large() {
             break;
         }
-        if let Some(found) = reader.follow(written, &place, otherwise) {
-            read(reader, path, written, &found, &place, &mut all);
+        if let Some(found) = reader.resolve(written, &location, consequence) {
+            read(reader, path, written, &found, &location, &mut all);
         }
     }
     all
@@ -98,76 +98,78 @@ fn read<'a>(
     reader: &mut Reader<'a>,
     path: &str,
     written: &'a Value,
-    found: &Found<'a>,
-    place: &Place<'_>,
-    all: &mut Vec<Described<'a>>,
+    found: &Resolved<'a>,
+    location: &Location<'_>,
+    all: &mut Vec<DocumentOperation<'a>>,
 ) {
     let Some(item) = found.value.as_object() else {
-        reader
-            .warnings
-            .note(place, "is no object; the path is left out");
+        reader.warnings.note(
+            location,
+            "not a path item: write an object; the path is not imported",
+        );
         return;
     };
-    let path = legal_path(reader, path, place);
+    let path = with_slash(reader, path, location);
     if !std::ptr::eq(written, found.value) {
-        note_beside_reference(reader, written, place);
+        note_next_to_reference(reader, written, location);
     }
-    let place = found.place(place);
+    let location = found.location(location);
     // Many paths can refer to one item.
     reader.spend(PATH_MEMBER_WEIGHT * item.len());
-    note_unknown(reader, item, &place);
+    note_unknown(reader, item, &location);
     let extra = item.get("additionalOperations").and_then(Value::as_object);
     reader.spend(PATH_MEMBER_WEIGHT * extra.map_or(0, Map::len));
     let fixed = METHODS.iter().filter_map(|(member, method)| {
-        let pointer = place.name(member).pointer();
+        let pointer = location.name(member).pointer();
         Some(((*method).to_owned(), item.get(*member)?, pointer))
     });
     let extra = extra.into_iter().flatten().map(|(method, operation)| {
-        let pointer = place.name("additionalOperations").name(method).pointer();
+        let pointer = location.name("additionalOperations").name(method).pointer();
         (method.clone(), operation, pointer)
     });
     for (method, operation, pointer) in fixed.chain(extra) {
         if !operation.is_object() {
-            let message = "is no operation; it is left out";
-            reader.warnings.note(&Place::at(&pointer), message);
+            let message = "not an operation: write an object; it is not imported";
+            reader.warnings.note(&Location::at(&pointer), message);
             continue;
         }
-        all.push(Described {
+        all.push(DocumentOperation {
             method,
             path: path.clone(),
             operation,
             pointer,
             path_item: found.value,
             path_parameters: item.get("parameters"),
-            path_pointer: place.pointer(),
+            path_pointer: location.pointer(),
         });
     }
 }
 
-fn legal_path(reader: &mut Reader<'_>, path: &str, place: &Place<'_>) -> String {
+fn with_slash(reader: &mut Reader<'_>, path: &str, location: &Location<'_>) -> String {
     if path.starts_with('/') {
         return path.to_owned();
     }
-    reader
-        .warnings
-        .note(place, "does not begin with a slash; one is put before it");
+    reader.warnings.note(
+        location,
+        "path without a leading slash: add one; a slash is assumed",
+    );
     format!("/{path}")
 }
 
-fn note_beside_reference(reader: &mut Reader<'_>, written: &Value, place: &Place<'_>) {
+fn note_next_to_reference(reader: &mut Reader<'_>, written: &Value, location: &Location<'_>) {
     let members = written.as_object().into_iter().flat_map(Map::keys);
     for member in members.filter(|it| *it != "$ref") {
-        let message = "stands beside a $ref, which counts alone";
-        reader.warnings.note(&place.name(member), message);
+        let message = "member next to $ref: move it to the target; it is ignored";
+        reader.warnings.note(&location.name(member), message);
     }
 }
 
-fn note_unknown(reader: &mut Reader<'_>, item: &Map<String, Value>, place: &Place<'_>) {
+fn note_unknown(reader: &mut Reader<'_>, item: &Map<String, Value>, location: &Location<'_>) {
     for member in item.keys() {
         let is_method = METHODS.iter().any(|(name, _)| name == member);
         if !is_method && !SHARED.contains(&member.as_str()) && !member.starts_with("x-") {
-            let message = "is no method that is known; it is left out";
-            reader.warnings.note(&place.name(member), message);
+            let message = "unknown method or member of a path: remove it or prefix it with \"x-\"; it is ignored";
+            reader.warnings.note(&location.name(member), message);
         }
     }
 }

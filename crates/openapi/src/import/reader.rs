@@ -1,77 +1,84 @@
-//! What every part of an import has at hand: the document, what was noted, what may still be written.
+//! The state that all parts of an import share: the document, the warnings and the size budget.
 
 use serde_json::Value;
 
 use super::error::{ImportError, RemoteReference};
 use super::schemas::Definitions;
 use super::warnings::Warnings;
-use crate::place::Place;
-use crate::reference::{self, Broken, Found};
+use crate::location::Location;
+use crate::reference::{self, ReferenceError, Resolved};
 
-/// The most an import may give, in bytes of texts, names and values. What many operations refer to
-/// counts for each of them, so that a small document cannot become a huge contract.
+/// The largest result of an import, in bytes of texts, names and values. A shared part counts for each
+/// operation that refers to it, so that a small document cannot become a huge contract.
 pub const IMPORT_BYTES_LIMIT: usize = 64 * 1024 * 1024;
 
-/// The most references out of the document that are told.
+/// The most references to other documents that are reported.
 const REMOTE_LIMIT: usize = 20;
 
-/// What a value counts, besides its texts.
+/// The size of a value without its texts.
 pub(super) const VALUE_WEIGHT: usize = 8;
 
-/// The document being read.
+/// The document and the state of the import.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) document: &'a Value,
     /// Whether schemas are those of OpenAPI 3.0.
-    pub(super) is_old: bool,
+    pub(super) is_openapi30: bool,
     pub(super) definitions: Definitions<'a>,
     pub(super) warnings: Warnings,
     remote: Vec<RemoteReference>,
-    spent: usize,
+    used_bytes: usize,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(document: &'a Value, is_old: bool) -> Self {
+    pub(super) fn new(document: &'a Value, is_openapi30: bool) -> Self {
         Self {
             document,
-            is_old,
+            is_openapi30,
             definitions: Definitions::default(),
             warnings: Warnings::default(),
             remote: Vec::new(),
-            spent: 0,
+            used_bytes: 0,
         }
     }
 
-    /// What a value stands for; nothing, and a warning, if its reference is broken.
-    pub(super) fn follow(
+    /// Resolves the references of a value. If that fails, adds a warning and returns `None`.
+    pub(super) fn resolve(
         &mut self,
         value: &'a Value,
-        place: &Place<'_>,
-        otherwise: &str,
-    ) -> Option<Found<'a>> {
-        let found = reference::follow(self.document, value);
+        location: &Location<'_>,
+        consequence: &str,
+    ) -> Option<Resolved<'a>> {
+        let found = reference::resolve(self.document, value);
         found
-            .inspect_err(|broken| self.note_broken(broken, &place.name("$ref"), otherwise))
+            .inspect_err(|error| self.note_unresolved(error, &location.name("$ref"), consequence))
             .ok()
     }
 
-    /// Notes a reference that cannot be followed, and what was made of it.
-    pub(super) fn note_broken(&mut self, broken: &Broken, place: &Place<'_>, otherwise: &str) {
-        match broken {
-            Broken::Remote(reference) => {
+    /// Reports a reference that cannot be resolved, and its consequence.
+    pub(super) fn note_unresolved(
+        &mut self,
+        error: &ReferenceError,
+        location: &Location<'_>,
+        consequence: &str,
+    ) {
+        match error {
+            ReferenceError::Remote(reference) => {
                 let found = RemoteReference {
-                    pointer: place.pointer(),
+                    pointer: location.pointer(),
                     reference: reference.clone(),
                 };
                 if self.remote.len() < REMOTE_LIMIT && !self.remote.contains(&found) {
                     self.remote.push(found);
                 }
             }
-            broken => self.warnings.note(place, format!("{broken}; {otherwise}")),
+            error => self
+                .warnings
+                .note(location, format!("{error}; {consequence}")),
         }
     }
 
-    /// A text of the document that says something, without the space around it.
+    /// A trimmed, non-empty text.
     pub(super) fn text(&mut self, value: Option<&Value>) -> Option<String> {
         let text = value.and_then(Value::as_str)?.trim();
         self.spend(text.len());
@@ -79,14 +86,14 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn spend(&mut self, bytes: usize) {
-        self.spent = self.spent.saturating_add(bytes);
+        self.used_bytes = self.used_bytes.saturating_add(bytes);
     }
 
     pub(super) fn is_too_large(&self) -> bool {
-        self.spent > IMPORT_BYTES_LIMIT
+        self.used_bytes > IMPORT_BYTES_LIMIT
     }
 
-    /// Whether the import as a whole has to be refused.
+    /// Checks the conditions that refuse the whole import.
     pub(super) fn check(&mut self) -> Result<(), ImportError> {
         if self.is_too_large() {
             return Err(ImportError::TooLarge);

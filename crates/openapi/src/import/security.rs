@@ -1,36 +1,36 @@
-//! What an operation asks of whoever calls the service.
+//! The security requirements of an operation.
 
 use std::collections::HashSet;
 
-use panpan_contract::binding::{ParameterLocation as Where, SchemeKind, SecurityScheme};
+use panpan_contract::binding::{ParameterLocation, SchemeKind, SecurityScheme};
 use serde_json::Value;
 
 use super::parameters::identity;
 use super::reader::Reader;
-use crate::place::Place;
+use crate::location::Location;
 
-/// What a scheme counts, besides its name and its scopes.
+/// The size of a scheme without its name and scopes.
 const SCHEME_WEIGHT: usize = 50;
 
-/// The alternatives of an operation, or those of the document where it says none.
+/// The alternatives of the operation, or those of the document if the operation has none.
 pub(super) fn security(
     reader: &mut Reader<'_>,
     operation: &Value,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Vec<Vec<SecurityScheme>> {
     let document = reader.document;
-    let top = Place::at("");
-    let (written, place) = match operation.get("security") {
-        Some(own) => (own, place.name("security")),
+    let top = Location::at("");
+    let (written, location) = match operation.get("security") {
+        Some(own) => (own, location.name("security")),
         None => (&document["security"], top.name("security")),
     };
     let alternatives = written.as_array().into_iter().flatten().enumerate();
     alternatives
         .map(|(index, alternative)| {
-            let place = place.index(index);
+            let location = location.index(index);
             let schemes = alternative.as_object().into_iter().flatten();
             schemes
-                .map(|(name, scopes)| scheme(reader, name, scopes, &place.name(name)))
+                .map(|(name, scopes)| scheme(reader, name, scopes, &location.name(name)))
                 .collect()
         })
         .collect()
@@ -40,7 +40,7 @@ fn scheme(
     reader: &mut Reader<'_>,
     name: &str,
     scopes: &Value,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> SecurityScheme {
     let scopes = scopes.as_array().into_iter().flatten();
     let scopes = scopes.filter_map(Value::as_str).map(str::to_owned);
@@ -49,30 +49,32 @@ fn scheme(
     reader.spend(SCHEME_WEIGHT + name.len() + text);
     SecurityScheme {
         name: name.to_owned(),
-        kind: proof(reader, name, place),
+        kind: scheme_kind(reader, name, location),
         scopes,
     }
 }
 
-fn proof(reader: &mut Reader<'_>, name: &str, place: &Place<'_>) -> SchemeKind {
+fn scheme_kind(reader: &mut Reader<'_>, name: &str, location: &Location<'_>) -> SchemeKind {
     let document = reader.document;
     let other = || SchemeKind::Other {
         scheme: name.to_owned(),
     };
     let Some(written) = document["components"]["securitySchemes"].get(name) else {
-        let message = format!("{name:?} is not among the security schemes of the document");
-        reader.warnings.note(place, message);
+        let message = format!(
+            "security scheme {name:?} is not defined: add it to components/securitySchemes"
+        );
+        reader.warnings.note(location, message);
         return other();
     };
-    let schemes = Place::at("/components/securitySchemes");
+    let schemes = Location::at("/components/securitySchemes");
     let at = schemes.name(name);
-    let Some(found) = reader.follow(written, &at, "how to prove who asks is not known") else {
+    let Some(found) = reader.resolve(written, &at, "the scheme is unknown") else {
         return other();
     };
     let proof = read(found.value);
     proof.unwrap_or_else(|| {
-        let message = "is no security scheme that is known; it has to be satisfied by other means";
-        reader.warnings.note(&found.place(&at), message);
+        let message = "unknown kind of security scheme: provide its credential by other means";
+        reader.warnings.note(&found.location(&at), message);
         other()
     })
 }
@@ -82,9 +84,9 @@ fn read(scheme: &Value) -> Option<SchemeKind> {
     Some(match word("type")? {
         "apiKey" => SchemeKind::ApiKey {
             place: match word("in")? {
-                "query" => Where::Query,
-                "header" => Where::Header,
-                "cookie" => Where::Cookie,
+                "query" => ParameterLocation::Query,
+                "header" => ParameterLocation::Header,
+                "cookie" => ParameterLocation::Cookie,
                 _ => return None,
             },
             key: word("name")?.to_owned(),
@@ -104,8 +106,10 @@ fn read(scheme: &Value) -> Option<SchemeKind> {
     })
 }
 
-/// The parameters that are credentials by what the document says, which no caller may give.
-pub(super) fn credentials(security: &[Vec<SecurityScheme>]) -> HashSet<(Where, String)> {
+/// The parameters that are credentials, which callers must not send.
+pub(super) fn credentials(
+    security: &[Vec<SecurityScheme>],
+) -> HashSet<(ParameterLocation, String)> {
     let schemes = security.iter().flatten();
     let keys = schemes.filter_map(|scheme| match &scheme.kind {
         SchemeKind::ApiKey { place, key } => Some(identity(*place, key)),

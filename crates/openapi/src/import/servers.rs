@@ -1,26 +1,26 @@
-//! Where the service is, as the document says it: with variables filled in by their defaults.
+//! The addresses of the service, with the defaults of their variables.
 
 use serde_json::Value;
 
-use super::paths::Described;
+use super::paths::DocumentOperation;
 use super::reader::Reader;
-use crate::place::Place;
+use crate::location::Location;
 
-/// The addresses of the first that gives some: the operation, its path, the document.
-pub(super) fn servers(reader: &mut Reader<'_>, described: &Described<'_>) -> Vec<String> {
+/// The addresses from the first source that has some: the operation, its path, the document.
+pub(super) fn servers(reader: &mut Reader<'_>, entry: &DocumentOperation<'_>) -> Vec<String> {
     for (giver, pointer) in [
-        (described.operation, described.pointer.as_str()),
-        (described.path_item, &described.path_pointer),
+        (entry.operation, entry.pointer.as_str()),
+        (entry.path_item, &entry.path_pointer),
         (reader.document, ""),
     ] {
-        let place = Place::at(pointer);
+        let location = Location::at(pointer);
         let Some(servers) = giver.get("servers").and_then(Value::as_array) else {
             continue;
         };
-        let place = place.name("servers");
+        let location = location.name("servers");
         let servers = servers.iter().enumerate();
         let addresses: Vec<_> = servers
-            .filter_map(|(index, server)| address(reader, server, &place.index(index)))
+            .filter_map(|(index, server)| address(reader, server, &location.index(index)))
             .collect();
         if !addresses.is_empty() {
             return addresses;
@@ -29,24 +29,25 @@ pub(super) fn servers(reader: &mut Reader<'_>, described: &Described<'_>) -> Vec
     Vec::new()
 }
 
-fn address(reader: &mut Reader<'_>, server: &Value, place: &Place<'_>) -> Option<String> {
+fn address(reader: &mut Reader<'_>, server: &Value, location: &Location<'_>) -> Option<String> {
     let Some(template) = server.get("url").and_then(Value::as_str) else {
         reader
             .warnings
-            .note(place, "has no url; the server is left out");
+            .note(location, "server without a \"url\": add one; it is ignored");
         return None;
     };
     let filled = filled(template, &server["variables"]);
     if filled.is_none() {
-        let message =
-            format!("{template:?} has a variable without a default; the server is left out");
-        reader.warnings.note(&place.name("url"), message);
+        let message = format!(
+            "{template:?} has a variable without a default: add one; the server is ignored"
+        );
+        reader.warnings.note(&location.name("url"), message);
     }
     reader.spend(filled.as_ref().map_or(0, String::len));
     filled
 }
 
-/// An address with every variable in braces replaced by its default.
+/// An address with the default of every variable in braces.
 fn filled(template: &str, variables: &Value) -> Option<String> {
     let mut address = String::with_capacity(template.len());
     let mut rest = template;
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_filled_by_their_defaults() {
+    fn variables_are_replaced_by_their_defaults() {
         let variables =
             json!({"region": {"default": "eu"}, "port": {"default": "8443"}, "odd": {}});
         for (template, expected) in [

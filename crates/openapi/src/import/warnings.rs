@@ -1,18 +1,18 @@
-//! What was not understood, each thing once.
+//! The warnings of an import, without duplicates.
 
 use std::collections::HashSet;
 
-use crate::place::Place;
+use crate::location::Location;
 
-/// The most warnings that are kept; a last one says how many more there were.
+/// The most warnings that are kept; a last warning has the number of others.
 pub const WARNINGS_LIMIT: usize = 1_000;
 
-/// Something in the document that was not understood, or is not used.
+/// A part of the document that was not understood or not used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Warning {
-    /// Where, as an RFC 6901 pointer into the document.
+    /// The location, as an RFC 6901 pointer into the document.
     pub pointer: String,
-    /// What is the matter, and what was made of it.
+    /// What is wrong, what to do, and how the import treated it.
     pub message: String,
 }
 
@@ -25,10 +25,10 @@ pub(super) struct Warnings {
 }
 
 impl Warnings {
-    /// Notes something. What many operations refer to is walked many times, and told once.
-    pub(super) fn note(&mut self, place: &Place<'_>, message: impl Into<String>) {
+    /// Adds a warning, unless it is a duplicate: shared parts of a document are read many times.
+    pub(super) fn note(&mut self, location: &Location<'_>, message: impl Into<String>) {
         let warning = Warning {
-            pointer: place.pointer(),
+            pointer: location.pointer(),
             message: message.into(),
         };
         if self.seen.contains(&warning) {
@@ -58,19 +58,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_is_told_once_and_their_number_has_a_limit() {
+    fn warnings_are_unique_and_limited() {
         let finished = |count: usize| {
             let mut warnings = Warnings::default();
             for index in 0..count {
                 for _ in 0..2 {
-                    warnings.note(&Place::at("/a").index(index), "odd");
+                    warnings.note(&Location::at("/a").index(index), "odd");
                 }
             }
             warnings.finish()
         };
         assert_eq!(finished(WARNINGS_LIMIT).len(), WARNINGS_LIMIT);
-        let told = finished(WARNINGS_LIMIT + 1);
-        assert_eq!(told.len(), WARNINGS_LIMIT + 1);
-        assert_eq!(told[WARNINGS_LIMIT].message, "and 2 more warnings");
+        let listed = finished(WARNINGS_LIMIT + 1);
+        assert_eq!(listed.len(), WARNINGS_LIMIT + 1);
+        assert_eq!(listed[WARNINGS_LIMIT].message, "and 2 more warnings");
     }
 }

@@ -1,5 +1,5 @@
-//! Applies the lines of an overlay. A line, or a part of one, that changes nothing is a mistake of
-//! whoever wrote it, or the service has changed: both are told.
+//! Applies the lines of an overlay. A line, or a part of a line, that changes nothing is a problem: it is a
+//! mistake, or the service has changed.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use panpan_contract::operation::{
 use panpan_failure::catalogue::is_protocol_code;
 use panpan_failure::{Code, ErrorDefinition, Kind};
 
-use super::renamed::{Renamed, rules};
+use super::rename_rules::{Renamed, rules};
 use super::{AssumedEffect, Overlay, OverlayLine};
+use crate::location::Location;
 use crate::pattern::fits;
-use crate::place::Place;
 
-/// Why an overlay was not applied.
+/// A problem that keeps an overlay from being applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pointer}: {message}")]
 pub struct OverlayProblem {
-    /// The line, or the part of it, as an RFC 6901 pointer into the overlay.
+    /// The line, or the part of the line, as an RFC 6901 pointer into the overlay.
     pub pointer: String,
-    /// What is wrong with it.
+    /// What is wrong, and what to do.
     pub message: String,
 }
 
@@ -33,7 +33,7 @@ impl OverlayProblem {
     }
 }
 
-/// Applies an overlay, or gives everything that is wrong with it and leaves the operations as they are.
+/// Applies an overlay, or returns all its problems and leaves the operations unchanged.
 pub fn apply_overlay(
     operations: &mut Vec<OperationSpec>,
     overlay: &Overlay,
@@ -50,35 +50,35 @@ pub fn apply_overlay(
     Ok(())
 }
 
-/// Applies the lines of an overlay that match some of these operations, or gives everything that is wrong
-/// with those lines and leaves the operations as they are. For an overlay that is meant for several
-/// services: see [`unmatched_lines`] for the lines that match none of them.
+/// Applies the lines of an overlay that match these operations, or returns all problems of those lines and
+/// leaves the operations unchanged. Use this for an overlay that is meant for several services;
+/// [`unmatched_lines`] finds the lines that match none of them.
 pub fn apply_matching_lines(
     operations: &mut Vec<OperationSpec>,
     overlay: &Overlay,
 ) -> Result<(), Vec<OverlayProblem>> {
-    let mut work = Work {
+    let mut run = OverlayRun {
         operations: operations.clone(),
         renamed: BTreeMap::new(),
         problems: Vec::new(),
     };
-    let top = Place::at("/operations");
+    let top = Location::at("/operations");
     for (index, line) in overlay.operations.iter().enumerate() {
-        work.apply(line, &top.index(index));
+        run.apply(line, &top.index(index));
     }
     for (index, line) in overlay.operations.iter().enumerate() {
-        work.check_codes(line, &top.index(index));
+        run.check_codes(line, &top.index(index));
     }
-    work.bind_renamed();
-    if !work.problems.is_empty() {
-        return Err(work.problems);
+    run.bind_renamed();
+    if !run.problems.is_empty() {
+        return Err(run.problems);
     }
-    *operations = work.operations;
+    *operations = run.operations;
     Ok(())
 }
 
-/// Applies what an overlay says about how an operation is shown and called: `hide`, `title`, `description` and
-/// the settings of calls. This is all that can be said about an operation that comes from no description of a service.
+/// Applies the parts of an overlay that run for any operation: `hide`, `title`, `description` and the call
+/// settings. Nothing else applies to an operation that was not imported from a service description.
 pub fn apply_to_shown(spec: &mut OperationSpec, overlay: &Overlay) {
     for line in overlay.operations.iter() {
         if fits(&line.pattern, spec.name.as_str()) {
@@ -87,7 +87,7 @@ pub fn apply_to_shown(spec: &mut OperationSpec, overlay: &Overlay) {
     }
 }
 
-/// The lines of an overlay that match one of these names and say more than how an operation is shown.
+/// The lines of an overlay that match one of these names and set more than [`apply_to_shown`] applies.
 pub fn lines_beyond_shown<'a>(
     overlay: &Overlay,
     names: impl Iterator<Item = &'a OperationName> + Clone,
@@ -113,15 +113,15 @@ pub fn lines_beyond_shown<'a>(
         (*line != shown).then(|| OverlayProblem {
             pointer: format!("/operations/{index}"),
             message: format!(
-                "{name} comes from no description of a service: only hide, title, description and \
-                 settings of calls apply"
+                "{name} is not imported from a service description: only hide, title, description and \
+                 call settings apply"
             ),
         })
     });
     beyond.collect()
 }
 
-/// The lines of an overlay that match no operation of these names.
+/// The lines of an overlay that match none of these names.
 pub fn unmatched_lines<'a>(
     overlay: &Overlay,
     names: impl Iterator<Item = &'a OperationName> + Clone,
@@ -133,7 +133,7 @@ pub fn unmatched_lines<'a>(
     });
     let problem = |(index, line): (usize, &OverlayLine)| OverlayProblem {
         pointer: format!("/operations/{index}/match"),
-        message: format!("no operation is called {:?}", line.pattern),
+        message: format!("no operation matches {:?}", line.pattern),
     };
     unmatched.map(problem).collect()
 }
@@ -151,43 +151,46 @@ fn show(spec: &mut OperationSpec, line: &OverlayLine) {
     }
 }
 
-struct Work {
+struct OverlayRun {
     operations: Vec<OperationSpec>,
-    /// What codes of statuses are called now, by operation.
+    /// The renamed statuses of each operation.
     renamed: BTreeMap<OperationName, Vec<Renamed>>,
     problems: Vec<OverlayProblem>,
 }
 
-impl Work {
-    fn note(&mut self, place: &Place<'_>, message: impl Into<String>) {
+impl OverlayRun {
+    fn note(&mut self, location: &Location<'_>, message: impl Into<String>) {
         self.problems.push(OverlayProblem {
-            pointer: place.pointer(),
+            pointer: location.pointer(),
             message: message.into(),
         });
     }
 
-    fn apply(&mut self, line: &OverlayLine, place: &Place<'_>) {
-        let chosen = self.chosen(line);
-        if chosen.is_empty() {
+    fn apply(&mut self, line: &OverlayLine, location: &Location<'_>) {
+        let selected = self.selected(line);
+        if selected.is_empty() {
             return;
         }
         for (member, text) in [("title", &line.title), ("description", &line.description)] {
             if text.as_deref().is_some_and(|it| it.trim().is_empty()) {
-                self.note(&place.name(member), "says nothing; leave it out");
+                self.note(
+                    &location.name(member),
+                    "is empty: write a text, or remove it",
+                );
             }
         }
-        for index in &chosen {
+        for index in &selected {
             show(&mut self.operations[*index], line);
         }
-        self.rename(line, &chosen, place);
-        self.declare(line, &chosen, place);
-        self.assume(line, &chosen, place);
-        self.keys(line, &chosen, place);
-        self.bind(line, &chosen, place);
+        self.rename(line, &selected, location);
+        self.declare(line, &selected, location);
+        self.set_effects(line, &selected, location);
+        self.set_idempotency(line, &selected, location);
+        self.set_binding(line, &selected, location);
     }
 
-    /// The operations a line speaks of.
-    fn chosen(&self, line: &OverlayLine) -> Vec<usize> {
+    /// The indexes of the operations that a line matches.
+    fn selected(&self, line: &OverlayLine) -> Vec<usize> {
         let numbered = self.operations.iter().enumerate();
         numbered
             .filter(|(_, spec)| fits(&line.pattern, spec.name.as_str()))
@@ -195,21 +198,23 @@ impl Work {
             .collect()
     }
 
-    fn rename(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
-        let place = place.name("rename");
+    fn rename(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+        let location = location.name("rename");
         for (old, new) in &line.rename {
-            let place = place.name(old.as_str());
-            let mut is_idle = true;
-            for index in chosen {
+            let location = location.name(old.as_str());
+            let mut is_unused = true;
+            for index in selected {
                 let spec = &mut self.operations[*index];
                 let name = spec.name.clone();
                 let is_taken = spec.definition(new.as_str()).is_some();
                 let Some(definition) = definition_mut(spec, old) else {
                     continue;
                 };
-                is_idle = false;
+                is_unused = false;
                 let problem = match rename(definition, new) {
-                    _ if is_taken => Some(format!("{name} declares {new} already")),
+                    _ if is_taken => Some(format!(
+                        "{name} already declares {new}: choose another code"
+                    )),
                     Err(problem) => Some(problem),
                     Ok(()) => None,
                 };
@@ -218,73 +223,83 @@ impl Work {
                     self.renamed.entry(name).or_default().push(renamed);
                 }
                 if let Some(problem) = problem {
-                    self.note(&place, problem);
+                    self.note(&location, problem);
                 }
             }
-            if is_idle {
-                self.note(&place, format!("no operation of this line declares {old}"));
+            if is_unused {
+                self.note(
+                    &location,
+                    format!("no operation of this line declares {old}: correct or remove it"),
+                );
             }
         }
     }
 
-    fn declare(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
-        let place = place.name("errors");
+    fn declare(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+        let location = location.name("errors");
         for (number, definition) in line.errors.iter().enumerate() {
-            let place = place.index(number);
+            let location = location.index(number);
             if let Err(refusals) = definition.kind() {
                 let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
-                self.note(&place, refusals.join("; "));
+                self.note(&location, refusals.join("; "));
             }
-            for index in chosen {
+            for index in selected {
                 let spec = &mut self.operations[*index];
                 if spec.definition(definition.code.as_str()).is_none() {
                     spec.error_schemas.push(definition.clone());
                     continue;
                 }
-                let message = format!("{} declares {} already", spec.name, definition.code);
-                self.note(&place.name("code"), message);
+                let message = format!(
+                    "{} already declares {}: remove it here",
+                    spec.name, definition.code
+                );
+                self.note(&location.name("code"), message);
             }
         }
     }
 
-    fn assume(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
-        let place = place.name("effects");
+    fn set_effects(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+        let location = location.name("effects");
         for (code, AssumedEffect(effect)) in &line.effects {
-            let mut is_idle = true;
-            for index in chosen {
+            let mut is_unused = true;
+            for index in selected {
                 if let Some(definition) = definition_mut(&mut self.operations[*index], code) {
                     definition.effect = Some(*effect);
-                    is_idle = false;
+                    is_unused = false;
                 }
             }
-            if is_idle {
-                let message = format!("no operation of this line declares {code}");
-                self.note(&place.name(code.as_str()), message);
+            if is_unused {
+                let message =
+                    format!("no operation of this line declares {code}: correct or remove it");
+                self.note(&location.name(code.as_str()), message);
             }
         }
     }
 
-    fn keys(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
+    fn set_idempotency(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
         let Some(idempotency) = &line.idempotency else {
             return;
         };
-        for index in chosen {
+        for index in selected {
             let spec = &mut self.operations[*index];
             spec.idempotency = idempotency.clone();
             let is_required = idempotency.key == KeyRule::Required;
             if is_required && spec.op_type != OperationType::Mutation {
-                let message = format!("{} changes nothing and cannot require a key", spec.name);
-                self.note(&place.name("idempotency").name("key"), message);
+                let message = format!(
+                    "{} is not a mutation and cannot require a key: remove \"key\"",
+                    spec.name
+                );
+                self.note(&location.name("idempotency").name("key"), message);
             }
         }
     }
 
-    /// Changes the request an operation becomes and what its answers mean.
-    fn bind(&mut self, line: &OverlayLine, chosen: &[usize], place: &Place<'_>) {
-        let says_nothing = line.rules.is_empty()
+    /// Changes the HTTP request of the operations, and how their responses are read.
+    fn set_binding(&mut self, line: &OverlayLine, selected: &[usize], location: &Location<'_>) {
+        let is_unchanged = line.rules.is_empty()
             && line.idempotency_header.is_none()
             && line.success_bodies.is_none();
-        if says_nothing {
+        if is_unchanged {
             return;
         }
         let is_header = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_graphic());
@@ -293,13 +308,19 @@ impl Work {
             .as_deref()
             .is_some_and(|it| !is_header(it))
         {
-            self.note(&place.name("idempotency_header"), "is no name of a header");
+            self.note(
+                &location.name("idempotency_header"),
+                "is not a header name: use printable ASCII without spaces",
+            );
         }
-        for index in chosen {
+        for index in selected {
             let spec = &mut self.operations[*index];
             let Some(Ok(mut binding)) = HttpBinding::of(spec) else {
-                let message = format!("{} is not carried out over HTTP", spec.name);
-                self.note(place, message);
+                let message = format!(
+                    "{} is not called over HTTP: remove rules, idempotency_header and success_bodies",
+                    spec.name
+                );
+                self.note(location, message);
                 continue;
             };
             binding.rules.extend(line.rules.iter().cloned());
@@ -315,28 +336,28 @@ impl Work {
         }
     }
 
-    /// A rule may give only codes that every operation of its line declares or the catalogue has.
-    fn check_codes(&mut self, line: &OverlayLine, place: &Place<'_>) {
-        let place = place.name("rules");
+    /// A rule may use only codes that every operation of its line declares, or that are in the catalogue.
+    fn check_codes(&mut self, line: &OverlayLine, location: &Location<'_>) {
+        let location = location.name("rules");
         for (number, rule) in line.rules.iter().enumerate() {
             let code = rule.code.as_str();
             if !is_protocol_code(code) && Kind::of(code).is_some() {
                 continue;
             }
             let is_declared = |index: &usize| self.operations[*index].definition(code).is_some();
-            let chosen = self.chosen(line);
-            if let Some(index) = chosen.iter().find(|index| !is_declared(index)) {
+            let selected = self.selected(line);
+            if let Some(index) = selected.iter().find(|index| !is_declared(index)) {
                 let message = format!(
-                    "{code} is no code of the catalogue that a service may give, and {} does not \
-                     declare it; add it to \"errors\"",
+                    "{code} is not a catalogue code that a service may use, and {} does not \
+                     declare it: add it to \"errors\"",
                     self.operations[*index].name
                 );
-                self.note(&place.index(number).name("code"), message);
+                self.note(&location.index(number).name("code"), message);
             }
         }
     }
 
-    /// Gives answers the codes their statuses are called by now, after every rule of an overlay.
+    /// Adds rules for the renamed statuses, after all rules of the overlay.
     fn bind_renamed(&mut self) {
         for spec in &mut self.operations {
             let renamed = self.renamed.remove(&spec.name);
@@ -352,18 +373,18 @@ fn definition_mut<'a>(spec: &'a mut OperationSpec, code: &Code) -> Option<&'a mu
     spec.error_schemas.iter_mut().find(|it| it.code == *code)
 }
 
-/// Gives a definition another code. A code of the service's own keeps the facts; one of the catalogue
-/// brings its own.
+/// Changes the code of a definition. A code of the service keeps the facts of the old code; a catalogue
+/// code has its own facts.
 fn rename(definition: &mut ErrorDefinition, new: &Code) -> Result<(), String> {
-    let told = |refusals: Vec<panpan_failure::KindError>| {
+    let joined = |refusals: Vec<panpan_failure::KindError>| {
         let refusals: Vec<_> = refusals.iter().map(ToString::to_string).collect();
         refusals.join("; ")
     };
-    let facts = definition.kind().map_err(told)?;
+    let facts = definition.kind().map_err(joined)?;
     definition.code = new.clone();
     let is_catalogued = Kind::of(new.as_str()).is_some();
     definition.category = (!is_catalogued).then(|| facts.category());
     definition.retryable = (!is_catalogued).then(|| facts.retryable());
     definition.remedy = (!is_catalogued).then(|| facts.remedies());
-    definition.kind().map(|_| ()).map_err(told)
+    definition.kind().map(|_| ()).map_err(joined)
 }

@@ -1,10 +1,9 @@
-//! What the people of a service know and its description does not say, written down once and applied
-//! after every import.
+//! Overlays: changes to imported operations, kept in a file and applied after every import.
 //!
-//! Here is the file; what its lines do to operations is in `apply`.
+//! This module has the file format; `apply` applies it.
 
 mod apply;
-mod renamed;
+mod rename_rules;
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -22,7 +21,7 @@ pub use apply::{
     unmatched_lines,
 };
 
-/// Changes to the operations of an import.
+/// Changes to imported operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overlay {
@@ -31,14 +30,14 @@ pub struct Overlay {
     pub operations: Vec<OverlayLine>,
 }
 
-/// Changes to the operations of some names.
+/// Changes to the operations whose names match a pattern.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OverlayLine {
-    /// The names; `*` stands for any text.
+    /// The pattern; `*` matches any text.
     #[serde(rename = "match")]
     pub pattern: String,
-    /// Whether they cannot be called from outside.
+    /// Whether the operations are hidden from callers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hide: bool,
     /// Another title.
@@ -47,43 +46,43 @@ pub struct OverlayLine {
     /// Another description.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Declared codes, and what they are called instead.
+    /// Declared codes and their new names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rename: BTreeMap<Code, Code>,
-    /// Failures declared besides those of the description.
+    /// Additional declared failures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorDefinition>,
-    /// What is assumed about side effects, by declared code.
+    /// The assumed effect of a failure, by declared code.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub effects: BTreeMap<Code, AssumedEffect>,
-    /// What answers mean beyond their status, also those of a success.
+    /// Rules that assign codes to responses, including successful responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<ResponseRule>,
-    /// What becomes of successful answers whose bodies are failures: `read` (the default) or `as_sent`.
+    /// How successful responses with a failure in their body are treated: `read` (the default) or `as_sent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_bodies: Option<SuccessBodies>,
-    /// Whether calling twice does harm.
+    /// Whether the operations can be repeated safely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,
-    /// The header in which the service honours an idempotency key.
+    /// The header that the service reads an idempotency key from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_header: Option<String>,
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<NonZeroU64>,
     /// Which failures are retried, and how.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryRule>,
-    /// How long after a call began another attempt may start.
+    /// How long after its start a call may begin another attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience_ms: Option<u64>,
-    /// When calls are refused because earlier ones failed.
+    /// When calls are refused because earlier calls failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub circuit: Option<CircuitRule>,
-    /// What becomes of an output that breaks its schema.
+    /// What happens to an output that does not match its schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<Outputs>,
-    /// How much of what a service says in its own words is passed on.
+    /// How much of the service's own text is passed on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redaction: Option<Redaction>,
     /// Whether the MCP tool takes the idempotency key as an argument.
@@ -92,7 +91,7 @@ pub struct OverlayLine {
 }
 
 impl OverlayLine {
-    /// What it sets about calls.
+    /// The call settings of this line.
     pub fn calls(&self) -> CallSettings {
         CallSettings {
             timeout_ms: self.timeout_ms,
@@ -106,7 +105,7 @@ impl OverlayLine {
     }
 }
 
-/// What is assumed about side effects: `none`, `unknown` or `applied`.
+/// An assumed effect: `none`, `unknown` or `applied`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub struct AssumedEffect(pub Effect);
@@ -117,7 +116,7 @@ impl TryFrom<String> for AssumedEffect {
     fn try_from(word: String) -> Result<Self, String> {
         let effect = Effect::from_word(&word);
         let words: Vec<_> = Effect::ALL.iter().map(|it| it.word()).collect();
-        let refused = || format!("{word:?} is no effect; write {}", words.join(", "));
+        let refused = || format!("{word:?} is not an effect: use {}", words.join(", "));
         effect.map(Self).ok_or_else(refused)
     }
 }
@@ -128,14 +127,14 @@ impl From<AssumedEffect> for &'static str {
     }
 }
 
-/// Why a text is no overlay.
+/// An overlay could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OverlayError {
     /// It is neither JSON nor YAML.
     #[error(transparent)]
     Text(#[from] ParseError),
-    /// It is something else than an overlay.
-    #[error("this is no overlay")]
+    /// It does not have the format of an overlay.
+    #[error("not a valid overlay")]
     Shape(#[from] serde_json::Error),
 }
 

@@ -1,15 +1,15 @@
-//! What becomes of each thing a document can say, told by the project's own documents and small ones.
+//! Import of each part of a document, with the documents of these tests and small inline ones.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
-mod answers;
 mod requests;
+mod responses;
 mod schemas;
 
 use panpan_contract::binding::HttpBinding;
 use panpan_contract::operation::{OperationSpec, OperationType};
 use panpan_openapi::{
-    DEPRECATED_NOTE, EXTENSION_BYTES_LIMIT, Filters, Import, ImportError, ImportOptions, Selection,
-    TAGS_NOTE, import, parse,
+    DEPRECATED_EXTENSION, EXTENSION_BYTES_LIMIT, Filters, Import, ImportError, ImportOptions,
+    Selection, TAGS_EXTENSION, import, parse,
 };
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ fn imported(name: &str) -> Import {
 
 fn operation<'a>(import: &'a Import, name: &str) -> &'a OperationSpec {
     let found = import.operations.iter().find(|it| it.name.as_str() == name);
-    found.unwrap_or_else(|| panic!("{name} is not there"))
+    found.unwrap_or_else(|| panic!("{name} is missing"))
 }
 
 fn binding(import: &Import, name: &str) -> HttpBinding {
@@ -35,7 +35,7 @@ fn written(import: &Import, name: &str) -> Value {
     serde_json::to_value(binding(import, name)).unwrap()
 }
 
-/// An import of a document with one operation.
+/// Imports a document with one operation.
 fn small(operation: Value, rest: Value) -> Import {
     let mut document = json!({
         "openapi": "3.1.0", "info": {"title": "Small", "version": "1"},
@@ -49,7 +49,7 @@ fn small(operation: Value, rest: Value) -> Import {
 }
 
 #[test]
-fn operations_are_named_and_say_what_they_do() {
+fn operations_have_names_types_and_descriptions() {
     let pets = imported("pets.yaml");
     let found: Vec<_> = pets
         .operations
@@ -77,37 +77,40 @@ fn operations_are_named_and_say_what_they_do() {
     assert_eq!(list.title.as_deref(), Some("List pets"));
     assert_eq!(list.description.as_deref(), Some("All pets, page by page."));
     assert_eq!(
-        list.extensions.get(TAGS_NOTE),
+        list.extensions.get(TAGS_EXTENSION),
         Some(&json!(["pets", "public"]))
     );
     let create = operation(&pets, "api/createPet");
-    assert_eq!(create.extensions.get(DEPRECATED_NOTE), Some(&json!(true)));
+    assert_eq!(
+        create.extensions.get(DEPRECATED_EXTENSION),
+        Some(&json!(true))
+    );
     let library = imported("library.json");
     assert_eq!(operation(&library, "api/books/get").op_type, Query);
-    let later = imported("later.yaml");
-    let news = [(&library, "api/get_news"), (&later, "api/query_things")];
+    let openapi32 = imported("openapi32.yaml");
+    let news = [(&library, "api/get_news"), (&openapi32, "api/query_things")];
     for (import, name) in news {
         assert_eq!(operation(import, name).op_type, Subscription);
     }
     assert_eq!(
-        operation(&later, "api/query_things").output_schema,
+        operation(&openapi32, "api/query_things").output_schema,
         json!({"type": "integer"})
     );
-    assert_eq!(binding(&later, "api/copyThings").method, "COPY");
+    assert_eq!(binding(&openapi32, "api/copyThings").method, "COPY");
 }
 
 #[test]
-fn everything_not_understood_is_told_with_its_place() {
-    let import = imported("odd.yaml");
-    let document = document("odd.yaml");
-    let get = "/paths/~1odd~1{missing}/get";
+fn every_invalid_part_is_reported_with_its_location() {
+    let import = imported("invalid.yaml");
+    let document = document("invalid.yaml");
+    let get = "/paths/~1invalid~1{missing}/get";
     let output = format!("{get}/responses/200/content/application~1json/schema");
     let property = |rest: &str| format!("{output}/properties/{rest}");
-    for place in [
-        "/paths/~1odd~1{missing}/unknown".to_owned(),
-        "/paths/odd-path".to_owned(),
-        "/paths/odd-path/trace".to_owned(),
-        "/paths/odd-path/post/requestBody/content".to_owned(),
+    for pointer in [
+        "/paths/~1invalid~1{missing}/unknown".to_owned(),
+        "/paths/invalid-path".to_owned(),
+        "/paths/invalid-path/trace".to_owned(),
+        "/paths/invalid-path/post/requestBody/content".to_owned(),
         "/components/schemas/Loop".to_owned(),
         get.to_owned(),
         format!("{get}/extra"),
@@ -133,15 +136,15 @@ fn everything_not_understood_is_told_with_its_place() {
         property("old/nullable"),
         property("text"),
     ] {
-        let is_told = import.warnings.iter().any(|it| it.pointer == place);
-        assert!(is_told, "{place} is not told");
-        let is_there = document.pointer(&place).is_some();
+        let is_reported = import.warnings.iter().any(|it| it.pointer == pointer);
+        assert!(is_reported, "{pointer} is not reported");
+        let is_there = document.pointer(&pointer).is_some();
         assert!(
-            is_there || place.ends_with("content"),
-            "{place} is no place"
+            is_there || pointer.ends_with("content"),
+            "{pointer} does not exist"
         );
     }
-    let properties = &operation(&import, "api/odd_thing").output_schema["properties"];
+    let properties = &operation(&import, "api/invalid_thing").output_schema["properties"];
     assert_eq!(properties["bad"], json!({}));
     assert_eq!(properties["gone"], json!({}));
     assert_eq!(properties["old"], json!({"type": ["string", "null"]}));
@@ -152,13 +155,13 @@ fn everything_not_understood_is_told_with_its_place() {
 }
 
 #[test]
-fn a_document_that_cannot_be_imported_says_what_to_do() {
+fn the_error_of_a_refused_document_says_what_to_do() {
     let reference = json!({"$ref": "pets.yaml#/Pet"});
     let remote = json!({"openapi": "3.0.1", "paths": {"/a": {"get": {"responses": {
         "200": {"description": "", "content": {"application/json": {"schema": reference}}},
         "404": {"$ref": "https://example.com/errors.json"},
     }}}}});
-    for (document, namespace, says) in [
+    for (document, namespace, expected_text) in [
         (json!({"swagger": "2.0"}), "a", "swagger2openapi"),
         (
             json!({"openapi": "4.0.0", "paths": {}}),
@@ -175,11 +178,11 @@ fn a_document_that_cannot_be_imported_says_what_to_do() {
         (remote.clone(), "a", "bundle"),
     ] {
         let error = import(&document, &ImportOptions::new(namespace)).unwrap_err();
-        assert!(error.to_string().contains(says), "{error}");
+        assert!(error.to_string().contains(expected_text), "{error}");
     }
     let Err(ImportError::RemoteReferences(found)) = import(&remote, &ImportOptions::new("a"))
     else {
-        panic!("it was imported");
+        panic!("the document was imported");
     };
     let found: Vec<_> = found.iter().map(|it| it.reference.as_str()).collect();
     assert_eq!(found, ["pets.yaml#/Pet", "https://example.com/errors.json"]);
@@ -193,7 +196,7 @@ fn a_document_that_cannot_be_imported_says_what_to_do() {
 }
 
 #[test]
-fn filters_choose_and_change_no_names() {
+fn filters_select_operations_and_do_not_change_names() {
     let filters = |include: Selection, exclude: Selection| ImportOptions {
         filters: Filters { include, exclude },
         ..ImportOptions::new("api")
@@ -215,16 +218,16 @@ fn filters_choose_and_change_no_names() {
         .collect();
     assert_eq!(names, ["api/getPet_2"]);
     assert_eq!(import.summary.left_out, 8);
-    let told = import
+    let reported = import
         .warnings
         .iter()
         .filter(|it| it.message.contains("\"/nowhere\""));
-    assert_eq!(told.count(), 1);
+    assert_eq!(reported.count(), 1);
     assert!(import.definitions.is_empty());
 }
 
 #[test]
-fn what_authors_added_is_kept_unless_it_is_large_or_ours() {
+fn extensions_of_authors_are_kept_unless_large_or_ours() {
     let weight_of_value = 8;
     let text = |bytes: usize| Value::from("t".repeat(bytes - weight_of_value));
     let import = small(

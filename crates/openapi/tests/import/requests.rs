@@ -1,4 +1,4 @@
-//! Which request an operation becomes: parameters, bodies, addresses, credentials, keys.
+//! Import of requests: parameters, bodies, servers, credentials and keys.
 
 use panpan_contract::operation::KeyRule;
 use panpan_openapi::{ImportOptions, import};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{binding, imported, operation, written};
 
 #[test]
-fn parameters_of_path_and_operation_are_merged_and_sent_as_the_specification_says() {
+fn parameters_of_path_and_operation_are_merged() {
     let pets = imported("pets.yaml");
     let sent = |name: &str, wire_name: &str, place: &str, style: &str, explode: bool| json!({"name": name, "wire_name": wire_name, "place": place, "style": style, "explode": explode});
     let mut content = sent("where", "where", "query", "form", true);
@@ -43,7 +43,7 @@ fn parameters_of_path_and_operation_are_merged_and_sent_as_the_specification_say
 }
 
 #[test]
-fn a_name_wanted_twice_is_told_apart_by_its_place() {
+fn parameters_with_the_same_name_get_their_location_as_a_suffix() {
     let pets = imported("pets.yaml");
     let names = |name: &str| {
         let schema = &operation(&pets, name).input_schema;
@@ -63,7 +63,7 @@ fn a_name_wanted_twice_is_told_apart_by_its_place() {
 }
 
 #[test]
-fn each_kind_of_body_is_sent_in_its_way() {
+fn each_kind_of_body_has_its_form() {
     let pets = imported("pets.yaml");
     let body = |media_type: &str, form: &str| json!({"name": "body", "media_type": media_type, "form": form});
     let mut form = body("application/x-www-form-urlencoded", "form");
@@ -115,7 +115,7 @@ fn each_kind_of_body_is_sent_in_its_way() {
 }
 
 #[test]
-fn servers_come_from_the_nearest_that_has_some() {
+fn servers_come_from_the_operation_the_path_or_the_document() {
     let pets = imported("pets.yaml");
     for (name, server) in [
         ("api/listPets", "https://eu.pets.example.com/v1"),
@@ -127,7 +127,7 @@ fn servers_come_from_the_nearest_that_has_some() {
 }
 
 #[test]
-fn credentials_are_asked_of_the_operator_and_never_of_a_caller() {
+fn credentials_are_never_input_of_a_caller() {
     let pets = imported("pets.yaml");
     let key = json!({"name": "key", "kind": "api_key", "place": "header", "key": "X-Api-Key"});
     assert_eq!(
@@ -139,19 +139,19 @@ fn credentials_are_asked_of_the_operator_and_never_of_a_caller() {
         ])
     );
     assert_eq!(written(&pets, "api/createPet")["security"], json!([[key]]));
-    let odd = imported("odd.yaml");
-    let odd_thing = written(&odd, "api/odd_thing");
+    let invalid = imported("invalid.yaml");
+    let invalid_thing = written(&invalid, "api/invalid_thing");
     assert_eq!(
-        odd_thing["security"][0],
+        invalid_thing["security"][0],
         json!([{"name": "nobody", "kind": "other", "scheme": "nobody"}])
     );
-    let names = odd_thing["parameters"].as_array().unwrap().iter();
+    let names = invalid_thing["parameters"].as_array().unwrap().iter();
     let names: Vec<_> = names.map(|it| it["wire_name"].as_str().unwrap()).collect();
     assert_eq!(names, ["twice", "styled", "missing"]);
 }
 
 #[test]
-fn a_header_for_keys_is_filled_by_the_gateway() {
+fn the_header_for_keys_is_not_part_of_the_input() {
     let pets = imported("pets.yaml");
     let header = binding(&pets, "api/getPet_2").idempotency_header;
     assert_eq!(header.as_deref(), Some("Idempotency-Key"));
@@ -159,13 +159,13 @@ fn a_header_for_keys_is_filled_by_the_gateway() {
         "parameters": [{"name": "idempotency-key", "in": "header", "required": true}], "responses": {},
     }}}});
     let import = import(&document, &ImportOptions::new("api")).unwrap();
-    // Without a key of the caller's the gateway sends one of its own, so none is demanded.
+    // Without a key of the caller, the gateway sends its own key, so no key is required.
     assert_eq!(import.operations[0].idempotency.key, KeyRule::Optional);
     assert_eq!(import.operations[0].input_schema.get("properties"), None);
 }
 
 #[test]
-fn a_body_that_is_not_described_may_be_any_json() {
+fn a_body_without_description_accepts_any_json() {
     let document = json!({"openapi": "3.1.0", "paths": {"/a": {"post": {
         "requestBody": {"$ref": "#/components/requestBodies/Gone"}, "responses": {},
     }}}});
@@ -179,7 +179,7 @@ fn a_body_that_is_not_described_may_be_any_json() {
 }
 
 #[test]
-fn where_any_media_type_will_do_the_schema_decides() {
+fn the_schema_decides_the_form_of_a_media_type_wildcard() {
     for (range, schema, media_type, form) in [
         ("*/*", json!({"type": "object"}), "application/json", "json"),
         (
@@ -203,7 +203,7 @@ fn where_any_media_type_will_do_the_schema_decides() {
     }
 }
 
-/// What becomes of the parameters and the body of one operation, and what is noted about them.
+/// The binding and the input schema of one operation, and the pointers of its warnings.
 fn described(parameters: Value, content: Value) -> (Value, Value, Vec<String>) {
     let document = json!({"openapi": "3.2.0", "paths": {"/a": {"post": {
         "parameters": parameters, "requestBody": {"content": content}, "responses": {},
@@ -215,7 +215,7 @@ fn described(parameters: Value, content: Value) -> (Value, Value, Vec<String>) {
 }
 
 #[test]
-fn a_parameter_that_may_be_empty_takes_an_empty_text() {
+fn a_parameter_that_may_be_empty_accepts_an_empty_string() {
     let json = json!({"application/json": {}});
     for (place, schema, expected, noted) in [
         (
@@ -246,7 +246,7 @@ fn a_parameter_that_may_be_empty_takes_an_empty_text() {
 }
 
 #[test]
-fn a_whole_query_is_one_member_of_the_input() {
+fn a_querystring_parameter_is_one_member_of_the_input() {
     let form = "application/x-www-form-urlencoded";
     let pairs = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
     for (whole, schema, noted) in [
@@ -282,7 +282,7 @@ fn a_whole_query_is_one_member_of_the_input() {
 }
 
 #[test]
-fn headers_of_parts_that_say_one_thing_are_sent() {
+fn part_headers_with_a_fixed_value_are_sent() {
     let encoding = |headers: Value| json!({"note": {"headers": headers, "allowReserved": true}});
     let one = json!({"X-Kind": {"schema": {"const": "note"}}});
     let others = json!({

@@ -1,4 +1,4 @@
-//! What becomes of schemas and references.
+//! Import of schemas and references.
 
 use panpan_openapi::{ImportOptions, import};
 use serde_json::json;
@@ -50,7 +50,7 @@ fn schemas_of_3_0_become_json_schema() {
 }
 
 #[test]
-fn references_lead_anywhere_in_the_document() {
+fn references_to_any_part_of_the_document_are_resolved() {
     let library = imported("library.json");
     let get = operation(&library, "api/books/get");
     assert_eq!(

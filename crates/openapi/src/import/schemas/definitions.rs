@@ -1,87 +1,94 @@
-//! The schemas that are referred to: each written once, under a name of its own.
+//! Shared definitions: each referenced schema is written once, under a unique name.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::endless;
-use crate::import::names::{self, Unique};
+use super::cycles;
+use crate::import::names::{self, UniqueNames};
 use crate::import::reader::Reader;
-use crate::place::Place;
-use crate::reference::{self, Broken};
+use crate::location::Location;
+use crate::reference::{self, ReferenceError};
 
 /// The shared definitions so far.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Definitions<'a> {
-    /// The written ones.
+    /// The completed definitions.
     written: Map<String, Value>,
-    /// The names of those that are referred to, by where they stand in the document.
+    /// The names of referenced definitions, by their pointer in the document.
     names: HashMap<String, String>,
-    unique: Unique,
-    /// Those that are not written yet.
+    unique: UniqueNames,
+    /// Definitions that are not written yet.
     waiting: Vec<(String, String, &'a Value)>,
-    /// The one that is being written.
+    /// The definition that is being written.
     pub(super) current: Option<String>,
-    /// Whether a regular expression can be used, of those met so far.
+    /// The known regular expressions, and whether each can be used.
     pub(super) patterns: HashMap<String, bool>,
     anchors: Option<HashMap<&'a str, (&'a Value, String)>>,
 }
 
 impl<'a> Reader<'a> {
-    /// The shared definitions everything so far refers to.
+    /// Writes all definitions that were referenced so far.
     pub(in crate::import) fn take_definitions(&mut self) -> Map<String, Value> {
         while let Some((name, pointer, schema)) = self.definitions.waiting.pop() {
             self.definitions.current = Some(name.clone());
-            let written = self.normalised(schema, &Place::at(&pointer), 0);
+            let written = self.normalised(schema, &Location::at(&pointer), 0);
             self.definitions.written.insert(name, written);
         }
         let mut written = std::mem::take(&mut self.definitions.written);
-        let places: HashMap<_, _> = self
+        let locations: HashMap<_, _> = self
             .definitions
             .names
             .iter()
             .map(|(pointer, name)| (name.as_str(), pointer.as_str()))
             .collect();
-        for name in endless::cut(&mut written) {
-            let pointer = places.get(name.as_str()).copied().unwrap_or_default();
-            let message = "leads back to itself without going into a property or an item; the \
-                           reference that closes the circle is left out";
-            self.warnings.note(&Place::at(pointer), message);
+        for name in cycles::break_cycles(&mut written) {
+            let pointer = locations.get(name.as_str()).copied().unwrap_or_default();
+            let message = "the schema refers to itself outside of properties and items: remove the cycle; \
+                            the reference that closes it is ignored";
+            self.warnings.note(&Location::at(pointer), message);
         }
         written
     }
 
-    /// What a schema referred to itself by before 2020-12.
-    pub(super) fn own_reference(&mut self, place: &Place<'_>) -> Option<Value> {
+    /// The reference of a schema to itself, as drafts before 2020-12 write it.
+    pub(super) fn self_reference(&mut self, location: &Location<'_>) -> Option<Value> {
         let own = self.definitions.current.as_ref();
         let own = own.map(|name| reference_to(name).into());
         if own.is_none() {
-            let message = "refers to a schema without a name; anything is taken here";
-            self.warnings.note(place, message);
+            let message =
+                "$recursiveRef in a schema without a name: use $ref; any value is accepted";
+            self.warnings.note(location, message);
         }
         own
     }
 
-    /// A reference to the definition that a reference leads to, which will be written if it is not yet.
-    pub(super) fn carried(&mut self, reference: &'a str, place: &Place<'_>) -> Option<String> {
+    /// A reference to the definition of a target; the definition will be written later if needed.
+    pub(super) fn definition_reference(
+        &mut self,
+        reference: &'a str,
+        location: &Location<'_>,
+    ) -> Option<String> {
         let found = match reference::target(self.document, reference) {
-            Err(Broken::Nowhere(_)) => self
+            Err(ReferenceError::NotFound(_)) => self
                 .anchored(reference)
-                .ok_or_else(|| Broken::Nowhere(reference.to_owned())),
-            Ok((_, pointer)) if pointer.is_empty() => Err(Broken::Nowhere(reference.to_owned())),
+                .ok_or_else(|| ReferenceError::NotFound(reference.to_owned())),
+            Ok((_, pointer)) if pointer.is_empty() => {
+                Err(ReferenceError::NotFound(reference.to_owned()))
+            }
             found => found,
         };
         let (schema, pointer) = match found {
             Ok(found) => found,
-            Err(broken) => {
-                self.note_broken(&broken, place, "anything is taken here");
+            Err(error) => {
+                self.note_unresolved(&error, location, "any value is accepted");
                 return None;
             }
         };
         if let Some(name) = self.definitions.names.get(&pointer) {
             return Some(reference_to(name));
         }
-        let name = self.definitions.unique.free(names::definition(&pointer));
+        let name = self.definitions.unique.assign(names::definition(&pointer));
         let named = (name.clone(), pointer.clone(), schema);
         self.definitions.waiting.push(named);
         let reference = reference_to(&name);

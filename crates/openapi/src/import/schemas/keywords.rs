@@ -1,14 +1,14 @@
-//! What each keyword of JSON Schema 2020-12 holds, so that one that holds something else is told and
-//! left out instead of making the whole schema useless.
+//! The kind of value of each JSON Schema 2020-12 keyword. A keyword with an invalid value is reported and
+//! ignored, so that the rest of the schema stays usable.
 
 use serde_json::{Number, Value};
 
-/// What a keyword holds.
+/// The kind of value of a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum KeywordKind {
     /// One schema.
     Schema,
-    /// A list of schemas, at least one.
+    /// A non-empty list of schemas.
     Schemas,
     /// Schemas by name.
     Named,
@@ -18,32 +18,32 @@ pub(super) enum Holds {
     Pattern,
     /// A text.
     Text,
-    /// Yes or no.
+    /// A boolean.
     Flag,
-    /// A whole number from 0.
+    /// A non-negative integer.
     Count,
     /// A number.
     Number,
     /// A number above 0.
     Positive,
-    /// The name of a type, or several.
+    /// A type name, or a list of them.
     Types,
-    /// A list of names, each once.
+    /// A list of unique names.
     Names,
     /// Lists of names by name.
     NamesByName,
     /// A list of values.
     Values,
-    /// Where or what the schema is; it has no meaning in another place.
+    /// The identity or location of the schema, which has no meaning in a contract.
     Identity,
-    /// Definitions, which are carried along when they are referred to.
+    /// Definitions, which are copied only if they are referenced.
     Definitions,
-    /// Anything, also in a keyword nobody knows.
+    /// Any value, also of unknown keywords.
     Anything,
 }
 
-impl Holds {
-    /// What a keyword holds.
+impl KeywordKind {
+    /// The kind of value of a keyword.
     pub(super) fn of(keyword: &str) -> Self {
         match keyword {
             "additionalProperties"
@@ -56,47 +56,49 @@ impl Holds {
             | "propertyNames"
             | "then"
             | "unevaluatedItems"
-            | "unevaluatedProperties" => Holds::Schema,
-            "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Schemas,
-            "properties" | "dependentSchemas" => Holds::Named,
-            "patternProperties" => Holds::ByPattern,
-            "pattern" => Holds::Pattern,
+            | "unevaluatedProperties" => KeywordKind::Schema,
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::Schemas,
+            "properties" | "dependentSchemas" => KeywordKind::Named,
+            "patternProperties" => KeywordKind::ByPattern,
+            "pattern" => KeywordKind::Pattern,
             "$comment" | "contentEncoding" | "contentMediaType" | "description" | "format"
-            | "title" => Holds::Text,
-            "deprecated" | "readOnly" | "uniqueItems" | "writeOnly" => Holds::Flag,
+            | "title" => KeywordKind::Text,
+            "deprecated" | "readOnly" | "uniqueItems" | "writeOnly" => KeywordKind::Flag,
             "maxContains" | "maxItems" | "maxLength" | "maxProperties" | "minContains"
-            | "minItems" | "minLength" | "minProperties" => Holds::Count,
-            "exclusiveMaximum" | "exclusiveMinimum" | "maximum" | "minimum" => Holds::Number,
-            "multipleOf" => Holds::Positive,
-            "type" => Holds::Types,
-            "required" => Holds::Names,
-            "dependentRequired" => Holds::NamesByName,
-            "enum" | "examples" => Holds::Values,
+            | "minItems" | "minLength" | "minProperties" => KeywordKind::Count,
+            "exclusiveMaximum" | "exclusiveMinimum" | "maximum" | "minimum" => KeywordKind::Number,
+            "multipleOf" => KeywordKind::Positive,
+            "type" => KeywordKind::Types,
+            "required" => KeywordKind::Names,
+            "dependentRequired" => KeywordKind::NamesByName,
+            "enum" | "examples" => KeywordKind::Values,
             "$anchor" | "$dynamicAnchor" | "$id" | "$recursiveAnchor" | "$recursiveRef"
-            | "$schema" | "$vocabulary" | "additionalItems" | "dependencies" => Holds::Identity,
-            "$defs" | "definitions" => Holds::Definitions,
-            _ => Holds::Anything,
+            | "$schema" | "$vocabulary" | "additionalItems" | "dependencies" => {
+                KeywordKind::Identity
+            }
+            "$defs" | "definitions" => KeywordKind::Definitions,
+            _ => KeywordKind::Anything,
         }
     }
 
-    /// A value without schemas in it as it may stand, if it may.
-    pub(super) fn sound(self, value: &Value) -> Option<Value> {
-        let is_sound = match self {
-            Holds::Pattern | Holds::Text => value.is_string(),
-            Holds::Flag => value.is_boolean(),
-            Holds::Number => value.is_number(),
-            Holds::Positive => value.as_f64().is_some_and(|number| number > 0.0),
-            Holds::Values => value.as_array().is_some_and(|it| !it.is_empty()),
-            Holds::Count => return count(value),
-            Holds::Types => return types(value),
-            Holds::Names => return names(value),
-            Holds::NamesByName => {
+    /// A valid value without schemas, normalised; `None` if it is invalid.
+    pub(super) fn valid(self, value: &Value) -> Option<Value> {
+        let is_valid = match self {
+            KeywordKind::Pattern | KeywordKind::Text => value.is_string(),
+            KeywordKind::Flag => value.is_boolean(),
+            KeywordKind::Number => value.is_number(),
+            KeywordKind::Positive => value.as_f64().is_some_and(|number| number > 0.0),
+            KeywordKind::Values => value.as_array().is_some_and(|it| !it.is_empty()),
+            KeywordKind::Count => return count(value),
+            KeywordKind::Types => return types(value),
+            KeywordKind::Names => return names(value),
+            KeywordKind::NamesByName => {
                 let lists = value.as_object()?.values();
                 lists.clone().all(|it| names(it).as_ref() == Some(it))
             }
             _ => true,
         };
-        is_sound.then(|| value.clone())
+        is_valid.then(|| value.clone())
     }
 }
 
@@ -104,7 +106,7 @@ fn count(value: &Value) -> Option<Value> {
     if value.is_u64() {
         return Some(value.clone());
     }
-    // A count written as 5.0 is one, and few readers know.
+    // 5.0 is a valid count, but few validators accept it.
     let number = value.as_f64().filter(|it| it.fract() == 0.0)?;
     let is_exact = (0.0..=9_007_199_254_740_992.0).contains(&number);
     is_exact.then(|| Value::Number(Number::from(number as u64)))
@@ -152,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_keyword_keeps_what_it_may_hold() {
+    fn a_keyword_keeps_valid_values() {
         for (keyword, value, expected) in [
             ("type", json!("string"), Some(json!("string"))),
             (
@@ -184,7 +186,7 @@ mod tests {
             ("x-own", json!([{}]), Some(json!([{}]))),
         ] {
             assert_eq!(
-                Holds::of(keyword).sound(&value),
+                KeywordKind::of(keyword).valid(&value),
                 expected,
                 "{keyword} {value}"
             );

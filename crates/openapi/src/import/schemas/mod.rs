@@ -1,59 +1,61 @@
-//! Schemas as a contract holds them: JSON Schema 2020-12, what they refer to shared under `$defs`.
+//! Converts schemas to JSON Schema 2020-12, with shared definitions under `$defs`.
 //!
-//! A schema that is referred to is written once, under a name of its own; whoever refers to it keeps a
-//! reference. What a keyword may hold is in `keywords`, what 3.0 says in its own way in `old`.
+//! A referenced schema is written once, under a unique name. The valid values of keywords are in `keywords`,
+//! the keywords of OpenAPI 3.0 in `openapi30`.
 
+mod cycles;
 mod definitions;
-mod endless;
 mod keywords;
-mod old;
+mod openapi30;
 
 use panpan_contract::contract_file::is_usable_pattern;
 use serde_json::{Map, Value, json};
 
 use super::reader::{Reader, VALUE_WEIGHT};
-use crate::place::Place;
+use crate::location::Location;
 use crate::reference;
 pub(super) use definitions::Definitions;
-use keywords::Holds;
+use keywords::KeywordKind;
 
-/// The deepest schema that is walked; what is deeper may be anything.
+/// The deepest schema that is read; below it, any value is accepted.
 pub const SCHEMA_DEPTH_LIMIT: usize = 100;
-/// The dialects of JSON Schema that are read as they are.
+/// The JSON Schema dialects that are supported.
 const DIALECTS: [&str; 2] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://spec.openapis.org/oas/3.",
 ];
 
-/// Whether schemas of a dialect are read as they are.
+/// Whether a dialect is supported.
 pub(super) fn is_known_dialect(dialect: &str) -> bool {
     DIALECTS.iter().any(|known| dialect.starts_with(known))
 }
 
-/// The schema everything fits.
+/// The schema that accepts any value.
 pub(super) fn anything() -> Value {
     json!({})
 }
 
 impl<'a> Reader<'a> {
-    /// A schema as a contract holds it.
-    pub(super) fn schema(&mut self, schema: &'a Value, place: &Place<'_>) -> Value {
+    /// Converts a schema.
+    pub(super) fn schema(&mut self, schema: &'a Value, location: &Location<'_>) -> Value {
         self.definitions.current = None;
-        self.normalised(schema, place, 0)
+        self.normalised(schema, location, 0)
     }
 
-    fn normalised(&mut self, schema: &'a Value, place: &Place<'_>, depth: usize) -> Value {
+    fn normalised(&mut self, schema: &'a Value, location: &Location<'_>, depth: usize) -> Value {
         let members = match schema {
             Value::Bool(_) => return schema.clone(),
             Value::Object(members) if depth <= SCHEMA_DEPTH_LIMIT => members,
             _ => {
                 let message = if schema.is_object() {
-                    format!("is nested more than {SCHEMA_DEPTH_LIMIT} levels deep")
+                    format!(
+                        "schema nested more than {SCHEMA_DEPTH_LIMIT} levels deep: move its inner schemas to components"
+                    )
                 } else {
-                    "is no schema".to_owned()
+                    "not a schema: write an object or a boolean".to_owned()
                 };
                 self.warnings
-                    .note(place, format!("{message}; anything is taken here"));
+                    .note(location, format!("{message}; any value is accepted"));
                 return anything();
             }
         };
@@ -62,45 +64,47 @@ impl<'a> Reader<'a> {
         if self.is_too_large() {
             return anything();
         }
-        let mut written = self.keywords(members, place, depth);
+        let mut written = self.keywords(members, location, depth);
         if is_bytes(schema) {
             written.remove("format");
             written.insert("type".to_owned(), "string".into());
             written.insert("contentEncoding".to_owned(), "base64".into());
         }
         self.relax_required(members, &mut written);
-        if self.is_old {
-            old::forget_beside_reference(&mut written);
+        if self.is_openapi30 {
+            openapi30::drop_type_next_to_reference(&mut written);
         }
-        old::translate(members, written)
+        openapi30::translate(members, written)
     }
 
     fn keywords(
         &mut self,
         members: &'a Map<String, Value>,
-        place: &Place<'_>,
+        location: &Location<'_>,
         depth: usize,
     ) -> Map<String, Value> {
         let mut written = Map::new();
         for (keyword, value) in members {
-            let place = place.name(keyword);
-            if old::is_translated(keyword, value) {
-                self.note_old(keyword, &place);
-            } else if self.is_old && old::is_hidden_by_reference(keyword, members) {
-                let message = "stands beside a $ref, where OpenAPI 3.0 takes no notice of it";
-                self.warnings.note(&place, message);
+            let location = location.name(keyword);
+            if openapi30::is_translated(keyword, value) {
+                self.note_openapi30(keyword, &location);
+            } else if self.is_openapi30 && openapi30::is_ignored_next_to_reference(keyword, members)
+            {
+                let message = "OpenAPI 3.0 ignores members next to $ref: combine them with allOf; it is ignored";
+                self.warnings.note(&location, message);
             } else {
-                self.keyword(keyword, value, &place, depth, &mut written);
+                self.keyword(keyword, value, &location, depth, &mut written);
             }
         }
         written
     }
 
-    /// Documents of later versions still say some things in the way of 3.0, and mean them.
-    fn note_old(&mut self, keyword: &str, place: &Place<'_>) {
-        if !self.is_old && keyword != "example" {
-            let message = "means something else or nothing since OpenAPI 3.1; it is read as in 3.0";
-            self.warnings.note(place, message);
+    /// Documents of later versions still use keywords of 3.0.
+    fn note_openapi30(&mut self, keyword: &str, location: &Location<'_>) {
+        if !self.is_openapi30 && keyword != "example" {
+            let message =
+                "keyword of OpenAPI 3.0 in a later version: replace it; it is read as in 3.0";
+            self.warnings.note(location, message);
         }
     }
 
@@ -108,57 +112,61 @@ impl<'a> Reader<'a> {
         &mut self,
         keyword: &'a str,
         value: &'a Value,
-        place: &Place<'_>,
+        location: &Location<'_>,
         depth: usize,
         written: &mut Map<String, Value>,
     ) {
-        let (name, kept) = match (keyword, Holds::of(keyword)) {
-            ("$ref" | "$dynamicRef", _) => ("$ref", self.reference(value, place)),
-            ("$recursiveRef", _) => ("$ref", self.own_reference(place)),
-            // Before 2020-12 a list of schemas stood there.
+        let (name, kept) = match (keyword, KeywordKind::of(keyword)) {
+            ("$ref" | "$dynamicRef", _) => ("$ref", self.reference(value, location)),
+            ("$recursiveRef", _) => ("$ref", self.self_reference(location)),
+            // Before 2020-12, `items` could be a list of schemas.
             ("items", _) if value.is_array() => {
-                let message = "is a list of schemas; it is read as prefixItems";
-                self.warnings.note(place, message);
-                let held = self.held(Holds::Schemas, value, place, depth);
+                let message =
+                    "\"items\" is a list of schemas: use prefixItems; it is read as prefixItems";
+                self.warnings.note(location, message);
+                let converted = self.convert_value(KeywordKind::Schemas, value, location, depth);
                 (
                     "prefixItems",
-                    self.sound(keyword, Holds::Schemas, held, place),
+                    self.check_value(keyword, KeywordKind::Schemas, converted, location),
                 )
             }
             ("discriminator", _) => ("x-discriminator", Some(discriminator(value))),
-            (_, Holds::Definitions) => return,
-            (_, Holds::Identity) => return self.identity(keyword, value, place),
-            (_, holds) => {
-                let held = self.held(holds, value, place, depth);
-                (keyword, self.sound(keyword, holds, held, place))
+            (_, KeywordKind::Definitions) => return,
+            (_, KeywordKind::Identity) => return self.identity(keyword, value, location),
+            (_, kind) => {
+                let converted = self.convert_value(kind, value, location, depth);
+                (
+                    keyword,
+                    self.check_value(keyword, kind, converted, location),
+                )
             }
         };
         written.extend(kept.map(|kept| (name.to_owned(), kept)));
     }
 
-    /// What a keyword holds as it may stand, if it may.
-    fn held(
+    /// The valid value of a keyword, with its schemas converted; `None` if it is invalid.
+    fn convert_value(
         &mut self,
-        holds: Holds,
+        kind: KeywordKind,
         value: &'a Value,
-        place: &Place<'_>,
+        location: &Location<'_>,
         depth: usize,
     ) -> Option<Value> {
-        match holds {
-            Holds::Schema => Some(self.normalised(value, place, depth + 1)),
-            Holds::Schemas => {
+        match kind {
+            KeywordKind::Schema => Some(self.normalised(value, location, depth + 1)),
+            KeywordKind::Schemas => {
                 let items = value.as_array().filter(|it| !it.is_empty())?;
                 let items = items.iter().enumerate();
                 let schemas = items
-                    .map(|(index, item)| self.normalised(item, &place.index(index), depth + 1));
+                    .map(|(index, item)| self.normalised(item, &location.index(index), depth + 1));
                 Some(schemas.collect())
             }
-            Holds::Named | Holds::ByPattern => {
+            KeywordKind::Named | KeywordKind::ByPattern => {
                 let mut named = Map::new();
                 for (name, member) in value.as_object()? {
-                    let place = place.name(name);
-                    if holds == Holds::Named || self.is_pattern(name, &place) {
-                        let schema = self.normalised(member, &place, depth + 1);
+                    let location = location.name(name);
+                    if kind == KeywordKind::Named || self.is_pattern(name, &location) {
+                        let schema = self.normalised(member, &location, depth + 1);
                         named.insert(name.clone(), schema);
                     }
                 }
@@ -166,55 +174,58 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 self.spend(weight(value));
-                holds.sound(value)
+                kind.valid(value)
             }
         }
     }
 
-    /// Tells of a keyword that holds something it must not.
-    fn sound(
+    /// Reports a keyword with an invalid value.
+    fn check_value(
         &mut self,
         keyword: &str,
-        holds: Holds,
-        held: Option<Value>,
-        place: &Place<'_>,
+        kind: KeywordKind,
+        converted: Option<Value>,
+        location: &Location<'_>,
     ) -> Option<Value> {
-        let Some(held) = held else {
-            let message = format!("is not what {keyword:?} holds in JSON Schema; it is left out");
-            self.warnings.note(place, message);
+        let Some(converted) = converted else {
+            let message =
+                format!("invalid value of {keyword:?}: correct it; the keyword is ignored");
+            self.warnings.note(location, message);
             return None;
         };
-        let is_usable = match (&held, holds) {
-            (Value::String(pattern), Holds::Pattern) => self.is_pattern(pattern, place),
+        let is_usable = match (&converted, kind) {
+            (Value::String(pattern), KeywordKind::Pattern) => self.is_pattern(pattern, location),
             _ => true,
         };
-        is_usable.then_some(held)
+        is_usable.then_some(converted)
     }
 
-    fn reference(&mut self, value: &'a Value, place: &Place<'_>) -> Option<Value> {
+    fn reference(&mut self, value: &'a Value, location: &Location<'_>) -> Option<Value> {
         let Some(reference) = value.as_str() else {
-            self.warnings.note(place, "is no reference; it is left out");
+            self.warnings
+                .note(location, "$ref is not a string: correct it; it is ignored");
             return None;
         };
-        self.carried(reference, place).map(Value::from)
+        self.definition_reference(reference, location)
+            .map(Value::from)
     }
 
-    /// Keywords that say what the schema is called, or that 2020-12 does not have.
-    fn identity(&mut self, keyword: &str, value: &Value, place: &Place<'_>) {
+    /// Ignores keywords that identify the schema, and keywords that 2020-12 does not have.
+    fn identity(&mut self, keyword: &str, value: &Value, location: &Location<'_>) {
         let is_known = match keyword {
-            // What refers to an anchor is led there by another name.
+            // References to anchors are rewritten.
             "$anchor" | "$dynamicAnchor" | "$recursiveAnchor" => true,
             "$schema" => value.as_str().is_some_and(is_known_dialect),
             _ => false,
         };
         if !is_known {
             let message =
-                format!("{keyword:?} is left out; schemas are read as JSON Schema 2020-12");
-            self.warnings.note(place, message);
+                format!("keyword {keyword:?} is ignored: schemas are read as JSON Schema 2020-12");
+            self.warnings.note(location, message);
         }
     }
 
-    fn is_pattern(&mut self, pattern: &str, place: &Place<'_>) -> bool {
+    fn is_pattern(&mut self, pattern: &str, location: &Location<'_>) -> bool {
         let known = self.definitions.patterns.get(pattern).copied();
         let is_usable = known.unwrap_or_else(|| {
             let is_usable = is_usable_pattern(pattern);
@@ -223,13 +234,13 @@ impl<'a> Reader<'a> {
             is_usable
         });
         if !is_usable {
-            let message = "is no regular expression that can be used here; it is left out";
-            self.warnings.note(place, message);
+            let message = "unsupported regular expression: simplify it; it is ignored";
+            self.warnings.note(location, message);
         }
         is_usable
     }
 
-    /// What only the service writes is not required of a caller, who could not give it.
+    /// Removes read-only properties from `required`: only the service sets them, so callers cannot send them.
     fn relax_required(&self, members: &'a Map<String, Value>, written: &mut Map<String, Value>) {
         let Some(Value::Array(required)) = written.get_mut("required") else {
             return;
@@ -246,13 +257,13 @@ impl<'a> Reader<'a> {
 
     fn is_read_only(&self, property: &'a Value) -> bool {
         let says = |schema: &Value| schema.get("readOnly") == Some(&Value::Bool(true));
-        let meant = || reference::follow(self.document, property);
+        let meant = || reference::resolve(self.document, property);
         says(property)
             || property.get("$ref").is_some() && meant().is_ok_and(|found| says(found.value))
     }
 }
 
-/// About how many bytes a value takes.
+/// The approximate size of a value, in bytes.
 pub(super) fn weight(value: &Value) -> usize {
     let mut weight = 0;
     let mut open = vec![value];
@@ -271,7 +282,7 @@ pub(super) fn weight(value: &Value) -> usize {
     weight
 }
 
-/// Whether a schema speaks of bytes, which a contract holds as base64.
+/// Whether a schema describes bytes, which a contract represents as base64.
 pub(super) fn is_bytes(schema: &Value) -> bool {
     let word = |keyword: &str| schema.get(keyword).and_then(Value::as_str);
     if word("contentEncoding").is_some() || word("type").is_some_and(|it| it != "string") {
@@ -281,14 +292,13 @@ pub(super) fn is_bytes(schema: &Value) -> bool {
     word("format") == Some("binary") || word("contentMediaType").is_some_and(is_binary)
 }
 
-/// How variants are told apart, for readers: the names of the definitions, since the schemas
-/// themselves are the alternatives beside it.
+/// The discriminator, for readers: with names of definitions, because the variants are listed next to it.
 fn discriminator(value: &Value) -> Value {
     let last_step = |target: &Value| {
         let target = target.as_str().unwrap_or_default();
         Value::from(target.rsplit('/').next().unwrap_or_default())
     };
-    let mut told = Map::new();
+    let mut listed = Map::new();
     for (name, member) in value.as_object().into_iter().flatten() {
         let member = match member {
             Value::Object(mapping) if name == "mapping" => mapping
@@ -298,7 +308,7 @@ fn discriminator(value: &Value) -> Value {
                 .into(),
             other => other.clone(),
         };
-        told.insert(name.clone(), member);
+        listed.insert(name.clone(), member);
     }
-    told.into()
+    listed.into()
 }

@@ -1,15 +1,15 @@
-//! Rules that give the answers of a status the code it was renamed to.
+//! Rules that assign the new code to responses with a renamed status.
 //!
-//! A range and `default` speak only of statuses that nothing narrower speaks of, and a rule of a range
-//! would catch those too: rules for the narrower ones stand before it.
+//! A range and `default` apply only to statuses that have no narrower definition. A rule for a range would
+//! match those too, so the rules for narrower definitions come first.
 
 use panpan_contract::binding::{ResponsePattern, ResponseRule};
 use panpan_failure::{Code, ErrorDefinition, StatusPattern};
 
-/// A status, and what it is called now.
+/// A status and its new code.
 pub(super) type Renamed = (StatusPattern, Code);
 
-/// The rules for renamed statuses of an operation that declares these failures.
+/// The rules for the renamed statuses of an operation with these declared failures.
 pub(super) fn rules(renamed: &[Renamed], declared: &[ErrorDefinition]) -> Vec<ResponseRule> {
     let is_renamed = |pattern| renamed.iter().any(|(it, _)| *it == pattern);
     let last = |pattern| renamed.iter().rev().find(|(it, _)| *it == pattern);
@@ -34,7 +34,7 @@ pub(super) fn rules(renamed: &[Renamed], declared: &[ErrorDefinition]) -> Vec<Re
                 .map(|it| (it, code.clone())),
         );
     }
-    // Without a rule for a range nothing has to be kept from one.
+    // Rules for exact statuses are needed only if they were renamed or there is a rule for a range.
     exact.retain(|(pattern, _)| is_renamed(*pattern) || !ranges.is_empty());
     let all = exact.into_iter().chain(ranges);
     all.map(|(pattern, code)| rule(pattern, code)).collect()

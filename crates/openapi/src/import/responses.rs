@@ -1,28 +1,28 @@
-//! What an operation answers when it succeeds.
+//! Reads the successful responses of an operation.
 
 use serde_json::{Map, Value, json};
 
 use super::media::{Media, rank, ranked};
 use super::reader::Reader;
 use super::schemas::{anything, is_bytes};
-use crate::place::Place;
-use crate::reference::Found;
+use crate::location::Location;
+use crate::reference::Resolved;
 
-/// Statuses whose answers have no body.
-const BODILESS: [&str; 2] = ["204", "205"];
+/// Statuses of responses without a body.
+const WITHOUT_BODY: [&str; 2] = ["204", "205"];
 
-/// What comes out of an operation.
+/// The output of an operation.
 #[derive(Debug)]
 pub(super) struct Success {
-    /// The output; of a stream, each item.
+    /// The schema of the output; for a stream, of each item.
     pub(super) schema: Value,
-    /// The media types that are asked for, best first.
+    /// The media types to request, best first.
     pub(super) accepts: Vec<String>,
-    /// Whether it answers with events until it ends.
+    /// Whether the response is a stream of events.
     pub(super) is_stream: bool,
 }
 
-/// Whether a status is that of a success.
+/// Whether a status is a success.
 pub(super) fn is_success(status: &str) -> bool {
     matches!(
         status.as_bytes(),
@@ -30,53 +30,55 @@ pub(super) fn is_success(status: &str) -> bool {
     )
 }
 
-/// One answer of a success.
-struct Answer<'a> {
+/// A successful response.
+struct SuccessResponse<'a> {
     status: &'a str,
-    /// What it says; nothing if its reference is broken.
-    found: Option<Found<'a>>,
+    /// The response object; `None` if its reference cannot be resolved.
+    found: Option<Resolved<'a>>,
 }
 
-impl<'a> Answer<'a> {
-    /// The bodies it may have, if it says any.
+impl<'a> SuccessResponse<'a> {
+    /// The bodies that it describes.
     fn content(&self) -> Option<&'a Map<String, Value>> {
         let content = self.found.as_ref()?.value.get("content")?.as_object()?;
         (!content.is_empty()).then_some(content)
     }
 }
 
-/// The answers of the `responses` of an operation that are successes.
+/// Reads the successful responses in `responses`.
 pub(super) fn success<'a>(
     reader: &mut Reader<'a>,
     responses: Option<&'a Map<String, Value>>,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Success {
     let responses = responses.into_iter().flatten();
     let successes = responses.filter(|(status, _)| is_success(status));
-    let answers = successes.map(|(status, response)| {
-        let otherwise = "what comes out may be anything";
-        let found = reader.follow(response, &place.name(status), otherwise);
-        Answer { status, found }
+    let responses = successes.map(|(status, response)| {
+        let consequence = "any output is accepted";
+        let found = reader.resolve(response, &location.name(status), consequence);
+        SuccessResponse { status, found }
     });
-    let answers: Vec<_> = answers.collect();
-    let is_stream = is_stream(&answers);
+    let responses: Vec<_> = responses.collect();
+    let is_stream = is_stream(&responses);
     let mut schemas = Vec::new();
     let mut accepts = Vec::new();
-    for answer in &answers {
-        let looked_for = place.name(answer.status);
-        let place = answer
+    for response in &responses {
+        let origin = location.name(response.status);
+        let location = response
             .found
             .as_ref()
-            .map_or(looked_for, |it| it.place(&looked_for));
-        match answer.content() {
+            .map_or(origin, |it| it.location(&origin));
+        match response.content() {
             Some(content) => {
-                let chosen = chosen(reader, content, is_stream, &place.name("content"));
-                for (media_type, schema) in chosen {
+                let selected = selected(reader, content, is_stream, &location.name("content"));
+                for (media_type, schema) in selected {
                     accepts.push(media_type);
                     schemas.push(schema);
                 }
             }
-            None if BODILESS.contains(&answer.status) => schemas.push(json!({"type": "null"})),
+            None if WITHOUT_BODY.contains(&response.status) => {
+                schemas.push(json!({"type": "null"}))
+            }
             None => schemas.push(anything()),
         }
     }
@@ -90,20 +92,20 @@ pub(super) fn success<'a>(
 }
 
 /// Whether there are bodies, and all of them are events.
-fn is_stream(answers: &[Answer<'_>]) -> bool {
-    let contents = answers.iter().filter_map(Answer::content);
+fn is_stream(responses: &[SuccessResponse<'_>]) -> bool {
+    let contents = responses.iter().filter_map(SuccessResponse::content);
     let mut types = contents.flat_map(Map::keys).peekable();
     types.peek().is_some() && types.all(|it| Media::of(it) == Media::Events)
 }
 
-/// The media types of an answer that are asked for, each with what it gives.
-fn chosen<'a>(
+/// The media types of a response to request, each with its schema.
+fn selected<'a>(
     reader: &mut Reader<'a>,
     content: &'a Map<String, Value>,
     is_stream: bool,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Vec<(String, Value)> {
-    let bodies = ranked(reader, Some(content), place);
+    let bodies = ranked(reader, Some(content), location);
     let kinds = bodies.iter().map(|(media_type, _)| Media::of(media_type));
     let usable = kinds.filter(|it| is_stream || *it != Media::Events);
     let best = usable.min().unwrap_or(Media::Events);
@@ -114,42 +116,46 @@ fn chosen<'a>(
         let others: Vec<_> = others.iter().map(|(it, _)| it.as_str()).collect();
         let asked: Vec<_> = asked.iter().map(|(it, _)| it.as_str()).collect();
         let message = format!(
-            "also comes as {}; only {} is asked for",
+            "also available as {}: only {} is requested",
             others.join(", "),
             asked.join(" or ")
         );
-        reader.warnings.note(place, message);
+        reader.warnings.note(location, message);
     }
     let asked = asked.into_iter().map(|(media_type, media)| {
-        let schema = output(reader, media_type, media, &place.name(media_type));
+        let schema = output(reader, media_type, media, &location.name(media_type));
         (media_type.clone(), schema)
     });
     asked.collect()
 }
 
-/// What a body of a media type is as the output of an operation.
+/// The schema of a body as the output of an operation.
 fn output<'a>(
     reader: &mut Reader<'a>,
     media_type: &str,
     media: &'a Value,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Value {
     let schema = media.get("schema");
     let bytes = || json!({"type": "string", "contentEncoding": "base64"});
     match Media::of(media_type) {
         Media::Json if schema.is_some_and(is_bytes) => bytes(),
-        Media::Json => schema.map_or_else(anything, |it| reader.schema(it, &place.name("schema"))),
+        Media::Json => {
+            schema.map_or_else(anything, |it| reader.schema(it, &location.name("schema")))
+        }
         Media::Events => {
             let items = media.get("itemSchema").map(|it| (it, "itemSchema"));
             let schema = items.or(schema.map(|it| (it, "schema")));
-            schema.map_or_else(anything, |(it, name)| reader.schema(it, &place.name(name)))
+            schema.map_or_else(anything, |(it, name)| {
+                reader.schema(it, &location.name(name))
+            })
         }
         Media::Text | Media::Form | Media::Multipart => json!({"type": "string"}),
         Media::Bytes => bytes(),
     }
 }
 
-/// A schema that what fits one of these fits.
+/// A schema that accepts what any of these accepts.
 pub(super) fn alternatives(schemas: Vec<Value>) -> Value {
     let mut different: Vec<Value> = Vec::new();
     for schema in schemas {

@@ -1,12 +1,12 @@
-//! What an operation answers: outputs and failures.
+//! Import of responses: outputs and failures.
 
-use panpan_openapi::{HEADERS_NOTE, OTHER_ANSWERS_NOTE};
+use panpan_openapi::{HEADERS_EXTENSION, OTHER_RESPONSES_EXTENSION};
 use serde_json::{Value, json};
 
 use super::{imported, operation, small, written};
 
 #[test]
-fn outputs_are_those_of_every_success() {
+fn the_output_combines_all_successful_responses() {
     let pets = imported("pets.yaml");
     let library = imported("library.json");
     for (import, name, schema, accepts) in [
@@ -53,7 +53,7 @@ fn outputs_are_those_of_every_success() {
 }
 
 #[test]
-fn every_declared_failure_comes_with_its_status_and_its_body() {
+fn every_declared_failure_is_imported_with_status_and_body() {
     let pets = imported("pets.yaml");
     let failures = |name: &str| -> Vec<_> {
         let definitions = operation(&pets, name).error_schemas.iter();
@@ -86,7 +86,7 @@ fn every_declared_failure_comes_with_its_status_and_its_body() {
             ),
             expected(
                 "HTTP_DEFAULT",
-                "The service answers with a status that is not described.",
+                "The service responds with a status that is not described.",
                 json!({})
             ),
         ]
@@ -110,7 +110,7 @@ fn every_declared_failure_comes_with_its_status_and_its_body() {
     let list = operation(&pets, "api/listPets");
     let limited = list.definition("HTTP_429").unwrap();
     assert_eq!(
-        limited.extensions.get(HEADERS_NOTE),
+        limited.extensions.get(HEADERS_EXTENSION),
         Some(&json!(["Retry-After", "X-RateLimit-Remaining"]))
     );
     for definition in &list.error_schemas {
@@ -118,7 +118,7 @@ fn every_declared_failure_comes_with_its_status_and_its_body() {
         assert_eq!(kind.retryable(), definition.code.as_str() == "HTTP_429");
     }
     assert_eq!(
-        list.extensions.get(OTHER_ANSWERS_NOTE),
+        list.extensions.get(OTHER_RESPONSES_EXTENSION),
         Some(&json!({"304": "Nothing has changed."}))
     );
     assert_eq!(
@@ -128,7 +128,7 @@ fn every_declared_failure_comes_with_its_status_and_its_body() {
 }
 
 #[test]
-fn one_status_written_in_two_ways_is_one_failure() {
+fn a_status_written_in_two_ways_is_one_failure() {
     let body = |kind: &str| json!({"description": kind, "content": {"application/json": {"schema": {"type": "object", "title": kind}}}});
     let import = small(
         json!({"responses": {"4XX": body("a"), "4xx": body("b")}}),

@@ -1,8 +1,8 @@
-//! What schemas say in the way of OpenAPI 3.0, in the way of JSON Schema 2020-12.
+//! Converts keywords of OpenAPI 3.0 to JSON Schema 2020-12.
 
 use serde_json::{Map, Value, json};
 
-/// Keywords that say something about a schema and nothing about values.
+/// Keywords that annotate a schema and do not constrain values.
 const ANNOTATIONS: [&str; 7] = [
     "default",
     "deprecated",
@@ -12,10 +12,10 @@ const ANNOTATIONS: [&str; 7] = [
     "title",
     "writeOnly",
 ];
-/// Keywords that may refuse null whatever the type says.
+/// Keywords that may exclude null, whatever the type is.
 const COMBINATORS: [&str; 5] = ["$ref", "allOf", "anyOf", "not", "oneOf"];
 
-/// Whether a keyword is one that [`translate`] writes in its new form.
+/// Whether [`translate`] converts this keyword.
 pub(super) fn is_translated(keyword: &str, value: &Value) -> bool {
     match keyword {
         "exclusiveMaximum" | "exclusiveMinimum" | "nullable" => value.is_boolean(),
@@ -24,15 +24,15 @@ pub(super) fn is_translated(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a keyword counts for nothing because a reference stands beside it.
-pub(super) fn is_hidden_by_reference(keyword: &str, members: &Map<String, Value>) -> bool {
+/// Whether a keyword is ignored because it is next to a reference.
+pub(super) fn is_ignored_next_to_reference(keyword: &str, members: &Map<String, Value>) -> bool {
     let is_kept = |it: &str| {
         it == "$ref" || ANNOTATIONS.contains(&it) || it == "type" || it.starts_with("x-")
     };
     members.get("$ref").is_some_and(Value::is_string) && !is_kept(keyword)
 }
 
-/// The schema in its new form, from what was written and what has been made of it so far.
+/// Converts the keywords of 3.0: `old` is the original, `new` has the other keywords already converted.
 pub(super) fn translate(old: &Map<String, Value>, mut new: Map<String, Value>) -> Value {
     for (flag, bound) in [
         ("exclusiveMinimum", "minimum"),
@@ -53,14 +53,14 @@ pub(super) fn translate(old: &Map<String, Value>, mut new: Map<String, Value>) -
     }
 }
 
-/// Beside a reference a type counts for nothing, or says what the reference says already.
-pub(super) fn forget_beside_reference(new: &mut Map<String, Value>) {
+/// Removes the type next to a reference, where it is ignored or redundant.
+pub(super) fn drop_type_next_to_reference(new: &mut Map<String, Value>) {
     if new.contains_key("$ref") {
         new.remove("type");
     }
 }
 
-/// A schema that null fits too.
+/// Extends a schema to accept null.
 fn nullable(mut schema: Map<String, Value>) -> Value {
     if COMBINATORS.iter().any(|it| schema.contains_key(*it)) {
         let mut whole = Map::new();
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn null_fits_what_is_nullable() {
+    fn a_nullable_schema_accepts_null() {
         for (schema, expected) in [
             (
                 json!({"type": "string"}),
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_and_examples_take_their_new_form() {
+    fn bounds_and_examples_are_converted() {
         for (old, expected) in [
             (
                 json!({"minimum": 1, "exclusiveMinimum": true, "maximum": 5, "exclusiveMaximum": false}),

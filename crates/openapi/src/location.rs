@@ -1,11 +1,11 @@
-//! Where in the document something stands, written out only when somebody has to be told.
+//! A location in the document, converted to a JSON pointer only when it is needed.
 
 use panpan_failure::pointer::escaped;
 
-/// A place in the document, as the way down to it.
+/// A location in the document: a link to its parent, and one step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'p> {
-    above: Option<&'p Place<'p>>,
+pub(crate) struct Location<'p> {
+    above: Option<&'p Location<'p>>,
     step: Step<'p>,
 }
 
@@ -16,8 +16,8 @@ enum Step<'p> {
     Index(usize),
 }
 
-impl<'p> Place<'p> {
-    /// The place an RFC 6901 pointer leads to.
+impl<'p> Location<'p> {
+    /// The location of an RFC 6901 pointer.
     pub(crate) fn at(pointer: &'p str) -> Self {
         Self {
             above: None,
@@ -25,7 +25,7 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// A member of what stands here.
+    /// A member of the object at this location.
     pub(crate) fn name(&'p self, name: &'p str) -> Self {
         Self {
             above: Some(self),
@@ -33,7 +33,7 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// An item of what stands here.
+    /// An item of the array at this location.
     pub(crate) fn index(&'p self, index: usize) -> Self {
         Self {
             above: Some(self),
@@ -43,13 +43,13 @@ impl<'p> Place<'p> {
 
     /// The RFC 6901 pointer.
     pub(crate) fn pointer(&self) -> String {
-        let mut way = vec![self];
-        while let Some(above) = way.last().and_then(|place| place.above) {
-            way.push(above);
+        let mut steps = vec![self];
+        while let Some(above) = steps.last().and_then(|location| location.above) {
+            steps.push(above);
         }
         let mut pointer = String::new();
-        for place in way.into_iter().rev() {
-            match place.step {
+        for location in steps.into_iter().rev() {
+            match location.step {
                 Step::Pointer(top) => pointer.push_str(top),
                 Step::Name(name) => pointer.extend(["/", &escaped(name)]),
                 Step::Index(index) => pointer.push_str(&format!("/{index}")),
@@ -64,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_told_as_a_pointer() {
-        let top = Place::at("/paths");
+    fn a_location_is_written_as_a_pointer() {
+        let top = Location::at("/paths");
         let path = top.name("/a~b");
         assert_eq!(path.name("get").index(2).pointer(), "/paths/~1a~0b/get/2");
-        assert_eq!(Place::at("").pointer(), "");
+        assert_eq!(Location::at("").pointer(), "");
     }
 }

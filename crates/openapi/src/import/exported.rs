@@ -1,5 +1,4 @@
-//! What a document that this project wrote says about its operations in members of its own, so that
-//! what was exported comes back as it was.
+//! Reads the members that an export of this project adds, so that an exported operation is restored exactly.
 
 use std::collections::BTreeMap;
 
@@ -10,58 +9,59 @@ use panpan_failure::ErrorDefinition;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::paths::Described;
+use super::paths::DocumentOperation;
 use super::reader::Reader;
 use super::schemas::weight;
 use super::{security, servers};
-use crate::place::Place;
+use crate::location::Location;
 use crate::{
-    GATEWAY_NOTE, IDEMPOTENCY_NOTE, KEY_HEADER, OP_TYPE_NOTE, OWN_ERRORS_NOTE, TIMEOUT_HEADER,
+    GATEWAY_EXTENSION, IDEMPOTENCY_EXTENSION, KEY_HEADER, OP_TYPE_EXTENSION, OWN_ERRORS_EXTENSION,
+    TIMEOUT_HEADER,
 };
 
 /// The media type of the failures of a gateway.
 const FAILURES: &str = "application/problem+json";
 
-/// How an operation is called, if the document says it.
+/// The operation type, if the document has it.
 pub(super) fn op_type(operation: &Value) -> Option<OperationType> {
-    OperationType::deserialize(operation.get(OP_TYPE_NOTE)?).ok()
+    OperationType::deserialize(operation.get(OP_TYPE_EXTENSION)?).ok()
 }
 
-/// Whether a path speaks of every operation of a gateway at once, and so is none of them.
-pub(super) fn is_of_gateway(operation: &Value) -> bool {
-    operation.get(GATEWAY_NOTE) == Some(&Value::Bool(true))
+/// Whether a path belongs to a gateway and is not an operation.
+pub(super) fn is_gateway_path(operation: &Value) -> bool {
+    operation.get(GATEWAY_EXTENSION) == Some(&Value::Bool(true))
 }
 
-/// Puts what goes in and what comes out into the contract as it was before it was exported, and gives the
-/// request: its body is the whole input. Nothing if the document does not say it.
+/// Restores the input, the output and the idempotency of an exported operation, and returns its binding: the
+/// body is the whole input. `None` if the operation was not exported.
 pub(super) fn bound(
     reader: &mut Reader<'_>,
-    described: &Described<'_>,
+    entry: &DocumentOperation<'_>,
     spec: &mut OperationSpec,
 ) -> Option<HttpBinding> {
-    let operation = described.operation;
+    let operation = entry.operation;
     spec.op_type = op_type(operation)?;
     let input = operation.pointer("/requestBody/content/application~1json/schema")?;
     let content = operation.pointer("/responses/200/content")?.as_object()?;
     let (media_type, output) = content.iter().next()?;
     let output = output.get("schema")?;
-    // Beside the output there is room for one that does not fit.
+    // The second alternative is for outputs that do not match their schema.
     let output = output.pointer("/anyOf/0").unwrap_or(output);
-    spec.input_schema = standing_alone(reader, input)?;
-    spec.output_schema = standing_alone(reader, output)?;
+    spec.input_schema = standalone(reader, input)?;
+    spec.output_schema = standalone(reader, output)?;
     let idempotency = operation
-        .get(IDEMPOTENCY_NOTE)
+        .get(IDEMPOTENCY_EXTENSION)
         .map(Idempotency::deserialize);
     spec.idempotency = Idempotency {
-        // What became of a call cannot be asked for through the document.
+        // An imported operation cannot be reconciled.
         reconcilable: false,
         ..idempotency.transpose().ok()?.unwrap_or_default()
     };
     let takes_key = spec.op_type == OperationType::Mutation;
     Some(HttpBinding {
-        method: described.method.clone(),
-        path: described.path.clone(),
-        servers: servers::servers(reader, described),
+        method: entry.method.clone(),
+        path: entry.path.clone(),
+        servers: servers::servers(reader, entry),
         parameters: Vec::new(),
         body: Some(RequestBody {
             name: None,
@@ -69,41 +69,42 @@ pub(super) fn bound(
             form: BodyForm::Json,
             encoding: BTreeMap::new(),
         }),
-        security: security::security(reader, operation, &Place::at(&described.pointer)),
+        security: security::security(reader, operation, &Location::at(&entry.pointer)),
         accepts: vec![media_type.clone(), FAILURES.to_owned()],
         idempotency_header: takes_key.then(|| KEY_HEADER.to_owned()),
         timeout_header: Some(TIMEOUT_HEADER.to_owned()),
-        // A panpan says by its status whether a call failed; its outputs may look like anything.
+        // A panpan server reports failures by status; its outputs may look like anything.
         success_bodies: SuccessBodies::AsSent,
         rules: Vec::new(),
     })
 }
 
-/// The failures an operation declares, if the document says them apart from its answers: those have
-/// the server's own among them.
+/// The failures that an exported operation declares. Its responses also have the failures of the server.
 pub(super) fn declared(
     reader: &mut Reader<'_>,
     operation: &Value,
-    place: &Place<'_>,
+    location: &Location<'_>,
 ) -> Option<Vec<ErrorDefinition>> {
-    let written = operation.get(OWN_ERRORS_NOTE)?;
+    let written = operation.get(OWN_ERRORS_EXTENSION)?;
     let read = Vec::<ErrorDefinition>::deserialize(written);
     let read = read.map_err(|error| error.to_string());
-    let sound = read.and_then(|it| it.into_iter().try_fold(Vec::new(), with));
-    let sound = sound.inspect_err(|error| {
-        let message = format!("{error}; the answers are read instead");
-        reader.warnings.note(&place.name(OWN_ERRORS_NOTE), message);
+    let valid = read.and_then(|it| it.into_iter().try_fold(Vec::new(), with));
+    let valid = valid.inspect_err(|error| {
+        let message = format!("invalid ({error}): correct it; the responses are used instead");
+        reader
+            .warnings
+            .note(&location.name(OWN_ERRORS_EXTENSION), message);
     });
-    let mut definitions = sound.ok()?;
+    let mut definitions = valid.ok()?;
     for definition in &mut definitions {
-        if let Some(alone) = standing_alone(reader, &definition.schema) {
+        if let Some(alone) = standalone(reader, &definition.schema) {
             definition.schema = alone;
         }
     }
     Some(definitions)
 }
 
-/// Definitions with one more, if a contract may hold it beside them.
+/// Adds a definition, if a contract may have it.
 fn with(
     mut definitions: Vec<ErrorDefinition>,
     next: ErrorDefinition,
@@ -114,15 +115,14 @@ fn with(
         return Err(refusals.join("; "));
     }
     if next.description.trim().is_empty() || definitions.iter().any(|it| it.code == *code) {
-        return Err(format!("{code} says nothing, or is declared twice"));
+        return Err(format!("{code} has no description or is declared twice"));
     }
     definitions.push(next);
     Ok(definitions)
 }
 
-/// The component a schema consists of, with references that start at its own top: what an export did to
-/// the schema, undone.
-fn standing_alone(reader: &mut Reader<'_>, schema: &Value) -> Option<Value> {
+/// The component of a schema, with references that start at its root again: the reverse of what an export does.
+fn standalone(reader: &mut Reader<'_>, schema: &Value) -> Option<Value> {
     let reference = schema.get("$ref")?.as_str()?;
     let (component, _) = crate::reference::target(reader.document, reference).ok()?;
     reader.spend(weight(component));
@@ -141,7 +141,7 @@ fn standing_alone(reader: &mut Reader<'_>, schema: &Value) -> Option<Value> {
     Some(alone)
 }
 
-/// A reference or an anchor as it was before the schema stood in a document.
+/// A reference or an anchor as it was before the export.
 fn own(text: &str, reference: &str, anchor: &str) -> Option<String> {
     let inside = text.strip_prefix(reference);
     if let Some(inside) = inside.filter(|it| it.is_empty() || it.starts_with('/')) {

@@ -1,12 +1,12 @@
-//! References that lead back to themselves without going into the value are cut, because whoever
-//! follows them never stops. A schema that refers to itself for a part of the value is fine.
+//! Removes reference cycles that never descend into the value, because a validator would not stop. A
+//! schema that refers to itself for a part of the value is fine.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-/// Takes the closing reference out of every circle; gives the definitions it was taken from.
-pub(super) fn cut(definitions: &mut Map<String, Value>) -> Vec<String> {
+/// Removes the closing reference of every cycle; returns the names of the changed definitions.
+pub(super) fn break_cycles(definitions: &mut Map<String, Value>) -> Vec<String> {
     let mut closing: Vec<_> = closing(definitions).into_iter().collect();
     closing.sort();
     for (from, references) in &closing {
@@ -19,8 +19,8 @@ pub(super) fn cut(definitions: &mut Map<String, Value>) -> Vec<String> {
 
 const PREFIX: &str = "#/$defs/";
 
-/// The references that close a circle, by the definition they stand in. Goes all ways with a stack of
-/// its own: circles can be long.
+/// The references that close a cycle, by the definition that contains them. Uses an explicit stack, because
+/// cycles can be long.
 fn closing(definitions: &Map<String, Value>) -> HashMap<String, BTreeSet<String>> {
     let applied: HashMap<&str, Vec<&str>> = definitions
         .iter()
@@ -29,30 +29,30 @@ fn closing(definitions: &Map<String, Value>) -> HashMap<String, BTreeSet<String>
     let mut closing: HashMap<_, BTreeSet<_>> = HashMap::new();
     let mut ended = HashSet::new();
     for start in definitions.keys().map(String::as_str) {
-        let mut way = vec![(start, 0)];
-        let mut on_way = HashSet::from([start]);
-        while let Some((name, tried)) = way.last_mut() {
+        let mut path = vec![(start, 0)];
+        let mut on_path = HashSet::from([start]);
+        while let Some((name, tried)) = path.last_mut() {
             let (name, next) = (*name, applied.get(name).and_then(|all| all.get(*tried)));
             *tried += 1;
             match next {
                 _ if ended.contains(name) => {}
-                Some(next) if on_way.contains(next) => {
+                Some(next) if on_path.contains(next) => {
                     let references = closing.entry(name.to_owned()).or_default();
                     references.insert(format!("{PREFIX}{next}"));
                     continue;
                 }
                 Some(next) => {
                     if !ended.contains(next) {
-                        on_way.insert(next);
-                        way.push((next, 0));
+                        on_path.insert(next);
+                        path.push((next, 0));
                     }
                     continue;
                 }
                 None => {}
             }
             ended.insert(name);
-            on_way.remove(name);
-            way.pop();
+            on_path.remove(name);
+            path.pop();
         }
     }
     closing
@@ -84,7 +84,7 @@ fn applied(schema: &Value) -> Vec<&str> {
 const LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const SINGLE: [&str; 4] = ["not", "if", "then", "else"];
 
-/// Takes references out of everything that is applied to the same value.
+/// Removes references from all schemas that are applied to the same value.
 fn remove(schema: &mut Value, references: &BTreeSet<String>) {
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_never_ends_is_cut() {
+    fn only_cycles_without_descent_are_broken() {
         for (definitions, expected, changed) in [
             (
                 json!({"A": {"$ref": "#/$defs/A"}}),
@@ -161,13 +161,13 @@ mod tests {
             ),
         ] {
             let mut definitions = definitions.as_object().unwrap().clone();
-            assert_eq!(cut(&mut definitions), changed);
+            assert_eq!(break_cycles(&mut definitions), changed);
             assert_eq!(Value::from(definitions), expected);
         }
     }
 
     #[test]
-    fn a_very_long_circle_is_cut_once() {
+    fn a_very_long_cycle_is_broken_once() {
         let names = 0..20_000;
         let mut definitions: Map<String, Value> = names
             .clone()
@@ -179,6 +179,6 @@ mod tests {
                 )
             })
             .collect();
-        assert_eq!(cut(&mut definitions).len(), 1);
+        assert_eq!(break_cycles(&mut definitions).len(), 1);
     }
 }

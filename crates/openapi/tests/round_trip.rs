@@ -1,4 +1,4 @@
-//! `import(export(contract))` declares what the contract declared, for contracts made at random.
+//! `import(export(contract))` declares the same failures, for random contracts.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails here")]
 
 use panpan_contract::operation::{OperationSpec, OperationType};
@@ -18,7 +18,7 @@ const CODES: [&str; 8] = [
     "LOCKED_1",
 ];
 
-/// Details of every kind: plain, with definitions of their own, referring to themselves or by anchor.
+/// Details schemas: plain, with definitions, with references to themselves or by anchor.
 fn details() -> impl Strategy<Value = Value> {
     prop::sample::select(vec![
         json!({}),
@@ -94,7 +94,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_declared_comes_back(specs in specs()) {
+    fn declared_failures_survive_a_round_trip(specs in specs()) {
         let about = About { title: "fs", version: "1", server: None };
         let document = export(specs.iter(), &about);
         let import = import(&document, &ImportOptions::new("again")).unwrap();
