@@ -66,7 +66,7 @@ fn written(what: What, file: ContractFile) -> anyhow::Result<String> {
     let document = match what {
         What::Contract => return Ok(file.to_text()),
         What::Openapi => openapi(&file),
-        What::Mcp => mcp::listed(&standing_alone(&file)),
+        What::Mcp => mcp::tool_list(&standing_alone(&file)),
     };
     Ok(serde_json::to_string_pretty(&document)? + "\n")
 }

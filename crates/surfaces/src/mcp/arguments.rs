@@ -1,31 +1,31 @@
-//! The arguments of the tools that are no operations, read with every problem told at once.
+//! Parses the arguments of the gateway tools and reports all violations at once.
 
 use panpan_failure::pointer::joined;
 use panpan_failure::{Failure, Violation, codes};
 use panpan_runtime::{VIOLATIONS_LIMIT, shown};
 use serde_json::{Map, Value};
 
-/// Arguments that are being read.
+/// Arguments that are being parsed.
 #[derive(Debug)]
 pub(super) struct Arguments<'a> {
-    /// Where they stand among all arguments.
-    at: String,
+    /// The pointer to these arguments within all arguments.
+    pointer: String,
     members: Map<String, Value>,
-    problems: &'a mut Problems,
+    violations: &'a mut Violations,
 }
 
-/// What is wrong with arguments.
+/// The violations found so far.
 #[derive(Debug, Default)]
-pub(super) struct Problems(Vec<Violation>);
+pub(super) struct Violations(Vec<Violation>);
 
-impl Problems {
+impl Violations {
     pub(super) fn add(&mut self, violation: Violation) {
         if self.0.len() < VIOLATIONS_LIMIT {
             self.0.push(violation);
         }
     }
 
-    /// The failure they make, if there are any.
+    /// The failure that reports the violations, if there are any.
     pub(super) fn failure(self) -> Option<Failure> {
         let first = self.0.first()?;
         let message = match first.pointer.as_str() {
@@ -38,19 +38,19 @@ impl Problems {
 }
 
 impl<'a> Arguments<'a> {
-    /// Begins to read what stands at a pointer.
-    pub(super) fn of(input: Value, at: &str, problems: &'a mut Problems) -> Self {
+    /// Starts to parse the object at a pointer.
+    pub(super) fn new(input: Value, pointer: &str, violations: &'a mut Violations) -> Self {
         let members = match input {
             Value::Object(members) => members,
             other => {
-                problems.add(wrong_type(at.to_owned(), "object", &other));
+                violations.add(wrong_type(pointer.to_owned(), "object", &other));
                 Map::new()
             }
         };
         Self {
-            at: at.to_owned(),
+            pointer: pointer.to_owned(),
             members,
-            problems,
+            violations,
         }
     }
 
@@ -58,58 +58,59 @@ impl<'a> Arguments<'a> {
         self.members.remove(name)
     }
 
-    /// A text that may be left out.
+    /// An optional string.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         match self.take(name)? {
             Value::String(text) => Some(text),
             other => {
-                self.problems
-                    .add(wrong_type(self.place(name), "string", &other));
+                self.violations
+                    .add(wrong_type(self.pointer_to(name), "string", &other));
                 None
             }
         }
     }
 
-    /// A text that has to be there.
+    /// A required string.
     pub(super) fn required_text(&mut self, name: &str) -> String {
         if !self.members.contains_key(name) {
-            self.problems.add(Violation::missing(self.place(name)));
+            self.violations
+                .add(Violation::missing(self.pointer_to(name)));
         }
         self.text(name).unwrap_or_default()
     }
 
-    /// A whole number from one up that may be left out.
+    /// An optional integer of at least 1.
     pub(super) fn count(&mut self, name: &str) -> Option<u64> {
         let value = self.take(name)?;
         let count = value.as_u64().filter(|count| *count > 0);
         if count.is_none() {
-            let reason = "not a whole number from 1 up";
-            self.problem(name, reason, "integer from 1 up", &value);
+            let reason = "not an integer of at least 1";
+            self.violation(name, reason, "integer of at least 1", &value);
         }
         count
     }
 
-    /// Says what is wrong with an argument.
-    pub(super) fn problem(&mut self, name: &str, reason: &str, expected: &str, actual: &Value) {
-        let violation = Violation::value(self.place(name), reason).expected(expected);
-        self.problems.add(Violation {
+    /// Records a violation of one argument.
+    pub(super) fn violation(&mut self, name: &str, reason: &str, expected: &str, actual: &Value) {
+        let violation = Violation::value(self.pointer_to(name), reason).expected(expected);
+        self.violations.add(Violation {
             actual: shown(actual),
             ..violation
         });
     }
 
-    /// Says what is wrong with arguments nobody asked for.
-    pub(super) fn finish(self) -> &'a mut Problems {
+    /// Records the arguments that no parser took as violations.
+    pub(super) fn finish(self) -> &'a mut Violations {
         for name in self.members.keys() {
-            let place = self.place(name);
-            self.problems
-                .add(Violation::value(place, "there is no such argument"));
+            let pointer = self.pointer_to(name);
+            self.violations
+                .add(Violation::value(pointer, "unknown argument"));
         }
-        self.problems
+        self.violations
     }
 
-    fn place(&self, name: &str) -> String {
-        joined(&self.at, name)
+    fn pointer_to(&self, name: &str) -> String {
+        joined(&self.pointer, name)
     }
 }
 
@@ -127,17 +128,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_problem_is_told_at_once() {
-        let mut problems = Problems::default();
+    fn all_violations_are_reported_at_once() {
+        let mut violations = Violations::default();
         let input = json!({"limit": 0, "query": 7, "a/b": 1});
-        let mut arguments = Arguments::of(input, "/calls/2", &mut problems);
+        let mut arguments = Arguments::new(input, "/calls/2", &mut violations);
         arguments.required_text("operation");
         assert_eq!(
             (arguments.text("query"), arguments.count("limit")),
             (None, None)
         );
         arguments.finish();
-        let failure = problems.failure().unwrap();
+        let failure = violations.failure().unwrap();
         let pointers: Vec<&str> = failure.violations().iter().map(|it| &*it.pointer).collect();
         assert_eq!(
             pointers,
@@ -151,24 +152,24 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_no_object_are_one_problem() {
-        let mut problems = Problems::default();
-        let arguments = Arguments::of(json!([1]), "", &mut problems);
+    fn arguments_that_are_not_an_object_are_one_violation() {
+        let mut violations = Violations::default();
+        let arguments = Arguments::new(json!([1]), "", &mut violations);
         arguments.finish();
-        let failure = problems.failure().unwrap();
+        let failure = violations.failure().unwrap();
         assert_eq!(failure.violations()[0].expected.as_deref(), Some("object"));
-        assert!(Problems::default().failure().is_none());
+        assert!(Violations::default().failure().is_none());
     }
 
     #[test]
-    fn only_so_many_problems_are_told() {
-        let told = |count: usize| {
-            let mut problems = Problems::default();
+    fn the_number_of_reported_violations_is_limited() {
+        let reported = |count: usize| {
+            let mut violations = Violations::default();
             let members = (0..count).map(|at| (at.to_string(), Value::Null)).collect();
-            Arguments::of(Value::Object(members), "", &mut problems).finish();
-            problems.failure().unwrap().violations().len()
+            Arguments::new(Value::Object(members), "", &mut violations).finish();
+            violations.failure().unwrap().violations().len()
         };
-        assert_eq!(told(VIOLATIONS_LIMIT), VIOLATIONS_LIMIT);
-        assert_eq!(told(VIOLATIONS_LIMIT + 1), VIOLATIONS_LIMIT);
+        assert_eq!(reported(VIOLATIONS_LIMIT), VIOLATIONS_LIMIT);
+        assert_eq!(reported(VIOLATIONS_LIMIT + 1), VIOLATIONS_LIMIT);
     }
 }

@@ -1,4 +1,5 @@
-//! One call of an operation: its key, its trace, and what stops it. How its request waits for it is in `turn`.
+//! One call of an operation: its key, its trace and its cancellation. The request that waits for it
+//! is in `request`.
 
 use std::sync::Arc;
 
@@ -10,81 +11,81 @@ use rmcp::ErrorData;
 use rmcp::model::CallToolResult;
 use serde_json::{Map, Value};
 
-use super::answer::Wire;
-use super::tools::{Catalogue, Entry};
-use super::{answer, key};
+use super::tool_index::{Entry, ToolIndex};
+use super::tool_result::WireVersion;
+use super::{key, tool_result};
 use crate::caller::Caller;
 use crate::gateway::{Gateway, Surface};
 use crate::options::IN_META;
 
-/// A call as a tool asks for it.
+/// A call that was decoded from the arguments of a tool.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct DecodedCall {
     /// The name of the operation, which need not exist.
     pub(super) operation: String,
     pub(super) input: Arc<Value>,
-    /// The idempotency key, or what is wrong with it.
+    /// The idempotency key, or the violation that makes it unusable.
     pub(super) key: Result<Option<IdempotencyKey>, Failure>,
-    /// Whether the gateway made the key.
-    pub(super) key_is_made: bool,
+    /// Whether panpan generated the key.
+    pub(super) key_is_generated: bool,
     pub(super) timeout_ms: Option<u64>,
-    pub(super) names: Names,
+    pub(super) named_by: NamedBy,
 }
 
-/// The argument of `call` that holds the input.
+/// The argument of `call` that carries the input.
 pub(super) const INPUT_ARGUMENT: &str = "input";
 
-/// By which names a caller knows operations.
+/// How the caller names operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Names {
-    /// Those of the tools that stand for them.
-    Tools,
-    /// Their own, which it hands to the tools `call` and `batch`.
-    Operations,
+pub(super) enum NamedBy {
+    /// By the names of their tools.
+    Tool,
+    /// By their own names, as arguments of the tools `call` and `batch`.
+    Operation,
 }
 
-impl Names {
-    /// The argument that holds the input. A tool of its own has none: all its arguments are the input.
-    fn input_stands_in(self) -> Option<&'static str> {
-        (self == Self::Operations).then_some(INPUT_ARGUMENT)
+impl NamedBy {
+    /// The argument that carries the input, unless all arguments are the input.
+    fn input_argument(self) -> Option<&'static str> {
+        (self == Self::Operation).then_some(INPUT_ARGUMENT)
     }
 
-    /// A failure as it is shown to such a caller: pointers start at its arguments.
-    fn shown(self, failure: Redacted) -> Redacted {
-        match self.input_stands_in() {
+    /// A failure with pointers that start at the caller's arguments.
+    fn with_pointers(self, failure: Redacted) -> Redacted {
+        match self.input_argument() {
             Some(argument) => failure.within(argument),
             None => failure,
         }
     }
 }
 
-/// How a call ended, and the key it had.
+/// The result of a call, and its key.
 #[derive(Debug)]
-pub(super) struct Performed {
+pub(super) struct FinishedCall {
     pub(super) answer: Answer,
     pub(super) key: Option<IdempotencyKey>,
-    pub(super) names: Names,
+    pub(super) named_by: NamedBy,
 }
 
-/// Who asks, what they said beside, and what stops their calls.
+/// The caller, the `_meta` and the cancellation tokens of a request.
 #[derive(Debug)]
-pub(super) struct Errand<'a> {
+pub(super) struct RequestScope<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) caller: &'a Caller,
     pub(super) meta: &'a Map<String, Value>,
-    pub(super) stops: Stops,
+    pub(super) cancel: CancelTokens,
 }
 
-/// What stops the calls of a request.
+/// The cancellation tokens of a request's calls.
 #[derive(Clone, Debug)]
-pub(super) struct Stops {
-    /// All of them, keyed or not.
+pub(super) struct CancelTokens {
+    /// Cancels all calls, with or without a key.
     pub(super) all: CancellationToken,
-    /// Those without a key.
+    /// Cancels the calls without a key.
     pub(super) without_key: CancellationToken,
 }
 
-impl Stops {
+impl CancelTokens {
     pub(super) fn new() -> Self {
         let all = CancellationToken::new();
         Self {
@@ -94,64 +95,64 @@ impl Stops {
     }
 }
 
-impl<'a> Errand<'a> {
+impl<'a> RequestScope<'a> {
     pub(super) fn new(
         gateway: &'a Gateway,
         caller: &'a Caller,
         meta: &'a Map<String, Value>,
     ) -> Self {
-        Self::with(gateway, caller, meta, Stops::new())
+        Self::with(gateway, caller, meta, CancelTokens::new())
     }
 
-    /// An errand that is stopped by what stops another.
+    /// A scope that shares the cancellation tokens of another.
     pub(super) fn with(
         gateway: &'a Gateway,
         caller: &'a Caller,
         meta: &'a Map<String, Value>,
-        stops: Stops,
+        cancel: CancelTokens,
     ) -> Self {
         Self {
             gateway,
             caller,
             meta,
-            stops,
+            cancel,
         }
     }
 
-    /// The call a tool stands for.
-    pub(super) fn of_tool(&self, entry: &Entry, mut input: Value) -> Asked {
-        let argument = entry.takes_key.then(|| key::taken_from(&mut input));
-        Asked {
+    /// The call that a tool stands for.
+    pub(super) fn decode(&self, entry: &Entry, mut input: Value) -> DecodedCall {
+        let argument = entry.takes_key.then(|| key::take_from(&mut input));
+        DecodedCall {
             operation: entry.operation.clone(),
             key: key::stated(self.meta, argument.flatten().as_ref()),
-            key_is_made: false,
+            key_is_generated: false,
             input: input.into(),
             timeout_ms: None,
-            names: Names::Tools,
+            named_by: NamedBy::Tool,
         }
     }
 
-    /// Makes one call; `entry` says more about the operation, if it exists.
+    /// Makes one call; `entry` describes the operation, if it exists.
     pub(super) async fn perform(
         &self,
         entry: Option<&Entry>,
-        asked: Asked,
+        decoded: DecodedCall,
         progress: Option<Arc<dyn ReportProgress>>,
-        person: Option<Arc<dyn AskPerson>>,
-    ) -> Performed {
+        asks: Option<Arc<dyn AskPerson>>,
+    ) -> FinishedCall {
         let mut call = CallRequest {
-            input_stands_in: asked.names.input_stands_in(),
+            input_stands_in: decoded.named_by.input_argument(),
             progress,
-            person,
-            ..CallRequest::from_wire(asked.operation, asked.input)
+            person: asks,
+            ..CallRequest::from_wire(decoded.operation, decoded.input)
         };
         if let Some(failure) = self.not_offered(&call.operation) {
-            return self.refused(call, failure, asked.names);
+            return self.refused(call, failure, decoded.named_by);
         }
-        let told = IN_META.apply(self.meta, &mut call);
-        call.timeout_ms = asked.timeout_ms.or(call.timeout_ms);
-        let stated = asked.key.and_then(|stated| {
-            told?;
+        let applied = IN_META.apply(self.meta, &mut call);
+        call.timeout_ms = decoded.timeout_ms.or(call.timeout_ms);
+        let stated = decoded.key.and_then(|stated| {
+            applied?;
             call.key = stated;
             let options = self.caller.header_options.as_deref();
             options.map_or(Ok(()), |options| options.apply(&IN_META, &mut call))?;
@@ -159,27 +160,30 @@ impl<'a> Errand<'a> {
         });
         let stated = match stated {
             Ok(stated) => stated,
-            Err(failure) => return self.refused(call, failure, asked.names),
+            Err(failure) => return self.refused(call, failure, decoded.named_by),
         };
-        let is_stated = stated.is_some() && !asked.key_is_made;
-        let key = stated.or_else(|| made_key(self.gateway, entry));
+        let is_stated = stated.is_some() && !decoded.key_is_generated;
+        let key = stated.or_else(|| generated_key(self.gateway, entry));
         call.key_is_made = key.is_some() && !is_stated;
-        let stop = match key {
-            Some(_) => &self.stops.all,
-            None => &self.stops.without_key,
+        let abort = match key {
+            Some(_) => &self.cancel.all,
+            None => &self.cancel.without_key,
         };
-        call.abort = Some(stop.clone());
+        call.abort = Some(abort.clone());
         call.key.clone_from(&key);
         let mut answer = self.gateway.call(Surface::Mcp, self.caller, call).await;
-        answer.outcome = answer.outcome.map_err(|it| asked.names.shown(it));
-        Performed {
+        answer.outcome = answer
+            .outcome
+            .map_err(|it| decoded.named_by.with_pointers(it));
+        FinishedCall {
             answer,
             key,
-            names: asked.names,
+            named_by: decoded.named_by,
         }
     }
 
-    /// The refusal of an operation that is not offered to models: it looks like one that does not exist.
+    /// The refusal of an operation that is not offered to models: the same as for one that does not
+    /// exist.
     fn not_offered(&self, name: &str) -> Option<Failure> {
         let registry = self.gateway.dispatcher().registry();
         registry.get(name).filter(|it| !it.is_offered_to_models())?;
@@ -189,43 +193,49 @@ impl<'a> Errand<'a> {
         Some(absent(name, offered.map(|it| it.name().as_str()), "call"))
     }
 
-    /// Answers a request that cannot become a call. What is wrong is beside the input, not in it.
+    /// Answers a request that cannot become a call. The violation is beside the input, not in it.
     pub(super) fn refused(
         &self,
         mut call: CallRequest,
         failure: Failure,
-        names: Names,
-    ) -> Performed {
+        named_by: NamedBy,
+    ) -> FinishedCall {
         call.caller.clone_from(&self.caller.identity);
         call.input_stands_in = None;
         let answer = self.gateway.refuse(Surface::Mcp, call, failure);
-        Performed {
+        FinishedCall {
             answer,
             key: None,
-            names,
+            named_by,
         }
     }
 }
 
-/// The key of a call that states none, if its operation is one that gets one.
-pub(super) fn made_key(gateway: &Gateway, entry: Option<&Entry>) -> Option<IdempotencyKey> {
-    let gets_one = entry.is_some_and(|entry| entry.gets_key);
-    gets_one.then(|| gateway.dispatcher().new_key())
+/// A generated key, if the operation gets one.
+pub(super) fn generated_key(gateway: &Gateway, entry: Option<&Entry>) -> Option<IdempotencyKey> {
+    let gets_key = entry.is_some_and(|entry| entry.gets_key);
+    gets_key.then(|| gateway.dispatcher().new_key())
 }
 
-impl Performed {
-    /// The result of the tool that was called, or the error of the protocol to answer with instead.
+impl FinishedCall {
+    /// The result of the tool, or the JSON-RPC error to answer with instead.
     pub(super) fn into_result(
         self,
         entry: Option<&Entry>,
-        catalogue: &Catalogue,
-        wire: Wire,
+        index: &ToolIndex,
+        version: WireVersion,
     ) -> Result<CallToolResult, ErrorData> {
-        if let Some(error) = answer::protocol_error(&self.answer, wire) {
+        if let Some(error) = tool_result::protocol_error(&self.answer, version) {
             return Err(error);
         }
-        let catalogue = Some(catalogue).filter(|_| self.names == Names::Tools);
+        let index = Some(index).filter(|_| self.named_by == NamedBy::Tool);
         let key = self.key.as_ref();
-        Ok(answer::of(self.answer, key, entry, catalogue, wire))
+        Ok(tool_result::from_answer(
+            self.answer,
+            key,
+            entry,
+            index,
+            version,
+        ))
     }
 }

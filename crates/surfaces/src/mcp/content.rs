@@ -1,8 +1,7 @@
-//! Outputs that are content blocks: text, images, audio, resources and links to them.
+//! Outputs that are content blocks: text, images, audio, resources and resource links.
 //!
-//! An operation whose output schema carries the mark gives an object with a list `content` of such
-//! blocks, and with `structuredContent` beside it if it has any. What is not such a list is sent as the
-//! JSON it is.
+//! An operation with the mark in its output schema returns an object with the list `content` and
+//! optionally `structuredContent`. Any other output is sent as JSON text.
 
 use std::sync::Arc;
 
@@ -10,9 +9,9 @@ use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::answer::success;
+use super::tool_result::success;
 
-/// The member of an output schema that says, by `true`, that the output is a list of content blocks.
+/// The member of an output schema that declares, with `true`, outputs of content blocks.
 pub const CONTENT_MARK: &str = "x-mcp-content";
 
 const CONTENT: &str = "content";
@@ -23,7 +22,7 @@ pub(super) fn is_declared(output_schema: &Value) -> bool {
     output_schema.get(CONTENT_MARK) == Some(&Value::Bool(true))
 }
 
-/// The schema of the structured content, where there always is some.
+/// The schema of the structured content, if structured content is required.
 pub(super) fn structured_schema(output_schema: &Value) -> Option<Arc<JsonObject>> {
     let required = output_schema.get("required")?.as_array()?;
     let schema = output_schema.get("properties")?.get(STRUCTURED)?;
@@ -31,12 +30,12 @@ pub(super) fn structured_schema(output_schema: &Value) -> Option<Arc<JsonObject>
         return None;
     };
     let is_object = members.get("type").and_then(Value::as_str) == Some("object");
-    let is_always_there = required.iter().any(|name| name == STRUCTURED);
-    (is_object && is_always_there).then(|| Arc::new(members.clone()))
+    let is_required = required.iter().any(|name| name == STRUCTURED);
+    (is_object && is_required).then(|| Arc::new(members.clone()))
 }
 
-/// The result an output of content blocks stands for; one that is none is sent as text. Structured
-/// content is in either case what the schema calls so.
+/// The result for an output of content blocks. A malformed output is sent as text; its structured
+/// content is kept.
 pub(super) fn result(output: Value) -> CallToolResult {
     let structured = output.get(STRUCTURED).filter(|it| it.is_object()).cloned();
     let blocks = output.get(CONTENT).map(Vec::<ContentBlock>::deserialize);
@@ -55,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_pass_as_they_are_and_anything_else_does_not() {
+    fn valid_blocks_pass_unchanged_and_anything_else_becomes_text() {
         let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
         let audio = json!({"type": "audio", "data": "aGk=", "mimeType": "audio/wav"});
         let link = json!({"type": "resource_link", "uri": "file:///a", "name": "a"});
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_stands_beside_the_blocks() {
+    fn structured_content_is_returned_with_the_blocks() {
         for (content, structured, expected) in [
             (json!([]), json!({"a": 1}), Some(json!({"a": 1}))),
             (json!([7]), json!({"a": 1}), Some(json!({"a": 1}))),
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_of_structured_content_is_shown_where_there_always_is_some() {
+    fn the_schema_of_structured_content_is_shown_only_if_required() {
         let part = json!({"type": "object", "properties": {"a": {}}});
         let whole = |required: Value| json!({"type": "object", CONTENT_MARK: true, "required": required, "properties": {"structuredContent": part}});
         let always = whole(json!(["content", "structuredContent"]));

@@ -1,4 +1,4 @@
-//! What the library asks of a server.
+//! The methods of the protocol, as rmcp calls them.
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,56 +19,57 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use super::attendant::{Attendant, FOLLOWED_LIMIT, Session};
-use super::back::Return;
-use super::library::{
-    cache_scope, lent, lent_resource, listed, no_library, of_resource, refused, whole,
+use super::connected_client::{ConnectedClient, SUBSCRIPTIONS_LIMIT, Session};
+use super::features::{
+    cache_scope, failure_error, list_result, no_library, refuse_cursor, typed, typed_resource,
+    with_uri,
 };
-use super::questions::Abilities;
-use super::refusal;
-use super::served::{self, Made};
-use super::server::{Server, shown};
-use super::turn::{Turn, is_stateless};
+use super::input_requests::UsableCapabilities;
+use super::interactive::{self, RequestIdentity};
+use super::request::{ActiveRequest, is_stateless};
+use super::resume::ResumeInput;
+use super::rpc_error;
+use super::server::{Server, truncated};
 
-/// What an agent is told about all tools of this server.
-const INSTRUCTIONS: &str = "A failing tool answers with isError and one JSON object. error.code and \
-error.message say what happened, error.actions what to do next, in order. Repeat the identical call only \
-if error.retryable is true, after error.retry_after_ms milliseconds where given; otherwise do first what \
-error.actions says. error.effect says whether something was changed before it failed.";
+/// The instructions that agents read before any tool.
+const INSTRUCTIONS: &str = "A failing tool returns isError and one JSON object. error.code and error.message \
+say what happened, error.actions what to do next, in order. Repeat the identical call only if \
+error.retryable is true, after error.retry_after_ms milliseconds if given; otherwise follow error.actions \
+first. error.effect says whether anything was changed before the failure.";
 
-/// The capability by which another panpan knows this one, whatever it calls itself.
+/// The capability by which another panpan recognises this one, whatever its name.
 const PANPAN_CAPABILITY: &str = "dev.panpan";
 
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// Experimental capabilities of the server that clients take panpan for, with the one that says what it is.
-fn experimental(theirs: &Value) -> ExperimentalCapabilities {
-    let theirs = ExperimentalCapabilities::deserialize(&theirs["experimental"]);
-    let mut experimental = theirs.unwrap_or_default();
+/// The experimental capabilities of the server that panpan stands for, plus panpan's own marker.
+fn experimental(upstream: &Value) -> ExperimentalCapabilities {
+    let declared = ExperimentalCapabilities::deserialize(&upstream["experimental"]);
+    let mut experimental = declared.unwrap_or_default();
     let version = Map::from_iter([("version".to_owned(), env!("CARGO_PKG_VERSION").into())]);
     experimental.insert(PANPAN_CAPABILITY.to_owned(), version);
     experimental
 }
 
-/// Extensions of the server that clients take panpan for. What an extension adds to tools, results and resources is
-/// passed on as it is; methods of its own are not, which is why tasks are left out.
-fn extensions(theirs: &Value) -> Option<ExtensionCapabilities> {
-    let mut extensions = ExtensionCapabilities::deserialize(&theirs["extensions"]).ok()?;
+/// The extensions of the server that panpan stands for. Additions to tools, results and resources
+/// pass through unchanged. Methods of an extension do not, so tasks are left out.
+fn extensions(upstream: &Value) -> Option<ExtensionCapabilities> {
+    let mut extensions = ExtensionCapabilities::deserialize(&upstream["extensions"]).ok()?;
     extensions.remove(TASKS_EXTENSION);
     (!extensions.is_empty()).then_some(extensions)
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
-        let ours = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
         let about = self.gateway().library().and_then(|it| it.about());
         let about = about.unwrap_or_default();
-        let this = serde_json::from_value(about.server_info).unwrap_or(ours);
+        let server_info = serde_json::from_value(about.server_info).unwrap_or(panpan);
         let instructions = match about.instructions {
-            Some(theirs) => format!("{theirs}\n\n{INSTRUCTIONS}"),
+            Some(upstream) => format!("{upstream}\n\n{INSTRUCTIONS}"),
             None => INSTRUCTIONS.to_owned(),
         };
-        let mut offered = ServerCapabilities::builder()
+        let mut capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_tool_list_changed()
             .enable_resources()
@@ -78,17 +79,21 @@ impl ServerHandler for Server {
             .enable_completions()
             .enable_experimental_with(experimental(&about.capabilities))
             .build();
-        offered.extensions = extensions(&about.capabilities);
-        let beside = self.offer();
-        offered.resources = offered.resources.filter(|_| beside.resources);
-        offered.prompts = offered.prompts.filter(|_| beside.prompts);
-        offered.completions = offered.completions.filter(|_| beside.completions);
-        offered.logging = beside.logging.then(Map::new);
-        if let Some(resources) = offered.resources.as_mut().filter(|_| beside.subscriptions) {
+        capabilities.extensions = extensions(&about.capabilities);
+        let features = self.offer();
+        capabilities.resources = capabilities.resources.filter(|_| features.resources);
+        capabilities.prompts = capabilities.prompts.filter(|_| features.prompts);
+        capabilities.completions = capabilities.completions.filter(|_| features.completions);
+        capabilities.logging = features.logging.then(Map::new);
+        if let Some(resources) = capabilities
+            .resources
+            .as_mut()
+            .filter(|_| features.subscriptions)
+        {
             resources.subscribe = Some(true);
         }
-        ServerConfig::new(offered)
-            .with_server_info(this)
+        ServerConfig::new(capabilities)
+            .with_server_info(server_info)
             .with_instructions(instructions)
     }
 
@@ -97,8 +102,8 @@ impl ServerHandler for Server {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.last();
-        self.changes.mark(self.gateway());
+        self.mark_persistent();
+        self.list_changes.mark(self.gateway());
         let negotiated = self.negotiate_initialize(&request);
         context.peer.set_peer_info(request);
         negotiated
@@ -106,18 +111,18 @@ impl ServerHandler for Server {
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let caller = self.caller_in(&context.extensions);
-        self.changes
-            .tell_session(self.gateway(), caller, context.peer.clone());
+        self.list_changes
+            .notify_session(self.gateway(), caller, context.peer.clone());
         if let Some(library) = self.gateway().library() {
             let client = context.peer.peer_info();
-            let client = client.and_then(|client| Abilities::of(&client.capabilities));
+            let client = client.and_then(|client| UsableCapabilities::of(&client.capabilities));
             let session = Session {
                 gateway: self.gateway().clone(),
                 caller: caller.clone(),
                 peer: context.peer.clone(),
             };
-            let made = || Attendant::in_session(session, client, self.level.clone());
-            let client: Arc<dyn Listener> = self.attendant.get_or_init(made).clone();
+            let connected = || ConnectedClient::in_session(session, client, self.level.clone());
+            let client: Arc<dyn Listener> = self.client.get_or_init(connected).clone();
             library.attend(caller, &client);
         }
     }
@@ -128,13 +133,13 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if !self.offer().logging {
-            return Err(refusal::no_such_method("nothing here writes a log"));
+            return Err(rpc_error::unknown_method("logging is not supported"));
         }
         let caller = self.caller(&context);
         let library = self.library(caller)?;
         let level = serde_json::to_value(request.level).unwrap_or_default();
         let set = library.set_level(caller, level.as_str().unwrap_or_default());
-        set.await.map_err(refused)?;
+        set.await.map_err(failure_error)?;
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.level);
         Ok(())
     }
@@ -145,15 +150,16 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let (caller, uri) = (self.caller(&context), &request.uri);
-        let (library, client) = self.following(caller)?;
-        if !client.follow(uri) {
-            let message = format!("one client follows at most {FOLLOWED_LIMIT} resources");
-            return Err(refusal::invalid_params(message));
+        let (library, client) = self.subscribing(caller)?;
+        if !client.subscribe(uri) {
+            let message =
+                format!("limit of {SUBSCRIPTIONS_LIMIT} resource subscriptions per client reached");
+            return Err(rpc_error::invalid_params(message));
         }
-        let followed = library.follow(caller, uri, true).await;
-        followed.map_err(|failure| {
-            client.unfollow(uri);
-            of_resource(uri, refused(failure))
+        let subscribed = library.follow(caller, uri, true).await;
+        subscribed.map_err(|failure| {
+            client.unsubscribe(uri);
+            with_uri(uri, failure_error(failure))
         })
     }
 
@@ -163,36 +169,36 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let (caller, uri) = (self.caller(&context), &request.uri);
-        let (library, client) = self.following(caller)?;
-        client.unfollow(uri);
+        let (library, client) = self.subscribing(caller)?;
+        client.unsubscribe(uri);
         let done = library.follow(caller, uri, false).await;
-        done.map_err(|failure| of_resource(uri, refused(failure)))
+        done.map_err(|failure| with_uri(uri, failure_error(failure)))
     }
 
     fn accepted_subscription_filter(
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.changes.mark(self.gateway());
+        self.list_changes.mark(self.gateway());
         Some(requested.clone())
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let shutdown = &self.shared.shutdown;
         let caller = self.caller(context.request_context());
-        self.changes
-            .tell_subscriber(self.gateway(), caller, &context, shutdown)
+        self.list_changes
+            .notify_subscriber(self.gateway(), caller, &context, shutdown)
             .await;
         Ok(())
     }
 
     async fn on_cancelled(
         &self,
-        notice: CancelledNotificationParam,
+        notification: CancelledNotificationParam,
         _: NotificationContext<RoleServer>,
     ) {
-        if let Some(id) = &notice.request_id {
-            self.running.abort(id);
+        if let Some(id) = &notification.request_id {
+            self.in_flight.cancel(id);
         }
     }
 
@@ -201,16 +207,11 @@ impl ServerHandler for Server {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let cursor = page.and_then(|page| page.cursor);
-        if cursor.is_some_and(|cursor| !cursor.is_empty()) {
-            // Given to nobody: the list is always whole.
-            let message = "no list of tools has given this cursor";
-            return Err(refusal::invalid_params(message));
-        }
-        let tools = self.listed(&self.catalogue(), self.caller(&context));
+        refuse_cursor(page)?;
+        let tools = self.listed_tools(&self.tool_index(), self.caller(&context));
         let mut listed = ListToolsResult::with_all_items(tools);
         let library = self.gateway().library();
-        // Said only where the tools are those of one server, which knows.
+        // Known only where all tools come from one server.
         let fresh = library.filter(|library| library.about().is_some());
         if let Some(fresh) = fresh.and_then(|library| library.freshness("tools")) {
             listed.ttl_ms = Some(fresh.ttl_ms);
@@ -219,7 +220,7 @@ impl ServerHandler for Server {
         Ok(listed)
     }
 
-    // What follows is offered where the gateway was lent a library.
+    // The methods below exist only if the gateway has resources and prompts to offer.
 
     async fn list_prompts(
         &self,
@@ -228,8 +229,8 @@ impl ServerHandler for Server {
     ) -> Result<ListPromptsResult, ErrorData> {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        whole(page)?;
-        listed(library, "prompts", library.prompts(caller).await)
+        refuse_cursor(page)?;
+        list_result(library, "prompts", library.prompts(caller).await)
     }
 
     async fn get_prompt(
@@ -239,23 +240,23 @@ impl ServerHandler for Server {
     ) -> Result<GetPromptResponse, ErrorData> {
         let caller = self.caller(&context);
         self.library(caller)?;
-        let replies = request.input_responses.map(Value::from_iter);
-        let back = Return::of(request.request_state.map(Value::from), replies);
-        let turn = Turn::new(self, &context, back);
+        let responses = request.input_responses.map(Value::from_iter);
+        let resume = ResumeInput::new(request.request_state.map(Value::from), responses);
+        let active = ActiveRequest::new(self, &context, resume);
         let arguments = request.arguments.unwrap_or_default();
-        let made = Made {
+        let identity = RequestIdentity {
             principal: caller.principal.clone(),
             method: Some(GetPromptRequestMethod::VALUE),
-            operation: request.name.clone(),
+            target: request.name.clone(),
             input: Arc::new(Value::Object(arguments.clone())),
         };
         let (shared, caller) = (self.shared.clone(), caller.clone());
-        let give = async move |person| {
+        let fetch = async move |asks| {
             let library = shared.gateway.library().ok_or_else(no_library)?;
-            let prompt = library.prompt(&caller, &request.name, arguments, person);
-            lent(prompt.await).map(ServerResult::GetPromptResult)
+            let prompt = library.prompt(&caller, &request.name, arguments, asks);
+            typed(prompt.await).map(ServerResult::GetPromptResult)
         };
-        served::prompt(turn.given(made, give).await?)
+        interactive::prompt(active.feature(identity, fetch).await?)
     }
 
     async fn list_resources(
@@ -265,8 +266,8 @@ impl ServerHandler for Server {
     ) -> Result<ListResourcesResult, ErrorData> {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        whole(page)?;
-        listed(library, "resources", library.resources(caller).await)
+        refuse_cursor(page)?;
+        list_result(library, "resources", library.resources(caller).await)
     }
 
     async fn list_resource_templates(
@@ -276,9 +277,9 @@ impl ServerHandler for Server {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        whole(page)?;
+        refuse_cursor(page)?;
         let templates = library.templates(caller).await;
-        listed(library, "resourceTemplates", templates)
+        list_result(library, "resourceTemplates", templates)
     }
 
     async fn read_resource(
@@ -288,23 +289,23 @@ impl ServerHandler for Server {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let caller = self.caller(&context);
         self.library(caller)?;
-        let replies = request.input_responses.map(Value::from_iter);
-        let back = Return::of(request.request_state.map(Value::from), replies);
-        let turn = Turn::new(self, &context, back);
+        let responses = request.input_responses.map(Value::from_iter);
+        let resume = ResumeInput::new(request.request_state.map(Value::from), responses);
+        let active = ActiveRequest::new(self, &context, resume);
         let uri = request.uri;
-        let made = Made {
+        let identity = RequestIdentity {
             principal: caller.principal.clone(),
             method: Some(ReadResourceRequestMethod::VALUE),
-            operation: uri.clone(),
+            target: uri.clone(),
             input: Arc::default(),
         };
         let (shared, caller) = (self.shared.clone(), caller.clone());
-        let give = async move |person| {
+        let fetch = async move |asks| {
             let library = shared.gateway.library().ok_or_else(no_library)?;
-            let read = library.read(&caller, &uri, person).await;
-            lent_resource(&uri, read).map(ServerResult::ReadResourceResult)
+            let read = library.read(&caller, &uri, asks).await;
+            typed_resource(&uri, read).map(ServerResult::ReadResourceResult)
         };
-        served::resource(turn.given(made, give).await?)
+        interactive::resource(active.feature(identity, fetch).await?)
     }
 
     async fn complete(
@@ -314,16 +315,16 @@ impl ServerHandler for Server {
     ) -> Result<CompleteResult, ErrorData> {
         let caller = self.caller(&context);
         let library = self.library(caller)?;
-        // What a client says beside its request is meant for this server.
+        // The client's `_meta` is addressed to this server.
         request.meta = None;
         let params = serde_json::to_value(request).unwrap_or_default();
-        lent(library.complete(caller, params).await)
+        typed(library.complete(caller, params).await)
     }
 
-    /// Asked for only to hold headers against arguments that are repeated there.
+    /// rmcp calls this only to compare headers with the arguments that they repeat.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let catalogue = self.catalogue();
-        let entry = catalogue.by_tool(name).filter(|entry| entry.has_headers)?;
+        let index = self.tool_index();
+        let entry = index.by_tool(name).filter(|entry| entry.has_headers)?;
         entry.tool.clone()
     }
 
@@ -333,40 +334,40 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let input = Value::Object(request.arguments.unwrap_or_default());
-        let replies = request.input_responses.map(Value::from_iter);
-        let back = Return::of(request.request_state.map(Value::from), replies);
-        // The library moves the future of a request from hand to hand; it is moved by its address.
-        Box::pin(self.call(&request.name, input, back, &context)).await
+        let responses = request.input_responses.map(Value::from_iter);
+        let resume = ResumeInput::new(request.request_state.map(Value::from), responses);
+        // rmcp moves the future of a request several times; boxed, only its address moves.
+        Box::pin(self.call(&request.name, input, resume, &context)).await
     }
 
-    /// Gets every request the library cannot read as one it knows, also a `tools/call` whose params
-    /// have the wrong shape: arguments that are no object are the tool's to refuse, like all others.
+    /// Gets every request that rmcp cannot parse, also a `tools/call` with malformed params.
+    /// Arguments that are not an object are the tool's to refuse, like any other invalid input.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         if request.method != CallToolRequestMethod::VALUE {
-            let message = format!("there is no method {}", shown(&request.method));
-            return Err(refusal::no_such_method(message));
+            let message = format!("unknown method {}", truncated(&request.method));
+            return Err(rpc_error::unknown_method(message));
         }
         let mut params = request.params.unwrap_or_default();
         let Some(Value::String(name)) = params.get_mut("name").map(Value::take) else {
-            let message = "tools/call needs the name of a tool, as a string";
-            return Err(refusal::invalid_params(message));
+            let message = "tools/call requires the name of a tool as a string";
+            return Err(rpc_error::invalid_params(message));
         };
-        let mut stated = |name: &str| params.get_mut(name).map(Value::take);
-        let input = stated("arguments").unwrap_or_else(|| json!({}));
-        let back = Return::of(stated("requestState"), stated("inputResponses"));
-        let mut result = Box::pin(self.call(&name, input, back, &context)).await?;
+        let mut take = |name: &str| params.get_mut(name).map(Value::take);
+        let input = take("arguments").unwrap_or_else(|| json!({}));
+        let resume = ResumeInput::new(take("requestState"), take("inputResponses"));
+        let mut result = Box::pin(self.call(&name, input, resume, &context)).await?;
         if let CallToolResponse::Complete(result) = &mut result
             && !is_stateless(&context)
         {
-            // The library drops it for older peers from the results it knows.
+            // rmcp drops it for older peers only from results of known methods.
             result.result_type = None;
         }
         let written = serde_json::to_value(ServerResult::from(result)).map(CustomResult);
-        written.map_err(|_| refusal::internal("the answer could not be written"))
+        written.map_err(|_| rpc_error::internal("the response could not be serialised"))
     }
 }
 
@@ -375,8 +376,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_instructions_name_members_of_what_an_agent_reads() {
-        const READ: [&str; 6] = [
+    fn the_instructions_name_the_members_of_the_agent_view() {
+        const MEMBERS: [&str; 6] = [
             "code",
             "message",
             "actions",
@@ -391,6 +392,6 @@ mod tests {
                 .unwrap()
         });
         let named: std::collections::BTreeSet<&str> = named.collect();
-        assert_eq!(named, READ.into_iter().collect());
+        assert_eq!(named, MEMBERS.into_iter().collect());
     }
 }

@@ -1,6 +1,7 @@
-//! MCP over HTTP: sessions for the versions that have them, single requests for the one that has none.
+//! MCP over HTTP: sessions for the versions that have them, single requests for the stateless
+//! version.
 //!
-//! Hosts, origins and tokens are looked at before a request comes here, and its body has arrived.
+//! Host, origin and token have been checked before, and the body has been read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,35 +23,35 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tower::Service as _;
 
 use super::ToolForm;
-use super::message::{id_of, no_message, refusal, value};
-use super::plain::{Plain, SESSION};
+use super::fast_path::{FastCall, SESSION};
+use super::message::{error_response, id_of, not_a_message, parse_json};
 use super::server::{Server, Shared};
-use super::sessions::{Sessions, VISIT, Verdict, Visit};
+use super::sessions::{Rejection, SESSION_REQUEST, SessionRequest, Sessions};
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 use crate::json::has_no_duplicate_members;
 
-/// How long the first events of an answer are gathered before they are sent.
-const GATHERED_FOR: Duration = Duration::from_millis(5);
+/// How long the first events of a response are collected before they are sent.
+const COLLECT_FOR: Duration = Duration::from_millis(5);
 
-/// With how many bytes of them that ends.
-const GATHERED_BYTES: usize = 64 * 1024;
+/// The size at which collecting ends.
+const COLLECT_BYTES: usize = 64 * 1024;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The body of an answer of the library.
-type LibraryBody = BoxBody<Bytes, std::convert::Infallible>;
+/// The body of a response from rmcp.
+type RmcpBody = BoxBody<Bytes, std::convert::Infallible>;
 
 /// How MCP is served over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpSettings {
     /// How operations are shown as tools.
     pub form: ToolForm,
-    /// How many sessions are open at a time.
+    /// The limit of open sessions.
     pub sessions: usize,
-    /// How many sessions of one caller are open at a time.
+    /// The limit of open sessions per caller.
     pub sessions_per_caller: usize,
-    /// How long a session may stay unused before it is ended.
+    /// How long a session may stay idle before it is closed.
     pub session_idle: Duration,
 }
 
@@ -65,18 +66,17 @@ impl Default for HttpSettings {
     }
 }
 
-/// MCP as a service of HTTP requests; see [`http_service`].
+/// MCP as an HTTP service; see [`http_service`].
 #[derive(Clone)]
 pub struct McpHttpService {
-    library: StreamableHttpService<Server, Sessions>,
+    rmcp: StreamableHttpService<Server, Sessions>,
     sessions: Arc<Sessions>,
     shared: Arc<Shared>,
     body_limit: usize,
 }
 
-/// Serves the operations as tools to HTTP requests, until `shutdown`. When `stopping` fires before, calls
-/// that wait for somebody to come back are stopped and open questions are taken back, so that nobody waits
-/// for them.
+/// Serves the operations as tools over HTTP until `shutdown`. An earlier `stopping` cancels parked
+/// calls and open input requests.
 pub fn http_service(
     gateway: Gateway,
     settings: HttpSettings,
@@ -89,7 +89,8 @@ pub fn http_service(
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_json_response(true)
-        // Not every version knows events without a message; the sessions send them to those that do.
+        // Events without a message break older clients; `Sessions` sends them only to versions that
+        // allow them.
         .with_sse_retry(None)
         .with_max_request_body_bytes(body_limit)
         .with_cancellation_token(shutdown.clone());
@@ -98,7 +99,7 @@ pub fn http_service(
     let server = move || Ok(Server::on_http(servers.clone()));
     McpHttpService {
         shared,
-        library: StreamableHttpService::new(server, sessions.clone(), config),
+        rmcp: StreamableHttpService::new(server, sessions.clone(), config),
         sessions,
         body_limit,
     }
@@ -113,80 +114,79 @@ impl fmt::Debug for McpHttpService {
 }
 
 impl McpHttpService {
-    /// Answers a request whose body has arrived, from somebody who may ask.
+    /// Answers a request whose body has been read, for a caller that was admitted.
     pub async fn answer(&self, caller: Caller, mut parts: Parts, body: Bytes) -> Response<Body> {
-        one_spelling(&mut parts.headers);
-        if let Some(plain) = Plain::read(&parts, &body, self.body_limit)
-            && let Some((status, answer)) = plain.answer(&self.shared, &caller).await
+        normalise_media_types(&mut parts.headers);
+        if let Some(call) = FastCall::read(&parts, &body, self.body_limit)
+            && let Some((status, response)) = call.answer(&self.shared, &caller).await
         {
-            return with_json(status, answer);
+            return json_response(status, response);
         }
-        // Larger than what nearly all calls need: on the heap, it makes no other answer larger.
-        Box::pin(self.answer_by_library(caller, parts, body)).await
+        // Boxed: its future is larger than most calls need.
+        Box::pin(self.answer_by_rmcp(caller, parts, body)).await
     }
 
-    async fn answer_by_library(
+    async fn answer_by_rmcp(
         &self,
         caller: Caller,
         mut parts: Parts,
         body: Bytes,
     ) -> Response<Body> {
-        if let Some(answer) = self.ambiguous(&parts, &body) {
-            return with_json(StatusCode::BAD_REQUEST, answer);
+        if let Some(error) = self.duplicate_members(&parts, &body) {
+            return json_response(StatusCode::BAD_REQUEST, error);
         }
         let (is_message, ends_session) = (is_message(&parts), parts.method == Method::DELETE);
-        let visit = Visit::of(caller.principal.clone(), &parts.headers);
+        let session_request = SessionRequest::new(caller.principal.clone(), &parts.headers);
         let session = parts.headers.get(SESSION).and_then(|it| it.to_str().ok());
         let session = session.filter(|it| self.sessions.is_open(it, &caller.principal));
         let caller = match session {
             Some(session) => caller.in_session(&format!("mcp:{session}")),
             None => caller,
         };
-        // All the library hands on of a request; the more there is, the more it copies.
+        // rmcp copies all extensions of a request.
         parts.extensions = Extensions::new();
         parts.extensions.insert(caller);
         let request = Request::from_parts(parts, Full::new(body.clone()));
-        let call = self.library.clone().call(request);
-        let Ok(response) = VISIT.scope(visit.clone(), call).await;
-        match (visit.verdict(), response.status()) {
-            (Some(Verdict::Unknown), _) => unknown_session(),
-            (Some(Verdict::Full(failure)), _) => full(failure),
-            // What it cannot read the library calls a medium it does not support.
+        let call = self.rmcp.clone().call(request);
+        let Ok(response) = SESSION_REQUEST.scope(session_request.clone(), call).await;
+        match (session_request.rejection(), response.status()) {
+            (Some(Rejection::UnknownSession), _) => unknown_session(),
+            (Some(Rejection::Full(failure)), _) => too_many_sessions(failure),
+            // rmcp answers 415 to a body that it cannot parse.
             (None, StatusCode::UNSUPPORTED_MEDIA_TYPE) if is_message => {
-                let answer = match value(&body, self.body_limit) {
-                    Ok(value) => no_message(id_of(&value)),
-                    Err(unusable) => unusable.answer,
+                let error = match parse_json(&body, self.body_limit) {
+                    Ok(value) => not_a_message(id_of(&value)),
+                    Err(invalid) => invalid.response,
                 };
-                with_json(StatusCode::BAD_REQUEST, answer)
+                json_response(StatusCode::BAD_REQUEST, error)
             }
-            // What clients take for the end of a session; the library says that it will end.
+            // rmcp answers 202; clients expect 204 once a session has ended.
             (None, StatusCode::ACCEPTED) if ends_session => StatusCode::NO_CONTENT.into_response(),
-            (None, _) if is_message => gathered(response).await,
+            (None, _) if is_message => collected(response).await,
             (None, _) => response.map(Body::new),
         }
     }
 
-    /// The answer to a body that is not read alike by everybody: the library would take the last of two
-    /// members of one name. What is no message in JSON is left to it.
-    fn ambiguous(&self, parts: &Parts, body: &Bytes) -> Option<Vec<u8>> {
-        if !is_message(parts)
-            || has_no_duplicate_members(body) && wide_numbers(body).next().is_none()
+    /// The response to a body with duplicate members, of which rmcp would use the last. Bodies that
+    /// are not JSON are left to rmcp.
+    fn duplicate_members(&self, parts: &Parts, body: &Bytes) -> Option<Vec<u8>> {
+        if !is_message(parts) || is_plainly_unambiguous(body) && wide_numbers(body).next().is_none()
         {
             return None;
         }
-        // Read slowly, to tell whether something is wrong with it, and what.
-        let read = value(body, self.body_limit);
-        read.err().map(|unusable| unusable.answer)
+        // The slow parser, which finds out whether and where members are duplicated.
+        let parsed = parse_json(body, self.body_limit);
+        parsed.err().map(|invalid| invalid.response)
     }
 }
 
-/// The same answer with its first events together: in a session even one message comes as two events, and
-/// each would be written alone, which costs both sides about as much as the call does.
-async fn gathered(response: Response<LibraryBody>) -> Response<Body> {
+/// The same response with its first events joined. In a session even a single message arrives as
+/// two events; writing each separately would cost about as much as the call.
+async fn collected(response: Response<RmcpBody>) -> Response<Body> {
     let (parts, mut body) = response.into_parts();
     let mut first = BytesMut::new();
-    let gathering = tokio::time::timeout(GATHERED_FOR, gather(&mut body, &mut first));
-    let is_whole = gathering.await.unwrap_or(false);
+    let collecting = tokio::time::timeout(COLLECT_FOR, collect(&mut body, &mut first));
+    let is_whole = collecting.await.unwrap_or(false);
     let first = Full::new(first.freeze());
     let body = if is_whole {
         Body::new(first)
@@ -196,9 +196,9 @@ async fn gathered(response: Response<LibraryBody>) -> Response<Body> {
     Response::from_parts(parts, body)
 }
 
-/// Takes what comes of a body; `true` when that is all of it.
-async fn gather(body: &mut LibraryBody, first: &mut BytesMut) -> bool {
-    while first.len() < GATHERED_BYTES {
+/// Collects the body; `true` if that was all of it.
+async fn collect(body: &mut RmcpBody, first: &mut BytesMut) -> bool {
+    while first.len() < COLLECT_BYTES {
         let Some(frame) = body.frame().await else {
             return true;
         };
@@ -208,49 +208,49 @@ async fn gather(body: &mut LibraryBody, first: &mut BytesMut) -> bool {
     false
 }
 
-/// Whether a request brings a message, by the same rule as the library's, which refuses what is not JSON.
+/// Whether a request carries a message, by the same rule as in rmcp.
 fn is_message(parts: &Parts) -> bool {
     let sent = parts.headers.get(CONTENT_TYPE);
     parts.method == Method::POST
         && sent.is_some_and(|it| it.as_bytes().starts_with(JSON.as_bytes()))
 }
 
-/// Media types are the same in capitals, and a list of them may stand in several lines; the library knows
-/// small letters and reads the first line.
-fn one_spelling(headers: &mut HeaderMap) {
+/// Media types are case-insensitive and may be spread over several header lines; rmcp compares
+/// case-sensitively and reads only the first line.
+fn normalise_media_types(headers: &mut HeaderMap) {
     for name in [ACCEPT, CONTENT_TYPE] {
         let mut lines = headers.get_all(&name).iter();
-        let is_small = |it: &HeaderValue| !it.as_bytes().iter().any(u8::is_ascii_uppercase);
-        if lines.next().is_none_or(is_small) && lines.next().is_none() {
+        let is_lower = |it: &HeaderValue| !it.as_bytes().iter().any(u8::is_ascii_uppercase);
+        if lines.next().is_none_or(is_lower) && lines.next().is_none() {
             continue;
         }
         let lines = headers.get_all(&name).iter();
-        let stated: Vec<Vec<u8>> = lines.map(|it| it.as_bytes().to_ascii_lowercase()).collect();
-        if let Ok(line) = HeaderValue::from_bytes(&stated.join(&b", "[..])) {
+        let values: Vec<Vec<u8>> = lines.map(|it| it.as_bytes().to_ascii_lowercase()).collect();
+        if let Ok(line) = HeaderValue::from_bytes(&values.join(&b", "[..])) {
             headers.insert(name, line);
         }
     }
 }
 
-/// In the words of the library for a session it does not know.
+/// The response of rmcp for an unknown session.
 fn unknown_session() -> Response<Body> {
     let mut response = Response::new(Body::from("Not Found: Session not found"));
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }
 
-fn full(failure: &Failure) -> Response<Body> {
+fn too_many_sessions(failure: &Failure) -> Response<Body> {
     let status = StatusCode::from_u16(failure.kind().http_status());
     let status = status.unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let mut response = with_json(status, refusal(failure.clone(), None));
+    let mut response = json_response(status, error_response(failure.clone(), None));
     let wait_ms = failure.recovery().retry_after_ms.unwrap_or_default();
     let wait = HeaderValue::from(wait_ms.div_ceil(1000));
     response.headers_mut().insert(RETRY_AFTER, wait);
     response
 }
 
-fn with_json(status: StatusCode, written: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::from(written));
+fn json_response(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
@@ -262,7 +262,8 @@ mod tests {
 
     use super::*;
 
-    /// The frames an answer with these events is written in. The rest comes only after `pause`.
+    /// The frames in which a response with these events is written. `rest` arrives only after
+    /// `pause`.
     async fn frames_of(
         first: Vec<&'static str>,
         pause: Duration,
@@ -275,18 +276,18 @@ mod tests {
         });
         let frames = first.chain(rest).map(|it| Ok(::http_body::Frame::data(it)));
         let body = BoxBody::new(http_body_util::StreamBody::new(frames));
-        let body = gathered(Response::new(body)).await.into_body();
+        let body = collected(Response::new(body)).await.into_body();
         body.into_data_stream().map(Result::unwrap).collect().await
     }
 
     #[tokio::test(start_paused = true)]
-    async fn events_that_come_together_are_written_together_and_nothing_waits_for_the_others() {
+    async fn events_that_arrive_together_are_written_together_and_wait_for_no_others() {
         let (soon, later) = (Duration::from_millis(1), Duration::from_secs(1));
         let whole = frames_of(vec!["id: 0\n\n", "data: 1\n\n"], soon, "data: 2\n\n").await;
         assert_eq!(whole, ["id: 0\n\ndata: 1\n\ndata: 2\n\n"]);
         let split = frames_of(vec!["id: 0\n\n", "data: 1\n\n"], later, "data: 2\n\n").await;
         assert_eq!(split, ["id: 0\n\ndata: 1\n\n", "data: 2\n\n"]);
-        let long: &str = "x".repeat(GATHERED_BYTES).leak();
+        let long: &str = "x".repeat(COLLECT_BYTES).leak();
         let bounded = frames_of(vec![long, "a"], soon, "b").await;
         assert_eq!(bounded.concat().len(), long.len() + 2);
         assert_eq!(bounded[0].len(), long.len());

@@ -1,7 +1,7 @@
 //! The idempotency key of a tool call.
 //!
-//! A program puts it into `_meta`. A model can only fill in arguments, so tools that change something
-//! take the key as an argument too.
+//! Programs send it in `_meta`. A model can only fill in arguments, so tools that change something
+//! also accept the key as an argument.
 
 use panpan_contract::operation::{KEY_ARGUMENT_EXTENSION, OperationSpec, OperationType};
 use panpan_failure::{Failure, Violation, codes};
@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 
 pub use crate::options::{IDEMPOTENCY_META_KEY, SEED_META_KEY};
 
-/// The argument that holds the idempotency key.
+/// The argument that carries the idempotency key.
 pub const KEY_ARGUMENT: &str = "idempotency_key";
 
-/// What a model is told about the argument.
-pub(super) const ARGUMENT_DESCRIPTION: &str = "A name for this piece of work. Repeat the call with the \
-same name and it is not done twice: you get the first outcome.";
+/// The description of the argument, read by models.
+pub(super) const ARGUMENT_DESCRIPTION: &str = "A unique name for this piece of work. A repeated call with the \
+same name is not executed again: it returns the first outcome.";
 
-/// Adds the argument to a tool's schema, where the operation has none of that name itself.
+/// Adds the argument to a tool's schema, unless the operation has its own argument of that name.
 pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
     if !takes_argument(spec) {
         return;
@@ -34,13 +34,13 @@ pub(super) fn describe(spec: &OperationSpec, schema: &mut Map<String, Value>) {
     }
 }
 
-/// Takes the key out of the arguments. Models fill in arguments they have no value for with null.
-pub(super) fn taken_from(input: &mut Value) -> Option<Value> {
+/// Removes the key from the arguments. Models fill unused arguments with null.
+pub(super) fn take_from(input: &mut Value) -> Option<Value> {
     let argument = input.as_object_mut()?.remove(KEY_ARGUMENT);
     argument.filter(|argument| !argument.is_null())
 }
 
-/// The key stated in `_meta` or as an argument.
+/// The key from `_meta` or from the arguments.
 pub(super) fn stated(
     meta: &Map<String, Value>,
     argument: Option<&Value>,
@@ -48,8 +48,8 @@ pub(super) fn stated(
     let in_meta = meta.get(IDEMPOTENCY_META_KEY);
     let stated = match (in_meta, argument) {
         (Some(meta), Some(argument)) if meta != argument => {
-            let reason = "the idempotency key in _meta is another one";
-            return Err(unusable(
+            let reason = "the idempotency key differs from the one in _meta";
+            return Err(invalid(
                 reason,
                 "the key in _meta, or no argument",
                 argument,
@@ -59,7 +59,7 @@ pub(super) fn stated(
         (None, None) => return Ok(None),
     };
     let Value::String(text) = stated else {
-        return Err(unusable(
+        return Err(invalid(
             "the idempotency key is not a string",
             &IdempotencyKey::form(),
             stated,
@@ -67,16 +67,12 @@ pub(super) fn stated(
     };
     match IdempotencyKey::new(text) {
         Ok(key) => Ok(Some(key)),
-        Err(error) => Err(unusable(
-            &error.to_string(),
-            &IdempotencyKey::form(),
-            stated,
-        )),
+        Err(error) => Err(invalid(&error.to_string(), &IdempotencyKey::form(), stated)),
     }
 }
 
-/// Whether the tool of an operation takes the key as an argument. The operator may leave the arguments of tools as
-/// they are; programs then still give the key in `_meta`.
+/// Whether the tool of an operation accepts the key as an argument. The operator can switch that
+/// off; programs can still send the key in `_meta`.
 pub(super) fn takes_argument(spec: &OperationSpec) -> bool {
     spec.op_type == OperationType::Mutation
         && spec.extensions.get(KEY_ARGUMENT_EXTENSION) != Some(&Value::Bool(false))
@@ -86,7 +82,7 @@ pub(super) fn takes_argument(spec: &OperationSpec) -> bool {
             .is_none()
 }
 
-fn unusable(reason: &str, expected: &str, actual: &Value) -> Failure {
+fn invalid(reason: &str, expected: &str, actual: &Value) -> Failure {
     let violation = Violation::value(format!("/{KEY_ARGUMENT}"), reason).expected(expected);
     Failure::new(codes::INVALID_INPUT)
         .with_message(reason)
@@ -103,16 +99,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_argument_that_is_null_is_no_key() {
+    fn a_null_argument_is_not_a_key() {
         for (argument, key) in [(json!(null), None), (json!("k"), Some(json!("k")))] {
             let mut input = json!({"a": 1, "idempotency_key": argument});
-            assert_eq!(taken_from(&mut input), key);
+            assert_eq!(take_from(&mut input), key);
             assert_eq!(input, json!({"a": 1}));
         }
     }
 
     #[test]
-    fn an_unusable_key_is_shown_as_far_as_any_value() {
+    fn an_invalid_key_is_shown_within_the_limit_for_values() {
         let blank = |length: usize| " ".repeat(length);
         let cut = format!("{}…", blank(SHOWN_CHARACTERS_LIMIT));
         for (key, expected) in [

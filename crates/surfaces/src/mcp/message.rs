@@ -1,5 +1,5 @@
-//! From text to a message, or to the answer that it is none. Lines of a pipe and bodies of HTTP requests
-//! are read alike.
+//! Parses text into a message, or into the error response for text that is not a message. Used for
+//! lines on stdio and for HTTP bodies.
 
 use panpan_failure::dialect::{Dialect, Envelope};
 use panpan_failure::read::{self, DOCUMENT_BYTES_LIMIT, ReadError};
@@ -10,86 +10,86 @@ use serde_json::Value;
 
 use crate::json::{AnyValue, DuplicateMember, duplicate_member, unreadable};
 
-/// What a line is.
-pub(super) enum Read {
+/// A parsed line.
+pub(super) enum Parsed {
     Message(Box<ClientJsonRpcMessage>),
     Ignored,
-    /// No message; this is the answer.
-    Refused(Vec<u8>),
+    /// Not a message; this is the error response.
+    Invalid(Vec<u8>),
 }
 
-/// Looks at a line.
-pub(super) fn message(line: &[u8]) -> Read {
+/// Parses a line.
+pub(super) fn parse_message(line: &[u8]) -> Parsed {
     let line = line.trim_ascii();
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
     if line.is_empty() {
-        return Read::Ignored;
+        return Parsed::Ignored;
     }
-    match value(line, DOCUMENT_BYTES_LIMIT) {
+    match parse_json(line, DOCUMENT_BYTES_LIMIT) {
         Ok(value) => message_in(value),
-        Err(unusable) if unusable.is_notification => Read::Ignored,
-        Err(unusable) => Read::Refused(unusable.answer),
+        Err(invalid) if invalid.is_notification => Parsed::Ignored,
+        Err(invalid) => Parsed::Invalid(invalid.response),
     }
 }
 
-fn message_in(value: Value) -> Read {
+fn message_in(value: Value) -> Parsed {
     let (is_notification, id) = (is_notification(&value), id_of(&value));
     match ClientJsonRpcMessage::deserialize(value) {
-        Ok(message) => Read::Message(Box::new(message)),
-        // Notifications are never answered, also those nobody understands.
-        Err(_) if is_notification => Read::Ignored,
-        Err(_) => Read::Refused(no_message(id)),
+        Ok(message) => Parsed::Message(Box::new(message)),
+        // Notifications are never answered, not even malformed ones.
+        Err(_) if is_notification => Parsed::Ignored,
+        Err(_) => Parsed::Invalid(not_a_message(id)),
     }
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Text that is not JSON, or not JSON that everybody reads alike.
-pub(super) struct Unusable {
-    pub(super) answer: Vec<u8>,
+/// Text that is not JSON, or that has duplicate members.
+pub(super) struct InvalidJson {
+    pub(super) response: Vec<u8>,
     is_notification: bool,
 }
 
-/// The text as JSON in which no name stands twice.
-pub(super) fn value(text: &[u8], limit: usize) -> Result<Value, Unusable> {
-    let mut twice = DuplicateMember::default();
-    let value = read::request_as(text, limit, AnyValue(&mut twice));
-    let value = value.map_err(|error| Unusable {
-        answer: refusal(unreadable(&error), request_id(text)),
+/// Parses JSON without duplicate members.
+pub(super) fn parse_json(text: &[u8], limit: usize) -> Result<Value, InvalidJson> {
+    let mut duplicates = Twice::default();
+    let value = read::request_as(text, limit, AnyValue(&mut duplicates));
+    let value = value.map_err(|error| InvalidJson {
+        response: error_response(unreadable(&error), request_id(text)),
         is_notification: false,
     })?;
-    match twice.pointer() {
-        Some(pointer) => Err(Unusable {
-            answer: refusal(duplicate_member(&pointer), id_of(&value)),
+    match duplicates.pointer() {
+        Some(pointer) => Err(InvalidJson {
+            response: error_response(ambiguous(&pointer), id_of(&value)),
             is_notification: is_notification(&value),
         }),
         None => Ok(value),
     }
 }
 
-/// The answer to JSON that is no message.
-pub(super) fn no_message(id: Option<Value>) -> Vec<u8> {
-    let message = "this is JSON, but not one message of JSON-RPC 2.0";
-    refusal(
+/// The error response to JSON that is not a message.
+pub(super) fn not_a_message(id: Option<Value>) -> Vec<u8> {
+    let message = "valid JSON, but not a JSON-RPC 2.0 message";
+    error_response(
         Failure::new(codes::INVALID_REQUEST).with_message(message),
         id,
     )
 }
 
-/// What a line is that was passed over for its length.
-pub(super) fn too_long(bytes: usize) -> Read {
+/// The error response to a line that was skipped because of its length.
+pub(super) fn too_long(bytes: usize) -> Parsed {
     let limit = DOCUMENT_BYTES_LIMIT;
     let error = ReadError::TooLarge { bytes, limit };
-    Read::Refused(refusal(unreadable(&error), None))
+    Parsed::Invalid(error_response(unreadable(&error), None))
 }
 
-/// The id an answer has to carry, if there is one that can be.
+/// The id for the error response, if there is a valid one.
 pub(super) fn id_of(value: &Value) -> Option<Value> {
     value.get("id").filter(|id| is_id(id)).cloned()
 }
 
-/// What is written for a message that goes no further.
-pub(super) fn refusal(failure: Failure, request_id: Option<Value>) -> Vec<u8> {
+/// The error response to a message that is not processed.
+pub(super) fn error_response(failure: Failure, request_id: Option<Value>) -> Vec<u8> {
     let envelope = Envelope {
         request_id: request_id.as_ref(),
         ..Envelope::default()
@@ -101,7 +101,7 @@ fn is_notification(value: &Value) -> bool {
     value.get("method").is_some() && value.get("id").is_none()
 }
 
-/// The id can be read even where the rest is too deep: everything else is skipped, not built.
+/// Finds the id even in JSON that is nested too deeply: other members are skipped, not built.
 fn request_id(text: &[u8]) -> Option<Value> {
     #[derive(Deserialize)]
     struct Request {

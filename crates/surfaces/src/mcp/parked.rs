@@ -1,8 +1,8 @@
-//! Calls that wait for a reply, in the version of the protocol without sessions: their requests were answered
-//! with the question, and whoever repeats one with the reply gets on.
+//! Calls that wait for input, in the stateless version of the protocol: their request was answered
+//! with an `InputRequiredResult`, and a repeated request with the responses resumes them.
 //!
-//! A call waits for its own caller only, with the same arguments, once and not forever. One that nobody comes
-//! back to is stopped, key or not.
+//! A call can be resumed once, by its own caller with the same arguments, within a time limit. A
+//! call that is not resumed is cancelled, with or without a key.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,25 +12,25 @@ use panpan_runtime::{CancellationToken, Unasked};
 use rmcp::model::{InputRequests, InputRequiredResult};
 use tokio::task::AbortHandle;
 
-use super::answer;
-use super::back::{Refused, Return};
-use super::questions::Open;
-use super::served::{Made, Served};
-use crate::limits::{ConcurrencyLimit, Permit};
+use super::input_requests::OpenInput;
+use super::interactive::{InteractiveRequest, RequestIdentity};
+use super::resume::{NotResumed, ResumeInput};
+use super::tool_result;
+use crate::limits::{Permit, Room};
 
-/// How many calls wait for a reply at a time. Each of them takes up the place of a running call.
+/// The limit of parked calls. Each of them counts as a call in flight.
 pub const PARKED_LIMIT: usize = 256;
 
-/// How many calls of one caller wait for a reply at a time.
+/// The limit of parked calls per caller.
 pub const PARKED_PER_CALLER_LIMIT: usize = 32;
 
-/// How long a call waits for a reply.
+/// How long a call stays parked.
 pub const PARKED_FOR: Duration = Duration::from_secs(5 * 60);
 
-/// How many random bytes name a parked call.
+/// The number of random bytes in a `requestState`.
 const STATE_BYTES: usize = 32;
 
-/// All calls that wait for a reply.
+/// All parked calls.
 #[derive(Debug)]
 pub(super) struct ParkedCalls {
     room: ConcurrencyLimit,
@@ -40,116 +40,120 @@ pub(super) struct ParkedCalls {
 
 #[derive(Debug)]
 struct Parked {
-    served: Served,
-    /// Its questions, by the names they were given.
-    open: BTreeMap<String, Open>,
-    end: AbortHandle,
+    request: InteractiveRequest,
+    /// Its open input requests, by name.
+    open: BTreeMap<String, OpenInput>,
+    expiry: AbortHandle,
     _permit: Permit,
 }
 
-/// What becomes of a call that a client came back to.
+/// The result of resuming a call.
 #[derive(Debug)]
 pub(super) enum Resumed {
-    /// It goes on: all its questions are answered.
-    On(Box<Served>),
-    /// It goes on waiting: these questions have no reply yet.
-    Asked(Box<InputRequiredResult>),
+    /// All input requests have a response: the call continues.
+    Running(Box<InteractiveRequest>),
+    /// Some input requests still have no response: the call stays parked.
+    StillParked(Box<InputRequiredResult>),
 }
 
-/// A call there is no room for.
+/// A call that cannot be parked because the limit has been reached.
 #[derive(Debug)]
-pub(super) struct Unparked {
-    served: Served,
-    open: Vec<Open>,
+pub(super) struct ParkRefused {
+    request: InteractiveRequest,
+    open: Vec<OpenInput>,
 }
 
 impl Parked {
-    /// What its request is answered with: the questions that have no reply yet.
-    fn asked(&self, state: &str) -> InputRequiredResult {
+    /// The response to its request: the input requests that have no response yet.
+    fn input_required(&self, state: &str) -> InputRequiredResult {
         let open = self.open.iter();
-        let asked: InputRequests = open
-            .map(|(name, open)| (name.clone(), open.asked.clone()))
+        let requests: InputRequests = open
+            .map(|(name, open)| (name.clone(), open.request.clone()))
             .collect();
-        let mut asked = InputRequiredResult::new(Some(asked), Some(state.to_owned()));
-        asked.meta = self.served.key.as_ref().map(answer::not_ended);
-        asked
+        let mut required = InputRequiredResult::new(Some(requests), Some(state.to_owned()));
+        required.meta = self.request.key.as_ref().map(tool_result::pending_key);
+        required
     }
 }
 
-impl Unparked {
-    /// The call, to go on without replies.
-    pub(super) fn refused(self) -> Served {
+impl ParkRefused {
+    /// The call, which continues without input.
+    pub(super) fn without_input(self) -> InteractiveRequest {
         for open in self.open {
             open.end(Err(Unasked::Full));
         }
-        self.served
+        self.request
     }
 }
 
 impl ParkedCalls {
     pub(super) fn new(stopping: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
-            room: ConcurrencyLimit::new("open questions", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
+            room: Room::new("parked calls", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
             calls: Mutex::default(),
             stopping,
         })
     }
 
-    /// Lets a call wait; what it asks is what its request is answered with.
+    /// Parks a call; the result is the response to its request.
     pub(super) fn park(
         self: &Arc<Self>,
-        mut served: Served,
-        open: Vec<Open>,
-    ) -> Result<InputRequiredResult, Box<Unparked>> {
-        let permit = self.room.acquire(&served.made.principal);
+        mut request: InteractiveRequest,
+        open: Vec<OpenInput>,
+    ) -> Result<InputRequiredResult, Box<ParkRefused>> {
+        let permit = self.room.enter(&request.identity.principal);
         let (Ok(permit), Some(state)) = (permit, new_state()) else {
-            return Err(Box::new(Unparked { served, open }));
+            return Err(Box::new(ParkRefused { request, open }));
         };
         let open = named(open);
-        served.stops_when_dropped = true;
-        // Held while the end is arranged, so that it cannot come first.
+        request.cancels_on_drop = true;
+        // Locked until the call is stored, so that its expiry cannot come first.
         let mut calls = self.calls();
         let parked = Parked {
-            end: tokio::spawn(self.clone().end(state.clone())).abort_handle(),
-            served,
+            expiry: tokio::spawn(self.clone().expire(state.clone())).abort_handle(),
+            request,
             open,
             _permit: permit,
         };
-        let asked = parked.asked(&state);
+        let required = parked.input_required(&state);
         calls.insert(state, parked);
-        Ok(asked)
+        Ok(required)
     }
 
-    /// The call that a client comes back to. It goes on once all its questions are answered; until then, and
-    /// whatever is wrong with the replies, it goes on waiting.
-    pub(super) fn resume(&self, made: &Made, back: &Return) -> Result<Resumed, Refused> {
-        let state = back.state()?;
+    /// The call that a request resumes. It continues once all input requests have a response; until
+    /// then, and after an invalid response, it stays parked.
+    pub(super) fn resume(
+        &self,
+        identity: &RequestIdentity,
+        input: &ResumeInput,
+    ) -> Result<Resumed, NotResumed> {
+        let state = input.state()?;
         let mut calls = self.calls();
         let parked = calls.get_mut(state);
-        let parked = parked.filter(|parked| parked.served.made == *made);
-        let parked = parked.ok_or(Refused::Unknown)?;
-        for (name, reply) in back.replies(&parked.open)? {
+        let parked = parked.filter(|parked| parked.request.identity == *identity);
+        let parked = parked.ok_or(NotResumed::UnknownState)?;
+        for (name, reply) in input.replies(&parked.open)? {
             if let Some(open) = parked.open.remove(&name) {
                 open.end(Ok(reply));
             }
         }
         if !parked.open.is_empty() {
-            return Ok(Resumed::Asked(Box::new(parked.asked(state))));
+            return Ok(Resumed::StillParked(Box::new(parked.input_required(state))));
         }
-        let parked = calls.remove(state).ok_or(Refused::Unknown)?;
+        let parked = calls.remove(state).ok_or(NotResumed::UnknownState)?;
         drop(calls);
-        parked.end.abort();
-        let mut served = parked.served;
-        served.stops_when_dropped = false;
-        Ok(Resumed::On(Box::new(served)))
+        parked.expiry.abort();
+        let mut request = parked.request;
+        request.cancels_on_drop = false;
+        Ok(Resumed::Running(Box::new(request)))
     }
 
-    /// Ends a call nobody came back to.
-    async fn end(self: Arc<Self>, state: String) {
+    /// Cancels a call that was not resumed in time.
+    async fn expire(self: Arc<Self>, state: String) {
         let waited = tokio::time::sleep(PARKED_FOR);
         self.stopping.run_until_cancelled(waited).await;
-        let ended = self.calls().remove(&state);
-        drop(ended);
+        let expired = self.calls().remove(&state);
+        drop(expired);
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<String, Parked>> {
@@ -157,8 +161,8 @@ impl ParkedCalls {
     }
 }
 
-/// Questions by the names that the server gave them, or by numbers.
-fn named(open: Vec<Open>) -> BTreeMap<String, Open> {
+/// The input requests under the names that the upstream server gave them, or numbered.
+fn named(open: Vec<OpenInput>) -> BTreeMap<String, OpenInput> {
     let mut named = BTreeMap::new();
     for (mut open, number) in open.into_iter().zip(1..) {
         let own = open.name.take().filter(|it| !named.contains_key(it));
@@ -167,7 +171,7 @@ fn named(open: Vec<Open>) -> BTreeMap<String, Open> {
     named
 }
 
-/// A name nobody can guess.
+/// An unguessable name.
 fn new_state() -> Option<String> {
     let mut random = [0; STATE_BYTES];
     getrandom::fill(&mut random).ok()?;

@@ -1,7 +1,8 @@
-//! Progress and log lines of a call, on their way from the operation to the client that asked for them.
+//! Progress and log notifications of a call, from the operation to the client that requested them.
 //!
-//! The work never waits for them: only the newest progress is kept until it is sent, and so many log lines. What
-//! does not go forward is left out, and nothing is sent after the answer.
+//! The work never waits for them: only the newest progress and a limited number of log messages are
+//! kept until they are sent. Progress that does not increase is dropped, and nothing is sent after
+//! the response.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -17,88 +18,88 @@ use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::request::is_stateless;
 use super::server::Server;
-use super::turn::is_stateless;
 
-/// How many log lines of a call wait to be sent; of more the oldest are left out.
-pub(super) const LINES_LIMIT: usize = 256;
+/// The number of log messages of a call that wait to be sent; beyond it the oldest are dropped.
+pub(super) const LOG_MESSAGES_LIMIT: usize = 256;
 
-/// Progress and log lines that were not sent yet.
+/// Progress and log messages that have not been sent yet.
 #[derive(Debug)]
-struct Said {
+struct Unsent {
     progress: Progress,
-    lines: VecDeque<LoggingMessageNotificationParam>,
+    messages: VecDeque<LoggingMessageNotificationParam>,
 }
 
-/// Where the work leaves its words.
+/// Takes progress and log messages from the work.
 #[derive(Debug)]
-pub(super) struct Teller {
-    said: watch::Sender<Said>,
-    wanted: Wanted,
+pub(super) struct Reporter {
+    unsent: watch::Sender<Unsent>,
+    requested: Requested,
 }
 
-/// What a client wants to hear.
+/// The notifications that a client requested.
 #[derive(Clone, Debug, Default)]
-struct Wanted {
-    lines: bool,
+struct Requested {
+    messages: bool,
     level: Option<LoggingLevel>,
 }
 
-impl Wanted {
-    fn of(server: &Server, context: &RequestContext<RoleServer>) -> Option<Self> {
+impl Requested {
+    fn by(server: &Server, context: &RequestContext<RoleServer>) -> Option<Self> {
         let wants_progress = context.meta.get_progress_token().is_some();
-        let (lines, level) = match is_stateless(context) {
-            // Here each request says whether it wants any.
+        let (messages, level) = match is_stateless(context) {
+            // In the stateless version every request states its log level.
             true => {
                 let level = context.meta.log_level();
                 (level.is_some(), level)
             }
             false => (server.offer().logging, server.log_level()),
         };
-        (wants_progress || lines).then_some(Self { lines, level })
+        (wants_progress || messages).then_some(Self { messages, level })
     }
 }
 
-impl Teller {
-    fn new(wanted: Wanted) -> Self {
-        let nothing = Progress {
+impl Reporter {
+    fn new(requested: Requested) -> Self {
+        let none = Progress {
             done: f64::NEG_INFINITY,
             ..Progress::default()
         };
-        let said = watch::Sender::new(Said {
-            progress: nothing,
-            lines: VecDeque::new(),
+        let unsent = watch::Sender::new(Unsent {
+            progress: none,
+            messages: VecDeque::new(),
         });
-        Self { said, wanted }
+        Self { unsent, requested }
     }
 
-    fn take_lines(&self) -> VecDeque<LoggingMessageNotificationParam> {
+    fn take_messages(&self) -> VecDeque<LoggingMessageNotificationParam> {
         let mut taken = VecDeque::new();
-        self.said.send_if_modified(|said| {
-            taken = std::mem::take(&mut said.lines);
+        self.unsent.send_if_modified(|unsent| {
+            taken = std::mem::take(&mut unsent.messages);
             false
         });
         taken
     }
 }
 
-impl ReportProgress for Teller {
+impl ReportProgress for Reporter {
     fn report(&self, progress: Progress) {
-        self.said.send_if_modified(|said| {
-            // Retries begin again at nothing, which to the caller would be going back.
-            let forward = progress.done.is_finite() && progress.done > said.progress.done;
+        self.unsent.send_if_modified(|unsent| {
+            // A retry starts at zero again, but progress must not decrease for the client.
+            let forward = progress.done.is_finite() && progress.done > unsent.progress.done;
             if forward {
-                said.progress = progress;
+                unsent.progress = progress;
             }
             forward
         });
     }
 
-    /// A notice has to go forward too, but only so little that the work itself can go on from where it
-    /// was.
+    /// A note has to increase the progress too, but so little that the work can continue from its
+    /// own value.
     fn note(&self, message: String) {
-        self.said.send_modify(|said| {
-            let newest = &mut said.progress;
+        self.unsent.send_modify(|unsent| {
+            let newest = &mut unsent.progress;
             newest.done = match newest.done.is_finite() {
                 true => (newest.done + 0.001).max(newest.done.next_up()),
                 false => 0.0,
@@ -108,28 +109,28 @@ impl ReportProgress for Teller {
     }
 
     fn log(&self, line: Value) {
-        let Ok(line) = LoggingMessageNotificationParam::deserialize(line) else {
+        let Ok(message) = LoggingMessageNotificationParam::deserialize(line) else {
             return;
         };
-        if !self.wanted.lines || !reaches(line.level, self.wanted.level) {
+        if !self.requested.messages || !is_at_least(message.level, self.requested.level) {
             return;
         }
-        self.said.send_modify(|said| {
-            if said.lines.len() == LINES_LIMIT {
-                said.lines.pop_front();
+        self.unsent.send_modify(|unsent| {
+            if unsent.messages.len() == LOG_MESSAGES_LIMIT {
+                unsent.messages.pop_front();
             }
-            said.lines.push_back(line);
+            unsent.messages.push_back(message);
         });
     }
 
     fn log_level(&self) -> Option<String> {
-        let level = serde_json::to_value(self.wanted.level?).ok()?;
+        let level = serde_json::to_value(self.requested.level?).ok()?;
         level.as_str().map(str::to_owned)
     }
 }
 
-/// Whether a line has at least this level. Without a level, the server decides what it logs.
-pub(super) fn reaches(line: LoggingLevel, level: Option<LoggingLevel>) -> bool {
+/// Whether a log message has at least this level. Without a level, the server decides.
+pub(super) fn is_at_least(message: LoggingLevel, level: Option<LoggingLevel>) -> bool {
     const LEVELS: [LoggingLevel; 8] = [
         LoggingLevel::Debug,
         LoggingLevel::Info,
@@ -141,44 +142,48 @@ pub(super) fn reaches(line: LoggingLevel, level: Option<LoggingLevel>) -> bool {
         LoggingLevel::Emergency,
     ];
     let rank = |level| LEVELS.iter().position(|it| *it == level);
-    level.is_none_or(|level| rank(line) >= rank(level))
+    level.is_none_or(|level| rank(message) >= rank(level))
 }
 
-/// Where the words come out.
+/// Sends the notifications of a call to its client.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct NotificationSender {
     token: Option<ProgressToken>,
-    said: watch::Receiver<Said>,
-    /// How far the client knows the work to be.
+    unsent: watch::Receiver<Unsent>,
+    /// The progress that was sent last.
     sent: f64,
-    /// Held as long as words may come: the last one would be lost with the work that said it.
-    teller: Arc<Teller>,
+    /// Kept so that the last notification is not lost when the work ends.
+    reporter: Arc<Reporter>,
 }
 
-/// Where the words come out, if the caller asked for any.
-pub(super) fn asked_for(server: &Server, context: &RequestContext<RoleServer>) -> Option<Words> {
-    let wanted = Wanted::of(server, context)?;
-    Some(Words::of(Arc::new(Teller::new(wanted)), context))
+/// The notifications for a request, if it asked for any.
+pub(super) fn requested(
+    server: &Server,
+    context: &RequestContext<RoleServer>,
+) -> Option<NotificationSender> {
+    let requested = Requested::by(server, context)?;
+    let reporter = Arc::new(Reporter::new(requested));
+    Some(NotificationSender::new(reporter, context))
 }
 
-impl Words {
-    /// The words of a call, also of one that goes on in another request.
-    pub(super) fn of(teller: Arc<Teller>, context: &RequestContext<RoleServer>) -> Self {
+impl NotificationSender {
+    /// The notifications of a call, also of one that is resumed in another request.
+    pub(super) fn new(reporter: Arc<Reporter>, context: &RequestContext<RoleServer>) -> Self {
         Self {
             token: context.meta.get_progress_token(),
-            said: teller.said.subscribe(),
+            unsent: reporter.unsent.subscribe(),
             sent: f64::NEG_INFINITY,
-            teller,
+            reporter,
         }
     }
 
-    /// Where the work leaves its words.
-    pub(super) fn teller(&self) -> Arc<Teller> {
-        self.teller.clone()
+    /// The reporter to pass to the work.
+    pub(super) fn reporter(&self) -> Arc<Reporter> {
+        self.reporter.clone()
     }
 
-    /// Does some work and sends meanwhile what it says about itself.
-    pub(super) async fn sent_during<T>(
+    /// Runs the work and sends its notifications meanwhile.
+    pub(super) async fn run_sending<T>(
         mut self,
         work: impl Future<Output = T>,
         context: &RequestContext<RoleServer>,
@@ -188,9 +193,9 @@ impl Words {
             tokio::select! {
                 biased;
                 done = &mut work => break done,
-                _ = self.said.changed() => {}
+                _ = self.unsent.changed() => {}
             }
-            // Sent to its end even if the work ends first, so that none follows the answer.
+            // Completed even if the work ends first, so that no notification follows the response.
             let mut sending = pin!(self.send(context));
             let ended = tokio::select! {
                 biased;
@@ -207,19 +212,19 @@ impl Words {
     }
 
     async fn send_last(&mut self, context: &RequestContext<RoleServer>) {
-        if self.said.has_changed().unwrap_or(false) {
+        if self.unsent.has_changed().unwrap_or(false) {
             self.send(context).await;
         }
     }
 
-    // A client that has left is told nothing more.
+    // A client that has disconnected gets no notifications.
     async fn send(&mut self, context: &RequestContext<RoleServer>) {
-        let progress = self.said.borrow_and_update().progress.clone();
+        let progress = self.unsent.borrow_and_update().progress.clone();
         if context.ct.is_cancelled() {
             return;
         }
-        for line in self.teller.take_lines() {
-            let _ = context.peer.notify_logging_message(line).await;
+        for message in self.reporter.take_messages() {
+            let _ = context.peer.notify_logging_message(message).await;
         }
         let Some(token) = self.token.clone().filter(|_| progress.done > self.sent) else {
             return;
@@ -238,46 +243,46 @@ mod tests {
 
     use super::*;
 
-    fn ends() -> (Teller, watch::Receiver<Said>) {
-        let teller = Teller::new(Wanted {
-            lines: true,
+    fn reporter() -> (Reporter, watch::Receiver<Unsent>) {
+        let reporter = Reporter::new(Requested {
+            messages: true,
             level: Some(LoggingLevel::Warning),
         });
-        let said = teller.said.subscribe();
-        (teller, said)
+        let unsent = reporter.unsent.subscribe();
+        (reporter, unsent)
     }
 
     #[test]
-    fn so_many_lines_of_the_wanted_levels_are_kept() {
-        let (teller, said) = ends();
-        teller.log(json!({"level": "info", "data": "not wanted"}));
-        teller.log(json!({"level": "loud", "data": "no level"}));
-        assert!(!said.has_changed().unwrap());
-        assert_eq!(teller.log_level().as_deref(), Some("warning"));
-        for number in 0..=LINES_LIMIT {
-            teller.log(json!({"level": "error", "data": number}));
+    fn log_messages_below_the_level_or_beyond_the_limit_are_dropped() {
+        let (reporter, unsent) = reporter();
+        reporter.log(json!({"level": "info", "data": "below the level"}));
+        reporter.log(json!({"level": "loud", "data": "unknown level"}));
+        assert!(!unsent.has_changed().unwrap());
+        assert_eq!(reporter.log_level().as_deref(), Some("warning"));
+        for number in 0..=LOG_MESSAGES_LIMIT {
+            reporter.log(json!({"level": "error", "data": number}));
         }
-        let lines = teller.take_lines();
-        assert_eq!(lines.len(), LINES_LIMIT);
-        assert_eq!(lines[0].data, json!(1));
-        assert!(teller.take_lines().is_empty());
+        let messages = reporter.take_messages();
+        assert_eq!(messages.len(), LOG_MESSAGES_LIMIT);
+        assert_eq!(messages[0].data, json!(1));
+        assert!(reporter.take_messages().is_empty());
     }
 
     #[test]
-    fn a_notice_is_kept_before_anything_else_was_said() {
-        let (teller, mut said) = ends();
-        teller.note("attempt 2 in 96 ms".to_owned());
-        assert_eq!(said.borrow_and_update().progress.done, 0.0);
-        teller.note("attempt 3 in 180 ms".to_owned());
-        assert!(said.has_changed().unwrap());
-        assert!(said.borrow_and_update().progress.done > 0.0);
+    fn a_note_before_any_progress_is_kept() {
+        let (reporter, mut unsent) = reporter();
+        reporter.note("attempt 2 in 96 ms".to_owned());
+        assert_eq!(unsent.borrow_and_update().progress.done, 0.0);
+        reporter.note("attempt 3 in 180 ms".to_owned());
+        assert!(unsent.has_changed().unwrap());
+        assert!(unsent.borrow_and_update().progress.done > 0.0);
     }
 
     #[test]
-    fn only_what_goes_forward_is_kept_and_only_the_newest() {
-        let (teller, mut said) = ends();
+    fn only_the_newest_increasing_progress_is_kept() {
+        let (reporter, mut unsent) = reporter();
         let report = |done: f64| {
-            teller.report(Progress {
+            reporter.report(Progress {
                 done,
                 ..Progress::default()
             });
@@ -292,16 +297,16 @@ mod tests {
             (2.0, Some(2.0)),
         ] {
             report(reported);
-            let heard = said.has_changed().unwrap();
-            let heard = heard.then(|| said.borrow_and_update().progress.done);
-            assert_eq!(heard, kept, "{reported}");
+            let changed = unsent.has_changed().unwrap();
+            let changed = changed.then(|| unsent.borrow_and_update().progress.done);
+            assert_eq!(changed, kept, "{reported}");
         }
-        teller.note("attempt 2 in 96 ms".to_owned());
-        let noted = said.borrow_and_update().progress.clone();
+        reporter.note("attempt 2 in 96 ms".to_owned());
+        let noted = unsent.borrow_and_update().progress.clone();
         assert_eq!(noted.message.as_deref(), Some("attempt 2 in 96 ms"));
         assert!(noted.done > 2.0 && noted.done < 2.01, "{}", noted.done);
         report(3.0);
         report(4.0);
-        assert_eq!(said.borrow_and_update().progress.done, 4.0);
+        assert_eq!(unsent.borrow_and_update().progress.done, 4.0);
     }
 }

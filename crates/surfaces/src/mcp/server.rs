@@ -1,4 +1,4 @@
-//! What a server knows: who calls, which tools there are for them, and what is running.
+//! The state of a server: its caller, the tools that caller can see, and the requests in flight.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,48 +11,49 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use super::ToolForm;
-use super::attendant::{Attendant, Level, level_of};
-use super::back::Return;
-use super::changes::Changes;
-use super::general::{General, TOOLS_LIMIT};
-use super::name::TOOL_NAME_LENGTH_LIMIT;
+use super::connected_client::{ConnectedClient, Level, level_of};
+use super::gateway_tools::{GatewayTool, TOOLS_LIMIT};
+use super::in_flight::InFlight;
+use super::list_changes::ListChanges;
 use super::parked::ParkedCalls;
-use super::refusal;
-use super::running::Running;
-use super::tools::{Catalogue, Tools};
-use super::turn::Turn;
+use super::request::ActiveRequest;
+use super::resume::ResumeInput;
+use super::rpc_error;
+use super::tool_index::{ToolCache, ToolIndex};
+use super::tool_name::TOOL_NAME_LENGTH_LIMIT;
 use crate::caller::Caller;
 use crate::gateway::Gateway;
 
-/// What all servers of one endpoint have in common.
+/// The state that all servers of one endpoint share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) gateway: Gateway,
-    tools: Tools,
+    tools: ToolCache,
     form: ToolForm,
     pub(super) stopping: CancellationToken,
     pub(super) shutdown: CancellationToken,
     pub(super) parked: Arc<ParkedCalls>,
 }
 
-/// The server of one client: of a pipe, of a session, or of a single request that belongs to none.
+/// The server of one client: on stdio, in a session, or for a single stateless request.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) shared: Arc<Shared>,
-    /// Who calls where a request does not say itself.
+    /// The caller of requests that do not carry one.
     caller: Caller,
-    /// Whether it outlives a request, so that notices about other requests reach it.
-    lasts: AtomicBool,
-    pub(super) running: Running,
-    pub(super) changes: Changes,
-    /// The level of log lines the client asked for.
+    /// Whether it outlives a request, so that notifications about other requests reach it.
+    is_persistent: AtomicBool,
+    pub(super) in_flight: InFlight,
+    pub(super) list_changes: ListChanges,
+    /// The log level that the client set.
     pub(super) level: Level,
-    /// The client of a session, once that has begun.
-    pub(super) attendant: OnceLock<Arc<Attendant>>,
+    /// The client of a session, once `initialized` has arrived.
+    pub(super) client: OnceLock<Arc<ConnectedClient>>,
 }
 
 impl Shared {
-    /// From `stopping` on nobody is asked and no call waits for a reply; everything ends at `shutdown`.
+    /// After `stopping` no input is requested and no call stays parked; everything ends at
+    /// `shutdown`.
     pub(super) fn new(
         gateway: Gateway,
         form: ToolForm,
@@ -61,7 +62,7 @@ impl Shared {
     ) -> Arc<Self> {
         Arc::new(Self {
             gateway,
-            tools: Tools::default(),
+            tools: ToolCache::default(),
             form,
             parked: ParkedCalls::new(stopping.clone()),
             stopping,
@@ -69,32 +70,33 @@ impl Shared {
         })
     }
 
-    /// The tools of all operations there are now.
-    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
-        self.tools.of(&self.gateway.dispatcher().registry())
+    /// The tools of the current registry.
+    pub(super) fn tool_index(&self) -> Arc<ToolIndex> {
+        self.tools.index_for(&self.gateway.dispatcher().registry())
     }
 }
 
 impl Server {
-    /// The server of a client on a pipe.
-    pub(super) fn on_pipe(shared: Arc<Shared>, caller: Caller) -> Self {
+    /// The server of a client on stdio.
+    pub(super) fn on_stdio(shared: Arc<Shared>, caller: Caller) -> Self {
         Self::new(shared, caller, true)
     }
 
-    /// The server of a session or of one request over HTTP, which say themselves who calls.
+    /// The server of a session or of one stateless request over HTTP; each request carries its
+    /// caller.
     pub(super) fn on_http(shared: Arc<Shared>) -> Self {
         Self::new(shared, Caller::anonymous(None), false)
     }
 
-    fn new(shared: Arc<Shared>, caller: Caller, lasts: bool) -> Self {
+    fn new(shared: Arc<Shared>, caller: Caller, is_persistent: bool) -> Self {
         Self {
             shared,
             caller,
-            lasts: AtomicBool::new(lasts),
-            running: Running::default(),
-            changes: Changes::default(),
+            is_persistent: AtomicBool::new(is_persistent),
+            in_flight: InFlight::default(),
+            list_changes: ListChanges::default(),
             level: Level::default(),
-            attendant: OnceLock::new(),
+            client: OnceLock::new(),
         }
     }
 
@@ -106,50 +108,51 @@ impl Server {
         &self.shared.gateway
     }
 
-    /// Whether it is there for more than one request.
-    pub(super) fn lasts(&self) -> bool {
-        self.lasts.load(Ordering::Relaxed)
+    /// Whether it serves more than one request.
+    pub(super) fn is_persistent(&self) -> bool {
+        self.is_persistent.load(Ordering::Relaxed)
     }
 
-    /// Notes that a session begins.
-    pub(super) fn last(&self) {
-        self.lasts.store(true, Ordering::Relaxed);
+    /// Notes that a session has begun.
+    pub(super) fn mark_persistent(&self) {
+        self.is_persistent.store(true, Ordering::Relaxed);
     }
 
-    /// Who calls: known anew with every request, also within a session.
+    /// The caller of a request. Determined for every request, also within a session.
     pub(super) fn caller<'a>(&'a self, context: &'a RequestContext<RoleServer>) -> &'a Caller {
         self.caller_in(&context.extensions)
     }
 
-    /// The caller of the request or notice these came with.
+    /// The caller of the request or notification with these extensions.
     pub(super) fn caller_in<'a>(&'a self, extensions: &'a Extensions) -> &'a Caller {
         let parts = extensions.get::<Parts>();
-        let told = parts.and_then(|parts| parts.extensions.get::<Caller>());
-        told.unwrap_or(&self.caller)
+        let caller = parts.and_then(|parts| parts.extensions.get::<Caller>());
+        caller.unwrap_or(&self.caller)
     }
 
-    /// The tools of all operations there are now.
-    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
-        self.shared.catalogue()
+    /// The tools of the current registry.
+    pub(super) fn tool_index(&self) -> Arc<ToolIndex> {
+        self.shared.tool_index()
     }
 
-    /// The tools as this caller sees them.
-    pub(super) fn listed(&self, catalogue: &Catalogue, caller: &Caller) -> Vec<Tool> {
+    /// The tools that this caller can see.
+    pub(super) fn listed_tools(&self, index: &ToolIndex, caller: &Caller) -> Vec<Tool> {
         let callable = self.gateway().callable(caller);
-        if self.are_searched(catalogue, &callable) {
-            return General::tools(self.gateway().limits().batch);
+        if self.uses_gateway_tools(index, &callable) {
+            return GatewayTool::tools(self.gateway().limits().batch);
         }
-        let entries = catalogue.among(&callable);
+        let entries = index.among(&callable);
         entries.filter_map(|entry| entry.tool.clone()).collect()
     }
 
-    /// Whether a caller that may call these operations finds tools by searching for them.
-    fn are_searched(&self, catalogue: &Catalogue, callable: &[Arc<Operation>]) -> bool {
+    /// Whether a caller of these operations gets the search tools instead of one tool per
+    /// operation.
+    fn uses_gateway_tools(&self, index: &ToolIndex, callable: &[Arc<Operation>]) -> bool {
         match self.shared.form {
-            // Tools under the names of their server are listed as that server lists them.
+            // Tools under their server's own names are listed as that server lists them.
             ToolForm::Auto => {
-                let entries = catalogue.among(callable);
-                entries.filter(|it| !it.has_own_name).count() > TOOLS_LIMIT
+                let entries = index.among(callable);
+                entries.filter(|it| !it.has_server_name).count() > TOOLS_LIMIT
             }
             ToolForm::Each => false,
             ToolForm::Search => true,
@@ -161,36 +164,36 @@ impl Server {
         &self,
         name: &str,
         input: Value,
-        back: Option<Return>,
+        resume: Option<ResumeInput>,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let catalogue = self.catalogue();
-        let turn = Turn::new(self, context, back);
-        // A tool of a server may have the name of one of panpan's; the one that is listed is meant.
-        let is_general = General::from_name(name).is_some() && {
+        let index = self.tool_index();
+        let request = ActiveRequest::new(self, context, resume);
+        // An upstream tool may share its name with a gateway tool; the listed one wins.
+        let is_gateway_tool = GatewayTool::from_name(name).is_some() && {
             let callable = self.gateway().callable(self.caller(context));
-            self.are_searched(&catalogue, &callable)
+            self.uses_gateway_tools(&index, &callable)
         };
-        if let Some(entry) = catalogue.by_tool(name).filter(|_| !is_general) {
-            return turn.tool(entry, input).await;
+        if let Some(entry) = index.by_tool(name).filter(|_| !is_gateway_tool) {
+            return request.tool(entry, input).await;
         }
-        let listed = self.listed(&catalogue, self.caller(context));
+        let listed = self.listed_tools(&index, self.caller(context));
         let is_listed = listed.iter().any(|tool| tool.name == name);
-        match General::from_name(name).filter(|_| is_listed) {
-            // Larger than all else and seldom taken: on the heap, it makes no other call larger.
-            Some(general) => Box::pin(general.call(&turn, &catalogue, input)).await,
-            None => Err(unknown(name, &listed)),
+        match GatewayTool::from_name(name).filter(|_| is_listed) {
+            // Large and rarely used: boxed, so that other calls stay small.
+            Some(tool) => Box::pin(tool.call(&request, &index, input)).await,
+            None => Err(unknown_tool(name, &listed)),
         }
     }
 }
 
-/// Only what the caller can see is near to anything.
-fn unknown(name: &str, listed: &[Tool]) -> ErrorData {
-    let near = meant(name, listed.iter().map(|tool| &*tool.name));
-    refusal::no_such_tool(&shown(name), &near)
+/// Suggests only names that the caller can see.
+fn unknown_tool(name: &str, listed: &[Tool]) -> ErrorData {
+    let nearest = meant(name, listed.iter().map(|tool| &*tool.name));
+    rpc_error::unknown_tool(&truncated(name), &nearest)
 }
 
-/// A word of the caller's, no longer than a name.
-pub(super) fn shown(text: &str) -> String {
+/// Text from the caller, cut to the length of a tool name.
+pub(super) fn truncated(text: &str) -> String {
     text.chars().take(TOOL_NAME_LENGTH_LIMIT).collect()
 }

@@ -1,9 +1,8 @@
-//! The sessions of clients that speak a version of the protocol which has them.
+//! The sessions of clients, for the protocol versions that have sessions.
 //!
-//! A session belongs to whoever opened it: for anybody else there is none of that name. How many may be
-//! open is bounded, for one caller and for all. Most clients leave without ending theirs, so the one that
-//! was used least recently ends when there is no room for another; those nobody uses are ended by the
-//! library in the end.
+//! A session belongs to the principal that opened it and does not exist for anyone else. The number
+//! of sessions is limited, per caller and in total. Most clients disconnect without ending their
+//! session, so at the limit the least recently used session is closed; rmcp closes idle ones.
 
 use std::collections::HashMap;
 use std::future::ready;
@@ -27,30 +26,30 @@ use crate::caller::Principal;
 use crate::limits::{ConcurrencyLimit, Permit};
 
 tokio::task_local! {
-    /// The request that is being served: the library asks about sessions without saying for whom.
-    pub(super) static VISIT: Visit;
+    /// The HTTP request that is being served: rmcp asks about sessions without naming the caller.
+    pub(super) static SESSION_REQUEST: SessionRequest;
 }
 
-/// Who asks, and what became of it where the library has no word for that.
+/// The caller of an HTTP request, and the reason for which it was rejected.
 #[derive(Clone, Debug)]
-pub(super) struct Visit {
+pub(super) struct SessionRequest {
     pub(super) principal: Principal,
-    /// Whether the client takes an event without a message for what it is.
+    /// Whether the client accepts events without a message.
     takes_empty_events: bool,
-    verdict: Arc<OnceLock<Verdict>>,
+    rejection: Arc<OnceLock<Rejection>>,
 }
 
-/// What the library cannot tell a client itself.
+/// A rejection that rmcp cannot express.
 #[derive(Debug)]
-pub(super) enum Verdict {
-    /// There is no session of that name.
-    Unknown,
-    /// There is no room for another session.
+pub(super) enum Rejection {
+    /// The caller has no such session.
+    UnknownSession,
+    /// The session limit has been reached.
     Full(Failure),
 }
 
-impl Visit {
-    pub(super) fn of(principal: Principal, headers: &HeaderMap) -> Self {
+impl SessionRequest {
+    pub(super) fn new(principal: Principal, headers: &HeaderMap) -> Self {
         let version = headers.get(HEADER_MCP_PROTOCOL_VERSION);
         let first = ProtocolVersion::V_2025_11_25;
         let takes_empty_events =
@@ -58,64 +57,64 @@ impl Visit {
         Self {
             principal,
             takes_empty_events,
-            verdict: Arc::default(),
+            rejection: Arc::default(),
         }
     }
 
-    pub(super) fn verdict(&self) -> Option<&Verdict> {
-        self.verdict.get()
+    pub(super) fn rejection(&self) -> Option<&Rejection> {
+        self.rejection.get()
     }
 }
 
 /// Why a session could not be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionsError {
-    #[error("there is no room for another session")]
+    #[error("session limit reached")]
     Full,
     #[error(transparent)]
-    Library(#[from] LocalSessionManagerError),
+    Rmcp(#[from] LocalSessionManagerError),
 }
 
-/// The open sessions, and whose they are.
+/// The open sessions and their owners.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    library: LocalSessionManager,
-    room: ConcurrencyLimit,
+    rmcp: LocalSessionManager,
+    room: Room,
     owners: Mutex<Owners>,
 }
 
 #[derive(Debug, Default)]
 struct Owners {
     by_session: HashMap<SessionId, Owner>,
-    /// How many times any session was used.
+    /// Counts every use of any session.
     uses: u64,
 }
 
 #[derive(Debug)]
 struct Owner {
     principal: Principal,
-    /// Which of all uses its last was.
+    /// The value of `uses` at its last use.
     last_use: u64,
-    /// Held by every stream that is open.
+    /// Cloned by every open stream.
     open: Arc<()>,
     _permit: Permit,
 }
 
 impl Owners {
-    fn is_of(&self, id: &SessionId, principal: &Principal) -> bool {
+    fn is_owned_by(&self, id: &SessionId, principal: &Principal) -> bool {
         let owner = self.by_session.get(id);
         owner.is_some_and(|it| it.principal == *principal)
     }
 
-    fn use_of(&mut self, id: &SessionId) -> Option<&mut Owner> {
+    fn touch(&mut self, id: &SessionId) -> Option<&mut Owner> {
         self.uses += 1;
         let owner = self.by_session.get_mut(id)?;
         owner.last_use = self.uses;
         Some(owner)
     }
 
-    /// Takes out the one that was used least recently and has no stream open now.
-    fn take_unused(&mut self, among: impl Fn(&Owner) -> bool) -> Option<SessionId> {
+    /// Removes the least recently used session that has no open stream.
+    fn take_least_used(&mut self, among: impl Fn(&Owner) -> bool) -> Option<SessionId> {
         let unused = self.by_session.iter();
         let unused = unused.filter(|(_, it)| among(it) && Arc::strong_count(&it.open) == 1);
         let (id, _) = unused.min_by_key(|(_, it)| it.last_use)?;
@@ -127,15 +126,11 @@ impl Owners {
 
 impl Sessions {
     pub(super) fn new(settings: &HttpSettings) -> Self {
-        let mut library = LocalSessionManager::default();
-        library.session_config.keep_alive = Some(settings.session_idle);
+        let mut rmcp = LocalSessionManager::default();
+        rmcp.session_config.keep_alive = Some(settings.session_idle);
         Self {
-            library,
-            room: ConcurrencyLimit::new(
-                "sessions",
-                settings.sessions,
-                settings.sessions_per_caller,
-            ),
+            rmcp,
+            room: Room::new("sessions", settings.sessions, settings.sessions_per_caller),
             owners: Mutex::default(),
         }
     }
@@ -144,17 +139,17 @@ impl Sessions {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a session of this id is open, and of this caller.
+    /// Whether this caller has an open session with this id.
     pub(super) fn is_open(&self, id: &str, principal: &Principal) -> bool {
-        self.owners().is_of(&id.into(), principal)
+        self.owners().is_owned_by(&id.into(), principal)
     }
 
-    async fn enter(&self, visit: &Visit) -> Result<Owner, SessionsError> {
+    async fn admit(&self, request: &SessionRequest) -> Result<Owner, SessionsError> {
         loop {
-            let failure = match self.room.acquire(&visit.principal) {
+            let failure = match self.room.enter(&request.principal) {
                 Ok(permit) => {
                     return Ok(Owner {
-                        principal: visit.principal.clone(),
+                        principal: request.principal.clone(),
                         last_use: 0,
                         open: Arc::default(),
                         _permit: permit,
@@ -162,27 +157,32 @@ impl Sessions {
                 }
                 Err(failure) => failure,
             };
-            let Some(unused) = self.take_unused(&visit.principal, &failure) else {
-                let _ = visit.verdict.set(Verdict::Full(failure));
+            let Some(unused) = self.take_unused(&request.principal, &failure) else {
+                let _ = request.rejection.set(Rejection::Full(failure));
                 return Err(SessionsError::Full);
             };
-            self.library.close_session(&unused).await?;
+            self.rmcp.close_session(&unused).await?;
         }
     }
 
-    /// A session that may end for another of this caller: one of its own, if it has one.
+    /// Removes a session to make room for a new one of this caller: one of its own, if there is
+    /// one.
     fn take_unused(&self, principal: &Principal, refusal: &Failure) -> Option<SessionId> {
         let mut owners = self.owners();
-        let own = owners.take_unused(|it| it.principal == *principal);
-        let is_all_taken = refusal.code().as_str() == codes::ERR_OVERLOADED.code;
-        own.or_else(|| is_all_taken.then(|| owners.take_unused(|_| true))?)
+        let own = owners.take_least_used(|it| it.principal == *principal);
+        let is_total_limit = refusal.code().as_str() == codes::ERR_OVERLOADED.code;
+        own.or_else(|| is_total_limit.then(|| owners.take_least_used(|_| true))?)
     }
 
-    /// The same stream, which while it is open keeps the session from being ended for another.
-    fn held<S: Stream>(&self, id: &SessionId, stream: S) -> impl Stream<Item = S::Item> + use<S> {
-        let held = self.owners().use_of(id).map(|it| it.open.clone());
+    /// The same stream; while it is open, the session is not closed to make room.
+    fn keep_open<S: Stream>(
+        &self,
+        id: &SessionId,
+        stream: S,
+    ) -> impl Stream<Item = S::Item> + use<S> {
+        let guard = self.owners().touch(id).map(|it| it.open.clone());
         stream.map(move |item| {
-            let _held = &held;
+            let _guard = &guard;
             item
         })
     }
@@ -193,12 +193,12 @@ impl SessionManager for Sessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        let visit = VISIT.get();
-        let owner = self.enter(&visit).await?;
-        let (id, transport) = self.library.create_session().await?;
+        let request = SESSION_REQUEST.get();
+        let owner = self.admit(&request).await?;
+        let (id, transport) = self.rmcp.create_session().await?;
         let mut owners = self.owners();
         owners.by_session.insert(id.clone(), owner);
-        owners.use_of(&id);
+        owners.touch(&id);
         Ok((id, transport))
     }
 
@@ -207,31 +207,32 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        Ok(self.library.initialize_session(id, message).await?)
+        Ok(self.rmcp.initialize_session(id, message).await?)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        let is_own = VISIT.with(|visit| {
+        let is_own = SESSION_REQUEST.with(|request| {
             let mut owners = self.owners();
-            owners.is_of(id, &visit.principal) && owners.use_of(id).is_some()
+            owners.is_owned_by(id, &request.principal) && owners.touch(id).is_some()
         });
-        Ok(is_own && self.library.has_session(id).await?)
+        Ok(is_own && self.rmcp.has_session(id).await?)
     }
 
-    /// Called for clients that end a session, and without a visit when one has ended by itself.
+    /// Called for a client that ends its session, and outside of any HTTP request when a session
+    /// has expired.
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        let is_foreign = VISIT.try_with(|visit| {
-            let is_foreign = !self.owners().is_of(id, &visit.principal);
-            if is_foreign {
-                let _ = visit.verdict.set(Verdict::Unknown);
+        let is_other_caller = SESSION_REQUEST.try_with(|request| {
+            let is_other_caller = !self.owners().is_owned_by(id, &request.principal);
+            if is_other_caller {
+                let _ = request.rejection.set(Rejection::UnknownSession);
             }
-            is_foreign
+            is_other_caller
         });
-        if is_foreign.unwrap_or(false) {
+        if is_other_caller.unwrap_or(false) {
             return Ok(());
         }
         self.owners().by_session.remove(id);
-        Ok(self.library.close_session(id).await?)
+        Ok(self.rmcp.close_session(id).await?)
     }
 
     async fn create_stream(
@@ -239,9 +240,9 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let stream = self.library.create_stream(id, message).await?;
-        let takes_empty = VISIT.with(|visit| visit.takes_empty_events);
-        let stream = self.held(id, stream);
+        let stream = self.rmcp.create_stream(id, message).await?;
+        let takes_empty = SESSION_REQUEST.with(|request| request.takes_empty_events);
+        let stream = self.keep_open(id, stream);
         Ok(stream.filter(move |event| ready(takes_empty || event.message.is_some())))
     }
 
@@ -250,15 +251,15 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), Self::Error> {
-        Ok(self.library.accept_message(id, message).await?)
+        Ok(self.rmcp.accept_message(id, message).await?)
     }
 
     async fn create_standalone_stream(
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let stream = self.library.create_standalone_stream(id).await?;
-        Ok(self.held(id, stream))
+        let stream = self.rmcp.create_standalone_stream(id).await?;
+        Ok(self.keep_open(id, stream))
     }
 
     async fn resume(
@@ -266,7 +267,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let stream = self.library.resume(id, last_event_id).await?;
-        Ok(self.held(id, stream))
+        let stream = self.rmcp.resume(id, last_event_id).await?;
+        Ok(self.keep_open(id, stream))
     }
 }

@@ -1,4 +1,4 @@
-//! An operation as a tool: its schemas, what it does, and the failures it declares.
+//! An operation as a tool: its name, schemas, description, annotations and declared failures.
 
 use std::sync::Arc;
 
@@ -9,36 +9,34 @@ use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::general::General;
-use super::name::{is_free_name, tool_name};
-use super::{content, key, root};
+use super::gateway_tools::GatewayTool;
+use super::tool_name::{is_free_name, tool_name};
+use super::{content, key, schema_root};
 
-/// The key in a tool's `_meta` that holds the declared failures.
+/// The key in a tool's `_meta` that carries the declared failures.
 pub const ERRORS_META_KEY: &str = "dev.panpan/errors";
 
-/// The extension of an operation that names its tool, in place of the name made from its own. It has no
-/// `__` in it, which is what stands for a slash in the others, and is not `search`, `schema`, `call` or
-/// `batch`.
+/// The extension of an operation that requests a name for its tool. The name must not contain `__`,
+/// which stands for a slash in derived names, nor be `search`, `schema`, `call` or `batch`.
 pub const NAME_EXTENSION: &str = "x-mcp-tool-name";
 
-/// The extension of an operation with what the MCP server behind it says of its tool.
+/// The extension of an operation with the definition of its tool by the upstream MCP server.
 const DEFINITION_EXTENSION: &str = "x-mcp-definition";
 
-/// The longest name of a tool that a server gave it.
-const OWN_NAME_LENGTH_LIMIT: usize = 128;
+/// The longest tool name that is taken over from an upstream server.
+const SERVER_NAME_LENGTH_LIMIT: usize = 128;
 
-/// The most codes named in a description; the others are only in `_meta`.
+/// The largest number of codes in a description; the rest is only in `_meta`.
 pub const DESCRIBED_CODES_LIMIT: usize = 12;
 
-/// The tool for an operation; `None` when it cannot be called as one.
+/// The tool for an operation; `None` for a subscription, or if the input is not an object.
 ///
-/// Left out are streams, which no tool can give, and operations whose input is not an object, since
-/// the arguments of a tool always are. Who may call it is not asked here.
-pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
-    let answers = spec.op_type != OperationType::Subscription;
-    let mut input = object_schema(&spec.input_schema).filter(|_| answers)?;
+/// Does not check who may call it.
+pub(super) fn from_spec(spec: &OperationSpec) -> Option<Tool> {
+    let returns_once = spec.op_type != OperationType::Subscription;
+    let mut input = object_schema(&spec.input_schema).filter(|_| returns_once)?;
     key::describe(spec, &mut input);
-    let name = own_name(spec).or_else(|| given_name(spec));
+    let name = server_name(spec).or_else(|| requested_name(spec));
     let name = name.unwrap_or_else(|| tool_name(spec.name.as_str()));
     let mut tool =
         Tool::new(name, description(spec), Arc::new(input)).with_annotations(annotations(spec));
@@ -56,67 +54,68 @@ pub(super) fn of(spec: &OperationSpec) -> Option<Tool> {
         tool = tool.with_meta(meta);
     }
     Some(match definition {
-        Some(definition) => as_defined(tool, definition, spec),
+        Some(definition) => with_definition(tool, definition, spec),
         None => tool,
     })
 }
 
-/// What the MCP server behind an operation says of its tool.
+/// The definition of the tool by the upstream MCP server.
 pub(super) fn definition(spec: &OperationSpec) -> Option<&Value> {
     spec.extensions.get(DEFINITION_EXTENSION)
 }
 
-/// The name that the server gave the tool, where it is known by that.
-pub(super) fn own_name(spec: &OperationSpec) -> Option<String> {
+/// The name that the upstream server gave the tool, if it is to be used.
+pub(super) fn server_name(spec: &OperationSpec) -> Option<String> {
     let name = definition(spec)?.get("name")?.as_str()?;
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    let is_usable = (1..=OWN_NAME_LENGTH_LIMIT).contains(&name.len()) && name.bytes().all(is_word);
+    let is_usable =
+        (1..=SERVER_NAME_LENGTH_LIMIT).contains(&name.len()) && name.bytes().all(is_word);
     is_usable.then(|| name.to_owned())
 }
 
-/// The tool with everything that is not panpan's to say as its server wrote it.
-fn as_defined(mut tool: Tool, definition: &Value, spec: &OperationSpec) -> Tool {
-    tool.title = stated(definition, "title");
-    tool.annotations = stated(definition, "annotations");
-    tool.icons = stated(definition, "icons");
+/// Takes over the members that the upstream server defines.
+fn with_definition(mut tool: Tool, definition: &Value, spec: &OperationSpec) -> Tool {
+    tool.title = member(definition, "title");
+    tool.annotations = member(definition, "annotations");
+    tool.icons = member(definition, "icons");
     if spec.description.is_none() && spec.error_schemas.is_empty() {
         tool.description = None;
     }
-    let theirs: Option<Map<String, Value>> = stated(definition, "_meta");
-    if let Some(mut theirs) = theirs {
-        theirs.remove(ERRORS_META_KEY);
+    let upstream: Option<Map<String, Value>> = member(definition, "_meta");
+    if let Some(mut upstream) = upstream {
+        upstream.remove(ERRORS_META_KEY);
         let meta = tool.meta.get_or_insert_with(|| MetaObject(Map::new()));
-        meta.0.extend(theirs);
+        meta.0.extend(upstream);
     }
     tool
 }
 
-fn stated<T: DeserializeOwned>(definition: &Value, name: &str) -> Option<T> {
+fn member<T: DeserializeOwned>(definition: &Value, name: &str) -> Option<T> {
     serde_json::from_value(definition.get(name)?.clone()).ok()
 }
 
-/// An output schema says that there will be structured content, which has to be an object.
+/// The output schema, if it describes an object: it promises structured content, which must be one.
 fn output_schema(schema: &Value) -> Option<Arc<Map<String, Value>>> {
     if content::is_declared(schema) {
         return content::structured_schema(schema);
     }
-    let members = root::inlined(schema.as_object()?);
+    let members = schema_root::resolved(schema.as_object()?);
     let is_object = members.get("type").and_then(Value::as_str) == Some("object");
     is_object.then(|| Arc::new(members.into_owned()))
 }
 
-/// The name an operation asks for, if it may have it. Those of the tools that stand for all operations
-/// would mean another tool as soon as there are enough operations for them to be shown.
-fn given_name(spec: &OperationSpec) -> Option<String> {
-    let given = spec.extensions.get(NAME_EXTENSION)?.as_str()?;
-    let is_free = is_free_name(given) && General::from_name(given).is_none();
-    is_free.then(|| given.to_owned())
+/// The name that an operation requests, if it is free. The names of the gateway tools are not: they
+/// would change their meaning once there are enough operations for those to be listed.
+fn requested_name(spec: &OperationSpec) -> Option<String> {
+    let requested = spec.extensions.get(NAME_EXTENSION)?.as_str()?;
+    let is_free = is_free_name(requested) && GatewayTool::from_name(requested).is_none();
+    is_free.then(|| requested.to_owned())
 }
 
-/// The schema as one of an object, which is what clients insist on; `None` when it is of something else.
+/// The schema as that of an object, which clients require; `None` if it describes anything else.
 fn object_schema(schema: &Value) -> Option<Map<String, Value>> {
     let mut members = match schema {
-        Value::Object(members) => root::inlined(members).into_owned(),
+        Value::Object(members) => schema_root::resolved(members).into_owned(),
         Value::Bool(true) => Map::new(),
         _ => return None,
     };
@@ -162,7 +161,7 @@ fn meta(definitions: &[ErrorDefinition]) -> Option<MetaObject> {
     )])))
 }
 
-/// Hints only. Whether a change destroys something is not in the contract, so every change may.
+/// Hints only. The contract does not say whether a change is destructive, so every change may be.
 fn annotations(spec: &OperationSpec) -> ToolAnnotations {
     let changes = spec.op_type == OperationType::Mutation;
     ToolAnnotations::new()
@@ -191,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_an_argument_of_changes_unless_the_operator_says_otherwise() {
+    fn mutations_take_the_key_as_an_argument_unless_the_operator_disables_it() {
         for (op_type, key_argument, takes_key) in [
             (OperationType::Mutation, None, true),
             (OperationType::Mutation, Some(true), true),
@@ -204,7 +203,7 @@ mod tests {
                 ..CallSettings::default()
             };
             settings.apply(&mut spec);
-            let tool = serde_json::to_value(of(&spec).unwrap()).unwrap();
+            let tool = serde_json::to_value(from_spec(&spec).unwrap()).unwrap();
             let argument = tool.pointer("/inputSchema/properties/idempotency_key");
             assert_eq!(
                 argument.is_some(),
@@ -215,11 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn declared_failures_stand_in_meta_and_in_one_line() {
+    fn declared_failures_are_in_meta_and_in_one_line_of_the_description() {
         let mut spec = spec();
         spec.description = Some("Reads a file.".to_owned());
         spec.error_schemas = declaring(2);
-        let tool = serde_json::to_value(of(&spec).unwrap()).unwrap();
+        let tool = serde_json::to_value(from_spec(&spec).unwrap()).unwrap();
         assert_eq!(
             tool["description"],
             json!("Reads a file.\nErrors: CODE_0, CODE_1.")
@@ -229,8 +228,8 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_may_name_its_tool() {
-        for (given, expected) in [
+    fn an_operation_may_request_the_name_of_its_tool() {
+        for (requested, expected) in [
             ("read_file", "read_file"),
             ("fs__write", "fs__read"),
             ("search", "fs__read"),
@@ -240,21 +239,21 @@ mod tests {
         ] {
             let mut spec = spec();
             spec.extensions
-                .insert(NAME_EXTENSION, json!(given))
+                .insert(NAME_EXTENSION, json!(requested))
                 .unwrap();
-            assert_eq!(of(&spec).unwrap().name, expected);
+            assert_eq!(from_spec(&spec).unwrap().name, expected);
         }
     }
 
     #[test]
-    fn a_tool_of_a_server_is_shown_as_that_wrote_it() {
+    fn a_tool_of_an_upstream_server_keeps_its_definition() {
         let shown = |definition: Value| {
             let mut spec = OperationSpec::new("fs/write".parse().unwrap(), OperationType::Mutation);
             spec.title = Some("A title".to_owned());
             spec.output_schema = json!({"type": "object", "properties": {"a": {}}});
             let kept = spec.extensions.insert(DEFINITION_EXTENSION, definition);
             kept.unwrap();
-            serde_json::to_value(of(&spec).unwrap()).unwrap()
+            serde_json::to_value(from_spec(&spec).unwrap()).unwrap()
         };
         let bare = shown(json!({"order": 0}));
         assert_eq!(bare["name"], "fs__write");
@@ -280,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_codes_ends_at_its_limit() {
+    fn the_line_of_codes_is_limited() {
         let at = errors_line(&declaring(DESCRIBED_CODES_LIMIT)).unwrap();
         assert!(at.ends_with("CODE_11."), "{at}");
         let beyond = errors_line(&declaring(DESCRIBED_CODES_LIMIT + 1)).unwrap();
@@ -298,11 +297,11 @@ mod tests {
         ] {
             let mut taking = spec();
             taking.input_schema = schema.clone();
-            assert_eq!(of(&taking).is_some(), input, "{schema}");
+            assert_eq!(from_spec(&taking).is_some(), input, "{schema}");
             let mut giving = spec();
             giving.output_schema = schema.clone();
             assert_eq!(
-                of(&giving).unwrap().output_schema.is_some(),
+                from_spec(&giving).unwrap().output_schema.is_some(),
                 output,
                 "{schema}"
             );
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_behind_a_reference_is_shown_from_its_root() {
+    fn a_root_reference_is_resolved() {
         let person = json!({
             "type": "object",
             "required": ["name"],
@@ -321,7 +320,7 @@ mod tests {
         let mut spec = spec();
         spec.input_schema = behind.clone();
         spec.output_schema = behind;
-        let tool = serde_json::to_value(of(&spec).unwrap()).unwrap();
+        let tool = serde_json::to_value(from_spec(&spec).unwrap()).unwrap();
         let (input, output) = (&tool["inputSchema"], &tool["outputSchema"]);
         assert_eq!(input["type"], "object");
         assert_eq!(input["required"], json!(["name"]));
@@ -338,15 +337,15 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_no_tool() {
+    fn a_subscription_is_not_a_tool() {
         let stream = OperationSpec::new("fs/watch".parse().unwrap(), OperationType::Subscription);
-        assert!(of(&stream).is_none());
+        assert!(from_spec(&stream).is_none());
     }
 
     #[test]
-    fn a_tool_that_changes_something_takes_a_key_unless_it_has_an_argument_of_that_name() {
+    fn a_mutation_takes_a_key_unless_it_has_an_argument_of_that_name() {
         let keyed = |spec: &OperationSpec| {
-            let tool = serde_json::to_value(of(spec).unwrap()).unwrap();
+            let tool = serde_json::to_value(from_spec(spec).unwrap()).unwrap();
             tool["inputSchema"]["properties"]["idempotency_key"]["minLength"] == json!(1)
         };
         let mut change = OperationSpec::new("fs/write".parse().unwrap(), OperationType::Mutation);

@@ -1,11 +1,11 @@
-//! Requests over HTTP, in the version with sessions and in the one without.
+//! Requests over HTTP, in sessions and in the stateless version.
 
 use std::future::ready;
 
 use panpan_failure::codes;
 use panpan_runtime::StateOwner;
 
-use super::wire::{CAPABILITIES, SCOPE, Wire, request};
+use super::http_client::{CAPABILITIES, HttpClient, SCOPE, request};
 use super::*;
 use crate::mcp::{HttpSettings, IDEMPOTENCY_META_KEY};
 
@@ -21,12 +21,12 @@ fn operations() -> Builder {
         .register(internal, echo)
 }
 
-async fn wire() -> Wire {
-    Wire::to(gateway(operations()), HttpSettings::default()).await
+async fn http() -> HttpClient {
+    HttpClient::to(gateway(operations()), HttpSettings::default()).await
 }
 
-async fn listed(wire: &Wire) -> Vec<String> {
-    let list = wire.modern("tools/list", json!({})).await.message().await;
+async fn listed(http: &HttpClient) -> Vec<String> {
+    let list = http.modern("tools/list", json!({})).await.message().await;
     let tools = list["result"]["tools"].as_array().unwrap();
     let names = tools.iter().map(|it| it["name"].as_str().unwrap());
     names.map(str::to_owned).collect()
@@ -34,16 +34,16 @@ async fn listed(wire: &Wire) -> Vec<String> {
 
 #[tokio::test]
 async fn both_versions_are_served() {
-    let wire = wire().await;
-    for answer in wire.call_both("shop__get", json!({"a": 1})).await {
+    let http = http().await;
+    for answer in http.call_both("shop__get", json!({"a": 1})).await {
         let result = &answer["result"];
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{answer}");
         assert_eq!(result["content"][0]["text"], json!(r#"{"a":1}"#));
     }
 }
 
-/// What differs between two calls that are alike.
-fn alike(mut answer: Value) -> Value {
+/// The answer without what differs between two identical calls.
+fn normalised(mut answer: Value) -> Value {
     if let Some(meta) = answer.pointer_mut("/result/_meta/dev.panpan~1failure") {
         meta["id"] = json!(null);
         meta["at"] = json!(null);
@@ -59,7 +59,7 @@ fn alike(mut answer: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_plain_call_is_answered_as_the_library_would() {
+async fn the_fast_path_answers_like_rmcp() {
     let blocks = json!({"type": "array", "x-mcp-content": true});
     let mut tells = query("shop/tell");
     tells.output_schema = blocks;
@@ -68,7 +68,7 @@ async fn a_plain_call_is_answered_as_the_library_would() {
     let operations = operations()
         .register(tells, tell)
         .register(query("shop/fail"), fails);
-    let wire = Wire::to(gateway(operations), HttpSettings::default()).await;
+    let http = HttpClient::to(gateway(operations), HttpSettings::default()).await;
     for (tool, arguments, meta) in [
         ("shop__get", json!({"a": [1, 2.5, null]}), json!({})),
         (
@@ -102,39 +102,39 @@ async fn a_plain_call_is_answered_as_the_library_would() {
             params["name"] = json!(tool);
             params["arguments"] = arguments.clone();
             let meta = meta.clone();
-            wire.modern_with("tools/call", params, meta).await
+            http.modern_with("tools/call", params, meta).await
         };
-        // Only of the first of two calls with one key it is said that it was not done before.
+        // Only the first of two calls with the same key is not a replay.
         let first = ask(json!({})).await;
         let second = ask(json!({})).await;
-        let by_library = ask(json!({"unknown": "so not plain"})).await;
-        assert_eq!(second.status, by_library.status, "{tool} {arguments}");
+        let by_rmcp = ask(json!({"unknown": "takes the slow path"})).await;
+        assert_eq!(second.status, by_rmcp.status, "{tool} {arguments}");
         assert_eq!(
             second.headers.get("content-type"),
-            by_library.headers.get("content-type")
+            by_rmcp.headers.get("content-type")
         );
         first.message().await;
-        let (plain, by_library) = (second.message().await, by_library.message().await);
-        assert_eq!(alike(plain), alike(by_library), "{tool} {arguments}");
+        let (fast, by_rmcp) = (second.message().await, by_rmcp.message().await);
+        assert_eq!(normalised(fast), normalised(by_rmcp), "{tool} {arguments}");
     }
 }
 
 #[tokio::test]
-async fn only_the_newer_version_says_how_complete_a_result_is() {
-    let wire = wire().await;
-    let [old, new] = wire.call_both("shop__get", json!({})).await;
+async fn only_the_stateless_version_has_a_result_type() {
+    let http = http().await;
+    let [old, new] = http.call_both("shop__get", json!({})).await;
     assert!(old["result"].get("resultType").is_none());
     assert_eq!(new["result"]["resultType"], json!("complete"));
 }
 
 #[tokio::test]
-async fn a_single_answer_is_plain_json_in_the_version_without_sessions() {
-    let wire = wire().await;
-    let answered = wire
+async fn a_single_response_is_plain_json_in_the_stateless_version() {
+    let http = http().await;
+    let answered = http
         .modern("tools/call", json!({"name": "shop__get"}))
         .await;
     assert_eq!(answered.headers["content-type"], "application/json");
-    let discovered = wire.modern("server/discover", json!({})).await;
+    let discovered = http.modern("server/discover", json!({})).await;
     let discovered = discovered.message().await;
     let versions = discovered["result"]["supportedVersions"]
         .as_array()
@@ -148,9 +148,9 @@ async fn a_single_answer_is_plain_json_in_the_version_without_sessions() {
 
 #[tokio::test]
 async fn a_failing_tool_is_a_result_in_both_versions() {
-    let wire = wire().await;
+    let http = http().await;
     let key = json!({"idempotency_key": ""});
-    for answer in wire.call_both("shop__put", key).await {
+    for answer in http.call_both("shop__put", key).await {
         let result = &answer["result"];
         assert_eq!(result["isError"], json!(true), "{answer}");
         let failure = &result["_meta"]["dev.panpan/failure"];
@@ -161,21 +161,21 @@ async fn a_failing_tool_is_a_result_in_both_versions() {
 
 #[tokio::test]
 async fn a_caller_sees_what_it_may_call() {
-    let wire = wire().await;
-    assert_eq!(listed(&wire).await, ["shop__get", "shop__put"]);
+    let http = http().await;
+    assert_eq!(listed(&http).await, ["shop__get", "shop__put"]);
     assert_eq!(
-        listed(&wire.by("ann").with(SCOPE, "audit")).await,
+        listed(&http.by("ann").with(SCOPE, "audit")).await,
         ["shop__audit", "shop__get", "shop__put"]
     );
-    assert_eq!(listed(&wire.by("bob")).await, ["shop__get", "shop__put"]);
+    assert_eq!(listed(&http.by("bob")).await, ["shop__get", "shop__put"]);
 }
 
 #[tokio::test]
-async fn a_cursor_nobody_gave_is_refused() {
-    let wire = wire().await;
+async fn an_unknown_cursor_is_refused() {
+    let http = http().await;
     for (cursor, is_refused) in [(json!("x"), true), (json!(""), false), (json!(null), false)] {
         let params = json!({"cursor": cursor});
-        let answer = wire.modern("tools/list", params).await.message().await;
+        let answer = http.modern("tools/list", params).await.message().await;
         assert_eq!(answer["error"]["code"] == json!(-32602), is_refused);
         assert_eq!(
             answer["result"]["tools"].is_array(),
@@ -186,20 +186,20 @@ async fn a_cursor_nobody_gave_is_refused() {
 }
 
 #[tokio::test]
-async fn how_long_a_caller_waits_and_its_seed_stand_in_meta() {
+async fn timeout_and_seed_are_read_from_meta() {
     let handler = |context: Context, _: Arc<Value>| async move {
         context.sleep(60_000).await;
         Ok::<_, Failure>(json!({}))
     };
     let gateway = gateway(Registry::builder().register(query("test/sleep"), handler));
-    let wire = Wire::to(gateway, HttpSettings::default()).await;
+    let http = HttpClient::to(gateway, HttpSettings::default()).await;
     for (meta, code) in [
         (json!({"dev.panpan/timeout-ms": 10}), "TIMEOUT"),
         (json!({"dev.panpan/timeout-ms": "10"}), "INVALID_INPUT"),
         (json!({"dev.panpan/retry-seed": 1.5}), "INVALID_INPUT"),
     ] {
         let params = json!({"name": "test__sleep"});
-        let answered = wire.modern_with("tools/call", params, meta.clone()).await;
+        let answered = http.modern_with("tools/call", params, meta.clone()).await;
         let answer = answered.message().await;
         let failure = &answer["result"]["_meta"]["dev.panpan/failure"];
         assert_eq!(failure["code"], json!(code), "{meta}");
@@ -207,37 +207,37 @@ async fn how_long_a_caller_waits_and_its_seed_stand_in_meta() {
 }
 
 #[tokio::test]
-async fn a_tool_the_caller_may_not_call_is_forbidden_and_one_that_is_not_there_is_unknown() {
-    let wire = wire().await;
-    for answer in wire.by("bob").call_both("shop__audit", json!({})).await {
+async fn a_restricted_tool_is_forbidden_and_an_internal_one_is_unknown() {
+    let http = http().await;
+    for answer in http.by("bob").call_both("shop__audit", json!({})).await {
         let failure = &answer["result"]["_meta"]["dev.panpan/failure"];
         assert_eq!(failure["code"], json!("FORBIDDEN"), "{answer}");
     }
-    let auditor = wire.by("ann").with(SCOPE, "audit");
+    let auditor = http.by("ann").with(SCOPE, "audit");
     for answer in auditor.call_both("shop__audit", json!({})).await {
         assert_eq!(answer["result"]["isError"], json!(false), "{answer}");
     }
-    for (name, near) in [
+    for (name, nearest) in [
         ("shop__secret", json!([])),
         ("shop__audi", json!([])),
         ("shop__gett", json!(["shop__get"])),
         ("search", json!([])),
     ] {
-        for answer in wire.call_both(name, json!({})).await {
+        for answer in http.call_both(name, json!({})).await {
             assert_eq!(answer["error"]["code"], json!(-32602), "{answer}");
             assert_eq!(
                 answer["error"]["message"],
                 json!(format!("there is no tool {name}"))
             );
-            assert_eq!(answer["error"]["data"]["nearest"], near, "{name}");
+            assert_eq!(answer["error"]["data"]["nearest"], nearest, "{name}");
         }
     }
 }
 
 #[tokio::test]
-async fn what_a_caller_may_do_is_asked_anew_with_every_request_of_a_session() {
-    let wire = wire().await;
-    let session = wire.by("ann").session().await;
+async fn permissions_are_checked_for_every_request_of_a_session() {
+    let http = http().await;
+    let session = http.by("ann").session().await;
     let call = request("tools/call", json!({"name": "shop__audit"}));
     for (scope, failed) in [("audit", false), ("", true), ("audit", false)] {
         let answered = session.with(SCOPE, scope).post(&call).await;
@@ -247,7 +247,7 @@ async fn what_a_caller_may_do_is_asked_anew_with_every_request_of_a_session() {
 }
 
 #[tokio::test]
-async fn a_handler_is_told_who_calls() {
+async fn a_handler_sees_its_caller() {
     let gateway = gateway(Registry::builder().register(
         query("test/who"),
         |context: Context, _| {
@@ -255,22 +255,22 @@ async fn a_handler_is_told_who_calls() {
             std::future::ready(Ok::<_, Failure>(json!({"who": name})))
         },
     ));
-    let wire = Wire::to(gateway, HttpSettings::default()).await;
+    let http = HttpClient::to(gateway, HttpSettings::default()).await;
     for who in ["ann", "bob"] {
-        for answer in wire.by(who).call_both("test__who", json!({})).await {
+        for answer in http.by(who).call_both("test__who", json!({})).await {
             assert_eq!(answer["result"]["structuredContent"]["who"], json!(who));
         }
     }
-    for answer in wire.call_both("test__who", json!({})).await {
+    for answer in http.call_both("test__who", json!({})).await {
         assert_eq!(answer["result"]["structuredContent"]["who"], json!(null));
     }
 }
 
 #[tokio::test]
-async fn a_session_is_that_of_whoever_opened_it() {
-    let wire = wire().await;
+async fn a_session_belongs_to_the_caller_that_opened_it() {
+    let http = http().await;
     let list = request("tools/list", json!({}));
-    let session = wire.by("ann").session().await;
+    let session = http.by("ann").session().await;
     for other in [session.by("bob"), session.by_nobody()] {
         assert_eq!(other.post(&list).await.status, 404);
         assert_eq!(other.send("GET", b"").await.status, 404);
@@ -282,19 +282,19 @@ async fn a_session_is_that_of_whoever_opened_it() {
     assert_eq!(session.send("DELETE", b"").await.status, 404);
 }
 
-async fn wire_with_room_for_three_sessions_and_two_of_a_caller() -> Wire {
+async fn limited_to_three_sessions_and_two_per_caller() -> HttpClient {
     let settings = HttpSettings {
         sessions: 3,
         sessions_per_caller: 2,
         ..HttpSettings::default()
     };
-    Wire::to(gateway(operations()), settings).await
+    HttpClient::to(gateway(operations()), settings).await
 }
 
 #[tokio::test]
-async fn so_many_sessions_may_be_in_use_and_another_when_one_is_ended() {
-    let wire = wire_with_room_for_three_sessions_and_two_of_a_caller().await;
-    let ann = wire.by("ann");
+async fn sessions_in_use_are_limited_until_one_ends() {
+    let http = limited_to_three_sessions_and_two_per_caller().await;
+    let ann = http.by("ann");
     let first = ann.session().await;
     let second = ann.session().await;
     let _listening = [first.send("GET", b"").await, second.send("GET", b"").await];
@@ -303,9 +303,9 @@ async fn so_many_sessions_may_be_in_use_and_another_when_one_is_ended() {
         (crowded.status, &*crowded.headers["retry-after"]),
         (429, "1")
     );
-    let third = wire.by("bob").session().await;
+    let third = http.by("bob").session().await;
     let _listening = third.send("GET", b"").await;
-    let full = wire.by("cid").open().await;
+    let full = http.by("cid").open().await;
     assert_eq!(full.status, 503);
     assert!(
         full.message().await["error"]["message"]
@@ -314,15 +314,15 @@ async fn so_many_sessions_may_be_in_use_and_another_when_one_is_ended() {
             .contains("sessions")
     );
     assert_eq!(first.send("DELETE", b"").await.status, 204);
-    wire.by("cid").session().await;
+    http.by("cid").session().await;
 }
 
 #[tokio::test]
-async fn the_session_used_least_recently_ends_for_another_of_its_caller() {
-    let wire = wire_with_room_for_three_sessions_and_two_of_a_caller().await;
+async fn a_new_session_closes_the_callers_least_recently_used_one() {
+    let http = limited_to_three_sessions_and_two_per_caller().await;
     let list = request("tools/list", json!({}));
-    let bob = wire.by("bob").session().await;
-    let ann = wire.by("ann");
+    let bob = http.by("bob").session().await;
+    let ann = http.by("ann");
     let [first, second] = [ann.session().await, ann.session().await];
     assert_eq!(first.post(&list).await.status, 200);
     let third = ann.session().await;
@@ -332,25 +332,25 @@ async fn the_session_used_least_recently_ends_for_another_of_its_caller() {
 }
 
 #[tokio::test]
-async fn where_all_room_is_taken_a_session_of_anybody_ends_for_a_caller_who_has_none() {
-    let wire = wire_with_room_for_three_sessions_and_two_of_a_caller().await;
+async fn at_the_total_limit_a_session_of_any_caller_is_closed() {
+    let http = limited_to_three_sessions_and_two_per_caller().await;
     let list = request("tools/list", json!({}));
-    let bob = wire.by("bob").session().await;
-    let ann = wire.by("ann");
+    let bob = http.by("bob").session().await;
+    let ann = http.by("ann");
     let [first, second] = [ann.session().await, ann.session().await];
     assert_eq!(bob.post(&list).await.status, 200);
-    let cid = wire.by("cid").session().await;
+    let cid = http.by("cid").session().await;
     for (session, status) in [(&first, 404), (&second, 200), (&bob, 200), (&cid, 200)] {
         assert_eq!(session.post(&list).await.status, status);
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_answered_in_json_rpc() {
-    let wire = wire().await;
+async fn invalid_bodies_are_answered_with_json_rpc_errors() {
+    let http = http().await;
     let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
     for (body, status, code, id) in [
-        (&b"this is no JSON"[..], 400, -32700, json!(null)),
+        (&b"this is not JSON"[..], 400, -32700, json!(null)),
         (b"", 400, -32700, json!(null)),
         (deep.as_bytes(), 400, -32700, json!(null)),
         (b"[]", 400, -32600, json!(null)),
@@ -358,20 +358,20 @@ async fn what_cannot_be_read_is_answered_in_json_rpc() {
         (b"{\"jsonrpc\": \"2.0\", \"id\": 7}", 400, -32600, json!(7)),
         (b"{\"id\": \"a\", \"method\": 7}", 400, -32600, json!("a")),
     ] {
-        let answered = wire.send("POST", body).await;
+        let answered = http.send("POST", body).await;
         let start = String::from_utf8_lossy(&body[..body.len().min(20)]);
         assert_eq!(answered.status, status, "{start}");
         let answer = answered.message().await;
         assert_eq!(answer["error"]["code"], json!(code), "{answer}");
         assert_eq!(answer["id"], id, "{answer}");
     }
-    let text = wire.with("Content-Type", "text/plain");
+    let text = http.with("Content-Type", "text/plain");
     assert_eq!(text.send("POST", b"{}").await.status, 415);
 }
 
 #[tokio::test]
-async fn media_types_are_the_same_in_capitals_and_on_several_lines() {
-    let wire = wire().await;
+async fn media_types_are_case_insensitive_and_may_span_lines() {
+    let http = http().await;
     let json = "Application/JSON; charset=UTF-8";
     for (accept, also, status) in [
         ("Application/JSON, Text/Event-Stream", "", 200),
@@ -379,9 +379,9 @@ async fn media_types_are_the_same_in_capitals_and_on_several_lines() {
         ("application/json", "", 406),
         ("text/event-stream", "text/html", 406),
     ] {
-        let mut client = wire.with("Content-Type", json).with("Accept", accept);
+        let mut client = http.with("Content-Type", json).with("Accept", accept);
         if !also.is_empty() {
-            // Another spelling of the name makes another line of it.
+            // A header name in different case adds another line.
             client = client.with("ACCEPT", also);
         }
         let answered = client.modern("tools/list", json!({})).await;
@@ -390,9 +390,9 @@ async fn media_types_are_the_same_in_capitals_and_on_several_lines() {
 }
 
 #[tokio::test]
-async fn events_without_a_message_are_sent_to_those_who_know_them() {
-    let wire = wire().await;
-    let session = wire.session().await;
+async fn events_without_a_message_are_sent_only_to_versions_that_allow_them() {
+    let http = http().await;
+    let session = http.session().await;
     let list = request("tools/list", json!({}));
     for (version, has_them) in [
         ("2025-11-25", true),
@@ -404,15 +404,15 @@ async fn events_without_a_message_are_sent_to_those_who_know_them() {
         let is_empty = |line: &str| line.trim_end() == "data:";
         assert_eq!(text.lines().any(is_empty), has_them, "{version} {text}");
     }
-    let opened = wire.open().await.text().await;
+    let opened = http.open().await.text().await;
     assert!(!opened.lines().any(|line| line.trim_end() == "data:"));
 }
 
 #[tokio::test]
-async fn several_messages_at_once_are_refused() {
-    let wire = wire().await;
+async fn json_rpc_batches_are_refused() {
+    let http = http().await;
     let ping = request("ping", json!({}));
-    for client in [wire.clone(), wire.session().await] {
+    for client in [http.clone(), http.session().await] {
         let answered = client.post(&json!([ping, ping])).await;
         assert_eq!(answered.status, 400);
         assert_eq!(answered.message().await["error"]["code"], json!(-32600));
@@ -420,8 +420,8 @@ async fn several_messages_at_once_are_refused() {
 }
 
 #[tokio::test]
-async fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
-    let wire = wire().await.session().await;
+async fn duplicate_members_are_refused_at_any_depth() {
+    let http = http().await.session().await;
     for (params, pointer) in [
         (r#""arguments": {"a": 1, "a": 2}"#, "/params/arguments/a"),
         (r#""arguments": {}, "arguments": {}"#, "/params/arguments"),
@@ -430,18 +430,18 @@ async fn a_name_that_stands_twice_is_refused_wherever_it_stands() {
         let body = format!(
             r#"{{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {{"name": "shop__get", {params}}}}}"#
         );
-        let answered = wire.send("POST", body.as_bytes()).await;
+        let answered = http.send("POST", body.as_bytes()).await;
         assert_eq!(answered.status, 400, "{body}");
         let answer = answered.message().await;
         assert_eq!(answer["error"]["code"], json!(-32602), "{answer}");
         assert_eq!(answer["id"], json!(7));
-        let said = answer["error"]["message"].as_str().unwrap();
-        assert!(said.contains(pointer), "{said}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        assert!(message.contains(pointer), "{message}");
     }
 }
 
 #[tokio::test]
-async fn what_a_call_leaves_belongs_to_its_caller_or_else_to_its_session() {
+async fn state_belongs_to_the_caller_or_else_to_the_session() {
     let owner = |context: Context, _| {
         let owner = match context.state_owner() {
             StateOwner::Caller(name) => format!("caller {name}"),
@@ -457,29 +457,29 @@ async fn what_a_call_leaves_belongs_to_its_caller_or_else_to_its_session() {
     let operations = Registry::builder()
         .register(query("shop/owner"), owner)
         .register(query("shop/whole"), whole);
-    let wire = Wire::to(gateway(operations), HttpSettings::default()).await;
-    let called = async |wire: &Wire, tool: &str| {
+    let http = HttpClient::to(gateway(operations), HttpSettings::default()).await;
+    let called = async |http: &HttpClient, tool: &str| {
         let params = json!({"name": tool, "arguments": {}});
-        let answer = wire.post(&request("tools/call", params)).await;
+        let answer = http.post(&request("tools/call", params)).await;
         let answer = answer.message().await;
         answer["result"]["content"][0]["text"].clone()
     };
-    let (ann, nobody) = (wire.by("ann").session().await, wire.session().await);
-    let another = wire.session().await;
+    let (ann, nobody) = (http.by("ann").session().await, http.session().await);
+    let another = http.session().await;
     assert_eq!(called(&ann, "shop__owner").await, "caller ann");
     assert_eq!(called(&nobody, "shop__owner").await, "a session");
     let of = called(&nobody, "shop__whole").await;
     assert_eq!(called(&nobody, "shop__whole").await, of);
     assert_ne!(called(&another, "shop__whole").await, of);
-    // In the version without sessions, clients without a token cannot be told apart.
-    let stating = wire.with("mcp-session-id", "made-up");
-    for (wire, owner) in [
-        (&wire.by("ann"), "caller ann"),
-        (&wire, "anyone"),
+    // In the stateless version, clients without a token cannot be told apart.
+    let stating = http.with("mcp-session-id", "made-up");
+    for (http, owner) in [
+        (&http.by("ann"), "caller ann"),
+        (&http, "anyone"),
         (&stating, "anyone"),
     ] {
         let params = json!({"name": "shop__owner", "arguments": {}});
-        let answer = wire.modern("tools/call", params).await.message().await;
+        let answer = http.modern("tools/call", params).await.message().await;
         assert_eq!(answer["result"]["content"][0]["text"], owner, "{answer}");
     }
 }

@@ -1,17 +1,17 @@
-//! The server in one process, over pipes and over real connections of the loopback address.
+//! The server in one process, over stdio and over HTTP on the loopback address.
 
-mod asking;
-mod blocks;
-mod forms;
+mod cancellation;
+mod content;
+mod elicitation;
+mod elicitation_cancelled;
+mod features;
+mod gateway_tools;
 mod http;
-mod lending;
-mod pipe;
-mod returning;
-mod stopping;
+mod http_client;
+mod notifications;
+mod resume;
+mod stdio;
 mod support;
-mod taking_back;
-mod telling;
-mod wire;
 
 use std::sync::Arc;
 

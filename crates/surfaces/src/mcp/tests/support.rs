@@ -1,4 +1,4 @@
-//! What the tests stand on: operations, a gateway in front of them, and work whose end is seen.
+//! Test fixtures: operations, a gateway in front of them, and handlers whose end can be observed.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::caller::Caller;
 use crate::gateway::{Anonymous, Gateway};
 use crate::identity::Tokens;
 use crate::limits::Limits;
-use crate::mcp::lines::Lines;
 use crate::mcp::server::{Server, Shared};
+use crate::mcp::stdio::StdioTransport;
 use crate::mcp::{ToolForm, serve};
 
 /// A gateway in front of some operations.
@@ -30,15 +30,15 @@ pub(super) fn gateway(operations: Builder) -> Gateway {
     Gateway::new(dispatcher, tokens, Anonymous::Served, Limits::default())
 }
 
-/// The near end of a pipe that has a server at its far end.
+/// The client end of a pipe to a server.
 pub(super) fn served(gateway: Gateway) -> DuplexStream {
     let shutdown = CancellationToken::new();
     let shared = Shared::new(gateway, ToolForm::Auto, shutdown.clone(), shutdown);
-    let server = Server::on_pipe(shared, Caller::anonymous(None));
+    let server = Server::on_stdio(shared, Caller::anonymous(None));
     let (near, far) = duplex(64 * 1024);
     let (input, output) = split(far);
-    let (lines, _) = Lines::new(input, output);
-    tokio::spawn(serve(server, lines));
+    let (transport, _) = StdioTransport::new(input, output);
+    tokio::spawn(serve(server, transport));
     near
 }
 
@@ -50,12 +50,12 @@ pub(super) fn mutation(name: &str) -> OperationSpec {
     OperationSpec::new(name.parse().unwrap(), OperationType::Mutation)
 }
 
-/// Gives back its input.
+/// Returns its input.
 pub(super) async fn echo(_: Context, input: Arc<Value>) -> Result<Value, Failure> {
     Ok(Value::clone(&input))
 }
 
-/// Sends when it is dropped.
+/// Sends a message when it is dropped.
 struct Dropped(Option<oneshot::Sender<()>>);
 
 impl Drop for Dropped {
@@ -66,15 +66,15 @@ impl Drop for Dropped {
     }
 }
 
-/// What is seen of work from outside.
+/// The observer of a handler.
 pub(super) struct Watched {
-    /// Each time the work begins, how to learn that it was dropped.
+    /// Receives, for each start of the handler, a receiver that resolves when its work is dropped.
     pub(super) begins: mpsc::UnboundedReceiver<oneshot::Receiver<()>>,
-    /// Lets it end.
+    /// Lets the work end.
     pub(super) finish: Arc<Notify>,
 }
 
-/// Work that ends when it is let.
+/// A handler that runs until it is told to finish.
 pub(super) fn watched() -> (impl Handler, Watched) {
     let (began, begins) = mpsc::unbounded_channel();
     let finish = Arc::new(Notify::new());

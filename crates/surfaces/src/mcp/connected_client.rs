@@ -1,0 +1,272 @@
+//! A client that stays connected: it gets the notifications of upstream servers and can be asked
+//! for input outside of calls, as long as its token is valid.
+//!
+//! Upstream servers never wait for it: at the limit further notifications are dropped.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use panpan_runtime::{
+    Answerable, AskPerson, BoxFuture, Listener, Notice, Question, Reply, Unasked,
+};
+use rmcp::RoleServer;
+use rmcp::model::{
+    CustomNotification, LoggingLevel, LoggingMessageNotificationParam,
+    ResourceUpdatedNotificationParam, ServerNotification,
+};
+use rmcp::service::{Peer, PeerRequestOptions, ServiceError};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::input_requests::{UsableCapabilities, input_request, reply_in_result, server_request};
+use super::progress::is_at_least;
+use crate::caller::Caller;
+use crate::gateway::Gateway;
+
+/// The number of notifications that wait for a client.
+pub(super) const NOTIFICATIONS_LIMIT: usize = 256;
+
+/// The number of resources that one client can subscribe to.
+pub(super) const SUBSCRIPTIONS_LIMIT: usize = 1_000;
+
+/// The notification that a URL elicitation is complete.
+const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+
+/// The timeout of an input request outside of a call.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The log level that a client set.
+pub(super) type Level = Arc<Mutex<Option<LoggingLevel>>>;
+
+/// The current log level of a client.
+pub(super) fn level_of(level: &Level) -> Option<LoggingLevel> {
+    *level.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A notification that a client subscribed to.
+#[derive(Debug)]
+pub(super) enum Notification {
+    Message(LoggingMessageNotificationParam),
+    ResourceUpdated(ResourceUpdatedNotificationParam),
+    ElicitationComplete(CustomNotification),
+}
+
+/// A client that stays connected.
+#[derive(Debug)]
+pub(super) struct ConnectedClient {
+    notifications: mpsc::Sender<Notification>,
+    subscribed: Mutex<BTreeSet<String>>,
+    level: Option<Level>,
+    /// The session for input requests, if the client can be asked.
+    input: Option<(Session, UsableCapabilities)>,
+}
+
+/// The session of a client, with the caller that opened it.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) gateway: Gateway,
+    pub(super) caller: Caller,
+    pub(super) peer: Peer<RoleServer>,
+}
+
+impl Session {
+    /// Whether the token of its caller is still valid.
+    async fn is_valid(&self) -> bool {
+        self.gateway.is_still_known(&self.caller).await
+    }
+}
+
+impl ConnectedClient {
+    /// The client of a session, which is sent notifications until it disconnects.
+    pub(super) fn in_session(
+        session: Session,
+        client: Option<UsableCapabilities>,
+        level: Level,
+    ) -> Arc<Self> {
+        let (notifications, receiver) = mpsc::channel(NOTIFICATIONS_LIMIT);
+        tokio::spawn(send(receiver, session.clone()));
+        Arc::new(Self {
+            notifications,
+            subscribed: Mutex::default(),
+            level: Some(level),
+            input: client.map(|client| (session, client)),
+        })
+    }
+
+    /// A client that subscribes to resources with one request, and the receiver of their updates.
+    pub(super) fn subscribed_to(uris: &[String]) -> (Arc<Self>, mpsc::Receiver<Notification>) {
+        let (notifications, receiver) = mpsc::channel(NOTIFICATIONS_LIMIT);
+        let subscribed = uris.iter().take(SUBSCRIPTIONS_LIMIT).cloned().collect();
+        let client = Self {
+            notifications,
+            subscribed: Mutex::new(subscribed),
+            level: None,
+            input: None,
+        };
+        (Arc::new(client), receiver)
+    }
+
+    /// The resources it is subscribed to.
+    pub(super) fn uris(&self) -> BTreeSet<String> {
+        self.subscribed().clone()
+    }
+
+    /// Subscribes to a resource; `false` at the limit.
+    pub(super) fn subscribe(&self, uri: &str) -> bool {
+        let mut subscribed = self.subscribed();
+        let has_room = subscribed.len() < SUBSCRIPTIONS_LIMIT || subscribed.contains(uri);
+        if has_room {
+            subscribed.insert(uri.to_owned());
+        }
+        has_room
+    }
+
+    pub(super) fn unsubscribe(&self, uri: &str) {
+        self.subscribed().remove(uri);
+    }
+
+    fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.subscribed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn notification(&self, notice: Notice) -> Option<Notification> {
+        match notice {
+            Notice::Logged(params) => {
+                let message = LoggingMessageNotificationParam::deserialize(params).ok()?;
+                let level = level_of(self.level.as_ref()?);
+                is_at_least(message.level, level).then_some(Notification::Message(message))
+            }
+            Notice::Updated(params) => {
+                let updated = ResourceUpdatedNotificationParam::deserialize(params).ok()?;
+                let is_subscribed = self.is_subscribed(&updated.uri);
+                is_subscribed.then_some(Notification::ResourceUpdated(updated))
+            }
+            Notice::Visited(params) => {
+                let (_, client) = self.input.as_ref()?;
+                let notification = CustomNotification::new(ELICITATION_COMPLETE, Some(params));
+                let is_supported = client.kinds.visit;
+                is_supported.then_some(Notification::ElicitationComplete(notification))
+            }
+        }
+    }
+
+    /// Whether the client is subscribed to a resource or to a parent of it.
+    fn is_subscribed(&self, uri: &str) -> bool {
+        let subscribed = self.subscribed();
+        let is_parent = |parent: &String| {
+            let rest = uri.strip_prefix(parent.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.starts_with('/'))
+        };
+        subscribed.contains(uri) || subscribed.iter().any(is_parent)
+    }
+}
+
+impl AskPerson for ConnectedClient {
+    fn answerable(&self) -> Answerable {
+        let input = self.input.as_ref();
+        input.map_or_else(Answerable::default, |(_, client)| client.kinds)
+    }
+
+    fn declared(&self) -> Option<&Map<String, Value>> {
+        let (_, client) = self.input.as_ref()?;
+        Some(&client.declared).filter(|it| !it.is_empty())
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+        Box::pin(async move {
+            let (session, client) = self.input.as_ref().ok_or(Unasked::Nobody)?;
+            if !session.is_valid().await {
+                return Err(Unasked::Gone);
+            }
+            if !client.kinds.includes(&question.wanted) {
+                return Err(Unasked::Kind);
+            }
+            let request = input_request(question).and_then(server_request);
+            let request = request.ok_or(Unasked::Kind)?;
+            let options = PeerRequestOptions::with_timeout(INPUT_TIMEOUT);
+            let sent = session
+                .peer
+                .send_request_with_option(request, options)
+                .await;
+            let handle = sent.map_err(|_| Unasked::Gone)?;
+            match handle.await_response().await {
+                Ok(result) => reply_in_result(result),
+                Err(ServiceError::McpError(_)) => Err(Unasked::Nobody),
+                Err(ServiceError::Timeout { .. }) => Err(Unasked::Silence),
+                Err(_) => Err(Unasked::Gone),
+            }
+        })
+    }
+}
+
+impl Listener for ConnectedClient {
+    fn hear(&self, notice: Notice) {
+        if let Some(notification) = self.notification(notice) {
+            // Dropped if the client does not read and the queue is full.
+            let _ = self.notifications.try_send(notification);
+        }
+    }
+}
+
+async fn send(mut notifications: mpsc::Receiver<Notification>, session: Session) {
+    while let Some(notification) = notifications.recv().await {
+        if !session.is_valid().await {
+            return;
+        }
+        let sent = match notification {
+            Notification::Message(message) => session.peer.notify_logging_message(message).await,
+            Notification::ResourceUpdated(updated) => {
+                session.peer.notify_resource_updated(updated).await
+            }
+            Notification::ElicitationComplete(notification) => {
+                let notification = ServerNotification::CustomNotification(notification);
+                session.peer.send_notification(notification).await
+            }
+        };
+        if sent.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_client_is_notified_only_of_resources_it_subscribed_to() {
+        let uris = ["test://a".to_owned(), "test://dir/".to_owned()];
+        let (client, mut notifications) = ConnectedClient::subscribed_to(&uris);
+        let updated = |uri: &str| Notice::Updated(json!({"uri": uri}));
+        for uri in ["test://a", "test://b", "test://ab", "test://dir/x"] {
+            client.hear(updated(uri));
+        }
+        client.hear(Notice::Logged(json!({"level": "error", "data": "x"})));
+        client.unsubscribe("test://a");
+        client.hear(updated("test://a"));
+        let mut uris = Vec::new();
+        while let Ok(Notification::ResourceUpdated(updated)) = notifications.try_recv() {
+            uris.push(updated.uri);
+        }
+        assert_eq!(uris, ["test://a", "test://dir/x"]);
+    }
+
+    #[test]
+    fn notifications_and_subscriptions_of_a_client_are_limited() {
+        let (client, mut notifications) = ConnectedClient::subscribed_to(&["test://a".to_owned()]);
+        for _ in 0..NOTIFICATIONS_LIMIT * 2 {
+            client.hear(Notice::Updated(json!({"uri": "test://a"})));
+        }
+        let received = std::iter::from_fn(|| notifications.try_recv().ok()).count();
+        assert_eq!(received, NOTIFICATIONS_LIMIT);
+        let accepted =
+            (0..SUBSCRIPTIONS_LIMIT).filter(|it| client.subscribe(&format!("test://{it}")));
+        assert_eq!(accepted.count(), SUBSCRIPTIONS_LIMIT - 1);
+    }
+}

@@ -1,0 +1,201 @@
+//! Notifies clients that the list of tools, resources or prompts has changed.
+//!
+//! A session is notified unsolicited; a client of the stateless version subscribes with
+//! `subscriptions/listen`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use panpan_runtime::{CancellationToken, Listener};
+use rmcp::RoleServer;
+use rmcp::service::{Peer, ServiceError, SubscriptionContext, SubscriptionSendError};
+use tokio::sync::watch;
+use tokio_util::sync::DropGuard;
+
+use super::connected_client::{ConnectedClient, Notification};
+use crate::caller::Caller;
+use crate::gateway::Gateway;
+use crate::library::Revision;
+
+/// Which changes one client has been notified of.
+#[derive(Debug, Default)]
+pub(super) struct ListChanges {
+    /// Subscribed before the client can have seen a list; taken over when its watch begins.
+    since: Mutex<Option<Watch>>,
+    /// Ends the watch when the client disconnects.
+    _watch_task: Mutex<Option<DropGuard>>,
+}
+
+/// The lists that are watched for a client.
+#[derive(Debug)]
+struct Watch {
+    tools: watch::Receiver<()>,
+    /// With the revision that the client has seen.
+    library: Option<(watch::Receiver<Revision>, Revision)>,
+}
+
+/// The lists that have changed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changed {
+    tools: bool,
+    resources: bool,
+    prompts: bool,
+}
+
+impl Watch {
+    fn at(gateway: &Gateway) -> Self {
+        Self {
+            tools: gateway.dispatcher().changes(),
+            library: None,
+        }
+    }
+
+    /// Adds resources and prompts, which depend on the caller.
+    fn for_caller(mut self, gateway: &Gateway, caller: &Caller) -> Self {
+        self.library = gateway.library().map(|library| {
+            let mut revisions = library.revisions(caller);
+            let seen = *revisions.borrow_and_update();
+            (revisions, seen)
+        });
+        self
+    }
+
+    /// Waits for the next change; `None` when there will be none.
+    async fn changed(&mut self) -> Option<Changed> {
+        let Self { tools, library } = self;
+        let features = async {
+            let (revisions, seen) = library.as_mut()?;
+            revisions.changed().await.ok()?;
+            let before = std::mem::replace(seen, *revisions.borrow_and_update());
+            Some(Changed {
+                tools: false,
+                resources: before.resources != seen.resources,
+                prompts: before.prompts != seen.prompts,
+            })
+        };
+        let changed_tools = Changed {
+            tools: true,
+            ..Changed::default()
+        };
+        // Without resources and prompts, only tools change.
+        tokio::select! {
+            changed = tools.changed() => changed.ok().map(|()| changed_tools),
+            Some(changed) = features => Some(changed),
+        }
+    }
+}
+
+impl ListChanges {
+    /// Marks the current state: later changes are news to the client.
+    pub(super) fn mark(&self, gateway: &Gateway) {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = Some(Watch::at(gateway));
+    }
+
+    fn since(&self, gateway: &Gateway) -> Watch {
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.take().unwrap_or_else(|| Watch::at(gateway))
+    }
+
+    /// Notifies a session of every change, until it ends.
+    pub(super) fn notify_session(
+        &self,
+        gateway: &Gateway,
+        caller: &Caller,
+        peer: Peer<RoleServer>,
+    ) {
+        let mut watch = self.since(gateway).for_caller(gateway, caller);
+        let ended = CancellationToken::new();
+        let mut task = self
+            ._watch_task
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *task = Some(ended.clone().drop_guard());
+        drop(task);
+        tokio::spawn(ended.run_until_cancelled_owned(async move {
+            while let Some(changed) = watch.changed().await {
+                if changed.notify(&peer).await.is_err() {
+                    return;
+                }
+            }
+        }));
+    }
+
+    /// Notifies a subscriber of every change, until it cancels or the server shuts down.
+    pub(super) async fn notify_subscriber(
+        &self,
+        gateway: &Gateway,
+        caller: &Caller,
+        subscriber: &SubscriptionContext,
+        shutdown: &CancellationToken,
+    ) {
+        let mut watch = self.since(gateway).for_caller(gateway, caller);
+        let uris = subscriber.accepted().resource_subscriptions.clone();
+        let (client, mut updates) = ConnectedClient::subscribed_to(&uris.unwrap_or_default());
+        subscribe_all(gateway, caller, &client).await;
+        loop {
+            tokio::select! {
+                Some(Notification::ResourceUpdated(updated)) = updates.recv() => {
+                    let is_valid = gateway.is_still_known(caller).await;
+                    if !is_valid || subscriber.sink().notify_resource_updated(updated.uri).await.is_err() {
+                        return;
+                    }
+                }
+                () = subscriber.cancelled() => return,
+                () = shutdown.cancelled() => return,
+                changed = watch.changed() => {
+                    let Some(changed) = changed else { return };
+                    if changed.notify_requested(subscriber).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Subscribes to resources of the upstream servers, for one client.
+async fn subscribe_all(gateway: &Gateway, caller: &Caller, client: &Arc<ConnectedClient>) {
+    let Some(library) = gateway.library() else {
+        return;
+    };
+    let listener: Arc<dyn Listener> = client.clone();
+    library.attend(caller, &listener);
+    for uri in client.uris() {
+        // The client gets no updates of a resource that cannot be subscribed to.
+        if let Err(failure) = library.follow(caller, &uri, true).await {
+            tracing::debug!(%failure, "cannot subscribe to a resource");
+        }
+    }
+}
+
+impl Changed {
+    async fn notify(self, peer: &Peer<RoleServer>) -> Result<(), ServiceError> {
+        if self.tools {
+            peer.notify_tool_list_changed().await?;
+        }
+        if self.resources {
+            peer.notify_resource_list_changed().await?;
+        }
+        if self.prompts {
+            peer.notify_prompt_list_changed().await?;
+        }
+        Ok(())
+    }
+
+    async fn notify_requested(
+        self,
+        subscriber: &SubscriptionContext,
+    ) -> Result<(), SubscriptionSendError> {
+        let (requested, sink) = (subscriber.accepted(), subscriber.sink());
+        if self.tools && requested.tools_list_changed == Some(true) {
+            sink.notify_tool_list_changed().await?;
+        }
+        if self.resources && requested.resources_list_changed == Some(true) {
+            sink.notify_resource_list_changed().await?;
+        }
+        if self.prompts && requested.prompts_list_changed == Some(true) {
+            sink.notify_prompt_list_changed().await?;
+        }
+        Ok(())
+    }
+}

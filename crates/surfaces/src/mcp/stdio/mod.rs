@@ -1,0 +1,199 @@
+//! The stdio transport: one message per line.
+//!
+//! Answers what the reader of rmcp would drop silently: text that is not JSON, that is nested too
+//! deeply or too long, duplicate members, and JSON that is not a message.
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use panpan_failure::read::DOCUMENT_BYTES_LIMIT;
+use panpan_runtime::CancellationToken;
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+
+use super::message::{Parsed, parse_message, too_long};
+
+/// The stdin and stdout of one client.
+pub(super) struct StdioTransport<R, W> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    skipped_bytes: usize,
+    output: Output<W>,
+    /// An error response that is being written; nothing is read until it is done.
+    responding: Option<JoinHandle<()>>,
+}
+
+/// The writing side; each line is written as a whole.
+struct Output<W> {
+    pipe: Arc<Mutex<W>>,
+    end: EndReason,
+}
+
+/// Why stdio can no longer be used. Clones share the reason.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EndReason {
+    error: Arc<OnceLock<io::Error>>,
+    ended: CancellationToken,
+}
+
+impl EndReason {
+    fn record(&self, error: &io::Error) {
+        let _ = self.error.set(copy(error));
+        self.ended.cancel();
+    }
+
+    /// The error, unless the client has simply disconnected.
+    pub(super) fn error(&self) -> Option<io::Error> {
+        let error = self.error.get()?;
+        // A client that stops reading has disconnected.
+        (error.kind() != io::ErrorKind::BrokenPipe).then(|| copy(error))
+    }
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), error.to_string())
+}
+
+impl<R: AsyncRead, W> StdioTransport<R, W> {
+    /// The transport, and the reason of its end.
+    pub(super) fn new(input: R, output: W) -> (Self, EndReason) {
+        let end = EndReason::default();
+        let transport = Self {
+            input: BufReader::new(input),
+            line: Vec::new(),
+            skipped_bytes: 0,
+            output: Output {
+                pipe: Arc::new(Mutex::new(output)),
+                end: end.clone(),
+            },
+            responding: None,
+        };
+        (transport, end)
+    }
+}
+
+impl<W> Clone for Output<W> {
+    fn clone(&self) -> Self {
+        Self {
+            pipe: self.pipe.clone(),
+            end: self.end.clone(),
+        }
+    }
+}
+
+impl<W: AsyncWrite + Unpin> Output<W> {
+    async fn write(&self, mut line: Vec<u8>) -> io::Result<()> {
+        line.push(b'\n');
+        let mut pipe = self.pipe.lock().await;
+        let written = match pipe.write_all(&line).await {
+            Ok(()) => pipe.flush().await,
+            failed => failed,
+        };
+        written.inspect_err(|error| self.end.record(error))
+    }
+}
+
+impl<R, W> Transport<RoleServer> for StdioTransport<R, W>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move { output.write(serde_json::to_vec(&message)?).await }
+    }
+
+    /// Cancel-safe.
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if let Some(responding) = &mut self.responding {
+                // `write` records its own errors.
+                let _ = responding.await;
+                self.responding = None;
+            }
+            let reading = next_line(&mut self.input, &mut self.line, &mut self.skipped_bytes);
+            let read = self.output.end.ended.run_until_cancelled(reading).await?;
+            let parsed = match read {
+                Ok(Line::End) => return None,
+                Ok(Line::Complete) => parse_message(&self.line),
+                Ok(Line::TooLong(bytes)) => too_long(bytes),
+                Err(error) => {
+                    self.output.end.record(&error);
+                    return None;
+                }
+            };
+            self.line.clear();
+            match parsed {
+                Parsed::Message(message) => return Some(*message),
+                Parsed::Ignored => {}
+                Parsed::Invalid(response) => {
+                    let output = self.output.clone();
+                    self.responding = Some(tokio::spawn(async move {
+                        let _ = output.write(response).await;
+                    }));
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        if let Some(responding) = self.responding.take() {
+            let _ = responding.await;
+        }
+        Ok(())
+    }
+}
+
+enum Line {
+    Complete,
+    /// The number of bytes, which were skipped.
+    TooLong(usize),
+    End,
+}
+
+/// Reads to the end of a line. Cancel-safe: all state is in the arguments.
+async fn next_line(
+    input: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+    skipped_bytes: &mut usize,
+) -> io::Result<Line> {
+    loop {
+        let available = input.fill_buf().await?;
+        if available.is_empty() {
+            return Ok(if line.is_empty() {
+                Line::End
+            } else {
+                Line::Complete
+            });
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(available.len(), |end| end + 1);
+        if line.len() + taken > DOCUMENT_BYTES_LIMIT {
+            *skipped_bytes += line.len() + taken;
+            line.clear();
+        } else if *skipped_bytes > 0 {
+            *skipped_bytes += taken;
+        } else {
+            line.extend_from_slice(&available[..taken]);
+        }
+        input.consume(taken);
+        if end.is_some() {
+            return Ok(match std::mem::take(skipped_bytes) {
+                0 => Line::Complete,
+                bytes => Line::TooLong(bytes),
+            });
+        }
+    }
+}
