@@ -6,7 +6,7 @@ use panpan_runtime::Listener;
 use panpan_surfaces::{
     About, Caller, Elicitor, Freshness, Gateway, Library, LibraryFuture, Offer, Revision,
 };
-use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpLibraries};
+use panpan_upstream::mcp::{McpAbout, McpCaller, McpChanges, McpFreshness, McpServers};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
@@ -18,19 +18,19 @@ pub(crate) fn lend(gateway: &Gateway, backend: &Backend) {
     if servers.is_empty() {
         return;
     }
-    let libraries = Arc::new(McpLibraries::new(servers.iter().cloned()));
-    libraries.look();
+    let libraries = Arc::new(McpServers::new(servers.iter().cloned()));
+    libraries.refresh_capabilities();
     tokio::spawn(look_again(libraries.changes(), Arc::downgrade(&libraries)));
     gateway.set_library(Arc::new(Shelves { libraries }));
 }
 
 /// Looks at what servers offer whenever one of them has changed, or was connected to.
-async fn look_again(mut changes: watch::Receiver<McpChanges>, libraries: Weak<McpLibraries>) {
+async fn look_again(mut changes: watch::Receiver<McpChanges>, libraries: Weak<McpServers>) {
     while changes.changed().await.is_ok() {
         let Some(libraries) = libraries.upgrade() else {
             return;
         };
-        libraries.look();
+        libraries.refresh_capabilities();
     }
 }
 
@@ -52,12 +52,12 @@ async fn pass_on(mut changes: watch::Receiver<McpChanges>, revision: watch::Send
 /// that have the scopes of its server.
 #[derive(Debug)]
 struct Shelves {
-    libraries: Arc<McpLibraries>,
+    libraries: Arc<McpServers>,
 }
 
 impl Library for Shelves {
     fn offer(&self) -> Offer {
-        let offer = self.libraries.offer();
+        let offer = self.libraries.capabilities();
         Offer {
             resources: offer.resources,
             prompts: offer.prompts,
@@ -108,7 +108,7 @@ impl Library for Shelves {
     ) -> LibraryFuture<'a, Value> {
         Box::pin(async move {
             let caller = McpCaller {
-                person,
+                client: person,
                 ..asking(caller)
             };
             self.libraries.read(&caller, uri).await
@@ -128,7 +128,7 @@ impl Library for Shelves {
     ) -> LibraryFuture<'a, Value> {
         Box::pin(async move {
             let caller = McpCaller {
-                person,
+                client: person,
                 ..asking(caller)
             };
             self.libraries.prompt(&caller, name, arguments).await
@@ -136,7 +136,7 @@ impl Library for Shelves {
     }
 
     fn attend(&self, caller: &Caller, client: &Arc<dyn Listener>) {
-        self.libraries.attend(&asking(caller), client);
+        self.libraries.add_listener(&asking(caller), client);
     }
 
     fn set_level<'a>(&'a self, caller: &'a Caller, level: &'a str) -> LibraryFuture<'a, ()> {
@@ -149,7 +149,11 @@ impl Library for Shelves {
         uri: &'a str,
         wanted: bool,
     ) -> LibraryFuture<'a, ()> {
-        Box::pin(async move { self.libraries.follow(&asking(caller), uri, wanted).await })
+        Box::pin(async move {
+            self.libraries
+                .set_subscribed(&asking(caller), uri, wanted)
+                .await
+        })
     }
 
     fn complete<'a>(&'a self, caller: &'a Caller, params: Value) -> LibraryFuture<'a, Value> {
@@ -161,6 +165,6 @@ fn asking(caller: &Caller) -> McpCaller<'_> {
     McpCaller {
         identity: caller.identity.as_deref(),
         owner: caller.state_owner(),
-        person: None,
+        client: None,
     }
 }

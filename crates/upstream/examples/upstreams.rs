@@ -1,25 +1,28 @@
-//! Puts a gateway in front of MCP servers that others wrote and checks what becomes of their answers.
+//! Puts a dispatcher in front of third-party MCP servers and checks their results.
 //!
 //! Usage: upstreams PANPAN NODE PYTHON FASTMCP_SERVER FOLDER [URL...]
 //!
-//! FOLDER is an empty one the file server may use. A URL is that of the server everything or of the
-//! FastMCP server over HTTP. Run by scripts/upstreams, which installs them. Prints a line for each check;
-//! exits 0 when all is as expected, 1 when something is not.
+//! FOLDER is an empty folder for the file server. A URL is that of the "everything" server or of
+//! the FastMCP server over HTTP. Run by scripts/upstreams, which installs the servers. Prints a
+//! line for each check; exits with 0 if all checks pass, otherwise with 1.
 
-#![allow(clippy::unwrap_used, reason = "a check that cannot go on ends here")]
-#![allow(clippy::print_stdout, reason = "it says what it found")]
+#![allow(clippy::unwrap_used, reason = "a check that cannot continue ends here")]
+#![allow(clippy::print_stdout, reason = "it prints its results")]
 
 use std::process::ExitCode;
 
 use panpan_failure::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Registry, StateOwner};
 use panpan_store::memory_ports;
-use panpan_upstream::mcp::{McpAddress, McpCaller, McpCommand, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{
+    McpAddress, McpCaller, McpCommand, McpSettings, McpTransport, McpUpstream,
+};
 use serde_json::{Value, json};
 
 const MODULES: &str = "conformance/node_modules/@modelcontextprotocol";
 
-/// What the server everything gives back for a call: where to look, and what stands there.
+/// Calls of the "everything" server: the tool, its input, a pointer into the output, and the
+/// expected value there.
 const EVERYTHING: &[(&str, &str, &str, &str)] = &[
     ("echo", r#"{"message": "hi"}"#, "", r#""Echo: hi""#),
     (
@@ -44,7 +47,7 @@ const EVERYTHING: &[(&str, &str, &str, &str)] = &[
     ("get-sum", r#"{"a": "one"}"#, "failure", "INVALID_INPUT"),
 ];
 
-/// The same of the FastMCP server.
+/// Calls of the FastMCP server.
 const FASTMCP: &[(&str, &str, &str, &str)] = &[
     ("add", r#"{"one": 1, "other": 2}"#, "/result", "3"),
     (
@@ -80,8 +83,8 @@ const FASTMCP: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// What a panpan behind this one fails with: how often it was tried there, and whether its details were
-/// checked against what it declares. Here it is tried once.
+/// Failures of an upstream panpan: the tool, its input, the code, the attempts made there, and
+/// whether its details were checked against a declaration. One attempt is made here.
 const PANPAN: &[(&str, &str, &str, Option<u32>, bool)] = &[
     (
         "demo__divide",
@@ -106,7 +109,7 @@ const PANPAN: &[(&str, &str, &str, Option<u32>, bool)] = &[
     ),
 ];
 
-/// Words of the service behind the FastMCP server that nobody may see.
+/// A secret of the service behind the FastMCP server that must not be disclosed.
 const SECRET: &str = "sk-live";
 
 #[tokio::main]
@@ -127,7 +130,7 @@ async fn main() -> ExitCode {
     let server = started("fastmcp", python, &[fastmcp]);
     checks.fastmcp(&server).await;
     for url in urls {
-        let server = at("web", McpPlace::Http(McpAddress::new(url)));
+        let server = at("web", McpTransport::Http(McpAddress::new(url)));
         match server
             .list_prompts(&StateOwner::Anyone)
             .await
@@ -147,11 +150,11 @@ fn started(namespace: &str, program: &str, arguments: &[&str]) -> McpUpstream {
         arguments,
         ..McpCommand::new(program)
     };
-    at(namespace, McpPlace::Stdio(command))
+    at(namespace, McpTransport::Stdio(command))
 }
 
-fn at(namespace: &str, place: McpPlace) -> McpUpstream {
-    McpUpstream::new(McpSettings::new(namespace, place)).unwrap()
+fn at(namespace: &str, transport: McpTransport) -> McpUpstream {
+    McpUpstream::new(McpSettings::new(namespace, transport)).unwrap()
 }
 
 #[derive(Default)]
@@ -171,23 +174,23 @@ impl Checks {
 
     async fn calls(&mut self, server: &McpUpstream, table: &[(&str, &str, &str, &str)]) {
         let gateway = self.gateway(server).await;
-        for (tool, input, place, expected) in table {
+        for (tool, input, pointer, expected) in table {
             let input: Value = serde_json::from_str(input).unwrap();
             let what = format!("{}/{tool} {input}", server.namespace());
             let found = call(&gateway, server, tool, input).await;
             let written = format!("{found:?}");
             self.same(
-                &format!("{what} tells no secret"),
+                &format!("{what} discloses no secret"),
                 &json!(written.contains(SECRET)),
                 &json!(false),
             );
-            match (found, *place) {
+            match (found, *pointer) {
                 (Err(failure), "failure") => {
                     self.same(&what, &json!(failure.code().as_str()), &json!(expected));
                 }
-                (Ok(output), place) => {
+                (Ok(output), pointer) => {
                     let expected: Value = serde_json::from_str(expected).unwrap_or_default();
-                    let found = output.pointer(place).cloned().unwrap_or_default();
+                    let found = output.pointer(pointer).cloned().unwrap_or_default();
                     self.same(&what, &found, &expected);
                 }
                 (Err(failure), _) => self.same(&what, &json!(failure.to_string()), &Value::Null),
@@ -215,14 +218,14 @@ impl Checks {
         let order = registry.get("inner/demo__order").unwrap();
         let argument = &order.spec().input_schema["properties"]["idempotency_key"];
         self.same(
-            "a key is no argument of a panpan's tools",
+            "the key is not an argument of a panpan's tools",
             argument,
             &Value::Null,
         );
         for (tool, input, code, attempts, defined) in PANPAN {
             let input: Value = serde_json::from_str(input).unwrap();
             let name = format!("{}/{tool}", server.namespace());
-            let what = format!("{name} {input} comes through a panpan as it is");
+            let what = format!("{name} {input} passes through a panpan unchanged");
             let answer = gateway.dispatch(CallRequest::from_wire(name, input)).await;
             let failure = answer.outcome.unwrap_err();
             let found = json!([
@@ -236,7 +239,7 @@ impl Checks {
         let input = json!({"dividend": 6, "divisor": 4});
         let found = call(&gateway, server, "demo__divide", input).await;
         self.same(
-            "and so does an output",
+            "an output passes through a panpan unchanged",
             &found.unwrap()["quotient"],
             &json!(1.5),
         );
@@ -343,7 +346,7 @@ impl Checks {
         let failure = server.failure(error, jiff::Timestamp::now());
         let typed = failure.code().as_str() != "INTERNAL";
         self.same(
-            "a resource that is not there is typed",
+            "a missing resource is classified",
             &json!(typed),
             &json!(true),
         );

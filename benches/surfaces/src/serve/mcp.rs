@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use axum::Router;
-use panpan_upstream::mcp::{McpAddress, McpNames, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{McpAddress, McpNames, McpSettings, McpTransport, McpUpstream};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ClientConfig, ListToolsResult, PaginatedRequestParams,
     ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -23,7 +23,7 @@ use super::bare;
 
 /// All of panpan, with the tools of the upstream server as operations.
 pub(super) async fn panpan(upstream: SocketAddr, sessions: bool) -> anyhow::Result<()> {
-    let place = McpPlace::Http(McpAddress::new(url(upstream)));
+    let place = McpTransport::Http(McpAddress::new(url(upstream)));
     let settings = McpSettings {
         names: McpNames::Own,
         sessions,

@@ -11,7 +11,9 @@ use panpan_contract::operation::{CallSettings, Outputs, Redaction};
 use panpan_contract::retry::RetryRule;
 use panpan_runtime::Registration;
 use panpan_upstream::Url;
-use panpan_upstream::mcp::{McpAddress, McpCommand, McpNames, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{
+    McpAddress, McpCommand, McpNames, McpSettings, McpTransport, McpUpstream,
+};
 use serde::Deserialize;
 
 use super::error::LoadError;
@@ -289,7 +291,7 @@ impl ServerSource {
             read.collect::<Result<Vec<_>, LoadError>>()
         };
         let place = match &self.place {
-            Place::Address { url, headers } => McpPlace::Http(McpAddress {
+            Place::Address { url, headers } => McpTransport::Http(McpAddress {
                 headers: secrets(headers)?,
                 ..McpAddress::new(url.as_str())
             }),
@@ -297,7 +299,7 @@ impl ServerSource {
                 words,
                 environment,
                 directory,
-            } => McpPlace::Stdio(McpCommand {
+            } => McpTransport::Stdio(McpCommand {
                 arguments: words[1..].to_vec(),
                 environment: secrets(environment)?,
                 directory: directory.clone(),

@@ -500,7 +500,7 @@ fn a_panpan_that_names_itself_starts_a_few_and_no_more() {
     // The innermost says why; those in between keep to themselves what their servers say.
     let mut innermost = folder.panpan(&["serve", "--listen", "127.0.0.1:0"]);
     let innermost = Server::run(innermost.env("PANPAN_DEPTH", "4"));
-    innermost.hear("4 panpans have started one another already");
+    innermost.hear("limit of 4 nested panpans reached");
 }
 
 /// An MCP server whose only tool answers with a number that JSON does not have.

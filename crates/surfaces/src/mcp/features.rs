@@ -26,7 +26,7 @@ impl Server {
     /// The library, if the caller is within its rate limit.
     pub(super) fn library(&self, caller: &Caller) -> Result<&dyn Library, ErrorData> {
         let library = self.gateway().library().ok_or_else(no_library)?;
-        self.gateway().take_share(caller).map_err(failure_error)?;
+        self.gateway().take_call(caller).map_err(failure_error)?;
         Ok(library)
     }
 

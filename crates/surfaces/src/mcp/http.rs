@@ -170,7 +170,8 @@ impl McpHttpService {
     /// The response to a body with duplicate members, of which rmcp would use the last. Bodies that
     /// are not JSON are left to rmcp.
     fn duplicate_members(&self, parts: &Parts, body: &Bytes) -> Option<Vec<u8>> {
-        if !is_message(parts) || is_plainly_unambiguous(body) && wide_numbers(body).next().is_none()
+        if !is_message(parts)
+            || has_no_duplicate_members(body) && wide_numbers(body).next().is_none()
         {
             return None;
         }

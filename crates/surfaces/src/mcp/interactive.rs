@@ -119,7 +119,10 @@ impl InteractiveRequest {
             version,
         } = client;
         let index = shared.tool_index();
-        let key_in_headers = caller.terms.as_ref().and_then(|terms| terms.key.clone());
+        let key_in_headers = caller
+            .header_options
+            .as_ref()
+            .and_then(|terms| terms.key.clone());
         if let Ok(key @ None) = &mut call.key {
             key.clone_from(&key_in_headers);
         }

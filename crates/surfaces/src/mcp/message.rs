@@ -52,7 +52,7 @@ pub(super) struct InvalidJson {
 
 /// Parses JSON without duplicate members.
 pub(super) fn parse_json(text: &[u8], limit: usize) -> Result<Value, InvalidJson> {
-    let mut duplicates = Twice::default();
+    let mut duplicates = DuplicateMember::default();
     let value = read::request_as(text, limit, AnyValue(&mut duplicates));
     let value = value.map_err(|error| InvalidJson {
         response: error_response(unreadable(&error), request_id(text)),
@@ -60,7 +60,7 @@ pub(super) fn parse_json(text: &[u8], limit: usize) -> Result<Value, InvalidJson
     })?;
     match duplicates.pointer() {
         Some(pointer) => Err(InvalidJson {
-            response: error_response(ambiguous(&pointer), id_of(&value)),
+            response: error_response(duplicate_member(&pointer), id_of(&value)),
             is_notification: is_notification(&value),
         }),
         None => Ok(value),

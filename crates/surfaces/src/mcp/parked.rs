@@ -16,7 +16,7 @@ use super::input_requests::OpenInput;
 use super::interactive::{InteractiveRequest, RequestIdentity};
 use super::resume::{NotResumed, ResumeInput};
 use super::tool_result;
-use crate::limits::{Permit, Room};
+use crate::limits::{ConcurrencyLimit, Permit};
 
 /// The limit of parked calls. Each of them counts as a call in flight.
 pub const PARKED_LIMIT: usize = 256;
@@ -89,7 +89,7 @@ impl ParkRefused {
 impl ParkedCalls {
     pub(super) fn new(stopping: CancellationToken) -> Arc<Self> {
         Arc::new(Self {
-            room: Room::new("parked calls", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
+            room: ConcurrencyLimit::new("parked calls", PARKED_LIMIT, PARKED_PER_CALLER_LIMIT),
             calls: Mutex::default(),
             stopping,
         })
@@ -101,7 +101,7 @@ impl ParkedCalls {
         mut request: InteractiveRequest,
         open: Vec<OpenInput>,
     ) -> Result<InputRequiredResult, Box<ParkRefused>> {
-        let permit = self.room.enter(&request.identity.principal);
+        let permit = self.room.acquire(&request.identity.principal);
         let (Ok(permit), Some(state)) = (permit, new_state()) else {
             return Err(Box::new(ParkRefused { request, open }));
         };

@@ -79,7 +79,7 @@ pub(super) enum SessionsError {
 #[derive(Debug)]
 pub(super) struct Sessions {
     rmcp: LocalSessionManager,
-    room: Room,
+    room: ConcurrencyLimit,
     owners: Mutex<Owners>,
 }
 
@@ -130,7 +130,11 @@ impl Sessions {
         rmcp.session_config.keep_alive = Some(settings.session_idle);
         Self {
             rmcp,
-            room: Room::new("sessions", settings.sessions, settings.sessions_per_caller),
+            room: ConcurrencyLimit::new(
+                "sessions",
+                settings.sessions,
+                settings.sessions_per_caller,
+            ),
             owners: Mutex::default(),
         }
     }
@@ -146,7 +150,7 @@ impl Sessions {
 
     async fn admit(&self, request: &SessionRequest) -> Result<Owner, SessionsError> {
         loop {
-            let failure = match self.room.enter(&request.principal) {
+            let failure = match self.room.acquire(&request.principal) {
                 Ok(permit) => {
                     return Ok(Owner {
                         principal: request.principal.clone(),

@@ -313,9 +313,9 @@ mod tests {
         let person = json!({
             "type": "object",
             "required": ["name"],
-            "properties": {"name": {"type": "string"}, "boss": {"$ref": "#/$defs/Person"}},
+            "properties": {"name": {"type": "string"}, "boss": {"$ref": "#/$defs/Elicitor"}},
         });
-        let definitions = json!({"Person": person, "Alias": {"$ref": "#/$defs/Person"}});
+        let definitions = json!({"Elicitor": person, "Alias": {"$ref": "#/$defs/Elicitor"}});
         let behind = json!({"$ref": "#/$defs/Alias", "$defs": definitions});
         let mut spec = spec();
         spec.input_schema = behind.clone();

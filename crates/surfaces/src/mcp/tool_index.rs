@@ -72,7 +72,7 @@ pub(super) struct Entry {
     /// Whether some of its arguments are repeated in headers.
     pub(super) has_headers: bool,
     /// The words for `search`.
-    pub(super) words: Words,
+    pub(super) words: SearchEntry,
 }
 
 impl ToolCache {

@@ -1,7 +1,7 @@
 //! One call of a tool.
 //!
-//! A call is sent again only when the server certainly has not seen it, and then once. Everything else
-//! is the runtime's to decide, by the failure. Dropping the call tells the server that nobody waits.
+//! A request is sent a second time only if the server certainly has not seen it. All other retries
+//! are decided by the runtime, by the failure. Dropping the call sends a cancellation.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,155 +17,160 @@ use panpan_runtime::{
 use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, RequestMetaObject};
 use serde_json::{Map, Value};
 
-use super::asking::AskingCall;
-use super::error::{McpError, Unanswered};
-use super::lifted::Failing;
-use super::link::Link;
-use super::live::Live;
+use super::connection::Connection;
+use super::error::{FailedRequest, McpError};
+use super::input_requests::InteractiveRequest;
+use super::input_required::{self, InputNotProvided, Round};
+use super::live_connection::LiveConnection;
 use super::pool::Pool;
-use super::published::Published;
-use super::rounds::{self, Round, Unmet};
-use super::trouble::{self, Stake};
-use super::{output, shapes};
+use super::request_failure::{self, SideEffects};
+use super::tool_error::FailingResult;
+use super::tool_import::ImportedTool;
+use super::{error_shapes, output};
 
-/// Where a panpan looks for the idempotency key of a call.
+/// The member of `_meta` where a panpan expects the idempotency key.
 const KEY_META: &str = "dev.panpan/idempotency-key";
 
-/// Where the protocol carries a trace.
+/// The member of `_meta` with the trace.
 const TRACE_META: &str = "traceparent";
 
-/// How much longer an answer is waited for than the attempt may take: the runtime ends it, and knows
-/// what that means.
-const GRACE: Duration = Duration::from_secs(1);
+/// How much longer than the attempt a response is waited for: the runtime ends the attempt with the
+/// right failure.
+const RESPONSE_GRACE: Duration = Duration::from_secs(1);
 
-/// How long before the end of an attempt it is given up to connect, so that it can be told.
-const BEFORE_THE_END: Duration = Duration::from_millis(200);
+/// How long before the end of an attempt connecting is given up, so that the failure can name it.
+const FAILURE_MARGIN: Duration = Duration::from_millis(200);
 
 /// Calls one tool of a server.
 #[derive(Debug)]
 pub(super) struct ToolCall {
     pool: Arc<Pool>,
     tool: String,
-    stake: Stake,
+    side_effects: SideEffects,
     has_output_schema: bool,
-    /// The schema of outputs, where they may look like failures.
+    /// The output schema, if outputs could be mistaken for failures.
     flagged: Option<Value>,
     declared: BTreeSet<String>,
 }
 
 impl ToolCall {
-    pub(super) fn new(pool: Arc<Pool>, published: &Published) -> Self {
-        let spec = &published.spec;
+    pub(super) fn new(pool: Arc<Pool>, imported: &ImportedTool) -> Self {
+        let spec = &imported.spec;
         let codes = spec.error_schemas.iter();
         Self {
             pool,
-            tool: published.tool.clone(),
-            stake: stake(spec),
-            has_output_schema: published.has_output_schema,
+            tool: imported.tool.clone(),
+            side_effects: side_effects(spec),
+            has_output_schema: imported.has_output_schema,
             flagged: declares_flags(&spec.output_schema).then(|| spec.output_schema.clone()),
             declared: codes.map(|it| it.code.as_str().to_owned()).collect(),
         }
     }
 
     async fn run(&self, context: Context, input: Arc<Value>) -> Result<Arc<Value>, Failure> {
-        // What an earlier attempt gave belongs to that one.
+        // Discards what an earlier attempt returned.
         context.give_beside(None);
-        let call = AskingCall::new(context.clone());
-        let ended = self.ended(&context, &call, &input).await;
-        ended
+        let request = InteractiveRequest::new(context.clone());
+        let outcome = self.run_rounds(&context, &request, &input).await;
+        outcome
             .map(Arc::new)
-            .map_err(|failure| call.explained(failure))
+            .map_err(|failure| request.explain(failure))
     }
 
-    /// Makes the call, again and again as long as the server answers it with questions.
-    async fn ended(
+    /// Sends the request, and again as long as the server requires input.
+    async fn run_rounds(
         &self,
         context: &Context,
-        call: &AskingCall,
+        call: &InteractiveRequest,
         input: &Value,
     ) -> Result<Value, Failure> {
-        let link = self.pool.of(context.state_owner()).await;
-        let link = link.map_err(|error| self.lost(&Unanswered::before(error), context))?;
+        let connection = self.pool.connection_for(context.state_owner()).await;
+        let connection = connection
+            .map_err(|error| self.request_failure(&FailedRequest::not_sent(error), context))?;
         let mut round = Round::default();
         loop {
-            let result = self.answered(&link, (context, call), input, &round).await;
+            let result = self
+                .send_round(&connection, (context, call), input, &round)
+                .await;
             let result = match result {
                 Ok(result) => result,
-                Err(lost) => {
-                    round = self.after_visits(&lost, context, call, &round).await?;
+                Err(failed) => {
+                    round = self
+                        .after_url_elicitations(&failed, context, call, &round)
+                        .await?;
                     continue;
                 }
             };
-            if !rounds::asks(&result) {
+            if !input_required::requires_input(&result) {
                 return self.outcome(&result, context);
             }
             let next = round.next(call, result).await;
-            round = next.map_err(|unmet| self.unmet(&unmet, &round))?;
+            round = next.map_err(|error| self.input_failure(&error, &round))?;
         }
     }
 
-    /// The next round of a call that was refused until a person has visited an address. Clients whose protocol has
-    /// an error for that visit it themselves, and call again.
-    async fn after_visits(
+    /// The next round of a call that the server refused until a URL was visited. A client whose
+    /// protocol has an error for that opens the URL and calls again.
+    async fn after_url_elicitations(
         &self,
-        lost: &Unanswered,
+        failed: &FailedRequest,
         context: &Context,
-        call: &AskingCall,
+        call: &InteractiveRequest,
         round: &Round,
     ) -> Result<Round, Failure> {
-        if let McpError::Refused(refusal) = &lost.error {
-            let visits = shapes::visits(refusal);
-            let asks = context.answerable().visit && !context.visits_when_refused();
-            let next = match asks {
-                true => round.after_visits(call, visits).await,
+        if let McpError::Rpc(error) = &failed.error {
+            let elicitations = error_shapes::url_elicitations(error);
+            let forwards = context.answerable().visit && !context.visits_when_refused();
+            let next = match forwards {
+                true => round.after_url_elicitations(call, elicitations).await,
                 false => None,
             };
             if let Some(next) = next {
                 return Ok(next);
             }
-            let beside = shapes::for_clients(refusal, |value| context.redact(value));
-            context.give_beside(beside);
+            let extras = error_shapes::for_clients(error, |value| context.redact(value));
+            context.give_beside(extras);
         }
-        Err(self.lost(lost, context))
+        Err(self.request_failure(failed, context))
     }
 
-    async fn answered(
+    async fn send_round(
         &self,
-        link: &Arc<Link>,
-        call: (&Context, &AskingCall),
+        connection: &Arc<Connection>,
+        call: (&Context, &InteractiveRequest),
         input: &Value,
         round: &Round,
-    ) -> Result<Value, Unanswered> {
-        let first = self.asked(link, call, input, round).await;
-        let answered = match first {
-            Err(lost) if lost.is_the_end() && !lost.sent => {
-                self.asked(link, call, input, round).await
+    ) -> Result<Value, FailedRequest> {
+        let first = self.send(connection, call, input, round).await;
+        let response = match first {
+            Err(failed) if failed.ends_connection() && !failed.sent => {
+                self.send(connection, call, input, round).await
             }
-            answered => answered,
+            response => response,
         };
-        answered.map_err(|lost| Unanswered {
-            sent: lost.sent || !round.is_first(),
-            ..lost
+        response.map_err(|failed| FailedRequest {
+            sent: failed.sent || !round.is_first(),
+            ..failed
         })
     }
 
-    async fn asked(
+    async fn send(
         &self,
-        link: &Arc<Link>,
-        (context, call): (&Context, &AskingCall),
+        connection: &Arc<Connection>,
+        (context, call): (&Context, &InteractiveRequest),
         input: &Value,
         round: &Round,
-    ) -> Result<Value, Unanswered> {
-        let live = connected(link, context).await;
-        let live = live.map_err(Unanswered::before)?;
+    ) -> Result<Value, FailedRequest> {
+        let live = connected(connection, context).await;
+        let live = live.map_err(FailedRequest::not_sent)?;
         let request = self.request(input, round);
-        let patience = patience(context);
-        let answered = live.ask("a call", request, meta(context), Some(call), patience);
-        let answered = answered.await;
-        if answered.as_ref().is_err_and(Unanswered::is_the_end) {
-            link.forget(&live);
+        let timeout = response_timeout(context);
+        let response = live.request("tools/call", request, meta(context), Some(call), timeout);
+        let response = response.await;
+        if response.as_ref().is_err_and(FailedRequest::ends_connection) {
+            connection.forget(&live);
         }
-        answered
+        response
     }
 
     fn request(&self, input: &Value, round: &Round) -> ClientRequest {
@@ -174,45 +179,52 @@ impl ToolCall {
         round.applied_to(ClientRequest::CallToolRequest(CallToolRequest::new(params)))
     }
 
-    fn lost(&self, lost: &Unanswered, context: &Context) -> Failure {
-        if let McpError::Refused(refusal) = &lost.error
-            && shapes::denies_tool(refusal)
+    fn request_failure(&self, failed: &FailedRequest, context: &Context) -> Failure {
+        if let McpError::Rpc(error) = &failed.error
+            && error_shapes::is_unknown_tool(error)
         {
-            self.pool.own().doubt_tools();
+            self.pool.shared().mark_tools_outdated();
         }
-        trouble::failure(&self.pool.own().namespace, lost, self.stake, context.now())
+        request_failure::failure(
+            &self.pool.shared().namespace,
+            failed,
+            self.side_effects,
+            context.now(),
+        )
     }
 
     fn outcome(&self, result: &Value, context: &Context) -> Result<Value, Failure> {
-        let failing = Failing {
-            server: &self.pool.own().namespace,
+        let failing = FailingResult {
+            server: &self.pool.shared().namespace,
             result,
-            stake: self.stake,
+            side_effects: self.side_effects,
             output_schema: self.flagged.as_ref(),
             now: context.now(),
         };
         let is_failing = result.get("isError") == Some(&Value::Bool(true))
-            || (self.pool.own().success_bodies == SuccessBodies::Read && failing.is_disguised());
+            || (self.pool.shared().success_bodies == SuccessBodies::Read && failing.is_disguised());
         if is_failing {
-            let beside = output::beside_failure(result, |value| context.redact(value));
-            context.give_beside(beside);
+            let extras = output::failure_extras(result, |value| context.redact(value));
+            context.give_beside(extras);
             return Err(failing.failure(|code| self.declared.contains(code)));
         }
-        context.give_beside(output::beside(result, self.has_output_schema));
-        output::of(result, self.has_output_schema).ok_or_else(|| {
-            let nonsense = McpError::Nonsense("what it answered is no result".to_owned());
-            self.lost(&Unanswered::after(nonsense), context)
+        context.give_beside(output::extras(result, self.has_output_schema));
+        output::from_result(result, self.has_output_schema).ok_or_else(|| {
+            let violation =
+                McpError::ProtocolViolation("the response is not a tool result".to_owned());
+            self.request_failure(&FailedRequest::after_send(violation), context)
         })
     }
 
-    /// The server asks before it goes on, and gets no reply. What it asks first it asks before it begins.
-    fn unmet(&self, unmet: &Unmet, round: &Round) -> Failure {
+    /// The failure for required input that got no reply. Input that is required in the first round
+    /// is required before the tool starts.
+    fn input_failure(&self, error: &InputNotProvided, round: &Round) -> Failure {
         let failure = Failure::new(codes::TOOL_FAILED)
-            .with_message(unmet.to_string())
-            .with_actions([trouble::ASK_A_PERSON]);
+            .with_message(error.to_string())
+            .with_actions([request_failure::PASS_AS_ARGUMENTS]);
         let effect = match round.is_first() {
             true => Effect::None,
-            false => self.stake.left_behind(&failure),
+            false => self.side_effects.effect_of(&failure),
         };
         failure.with_effect(effect)
     }
@@ -228,34 +240,37 @@ impl Handler for ToolCall {
     }
 }
 
-fn stake(spec: &OperationSpec) -> Stake {
+fn side_effects(spec: &OperationSpec) -> SideEffects {
     match (spec.op_type, spec.idempotency.idempotent) {
-        (OperationType::Mutation, false) => Stake::Change,
-        (OperationType::Mutation, true) => Stake::Repeatable,
-        (OperationType::Query | OperationType::Subscription, _) => Stake::Nothing,
+        (OperationType::Mutation, false) => SideEffects::Change,
+        (OperationType::Mutation, true) => SideEffects::Idempotent,
+        (OperationType::Query | OperationType::Subscription, _) => SideEffects::ReadOnly,
     }
 }
 
-/// The connection, if there is one before the attempt ends: a server that takes long to start has seen nothing of a
-/// call by then.
-async fn connected(link: &Arc<Link>, context: &Context) -> Result<Arc<Live>, McpError> {
+/// The connection, if it is ready before the attempt ends: a server that is still starting has not
+/// seen the call.
+async fn connected(
+    connection: &Arc<Connection>,
+    context: &Context,
+) -> Result<Arc<LiveConnection>, McpError> {
     let left = Duration::from_millis(context.remaining_ms());
-    let left = left.saturating_sub(BEFORE_THE_END).max(left / 2);
-    let connected = tokio::time::timeout(left, link.connected()).await;
+    let left = left.saturating_sub(FAILURE_MARGIN).max(left / 2);
+    let connected = tokio::time::timeout(left, connection.connected()).await;
     connected.unwrap_or_else(|_| {
-        Err(McpError::Silent {
-            what: "the handshake",
+        Err(McpError::Timeout {
+            request: "the handshake",
             waited_ms: u64::try_from(left.as_millis()).unwrap_or(u64::MAX),
         })
     })
 }
 
-/// How long an answer is waited for: longer than any attempt lasts, also one in which people are asked and the
-/// server shows that it is at work. When an attempt is over, the runtime says so.
-fn patience(context: &Context) -> Duration {
+/// How long a response is waited for: longer than any attempt, including input requests and
+/// progress. The runtime decides when an attempt is over.
+fn response_timeout(context: &Context) -> Duration {
     let longest_ms = SIGNS_OF_LIFE_LIMIT_MS.max(context.remaining_ms());
     let longest_ms = longest_ms.saturating_add(QUESTIONS_WAIT_LIMIT_MS);
-    Duration::from_millis(longest_ms).saturating_add(GRACE)
+    Duration::from_millis(longest_ms).saturating_add(RESPONSE_GRACE)
 }
 
 fn meta(context: &Context) -> RequestMetaObject {

@@ -1,8 +1,8 @@
-//! A server in a process of its own: how it is started, what it inherits, and that it ends.
+//! A server as a child process: how it is started, what it inherits and how it ends.
 //!
-//! It leads a process group, so that what it started ends with it; a guard also ends what left the group, and
-//! all of it when this process is killed. What it writes to stderr goes to the
-//! log, without secrets and within bounds.
+//! It leads a process group, so that its own children end with it. A guard also ends processes that
+//! left the group, and everything if this process is killed. Its stderr is logged, redacted and
+//! limited.
 
 use std::ffi::OsString;
 use std::io;
@@ -22,8 +22,8 @@ use super::children::{self, Children, Process, Started};
 use super::error::McpError;
 use super::settings::McpCommand;
 
-/// What every program needs and nobody keeps a secret in.
-const INHERITED: [&str; 12] = [
+/// Variables that every program needs and that contain no secrets.
+const INHERITED_VARIABLES: [&str; 12] = [
     "PATH",
     "HOME",
     "USER",
@@ -38,34 +38,35 @@ const INHERITED: [&str; 12] = [
     "SYSTEMROOT",
 ];
 
-/// How many panpans have started one another before a process, as it is told to it.
-const DEPTH: &str = "PANPAN_DEPTH";
+/// The variable with the number of nested panpans.
+const DEPTH_VARIABLE: &str = "PANPAN_DEPTH";
 
-/// How many may: one that is started in the folder of its own configuration would start itself for ever.
+/// The limit of nested panpans: one that is started in the folder of its own configuration would
+/// start itself for ever.
 const DEPTH_LIMIT: u32 = 4;
 
 /// The longest line of stderr that is logged as one, in bytes.
 const STDERR_LINE_LIMIT: usize = 2_000;
 
-/// How many lines of stderr are logged per process; it may go on talking, unheard.
+/// The number of lines of stderr that are logged per process; the rest is read and discarded.
 const STDERR_LINES_LIMIT: usize = 1_000;
 
-/// How long a process that closed its output is waited for, to tell how it ended.
-pub(super) const AFTER_ITS_END: Duration = Duration::from_millis(200);
+/// How long to wait for the exit status of a process that closed its output.
+pub(super) const EXIT_STATUS_WAIT: Duration = Duration::from_millis(200);
 
-/// How long a process that was told to end is waited for.
-pub(super) const AFTER_OUR_END: Duration = Duration::from_secs(2);
+/// How long to wait for a process that was told to exit.
+pub(super) const SHUTDOWN_WAIT: Duration = Duration::from_secs(2);
 
-/// How often it is looked at meanwhile.
-pub(super) const EXIT_LOOK: Duration = Duration::from_millis(10);
+/// The polling interval meanwhile.
+pub(super) const EXIT_POLL: Duration = Duration::from_millis(10);
 
-/// A running server. Dropping it ends it and everything in its process group.
+/// A running server. Dropping it kills it and its process group.
 #[derive(Debug)]
 pub(super) struct Child(Process);
 
-/// What a server is talked to through.
+/// The pipes to a server.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct ChildPipes {
     pub(super) input: ChildStdin,
     pub(super) output: ChildStdout,
 }
@@ -76,20 +77,20 @@ impl Child {
         namespace: &str,
         command: &McpCommand,
         children: &Children,
-    ) -> Result<(Self, Ends), McpError> {
+    ) -> Result<(Self, ChildPipes), McpError> {
         let failed = |source| McpError::Start {
             program: command.program.clone(),
             source,
         };
         let depth = depth();
         if depth >= DEPTH_LIMIT {
-            return Err(failed(io::Error::other(TooDeep)));
+            return Err(failed(io::Error::other(TooNested)));
         }
         if command.guard.is_some() {
-            // The guard would say so only to its log.
-            startable(command).map_err(failed)?;
+            // The guard would report it only on its own stderr.
+            check_startable(command).map_err(failed)?;
         }
-        let mut wrapped = CommandWrap::from(prepared(command, depth + 1));
+        let mut wrapped = CommandWrap::from(prepare(command, depth + 1));
         #[cfg(unix)]
         wrapped.wrap(ProcessGroup::leader());
         let started = children.start(|| {
@@ -98,21 +99,21 @@ impl Child {
                 is_guarded: command.guard.is_some(),
             })
         });
-        let closed = || McpError::Ended("this side closed it".to_owned());
+        let closed = || McpError::Ended("closed by panpan".to_owned());
         let child = Self(started.ok_or_else(closed)?.map_err(failed)?);
-        let (ends, stderr) = child.taken();
-        let (Some(input), Some(output)) = ends else {
+        let (pipes, stderr) = child.take_pipes();
+        let (Some(input), Some(output)) = pipes else {
             return Err(failed(io::ErrorKind::NotConnected.into()));
         };
         if let Some(stderr) = stderr {
-            let log = Log::of(namespace, command);
-            tokio::spawn(log.follow(stderr));
+            let log = StderrLog::new(namespace, command);
+            tokio::spawn(log.run(stderr));
         }
-        Ok((child, Ends { input, output }))
+        Ok((child, ChildPipes { input, output }))
     }
 
-    /// What it is talked to through, for the first who asks.
-    fn taken(
+    /// Takes the pipes out of the process.
+    fn take_pipes(
         &self,
     ) -> (
         (Option<ChildStdin>, Option<ChildStdout>),
@@ -120,22 +121,22 @@ impl Child {
     ) {
         let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let process = &mut process.process;
-        let ends = (process.stdin().take(), process.stdout().take());
-        (ends, process.stderr().take())
+        let pipes = (process.stdin().take(), process.stdout().take());
+        (pipes, process.stderr().take())
     }
 
-    /// Whether it has ended, and how.
-    fn looked_at(&self) -> io::Result<Option<ExitStatus>> {
+    /// The exit status, if it has exited.
+    fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
         let mut process = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         process.process.try_wait()
     }
 
-    /// How it ended, if it does within that time.
-    pub(super) async fn ended(&mut self, within: Duration) -> Option<ExitStatus> {
+    /// The exit status, if it exits within that time.
+    pub(super) async fn exit_status(&mut self, within: Duration) -> Option<ExitStatus> {
         let waiting = async {
             loop {
-                match self.looked_at() {
-                    Ok(None) => tokio::time::sleep(EXIT_LOOK).await,
+                match self.try_wait() {
+                    Ok(None) => tokio::time::sleep(EXIT_POLL).await,
                     Ok(status) => return status,
                     Err(_) => return None,
                 }
@@ -147,42 +148,42 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        children::end(&self.0);
+        children::kill(&self.0);
     }
 }
 
-/// Servers that are panpans start each other.
+/// A panpan that starts itself as a server.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "{DEPTH_LIMIT} panpans have started one another already; one that is a server of another needs a \
+    "limit of {DEPTH_LIMIT} nested panpans reached; a panpan that is the server of another needs a \
      configuration that does not name itself (`directory`, or `--config` among its arguments)"
 )]
-struct TooDeep;
+struct TooNested;
 
 fn depth() -> u32 {
-    let told = std::env::var(DEPTH).ok();
-    told.and_then(|depth| depth.parse().ok()).unwrap_or(0)
+    let depth = std::env::var(DEPTH_VARIABLE).ok();
+    depth.and_then(|depth| depth.parse().ok()).unwrap_or(0)
 }
 
-/// Where systems look for programs when nothing is said.
-const USUAL_PATH: &str = "/bin:/usr/bin";
+/// The default of `PATH`.
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Whether the system would start the program of a server.
-fn startable(command: &McpCommand) -> io::Result<()> {
+fn check_startable(command: &McpCommand) -> io::Result<()> {
     let program = Path::new(&command.program);
-    let named = |folder: PathBuf| folder.join(program);
-    let places: Vec<PathBuf> = if program.components().count() > 1 {
+    let in_folder = |folder: PathBuf| folder.join(program);
+    let candidates: Vec<PathBuf> = if program.components().count() > 1 {
         let folder = command.directory.clone().unwrap_or_default();
-        vec![named(folder)]
+        vec![in_folder(folder)]
     } else {
-        let own = command.environment.iter().find(|(name, _)| name == "PATH");
-        let path = match own {
+        let configured = command.environment.iter().find(|(name, _)| name == "PATH");
+        let path = match configured {
             Some((_, path)) => OsString::from(path.expose()),
-            None => std::env::var_os("PATH").unwrap_or_else(|| USUAL_PATH.into()),
+            None => std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
         };
-        std::env::split_paths(&path).map(named).collect()
+        std::env::split_paths(&path).map(in_folder).collect()
     };
-    let files = places.iter().filter(|it| it.is_file());
+    let files = candidates.iter().filter(|it| it.is_file());
     match files.map(|it| is_executable(it)).max() {
         Some(true) => Ok(()),
         Some(false) => Err(io::ErrorKind::PermissionDenied.into()),
@@ -202,7 +203,7 @@ fn is_executable(_: &Path) -> bool {
     true
 }
 
-fn prepared(command: &McpCommand, depth: u32) -> Command {
+fn prepare(command: &McpCommand, depth: u32) -> Command {
     let guard = command.guard.iter().flatten().cloned();
     let own = command.guard.iter().map(|_| std::process::id().to_string());
     let mut words = guard
@@ -211,8 +212,8 @@ fn prepared(command: &McpCommand, depth: u32) -> Command {
         .chain(command.arguments.iter().cloned());
     let mut prepared = Command::new(words.next().unwrap_or_default());
     prepared.args(words).env_clear();
-    prepared.env(DEPTH, depth.to_string());
-    for name in INHERITED {
+    prepared.env(DEPTH_VARIABLE, depth.to_string());
+    for name in INHERITED_VARIABLES {
         if let Some(value) = std::env::var_os(name) {
             prepared.env(name, value);
         }
@@ -230,14 +231,14 @@ fn prepared(command: &McpCommand, depth: u32) -> Command {
     prepared
 }
 
-/// Takes what a server writes to stderr.
-struct Log {
+/// Logs the stderr of a server.
+struct StderrLog {
     namespace: String,
     redactor: Redactor,
 }
 
-impl Log {
-    fn of(namespace: &str, command: &McpCommand) -> Self {
+impl StderrLog {
+    fn new(namespace: &str, command: &McpCommand) -> Self {
         let mut redactor = Redactor::new();
         for (_, value) in &command.environment {
             redactor.learn_literal(value.expose());
@@ -248,8 +249,8 @@ impl Log {
         }
     }
 
-    /// Reads to the end, so that the server never waits for somebody to listen.
-    async fn follow(self, stderr: ChildStderr) {
+    /// Reads to the end, so that the server never blocks on stderr.
+    async fn run(self, stderr: ChildStderr) {
         let mut reader = BufReader::new(stderr);
         let mut line = Vec::new();
         let mut logged = 0;
@@ -262,12 +263,12 @@ impl Log {
             }
             if logged < STDERR_LINES_LIMIT {
                 logged += 1;
-                self.tell(&String::from_utf8_lossy(&line));
+                self.log(&String::from_utf8_lossy(&line));
             }
         }
     }
 
-    fn tell(&self, line: &str) {
+    fn log(&self, line: &str) {
         let line = self.redactor.text(line.trim_end());
         if !line.is_empty() {
             tracing::info!(server = self.namespace, "{line}");

@@ -1,40 +1,40 @@
-//! The processes of one server that may still run: so that they can be ended at once, by whoever leaves
-//! without time to let go of everything else.
+//! The running processes of one server, so that all of them can be killed at once when panpan exits
+//! immediately.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use process_wrap::tokio::ChildWrapper;
 
-/// A process that several may have to end.
+/// A process with several owners.
 pub(super) type Process = Arc<Mutex<Started>>;
 
-/// A process that was started, for itself or as the guard of another.
+/// A process that was started: the server itself or its guard.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) process: Box<dyn ChildWrapper>,
     pub(super) is_guarded: bool,
 }
 
-/// The processes of one server. Clones are the same.
+/// The processes of one server. Clones share the list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Children(Arc<Mutex<Running>>);
 
 #[derive(Debug, Default)]
 struct Running {
     processes: Vec<Weak<Mutex<Started>>>,
-    /// Whether they have been ended, and no more are to be started.
-    ended: bool,
+    /// Whether they have been killed and no more may be started.
+    killed: bool,
 }
 
 impl Children {
-    /// Starts a process, unless all have been ended.
+    /// Starts a process, unless all have been killed.
     pub(super) fn start<E>(
         &self,
         spawn: impl FnOnce() -> Result<Started, E>,
     ) -> Option<Result<Process, E>> {
-        // Held meanwhile, so that none is started behind the back of whoever ends them.
+        // Locked meanwhile, so that no process is started after all have been killed.
         let mut running = self.running();
-        if running.ended {
+        if running.killed {
             return None;
         }
         let process = spawn().map(|it| Arc::new(Mutex::new(it)));
@@ -45,12 +45,12 @@ impl Children {
         Some(process)
     }
 
-    /// Ends them all with what they started; no more are started.
-    pub(super) fn end(&self) {
+    /// Kills all of them with everything they started; no more are started.
+    pub(super) fn kill(&self) {
         let mut running = self.running();
-        running.ended = true;
+        running.killed = true;
         for process in running.processes.drain(..).filter_map(|it| it.upgrade()) {
-            end(&process);
+            kill(&process);
         }
     }
 
@@ -59,12 +59,12 @@ impl Children {
     }
 }
 
-/// Ends a process and everything in its process group; a guard ends everything else.
-pub(super) fn end(process: &Process) {
+/// Kills a process and its process group; a guard also kills everything else.
+pub(super) fn kill(process: &Process) {
     let mut started = process.lock().unwrap_or_else(PoisonError::into_inner);
-    // A guard that has ended, or was, ends nothing any more.
+    // A guard that has exited can kill nothing.
     let is_guarded = started.is_guarded && matches!(started.process.try_wait(), Ok(None));
-    // That there is nothing left to end is no trouble.
+    // A process that has already exited is not an error.
     let _ = match is_guarded {
         #[cfg(unix)]
         true => started.process.signal(SIGTERM),
@@ -72,6 +72,6 @@ pub(super) fn end(process: &Process) {
     };
 }
 
-/// What a guard is asked to end with; the same number on every Unix.
+/// The signal that tells a guard to exit; the same number on every Unix.
 #[cfg(unix)]
 const SIGTERM: i32 = 15;

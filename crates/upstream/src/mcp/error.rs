@@ -1,6 +1,6 @@
-//! What can go wrong between us and an MCP server, told by cause.
+//! The errors of requests to an MCP server, by cause.
 //!
-//! What each means to a caller is said in `trouble`.
+//! The failures for callers are in `request_failure`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use panpan_failure::classify::NetworkFailure;
 use serde_json::Value;
 
-use super::lifted::bounded;
+use super::tool_error::bounded;
 
-/// Why an MCP server did not answer, or refused to.
+/// Why a request to an MCP server got no result.
 #[derive(Debug, thiserror::Error)]
 pub enum McpError {
     /// Its program could not be started.
@@ -18,184 +18,192 @@ pub enum McpError {
     Start {
         /// The program.
         program: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// It failed several times in a row and is left alone for now.
-    #[error("it failed repeatedly and is left alone for {wait_ms} ms: {last}")]
-    Resting {
-        /// For how much longer.
+    /// It failed repeatedly and is in backoff.
+    #[error("it failed repeatedly; next attempt in {wait_ms} ms: {last}")]
+    Backoff {
+        /// The remaining time.
         wait_ms: u64,
-        /// What happened the last time.
+        /// The last error.
         last: Arc<McpError>,
     },
-    /// Nothing came in time.
-    #[error("it did not answer {what} within {waited_ms} ms")]
-    Silent {
-        /// What was asked.
-        what: &'static str,
+    /// There was no response in time.
+    #[error("it did not answer {request} within {waited_ms} ms")]
+    Timeout {
+        /// The request.
+        request: &'static str,
         /// How long it was waited for.
         waited_ms: u64,
     },
     /// The connection ended.
     #[error("the connection ended: {0}")]
     Ended(String),
-    /// What it said is not what the protocol lets it say there.
-    #[error("it broke the protocol: {0}")]
-    Nonsense(String),
-    /// It answered with what cannot be read.
-    #[error("its answer cannot be read")]
-    Unreadable,
-    /// It answered with an error of the protocol.
-    #[error("it refused the request (error {})", .0.code)]
-    Refused(Refusal),
-    /// It answered with an HTTP status instead of the protocol.
+    /// The server violated the protocol.
+    #[error("it violated the protocol: {0}")]
+    ProtocolViolation(String),
+    /// The response cannot be parsed.
+    #[error("its response cannot be parsed")]
+    UnreadableResponse,
+    /// The server answered with a JSON-RPC error.
+    #[error("it answered with JSON-RPC error {}", .0.code)]
+    Rpc(RpcError),
+    /// The server answered with an HTTP status instead of a message.
     #[error("it answered HTTP {0}")]
-    Status(HttpAnswer),
+    HttpStatus(HttpResponse),
     /// The network failed.
-    #[error("{told}")]
+    #[error("{message}")]
     Network {
-        /// What happened, for people.
-        told: String,
-        /// In which way.
-        way: NetworkFailure,
-        /// Whether the request had left by then.
+        /// The message for people.
+        message: String,
+        /// The kind of failure.
+        kind: NetworkFailure,
+        /// Whether the request had been sent.
         sent: bool,
-        /// What the network said.
+        /// The underlying error.
         #[source]
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// It asks for something before it answers, and gets no reply.
+    /// The server requires input and gets no reply.
     #[error("{0}")]
-    Asks(String),
-    /// The session is over; the request was not looked at.
+    InputRequired(String),
+    /// The session has expired; the request was not processed.
     #[error("the session has expired")]
     SessionExpired,
-    /// As many callers use it as may at once.
-    #[error("{limit} callers use it already, each in a session of its own")]
-    Full {
-        /// How many may.
+    /// A limit has been reached.
+    #[error("limit of {limit} concurrent {what} reached")]
+    LimitReached {
+        /// What is limited, such as `sessions`.
+        what: &'static str,
+        /// The limit.
         limit: usize,
     },
 }
 
 impl McpError {
-    /// The same once more, for somebody else.
-    pub(super) fn retold(&self) -> Self {
+    /// A copy of the error.
+    pub(super) fn duplicate(&self) -> Self {
         match self {
             Self::Start { program, source } => Self::Start {
                 program: program.clone(),
                 source: std::io::Error::new(source.kind(), source.to_string()),
             },
-            Self::Resting { wait_ms, last } => Self::Resting {
+            Self::Backoff { wait_ms, last } => Self::Backoff {
                 wait_ms: *wait_ms,
                 last: last.clone(),
             },
-            Self::Silent { what, waited_ms } => Self::Silent {
-                what,
+            Self::Timeout { request, waited_ms } => Self::Timeout {
+                request,
                 waited_ms: *waited_ms,
             },
-            Self::Ended(why) => Self::Ended(why.clone()),
-            Self::Nonsense(why) => Self::Nonsense(why.clone()),
-            Self::Unreadable => Self::Unreadable,
-            Self::Refused(refusal) => Self::Refused(refusal.clone()),
-            Self::Status(answer) => Self::Status(answer.clone()),
+            Self::Ended(reason) => Self::Ended(reason.clone()),
+            Self::ProtocolViolation(reason) => Self::ProtocolViolation(reason.clone()),
+            Self::UnreadableResponse => Self::UnreadableResponse,
+            Self::Rpc(error) => Self::Rpc(error.clone()),
+            Self::HttpStatus(response) => Self::HttpStatus(response.clone()),
             Self::Network {
-                told,
-                way,
+                message,
+                kind,
                 sent,
                 source,
             } => Self::Network {
-                told: told.clone(),
-                way: *way,
+                message: message.clone(),
+                kind: *kind,
                 sent: *sent,
                 source: source.clone(),
             },
-            Self::Asks(why) => Self::Asks(why.clone()),
+            Self::InputRequired(reason) => Self::InputRequired(reason.clone()),
             Self::SessionExpired => Self::SessionExpired,
-            Self::Full { limit } => Self::Full { limit: *limit },
+            Self::LimitReached { what, limit } => Self::LimitReached {
+                what,
+                limit: *limit,
+            },
         }
     }
 }
 
-/// An error of JSON-RPC. Its debug form shows only the number.
+/// A JSON-RPC error. Its debug form shows only the code.
 #[derive(Clone, PartialEq)]
-pub struct Refusal {
-    /// The number.
+pub struct RpcError {
+    /// The code.
     pub code: i64,
-    /// What it says.
+    /// The message.
     pub message: String,
-    /// What else it says.
+    /// The data.
     pub data: Option<Value>,
 }
 
-/// An HTTP answer that is none of MCP. Its debug form shows only the status.
+/// An HTTP response that is not MCP. Its debug form shows only the status.
 #[derive(Clone, PartialEq, Eq)]
-pub struct HttpAnswer {
+pub struct HttpResponse {
     /// The status.
     pub status: u16,
-    /// The headers that say when to come back, what kind of answer it is, and where else to ask; of that
-    /// address nothing that may be secret.
+    /// The headers with delays, the content type and the target of a redirect, without parts that
+    /// may be secret.
     pub headers: Vec<(String, String)>,
     /// The beginning of the body.
     pub body: String,
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let header = self.headers.iter().find(|(header, _)| header == name);
         header.map(|(_, value)| value.as_str())
     }
 }
 
-/// The status, and what else tells why it is none of MCP.
-impl fmt::Display for HttpAnswer {
+/// The status, and why the response is not MCP.
+impl fmt::Display for HttpResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.status)?;
         if let (300..400, Some(address)) = (self.status, self.header("location")) {
             let address = bounded(address);
-            return write!(formatter, ", which leads to {address} and is not followed");
+            return write!(
+                formatter,
+                ", a redirect to {address}, which is not followed"
+            );
         }
         match (self.status, self.header("content-type")) {
             (200..300, Some(kind)) => {
                 let kind = bounded(kind.split(';').next().unwrap_or_default().trim());
-                write!(formatter, " with {kind}, which is no message of MCP")
+                write!(formatter, " with {kind}, which is not an MCP message")
             }
-            (200..300, None) => formatter.write_str(" with what is no message of MCP"),
+            (200..300, None) => formatter.write_str(" without an MCP message"),
             _ => Ok(()),
         }
     }
 }
 
-impl fmt::Debug for Refusal {
+impl fmt::Debug for RpcError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Refusal({})", self.code)
+        write!(formatter, "RpcError({})", self.code)
     }
 }
 
-impl fmt::Debug for HttpAnswer {
+impl fmt::Debug for HttpResponse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "HttpAnswer({})", self.status)
+        write!(formatter, "HttpResponse({})", self.status)
     }
 }
 
-/// A request without an answer.
+/// A request without a result.
 #[derive(Debug)]
-pub(super) struct Unanswered {
+pub(super) struct FailedRequest {
     pub(super) error: McpError,
-    /// Whether the server may have begun to work on it.
+    /// Whether the server may have started on it.
     pub(super) sent: bool,
 }
 
-impl Unanswered {
+impl FailedRequest {
     /// The server certainly has not seen it.
-    pub(super) fn before(error: McpError) -> Self {
+    pub(super) fn not_sent(error: McpError) -> Self {
         Self { error, sent: false }
     }
 
     /// The server may have seen it.
-    pub(super) fn after(error: McpError) -> Self {
+    pub(super) fn after_send(error: McpError) -> Self {
         let sent = match &error {
             McpError::SessionExpired => false,
             McpError::Network { sent, .. } => *sent,
@@ -204,8 +212,8 @@ impl Unanswered {
         Self { error, sent }
     }
 
-    /// Whether the connection is of no use any more.
-    pub(super) fn is_the_end(&self) -> bool {
+    /// Whether the connection can no longer be used.
+    pub(super) fn ends_connection(&self) -> bool {
         matches!(self.error, McpError::SessionExpired | McpError::Ended(_))
     }
 }
@@ -215,36 +223,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_is_none_of_mcp_says_what_it_is_instead() {
-        for (status, header, told) in [
+    fn a_response_that_is_not_mcp_is_described() {
+        for (status, header, shown) in [
             (404, None, "404"),
             (404, Some(("content-type", "text/html")), "404"),
-            (200, None, "200 with what is no message of MCP"),
+            (200, None, "200 without an MCP message"),
             (
                 200,
                 Some(("content-type", "text/html; charset=utf-8")),
-                "200 with text/html, which is no message of MCP",
+                "200 with text/html, which is not an MCP message",
             ),
             (307, None, "307"),
             (
                 307,
                 Some(("location", "https://a.test/mcp")),
-                "307, which leads to https://a.test/mcp and is not followed",
+                "307, a redirect to https://a.test/mcp, which is not followed",
             ),
             (
                 201,
                 Some(("location", "https://a.test/1")),
-                "201 with what is no message of MCP",
+                "201 without an MCP message",
             ),
         ] {
             let headers = header.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            let answer = HttpAnswer {
+            let response = HttpResponse {
                 status,
                 headers: headers.into_iter().collect(),
                 body: String::new(),
             };
-            let error = McpError::Status(answer);
-            assert_eq!(error.to_string(), format!("it answered HTTP {told}"));
+            let error = McpError::HttpStatus(response);
+            assert_eq!(error.to_string(), format!("it answered HTTP {shown}"));
         }
     }
 }

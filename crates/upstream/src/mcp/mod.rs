@@ -1,38 +1,39 @@
 //! MCP servers behind operations: every tool of a server is an operation.
 //!
-//! The only module of this crate that knows the MCP library, and none of the library's types leave it.
-//! A server is connected to when it is first needed and again when a connection has ended; everything
-//! that is waited for is waited for within bounds. What failures mean is in `lifted` and `trouble`.
+//! The only module of this crate that uses rmcp, and none of its types leave the module. A server
+//! is connected to on first use and again after a connection has ended; everything that is waited
+//! for has a timeout or a limit. Failures are classified in `tool_error` (results of tools) and
+//! `request_failure` (everything else).
 
 #![allow(
     deprecated,
     reason = "sampling, roots, logging and resources/subscribe are those of 2025-11-25, which most servers and clients speak"
 )]
 
-mod asking;
-mod audience;
 mod call;
 mod child;
 mod children;
-mod ear;
+mod client_handler;
+mod connection;
 mod error;
-mod foreign;
-mod libraries;
-mod library;
-mod lifted;
-mod link;
-mod live;
-mod names;
+mod error_shapes;
+mod features;
+mod http;
+mod in_flight;
+mod incoming;
+mod input_requests;
+mod input_required;
+mod listeners;
+mod live_connection;
+mod operation_names;
 mod output;
-mod pipes;
 mod pool;
-mod published;
-mod rounds;
+mod request_failure;
+mod servers;
 mod settings;
-mod shapes;
-mod trouble;
-mod underway;
-mod web;
+mod stdio;
+mod tool_error;
+mod tool_import;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -46,39 +47,39 @@ use rmcp::model::{Implementation, ServerPeerInfo};
 use tokio::sync::watch;
 
 use call::ToolCall;
-pub use ear::McpChanges;
-use error::Unanswered;
-pub use error::{HttpAnswer, McpError, Refusal};
-pub use libraries::McpLibraries;
-pub use library::{ITEMS_LIMIT, McpFreshness, McpOffer, PAGES_LIMIT};
-pub use lifted::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
-pub use link::{FIRST_REST, LONGEST_REST};
-pub use output::FAILURE_BLOCKS_LIMIT;
-pub use pipes::{LINE_BYTES_LIMIT, NONSENSE_LINES_LIMIT, UNREAD_ANSWERS_LIMIT};
+pub use client_handler::McpChanges;
+pub use connection::{FIRST_BACKOFF, MAX_BACKOFF};
+use error::FailedRequest;
+pub use error::{HttpResponse, McpError, RpcError};
+pub use features::{ITEMS_LIMIT, McpCapabilities, McpFreshness, PAGES_LIMIT};
+pub use http::RESPONSE_BYTES_LIMIT;
+pub use input_required::ROUNDS_LIMIT;
+pub use output::FAILURE_CONTENT_BYTES_LIMIT;
 use pool::Pool;
-pub use published::{DEFINITION_EXTENSION, ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
-pub use rounds::ROUNDS_LIMIT;
+use request_failure::SideEffects;
+pub use servers::McpServers;
 pub use settings::{
-    McpAddress, McpCommand, McpNames, McpPatience, McpPlace, McpSessions, McpSettings,
-    McpSettingsError, NAMESPACE_LENGTH_LIMIT,
+    McpAddress, McpCommand, McpNames, McpSessions, McpSettings, McpSettingsError, McpTimeouts,
+    McpTransport, NAMESPACE_LENGTH_LIMIT,
 };
-use trouble::Stake;
-pub use web::ANSWER_BYTES_LIMIT;
+pub use stdio::{LINE_BYTES_LIMIT, SKIPPED_LINES_LIMIT, UNREAD_RESPONSES_LIMIT};
+pub use tool_error::{FAILURE_BYTES_LIMIT, MESSAGE_CHARACTERS_LIMIT};
+pub use tool_import::{DEFINITION_EXTENSION, ERRORS_LIMIT, McpWarning, TOOL_EXTENSION};
 
-/// An MCP server. Clones are the same server; the last one to go ends the connection, and with it the
-/// process of a server that was started.
+/// An MCP server. Clones are the same server; dropping the last one closes the connection and ends
+/// a process that was started.
 #[derive(Clone, Debug)]
 pub struct McpUpstream {
     pool: Arc<Pool>,
-    /// The circuit and the retry budget all its tools share.
+    /// The circuit and the retry budget that all its tools share.
     upstream: Arc<Upstream>,
     scopes: Arc<[String]>,
     names: McpNames,
-    /// What it said about its lists, by their names.
+    /// The freshness of its lists, by member name.
     freshness: Arc<Mutex<BTreeMap<&'static str, McpFreshness>>>,
 }
 
-/// The capability by which a panpan tells that it is one, whatever it calls itself.
+/// The capability by which a panpan identifies itself, whatever its name.
 const PANPAN_CAPABILITY: &str = "dev.panpan";
 
 fn is_panpan(info: &ServerPeerInfo) -> bool {
@@ -91,36 +92,36 @@ fn is_panpan(info: &ServerPeerInfo) -> bool {
 /// What a server says about itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct McpAbout {
-    /// Its name, title, version and icons, as the protocol writes them.
+    /// Its name, title, version and icons, as JSON of the protocol.
     pub server_info: serde_json::Value,
-    /// How it is to be used.
+    /// Its instructions.
     pub instructions: Option<String>,
-    /// Its capabilities, as the protocol writes them.
+    /// Its capabilities, as JSON of the protocol.
     pub capabilities: serde_json::Value,
 }
 
-/// Who asks for what a server offers beside tools.
+/// The caller of a request for resources, prompts or completion.
 #[derive(Clone, Debug, Default)]
 pub struct McpCaller<'a> {
     /// The identity of the caller, if it is known.
     pub identity: Option<&'a Identity>,
-    /// Who owns what the caller leaves at servers.
+    /// The owner of the state that the caller leaves at servers.
     pub owner: StateOwner,
-    /// The person behind the request and their client, where they can be asked.
-    pub person: Option<Arc<dyn AskPerson>>,
+    /// The client behind the request, if it can be asked for input.
+    pub client: Option<Arc<dyn AskPerson>>,
 }
 
 /// The tools of a server as operations.
 #[derive(Clone, Debug)]
 pub struct McpOperations {
-    /// The operations, in the order of their names.
+    /// The operations, ordered by name.
     pub registrations: Vec<Registration>,
-    /// What could not be used as it is.
+    /// The tools, or parts of tools, that could not be used.
     pub warnings: Vec<McpWarning>,
 }
 
 impl McpUpstream {
-    /// Makes ready to connect; nothing is started or sent yet.
+    /// Prepares the connection; nothing is started or sent yet.
     pub fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
         let budget = BudgetSettings::default();
         let upstream = Upstream::new(&settings.namespace, settings.circuit, budget);
@@ -137,64 +138,64 @@ impl McpUpstream {
         })
     }
 
-    /// The first step of the names of its operations.
+    /// The first segment of the names of its operations.
     pub fn namespace(&self) -> &str {
-        &self.pool.own().namespace
+        &self.pool.shared().namespace
     }
 
-    /// Whether a caller has the scopes that everything of it needs.
+    /// Whether a caller has the scopes that this server requires.
     pub fn admits(&self, caller: Option<&Identity>) -> bool {
         let has = |scope: &String| caller.is_some_and(|it| it.scopes.contains(scope));
         self.scopes.iter().all(has)
     }
 
-    /// Whether its tools and prompts are known by the names it gives them.
-    pub fn has_own_names(&self) -> bool {
+    /// Whether its tools and prompts keep the names that the server gives them.
+    pub fn keeps_names(&self) -> bool {
         self.names == McpNames::Own
     }
 
-    /// Whether no scopes are needed for it.
+    /// Whether the server requires no scopes.
     fn is_open(&self) -> bool {
         self.scopes.is_empty()
     }
 
-    /// What the server says about itself, if there is a connection.
+    /// What the server says about itself, if it is connected.
     pub fn about(&self) -> Option<McpAbout> {
-        let live = self.pool.own().current()?;
+        let live = self.pool.shared().current()?;
         let info = live.info()?;
         Some(McpAbout {
             server_info: serde_json::to_value(info.server_info.as_ref()?).ok()?,
-            instructions: info.instructions.as_deref().map(lifted::bounded),
+            instructions: info.instructions.as_deref().map(tool_error::bounded),
             capabilities: serde_json::to_value(&info.capabilities).ok()?,
         })
     }
 
-    /// Tells when its lists have changed, so that whoever holds its operations can ask for them anew.
+    /// Notifies of changed lists, so that its operations can be imported again.
     pub fn changes(&self) -> watch::Receiver<McpChanges> {
-        self.pool.own().changes()
+        self.pool.shared().changes()
     }
 
-    /// Tells an owner of state when lists have changed in its session.
+    /// Notifies an owner of state of changed lists in its session.
     pub fn changes_for(&self, owner: &StateOwner) -> watch::Receiver<McpChanges> {
         self.pool.changes_for(owner)
     }
 
-    /// Its tools as operations. Connects if that has not been done.
+    /// Its tools as operations. Connects if necessary.
     pub async fn operations(&self) -> Result<McpOperations, McpError> {
         let tools = self.list_tools().await?;
-        let own = self.pool.own();
-        let live = own.connected().await?;
+        let connection = self.pool.shared();
+        let live = connection.connected().await?;
         let by_panpan = live.info().is_some_and(|info| is_panpan(&info));
-        let (published, warnings) =
-            published::operations(self.namespace(), &tools, by_panpan, self.names);
-        let timeout = own.patience.call;
+        let (imported, warnings) =
+            tool_import::operations(self.namespace(), &tools, by_panpan, self.names);
+        let timeout = connection.timeouts.call;
         let timeout_ms = timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
-        let registrations = published.into_iter().map(|mut published| {
-            published.spec.timeout_ms = timeout_ms;
-            published.spec.access_control.require(&self.scopes);
-            let call = ToolCall::new(self.pool.clone(), &published);
-            Registration::new(published.spec, call)
-                .with_credentials(own.secrets.clone())
+        let registrations = imported.into_iter().map(|mut imported| {
+            imported.spec.timeout_ms = timeout_ms;
+            imported.spec.access_control.require(&self.scopes);
+            let call = ToolCall::new(self.pool.clone(), &imported);
+            Registration::new(imported.spec, call)
+                .with_credentials(connection.secrets.clone())
                 .behind(self.upstream.clone())
                 .relaying()
         });
@@ -204,29 +205,30 @@ impl McpUpstream {
         })
     }
 
-    /// Ends the connection for good. A server that was started is left some time to end by itself, and is then
-    /// made to.
+    /// Closes the connection for good. A process that was started gets some time to exit and is
+    /// then killed.
     pub async fn close(&self) {
         self.pool.close().await;
     }
 
-    /// Ends the process of a server that was started, with everything it started, and starts no other. For
-    /// whoever leaves at once: nothing is waited for.
+    /// Kills a process that was started, with everything it started, and starts no other. For an
+    /// immediate exit: nothing is waited for.
     pub fn kill(&self) {
         self.pool.kill();
     }
 
-    /// What an error means to whoever waits for something that only reads.
+    /// The failure for a request that only reads.
     pub fn failure(&self, error: McpError, now: Timestamp) -> Failure {
-        let lost = match &error {
-            McpError::Start { .. } | McpError::Resting { .. } | McpError::Full { .. } => {
-                Unanswered::before(error)
+        let failed = match &error {
+            McpError::Start { .. } | McpError::Backoff { .. } | McpError::LimitReached { .. } => {
+                FailedRequest::not_sent(error)
             }
-            _ => Unanswered::after(error),
+            _ => FailedRequest::after_send(error),
         };
-        let failure = trouble::failure(self.namespace(), &lost, Stake::Nothing, now);
+        let failure =
+            request_failure::failure(self.namespace(), &failed, SideEffects::ReadOnly, now);
         let mut redactor = Redactor::new();
-        self.pool.own().secrets.teach(&mut redactor);
+        self.pool.shared().secrets.teach(&mut redactor);
         failure.redacted_by(redactor, Marked::default()).into()
     }
 }

@@ -1,20 +1,21 @@
-//! From the result of a tool to the output of its operation.
+//! Converts the result of a tool into the output of its operation.
 //!
-//! Structured content is the output where the tool declares its schema. Elsewhere a single text is the
-//! output, and anything else is given as the content blocks it is, in the form the MCP surface passes on
-//! unchanged.
+//! Structured content is the output if the tool declares an output schema. Otherwise a single text
+//! block is the output, and anything else is passed on as content blocks, which the MCP surface
+//! forwards unchanged.
 
 use panpan_contract::undeclared;
 use panpan_failure::size;
 use serde_json::{Map, Value, json};
 
-/// How many bytes of blocks and structured content are passed on beside a failure, as JSON.
-pub const FAILURE_BLOCKS_LIMIT: usize = 1024 * 1024;
+/// The largest size of content blocks and structured content that are passed on with a failure, in
+/// bytes of JSON.
+pub const FAILURE_CONTENT_BYTES_LIMIT: usize = 1024 * 1024;
 
-/// The member of an output schema that says that outputs may be content blocks.
+/// The member of an output schema that declares outputs of content blocks.
 const CONTENT_MARK: &str = "x-mcp-content";
 
-/// The output schema of an operation, by that of its tool.
+/// The output schema of an operation, derived from that of its tool.
 pub(super) fn schema(declared: Option<&Value>) -> Value {
     let Some(schema) = declared else {
         return json!({CONTENT_MARK: true});
@@ -23,8 +24,8 @@ pub(super) fn schema(declared: Option<&Value>) -> Value {
     members.map_or_else(|| schema.clone(), Value::Object)
 }
 
-/// The output a result stands for; `None` when it is no result of a tool.
-pub(super) fn of(result: &Value, has_schema: bool) -> Option<Value> {
+/// The output in a result; `None` if it is not the result of a tool.
+pub(super) fn from_result(result: &Value, has_schema: bool) -> Option<Value> {
     let content = result.get("content").and_then(Value::as_array);
     let structured = result.get("structuredContent").filter(|it| !it.is_null());
     if content.is_none() && structured.is_none() {
@@ -35,84 +36,88 @@ pub(super) fn of(result: &Value, has_schema: bool) -> Option<Value> {
         (Some(structured), _) if has_schema => {
             Some(undeclared::output(structured).unwrap_or(structured).clone())
         }
-        (None, Some(text)) if has_schema => Some(parsed(text)),
+        (None, Some(text)) if has_schema => Some(parse_text(text)),
         (None, Some(text)) => Some(text.into()),
         (Some(structured), _) => Some(json!({"content": blocks, "structuredContent": structured})),
         (None, None) => Some(json!({"content": blocks})),
     }
 }
 
-/// What a result holds that its output does not: the blocks beside structured content, and `_meta`. MCP clients get
-/// them as they are.
-pub(super) fn beside(result: &Value, has_schema: bool) -> Option<Value> {
-    let mut beside = Map::new();
+/// The parts of a result that its output does not contain: content blocks beside structured
+/// content, and `_meta`. MCP clients get them unchanged.
+pub(super) fn extras(result: &Value, has_schema: bool) -> Option<Value> {
+    let mut extras = Map::new();
     let structured = result.get("structuredContent").filter(|it| !it.is_null());
     let content = result.get("content").filter(|_| has_schema);
     if let (Some(_), Some(content)) = (structured, content) {
-        beside.insert("content".to_owned(), content.clone());
+        extras.insert("content".to_owned(), content.clone());
     }
     if let Some(meta) = result.get("_meta").filter(|it| it.is_object()) {
-        beside.insert("_meta".to_owned(), meta.clone());
+        extras.insert("_meta".to_owned(), meta.clone());
     }
-    (!beside.is_empty()).then_some(Value::Object(beside))
+    (!extras.is_empty()).then_some(Value::Object(extras))
 }
 
-/// What a failing result holds beside its first text, which is in the failure: further blocks, and structured
-/// content. Secrets are removed; blocks that are too large together are left out, from the first that is.
-pub(super) fn beside_failure(result: &Value, redact: impl Fn(&mut Value)) -> Option<Value> {
-    let mut beside = Map::new();
-    let mut left = FAILURE_BLOCKS_LIMIT;
+/// The parts of a failing result that the failure does not contain: blocks after the first text,
+/// and structured content. Redacted; from the first block that exceeds the limit on, blocks are
+/// dropped.
+pub(super) fn failure_extras(result: &Value, redact: impl Fn(&mut Value)) -> Option<Value> {
+    let mut extras = Map::new();
+    let mut bytes_left = FAILURE_CONTENT_BYTES_LIMIT;
     let content = result.get("content").and_then(Value::as_array);
     let mut blocks: Vec<&Value> = content.into_iter().flatten().collect();
     let is_text = |block: &&Value| block.get("type") == Some(&json!("text"));
     if let Some(first) = blocks.iter().position(is_text) {
         blocks.remove(first);
     }
-    let fitting = blocks.into_iter().map_while(|block| {
-        left = size::remaining_bytes(block, left)?;
+    let blocks_within_limit = blocks.into_iter().map_while(|block| {
+        bytes_left = size::remaining_bytes(block, bytes_left)?;
         Some(redacted_block(block.clone(), &redact))
     });
-    let fitting: Vec<Value> = fitting.collect();
-    if !fitting.is_empty() {
-        beside.insert("content".to_owned(), fitting.into());
+    let blocks_within_limit: Vec<Value> = blocks_within_limit.collect();
+    if !blocks_within_limit.is_empty() {
+        extras.insert("content".to_owned(), blocks_within_limit.into());
     }
     let structured = result.get("structuredContent").filter(|it| it.is_object());
-    if let Some(structured) = structured.filter(|it| size::fits(it, left)) {
+    if let Some(structured) = structured.filter(|it| size::fits(it, bytes_left)) {
         let mut structured = structured.clone();
         redact(&mut structured);
-        beside.insert("structuredContent".to_owned(), structured);
+        extras.insert("structuredContent".to_owned(), structured);
     }
-    (!beside.is_empty()).then_some(Value::Object(beside))
+    (!extras.is_empty()).then_some(Value::Object(extras))
 }
 
-/// A block without secrets. The bytes of images, sounds and files are not looked into: whatever looks like a secret
-/// in them is none.
+/// A redacted block. The data of images, audio and files is kept: a match in it would not be a
+/// secret.
 fn redacted_block(mut block: Value, redact: &impl Fn(&mut Value)) -> Value {
-    let bytes = match block.get("type").and_then(Value::as_str) {
+    let pointer = match block.get("type").and_then(Value::as_str) {
         Some("image" | "audio") => Some("/data"),
         Some("resource") => Some("/resource/blob"),
         _ => None,
     };
-    let bytes = bytes.and_then(|place| Some((place, block.pointer_mut(place)?.take())));
+    let data = pointer.and_then(|it| Some((it, block.pointer_mut(it)?.take())));
     redact(&mut block);
-    if let Some((place, bytes)) = bytes
-        && let Some(kept) = block.pointer_mut(place)
+    if let Some((pointer, data)) = data
+        && let Some(kept) = block.pointer_mut(pointer)
     {
-        *kept = bytes;
+        *kept = data;
     }
     block
 }
 
-/// The text, where there is nothing else and nothing is said about it.
+/// The text of a single text block without annotations.
 fn only_text(blocks: &[Value]) -> Option<&str> {
     let [block] = blocks else { return None };
-    let is_bare = block.as_object()?.len() == 2;
+    let has_no_annotations = block.as_object()?.len() == 2;
     let is_text = block.get("type")? == "text";
-    block.get("text")?.as_str().filter(|_| is_bare && is_text)
+    block
+        .get("text")?
+        .as_str()
+        .filter(|_| has_no_annotations && is_text)
 }
 
-/// Older servers declare a schema and give what fits it only as text.
-fn parsed(text: &str) -> Value {
+/// Older servers declare a schema but return the JSON only as text.
+fn parse_text(text: &str) -> Value {
     panpan_failure::read::document(text.as_bytes()).unwrap_or_else(|_| text.into())
 }
 
@@ -121,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_beside_structured_content_and_meta_are_not_lost() {
+    fn content_beside_structured_content_and_meta_are_kept() {
         let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
         let content = json!([{"type": "text", "text": "two"}, image]);
         let meta = json!({"example.com/a": 1});
@@ -144,7 +149,7 @@ mod tests {
             ),
             (json!({"content": [], "_meta": 7}), false, None),
         ] {
-            assert_eq!(beside(&result, has_schema), expected, "{result}");
+            assert_eq!(extras(&result, has_schema), expected, "{result}");
         }
     }
 
@@ -192,7 +197,11 @@ mod tests {
             (json!({}), false, None),
             (json!("hi"), true, None),
         ] {
-            assert_eq!(of(&result, has_schema), output, "{result} {has_schema}");
+            assert_eq!(
+                from_result(&result, has_schema),
+                output,
+                "{result} {has_schema}"
+            );
         }
     }
 }

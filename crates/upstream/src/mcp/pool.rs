@@ -1,8 +1,8 @@
-//! The connections to one server: one for each caller, where the server keeps state for its clients.
+//! The connections to one server: one per caller if the server keeps state for its clients.
 //!
-//! What a caller leaves in a session (a resource, a login, a draft) is there for that caller alone. One connection
-//! serves all callers where the server keeps no state, where the operator says so, and for callers that cannot be
-//! told apart. How many sessions are open is bounded, and one that is not used for a while ends.
+//! State in a session (a resource, a login, a draft) belongs to one caller. A single connection
+//! serves all callers if the server keeps no state or the operator configured it so, and for
+//! callers that cannot be told apart. The number of sessions is limited, and idle ones are closed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,27 +12,27 @@ use panpan_runtime::StateOwner;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::audience::Audience;
-use super::ear::McpChanges;
+use super::client_handler::McpChanges;
+use super::connection::Connection;
 use super::error::McpError;
-use super::link::Link;
+use super::listeners::Listeners;
 use super::settings::{McpSessions, McpSettings, McpSettingsError};
 
-/// How often sessions are looked at that may have been idle for too long, by how long that is.
-const LOOKS_PER_IDLE: u32 = 4;
+/// How often idle sessions are looked for, per idle time.
+const CHECKS_PER_IDLE: u32 = 4;
 
-/// The longest time between two looks.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// The longest interval between two looks.
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The part of all sessions that clients without a token may have.
-const SHARE_OF_UNKNOWN: usize = 2;
+/// The divisor of the session limit for clients without a token.
+const ANONYMOUS_DIVISOR: usize = 2;
 
 /// The connections to one server.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// The connection that tools are listed over, and that is shared where nothing has to be kept apart.
-    own: Arc<Link>,
-    pub(super) audience: Arc<Audience>,
+    /// The connection for listing tools; shared by all callers if there is no state to keep apart.
+    shared: Arc<Connection>,
+    pub(super) listeners: Arc<Listeners>,
     rules: McpSessions,
     state: Mutex<State>,
 }
@@ -40,63 +40,66 @@ pub(super) struct Pool {
 #[derive(Debug, Default)]
 struct State {
     sessions: HashMap<StateOwner, Session>,
-    /// Where callers learn that lists of their session have changed.
-    heard: HashMap<StateOwner, watch::Sender<McpChanges>>,
-    /// Whether the server keeps state, as far as is known.
+    /// The senders of list changes, by owner.
+    changes: HashMap<StateOwner, watch::Sender<McpChanges>>,
+    /// Whether the server keeps state, if known.
     keeps_state: Option<bool>,
-    /// Whether a task looks for idle sessions.
-    is_watched: bool,
+    /// Whether the task that closes idle sessions is running.
+    has_idle_task: bool,
     is_closed: bool,
 }
 
 #[derive(Debug)]
 struct Session {
-    link: Arc<Link>,
+    connection: Arc<Connection>,
     last_use: Instant,
 }
 
 impl Session {
     /// Whether no call uses it.
     fn is_free(&self) -> bool {
-        Arc::strong_count(&self.link) == 1
+        Arc::strong_count(&self.connection) == 1
     }
 }
 
 impl Pool {
     pub(super) fn new(settings: McpSettings) -> Result<Self, McpSettingsError> {
         let rules = settings.sessions_of_callers;
-        let audience = Arc::new(Audience::default());
+        let listeners = Arc::new(Listeners::default());
         Ok(Self {
-            own: Arc::new(Link::new(settings, audience.clone())?),
-            audience,
+            shared: Arc::new(Connection::new(settings, listeners.clone())?),
+            listeners,
             rules,
             state: Mutex::default(),
         })
     }
 
     /// The connection that belongs to no caller.
-    pub(super) fn own(&self) -> &Arc<Link> {
-        &self.own
+    pub(super) fn shared(&self) -> &Arc<Connection> {
+        &self.shared
     }
 
     /// The connection for the calls of an owner of state.
-    pub(super) async fn of(self: &Arc<Self>, owner: &StateOwner) -> Result<Arc<Link>, McpError> {
-        if self.is_one_for_all(owner) || !self.keeps_state().await? {
-            return Ok(self.own.clone());
+    pub(super) async fn connection_for(
+        self: &Arc<Self>,
+        owner: &StateOwner,
+    ) -> Result<Arc<Connection>, McpError> {
+        if self.uses_shared(owner) || !self.keeps_state().await? {
+            return Ok(self.shared.clone());
         }
         self.session_of(owner)
     }
 
-    /// Tells an owner of state when lists of its session have changed.
+    /// Notifies an owner of state of changed lists in its session.
     pub(super) fn changes_for(self: &Arc<Self>, owner: &StateOwner) -> watch::Receiver<McpChanges> {
         let keeps_state = self.known_to_keep_state() == Some(true);
-        if self.is_one_for_all(owner) || !keeps_state {
-            return self.own.changes();
+        if self.uses_shared(owner) || !keeps_state {
+            return self.shared.changes();
         }
-        self.heard_by(&mut self.state(), owner).subscribe()
+        self.changes_of(&mut self.state(), owner).subscribe()
     }
 
-    fn is_one_for_all(&self, owner: &StateOwner) -> bool {
+    fn uses_shared(&self, owner: &StateOwner) -> bool {
         self.rules.shared || *owner == StateOwner::Anyone
     }
 
@@ -105,84 +108,89 @@ impl Pool {
         if let Some(known) = self.known_to_keep_state() {
             return Ok(known);
         }
-        let keeps_state = self.own.connected().await?.keeps_state();
+        let keeps_state = self.shared.connected().await?.keeps_state();
         self.state().keeps_state = Some(keeps_state);
         Ok(keeps_state)
     }
 
-    /// A server that was replaced by another is known anew by its connection.
+    /// Asked of the current connection each time: the server may have been replaced.
     fn known_to_keep_state(&self) -> Option<bool> {
-        let current = self.own.current().map(|live| live.keeps_state());
+        let current = self.shared.current().map(|live| live.keeps_state());
         let mut state = self.state();
         state.keeps_state = current.or(state.keeps_state);
         state.keeps_state
     }
 
-    fn session_of(self: &Arc<Self>, owner: &StateOwner) -> Result<Arc<Link>, McpError> {
+    fn session_of(self: &Arc<Self>, owner: &StateOwner) -> Result<Arc<Connection>, McpError> {
         let mut state = self.state();
         if state.is_closed {
-            return Err(McpError::Ended("this side closed it".to_owned()));
+            return Err(McpError::Ended("closed by panpan".to_owned()));
         }
         if let Some(session) = state.sessions.get_mut(owner) {
             session.last_use = Instant::now();
-            return Ok(session.link.clone());
+            return Ok(session.connection.clone());
         }
         let is_full = state.sessions.len() >= self.rules.limit;
         let limit = match is_known(owner) {
             true => self.rules.limit,
-            // Clients without a token do not take the places of callers that have one.
-            false => (self.rules.limit / SHARE_OF_UNKNOWN).max(1),
+            // Clients without a token must not use up the sessions of callers with a token.
+            false => (self.rules.limit / ANONYMOUS_DIVISOR).max(1),
         };
-        if is_full || (!is_known(owner) && state.count_of_unknown() >= limit) {
+        if is_full || (!is_known(owner) && state.anonymous_count() >= limit) {
             let unused = state.take_least_used(owner);
-            end(unused.ok_or(McpError::Full { limit })?);
+            let reached = McpError::LimitReached {
+                what: "sessions",
+                limit,
+            };
+            close(unused.ok_or(reached)?);
         }
-        let changes = self.heard_by(&mut state, owner);
-        let link = Arc::new(self.own.another(owner.clone(), changes));
+        let changes = self.changes_of(&mut state, owner);
+        let connection = Arc::new(self.shared.for_caller(owner.clone(), changes));
         let session = Session {
-            link: link.clone(),
+            connection: connection.clone(),
             last_use: Instant::now(),
         };
         state.sessions.insert(owner.clone(), session);
-        Ok(link)
+        Ok(connection)
     }
 
-    /// Where an owner of state learns of changes. Other tools are the server's: they change for all.
-    fn heard_by(
+    /// The sender of list changes for an owner. Changed tools affect all owners.
+    fn changes_of(
         self: &Arc<Self>,
         state: &mut State,
         owner: &StateOwner,
     ) -> watch::Sender<McpChanges> {
-        if let Some(known) = state.heard.get(owner) {
+        if let Some(known) = state.changes.get(owner) {
             return known.clone();
         }
         let changes = watch::Sender::default();
-        tokio::spawn(pass_on_tools(
+        tokio::spawn(forward_tool_changes(
             changes.subscribe(),
-            Arc::downgrade(&self.own),
+            Arc::downgrade(&self.shared),
         ));
-        state.heard.insert(owner.clone(), changes.clone());
-        if !std::mem::replace(&mut state.is_watched, true) {
-            tokio::spawn(end_idle(Arc::downgrade(self), self.rules.idle));
+        state.changes.insert(owner.clone(), changes.clone());
+        if !std::mem::replace(&mut state.has_idle_task, true) {
+            tokio::spawn(close_idle(Arc::downgrade(self), self.rules.idle));
         }
         changes
     }
 
-    /// Ends all connections for good.
+    /// Closes all connections for good.
     pub(super) async fn close(&self) {
         let sessions = {
             let mut state = self.state();
             state.is_closed = true;
             std::mem::take(&mut state.sessions)
         };
-        let closing = sessions.values().map(|session| session.link.close());
-        futures_util::future::join(self.own.close(), futures_util::future::join_all(closing)).await;
+        let closing = sessions.values().map(|session| session.connection.close());
+        futures_util::future::join(self.shared.close(), futures_util::future::join_all(closing))
+            .await;
     }
 
-    /// Ends all processes of the server without waiting.
+    /// Kills all processes of the server without waiting.
     pub(super) fn kill(&self) {
         self.state().is_closed = true;
-        self.own.kill();
+        self.shared.kill();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -191,12 +199,13 @@ impl Pool {
 }
 
 impl State {
-    fn count_of_unknown(&self) -> usize {
+    fn anonymous_count(&self) -> usize {
         self.sessions.keys().filter(|it| !is_known(it)).count()
     }
 
-    /// Takes out a session that no call uses, to make room for one of this owner: that of a client
-    /// without a token first, and for such a client no other; of these the one that was used least recently.
+    /// Removes a session that no call uses, to make room for one of this owner. Clients without a
+    /// token lose theirs first and cannot replace those of others; among equals the least recently
+    /// used one is removed.
     fn take_least_used(&mut self, owner: &StateOwner) -> Option<Session> {
         let free = self.sessions.iter().filter(|(_, it)| it.is_free());
         let free = free.filter(|(other, _)| is_known(owner) || !is_known(other));
@@ -205,17 +214,18 @@ impl State {
         self.sessions.remove(&owner)
     }
 
-    /// Takes out what was not used for this long, and forgets who heard of changes and is gone.
+    /// Removes sessions that were idle for this long, and the senders that have no receiver left.
     fn take_idle(&mut self, idle: Duration) -> Vec<Session> {
-        // One that a call uses is used until that ends.
+        // A session counts as used until its call ends.
         for session in self.sessions.values_mut().filter(|it| !it.is_free()) {
             session.last_use = Instant::now();
         }
-        let is_over = |session: &Session| session.is_free() && session.last_use.elapsed() >= idle;
-        let taken = self.sessions.extract_if(|_, session| is_over(session));
+        let is_expired =
+            |session: &Session| session.is_free() && session.last_use.elapsed() >= idle;
+        let taken = self.sessions.extract_if(|_, session| is_expired(session));
         let taken = taken.map(|(_, session)| session).collect();
         let sessions = &self.sessions;
-        self.heard
+        self.changes
             .retain(|owner, changes| sessions.contains_key(owner) || changes.receiver_count() > 1);
         taken
     }
@@ -225,33 +235,35 @@ fn is_known(owner: &StateOwner) -> bool {
     matches!(owner, StateOwner::Caller(_))
 }
 
-fn end(session: Session) {
-    tokio::spawn(async move { session.link.close().await });
+fn close(session: Session) {
+    tokio::spawn(async move { session.connection.close().await });
 }
 
-/// Ends sessions that are not used, until there are none left.
-async fn end_idle(pool: Weak<Pool>, idle: Duration) {
+/// Closes idle sessions until there are none left.
+async fn close_idle(pool: Weak<Pool>, idle: Duration) {
     loop {
-        tokio::time::sleep((idle / LOOKS_PER_IDLE).min(LONGEST_LOOK)).await;
+        tokio::time::sleep((idle / CHECKS_PER_IDLE).min(MAX_CHECK_INTERVAL)).await;
         let Some(pool) = pool.upgrade() else { return };
         let mut state = pool.state();
-        state.take_idle(idle).into_iter().for_each(end);
-        if state.sessions.is_empty() && state.heard.is_empty() {
-            state.is_watched = false;
+        state.take_idle(idle).into_iter().for_each(close);
+        if state.sessions.is_empty() && state.changes.is_empty() {
+            state.has_idle_task = false;
             return;
         }
     }
 }
 
-/// Has tools listed anew when a session says that there are others.
-async fn pass_on_tools(mut changes: watch::Receiver<McpChanges>, own: Weak<Link>) {
+/// Has the tools listed again when a session reports changed tools.
+async fn forward_tool_changes(mut changes: watch::Receiver<McpChanges>, shared: Weak<Connection>) {
     let mut seen = changes.borrow_and_update().tools;
     while changes.changed().await.is_ok() {
-        let Some(own) = own.upgrade() else { return };
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
         let now = changes.borrow_and_update().tools;
         if now != seen {
             seen = now;
-            own.doubt_tools();
+            shared.mark_tools_outdated();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where an MCP server is, what it is given, and how long it is waited for.
+//! The settings of an MCP server: its location, its secrets, its timeouts and its sessions.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use panpan_runtime::Credentials;
 use panpan_runtime::retry::CircuitRule;
 use url::Url;
 
-/// Headers the protocol sets itself.
+/// Headers that the protocol sets.
 const RESERVED_HEADERS: [&str; 6] = [
     "accept",
     "content-type",
@@ -20,128 +20,128 @@ const RESERVED_HEADERS: [&str; 6] = [
     "host",
 ];
 
-/// One MCP server.
+/// The settings of one MCP server.
 #[derive(Clone, Debug)]
 pub struct McpSettings {
-    /// The first step of the names of its operations: letters, digits, `_`, `-` and `.`.
+    /// The first segment of the names of its operations: letters, digits, `_`, `-` and `.`.
     pub namespace: String,
-    /// Where it is.
-    pub place: McpPlace,
-    /// How long it is waited for.
-    pub patience: McpPatience,
-    /// Scopes a caller needs for anything of it, all of them.
+    /// How it is reached.
+    pub transport: McpTransport,
+    /// Its timeouts.
+    pub timeouts: McpTimeouts,
+    /// The scopes that a caller needs for this server, all of them.
     pub scopes: Vec<String>,
-    /// Whether it is spoken to in a session, though it may know the version without. Some servers can ask
-    /// people only there.
+    /// Whether to open a session even if the server supports the stateless version. Some servers
+    /// can elicit only in sessions.
     pub sessions: bool,
-    /// What its tools and prompts are called.
+    /// The names of its tools and prompts.
     pub names: McpNames,
-    /// Which callers share a session, where the server keeps state.
+    /// Which callers share a session, if the server keeps state.
     pub sessions_of_callers: McpSessions,
-    /// What becomes of results that are failures by their content, though the server calls them successes.
+    /// How to treat results that contain a failure but do not have `isError`.
     pub success_bodies: SuccessBodies,
-    /// When all its operations are refused because it cannot be connected to.
+    /// When to refuse all its operations because it cannot be connected to.
     pub circuit: CircuitRule,
 }
 
-/// What MCP clients know the tools and prompts of a server by.
+/// The names under which MCP clients see the tools and prompts of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum McpNames {
-    /// By the names the server gives them.
+    /// The names that the server gives them.
     Own,
-    /// By those names with the namespace before them, as in `files__read`.
+    /// Those names with the namespace as a prefix, as in `files__read`.
     #[default]
     Prefixed,
 }
 
-/// Which callers of a server share a session with it, and how many sessions there may be.
+/// Which callers share a session with a server, and how many sessions there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct McpSessions {
-    /// Whether all callers share one session, also of a server that keeps state for its clients.
+    /// Whether all callers share one session, even if the server keeps state for its clients.
     pub shared: bool,
-    /// Whether there is only one client, so that everything the shared session says is for it.
+    /// Whether there is only one client, which gets all notifications of the shared session.
     pub alone: bool,
-    /// The most sessions of callers at once.
+    /// The limit of sessions.
     pub limit: usize,
-    /// How long a session lasts that is not used.
+    /// How long a session may stay idle.
     pub idle: Duration,
 }
 
 impl McpSessions {
-    /// The most sessions with a server that listens, if nothing is said.
+    /// The default limit of sessions with a server over HTTP.
     pub const LIMIT: usize = 256;
 
-    /// The most processes of a server that is started, if nothing is said.
+    /// The default limit of processes of a server over stdio.
     pub const PROCESSES_LIMIT: usize = 16;
 
-    /// How long a session lasts that is not used, if nothing is said.
+    /// The default time that a session may stay idle.
     pub const IDLE: Duration = Duration::from_secs(10 * 60);
 
-    fn at(place: &McpPlace) -> Self {
+    fn for_transport(transport: &McpTransport) -> Self {
         Self {
             shared: false,
             alone: false,
-            limit: match place {
-                McpPlace::Http(_) => Self::LIMIT,
-                McpPlace::Stdio(_) => Self::PROCESSES_LIMIT,
+            limit: match transport {
+                McpTransport::Http(_) => Self::LIMIT,
+                McpTransport::Stdio(_) => Self::PROCESSES_LIMIT,
             },
             idle: Self::IDLE,
         }
     }
 }
 
-/// Where an MCP server is.
+/// How an MCP server is reached.
 #[derive(Clone, Debug)]
-pub enum McpPlace {
+pub enum McpTransport {
     /// At an address, over Streamable HTTP.
     Http(McpAddress),
-    /// In a process of its own, over its standard input and output.
+    /// As a child process, over stdio.
     Stdio(McpCommand),
 }
 
-/// An MCP server that listens.
+/// An MCP server at an address.
 #[derive(Clone, Debug)]
 pub struct McpAddress {
     /// Its address, such as `https://mcp.example.com/mcp`.
     pub url: String,
-    /// Headers of every request, such as `Authorization`.
+    /// The headers of every request, such as `Authorization`.
     pub headers: Vec<(String, Secret<String>)>,
-    /// Certificates to trust besides those of the system, as PEM.
+    /// Certificates to trust in addition to those of the system, as PEM.
     pub ca: Option<Vec<u8>>,
 }
 
-/// An MCP server that is started.
+/// An MCP server that panpan starts.
 #[derive(Clone, Debug)]
 pub struct McpCommand {
     /// The program.
     pub program: String,
-    /// What it is started with.
+    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Its environment, beside the few variables every program needs. Nothing else is passed on.
+    /// Its environment, in addition to the few variables that every program needs. No other
+    /// variables are inherited.
     pub environment: Vec<(String, Secret<String>)>,
-    /// Where it is started; the folder of this process if nothing is said.
+    /// Its working directory; by default that of this process.
     pub directory: Option<PathBuf>,
-    /// The words of a program that is given the id of this process and the words of the server. It runs the
-    /// server, and ends everything the server left when that ends, when it is asked to (SIGTERM), or when this
-    /// process is gone. Without one only the process
-    /// group of the server ends, and only if this process is not killed.
+    /// The command line of a guard program, which gets the id of this process and the command line
+    /// of the server as arguments. It runs the server and kills what the server left behind: when
+    /// the server exits, on SIGTERM, or when this process is gone. Without a guard only the process
+    /// group of the server is killed, and not if this process is killed.
     pub guard: Option<Vec<String>>,
 }
 
-/// How long a server is waited for.
+/// The timeouts of requests to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct McpPatience {
-    /// Until it is ready. Servers that are installed when they are first started take long.
+pub struct McpTimeouts {
+    /// Of the handshake. Servers that are installed on first start take long.
     pub start: Duration,
-    /// Until a list is there, and everything else that is quick.
+    /// Of lists and other short requests.
     pub list: Duration,
-    /// Until a call is answered, each attempt on its own; as long as the runtime usually waits if
-    /// nothing is said.
+    /// Of one attempt of a call; the default of the runtime if not set.
     pub call: Option<Duration>,
 }
 
-impl Default for McpPatience {
+impl Default for McpTimeouts {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(60),
@@ -151,45 +151,45 @@ impl Default for McpPatience {
     }
 }
 
-/// Why there can be no such server.
+/// Why the settings are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum McpSettingsError {
-    /// The namespace cannot be the first step of a name.
+    /// The namespace cannot be the first segment of a name.
     #[error(
-        "{0:?} is no namespace: it is empty, too long, or holds something else than letters, digits, _, - and ."
+        "{0:?} is not a valid namespace; use 1 to {NAMESPACE_LENGTH_LIMIT} letters, digits, _, - and ."
     )]
     Namespace(String),
-    /// The text is no URL. It is not repeated: it may hold a password.
-    #[error("the address of the MCP server is no http:// or https:// URL ({0})")]
+    /// The text is not a URL. It is not repeated, because it may contain a password.
+    #[error("the address of the MCP server is not an http:// or https:// URL ({0})")]
     Url(String),
     /// A header that cannot be sent.
-    #[error("{name:?} is no header for an MCP server: {problem}")]
+    #[error("invalid header {name:?} for an MCP server: {problem}")]
     Header {
         /// Its name.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: &'static str,
     },
-    /// The HTTP client cannot be made.
-    #[error("the HTTP client of the MCP server cannot be set up")]
+    /// The HTTP client cannot be initialised.
+    #[error("cannot initialise the HTTP client for the MCP server")]
     Client(#[source] crate::SetupError),
-    /// There is nothing to start.
-    #[error("there is no program to start")]
+    /// The program is missing.
+    #[error("the command of the MCP server is empty")]
     NoProgram,
 }
 
-/// The longest namespace, in bytes: the names of tools have to have room beside it.
+/// The longest namespace, in bytes; leaves room for the names of tools.
 pub const NAMESPACE_LENGTH_LIMIT: usize = 64;
 
 impl McpSettings {
-    /// A server under the usual patience.
-    pub fn new(namespace: impl Into<String>, place: McpPlace) -> Self {
+    /// The settings of a server, with defaults.
+    pub fn new(namespace: impl Into<String>, transport: McpTransport) -> Self {
         Self {
             namespace: namespace.into(),
             names: McpNames::default(),
-            sessions_of_callers: McpSessions::at(&place),
-            place,
-            patience: McpPatience::default(),
+            sessions_of_callers: McpSessions::for_transport(&transport),
+            transport,
+            timeouts: McpTimeouts::default(),
             scopes: Vec::new(),
             sessions: false,
             success_bodies: SuccessBodies::default(),
@@ -197,11 +197,11 @@ impl McpSettings {
         }
     }
 
-    /// What it is given that nobody is to see, by the names it has there.
+    /// The secrets that the server is given, by name.
     pub(super) fn secrets(&self) -> Credentials {
-        let given = match &self.place {
-            McpPlace::Http(address) => &address.headers,
-            McpPlace::Stdio(command) => &command.environment,
+        let given = match &self.transport {
+            McpTransport::Http(address) => &address.headers,
+            McpTransport::Stdio(command) => &command.environment,
         };
         given.iter().cloned().collect()
     }
@@ -218,7 +218,7 @@ impl McpSettings {
 }
 
 impl McpAddress {
-    /// An address nothing is presented at.
+    /// An address without headers.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -233,10 +233,10 @@ impl McpAddress {
         if matches!(url.scheme(), "http" | "https") {
             return Ok(url);
         }
-        Err(McpSettingsError::Url("another scheme".to_owned()))
+        Err(McpSettingsError::Url("other scheme".to_owned()))
     }
 
-    /// The headers as they are sent; no log shows their values.
+    /// The headers as they are sent, marked as sensitive.
     pub(super) fn header_map(&self) -> Result<HeaderMap, McpSettingsError> {
         let mut map = HeaderMap::new();
         for (name, value) in &self.headers {
@@ -244,12 +244,14 @@ impl McpAddress {
                 name: name.clone(),
                 problem,
             };
-            let header: HeaderName = name.parse().map_err(|_| problem("that is no name"))?;
+            let header: HeaderName = name
+                .parse()
+                .map_err(|_| problem("not a valid header name"))?;
             if RESERVED_HEADERS.contains(&header.as_str()) {
-                return Err(problem("the protocol sets it itself"));
+                return Err(problem("the protocol sets it"));
             }
             let mut value = HeaderValue::from_str(value.expose())
-                .map_err(|_| problem("its value holds what no header may"))?;
+                .map_err(|_| problem("its value contains characters that headers do not allow"))?;
             value.set_sensitive(true);
             map.append(header, value);
         }
@@ -275,10 +277,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_namespace_is_one_short_step_of_a_name() {
+    fn a_namespace_is_one_short_segment_of_a_name() {
         let longest = "n".repeat(NAMESPACE_LENGTH_LIMIT);
         let too_long = "n".repeat(NAMESPACE_LENGTH_LIMIT + 1);
-        for (namespace, taken) in [
+        for (namespace, accepted) in [
             ("files", true),
             ("my-files_2.x", true),
             (longest.as_str(), true),
@@ -288,15 +290,15 @@ mod tests {
             ("a b", false),
             ("dé", false),
         ] {
-            let place = McpPlace::Stdio(McpCommand::new("server"));
-            let checked = McpSettings::new(namespace, place).check_namespace();
-            assert_eq!(checked.is_ok(), taken, "{namespace}");
+            let transport = McpTransport::Stdio(McpCommand::new("server"));
+            let checked = McpSettings::new(namespace, transport).check_namespace();
+            assert_eq!(checked.is_ok(), accepted, "{namespace}");
         }
     }
 
     #[test]
-    fn headers_of_the_protocol_and_broken_ones_are_refused_by_name_only() {
-        for (name, value, taken) in [
+    fn reserved_and_invalid_headers_are_refused_without_showing_their_values() {
+        for (name, value, accepted) in [
             ("Authorization", "Bearer sk-live-1", true),
             ("X-Tenant", "a", true),
             ("Mcp-Session-Id", "a", false),
@@ -309,7 +311,7 @@ mod tests {
                 .headers
                 .push((name.to_owned(), Secret::new(value.to_owned())));
             let made = address.header_map();
-            assert_eq!(made.is_ok(), taken, "{name}");
+            assert_eq!(made.is_ok(), accepted, "{name}");
             if let Err(error) = made {
                 assert!(!error.to_string().contains("sk-live"), "{error}");
             }
@@ -317,15 +319,15 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_of_the_web_are_taken() {
-        for (url, taken) in [
+    fn only_http_urls_are_accepted() {
+        for (url, accepted) in [
             ("https://mcp.example.com/mcp", true),
             ("http://127.0.0.1:1/mcp?a=b", true),
             ("ftp://example.com", false),
             ("mcp.example.com", false),
             ("", false),
         ] {
-            assert_eq!(McpAddress::new(url).parsed().is_ok(), taken, "{url}");
+            assert_eq!(McpAddress::new(url).parsed().is_ok(), accepted, "{url}");
         }
     }
 }

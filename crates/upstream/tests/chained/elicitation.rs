@@ -11,7 +11,7 @@ use panpan_runtime::{
 };
 use panpan_store::memory_ports;
 use panpan_surfaces::limits::Limits;
-use panpan_upstream::mcp::{McpAddress, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{McpAddress, McpSettings, McpTransport, McpUpstream};
 use serde_json::{Value, json};
 
 use crate::panpan::Panpan;
@@ -61,7 +61,8 @@ async fn an_elicitation_passes_through_both() {
     ];
     let inner = Panpan::start(operations, Limits::default(), SystemClock).await;
     let address = McpAddress::new(inner.url().join("/mcp").unwrap());
-    let upstream = McpUpstream::new(McpSettings::new("inner", McpPlace::Http(address))).unwrap();
+    let upstream =
+        McpUpstream::new(McpSettings::new("inner", McpTransport::Http(address))).unwrap();
     let operations = upstream.operations().await.unwrap().registrations;
     let builder = operations
         .into_iter()

@@ -1,4 +1,4 @@
-//! A gateway in front of one server, and calls through it.
+//! A dispatcher in front of one server, and calls through it.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -7,56 +7,56 @@ use panpan_contract::operation::OperationSpec;
 use panpan_failure::Redacted;
 use panpan_runtime::{CallRequest, Dispatcher, Progress, Registry, ReportProgress, StateOwner};
 use panpan_store::memory_ports;
-use panpan_upstream::mcp::{McpCommand, McpPatience, McpPlace, McpSettings, McpUpstream};
+use panpan_upstream::mcp::{McpCommand, McpSettings, McpTimeouts, McpTransport, McpUpstream};
 use serde_json::Value;
 
 use crate::server::SERVE;
 
-/// Runs a fact to its end.
-pub(crate) fn run(fact: impl Future<Output = ()>) {
+/// Runs a test to its end.
+pub(crate) fn run(test: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
-    let bounded = async { tokio::time::timeout(Duration::from_secs(60), fact).await };
-    runtime.block_on(bounded).unwrap();
+    let with_timeout = async { tokio::time::timeout(Duration::from_secs(60), test).await };
+    runtime.block_on(with_timeout).unwrap();
 }
 
-/// How this program is started as a server.
-pub(crate) fn command(way: &str) -> McpCommand {
+/// The command that starts this program as a server.
+pub(crate) fn command(behaviour: &str) -> McpCommand {
     let program = std::env::current_exe().unwrap();
     McpCommand {
-        arguments: vec![SERVE.to_owned(), way.to_owned()],
+        arguments: vec![SERVE.to_owned(), behaviour.to_owned()],
         ..McpCommand::new(program.to_str().unwrap())
     }
 }
 
-/// The server in a process.
-pub(crate) fn child(way: &str) -> McpUpstream {
-    at(McpPlace::Stdio(command(way)))
+/// The server as a child process.
+pub(crate) fn child(behaviour: &str) -> McpUpstream {
+    at(McpTransport::Stdio(command(behaviour)))
 }
 
-/// A server at a place, waited for as long as tests wait.
-pub(crate) fn at(place: McpPlace) -> McpUpstream {
-    let patience = McpPatience {
+/// A server with short timeouts.
+pub(crate) fn at(transport: McpTransport) -> McpUpstream {
+    let timeouts = McpTimeouts {
         start: Duration::from_secs(5),
         list: Duration::from_secs(5),
         call: Some(Duration::from_secs(30)),
     };
     let settings = McpSettings {
-        patience,
-        ..McpSettings::new("test", place)
+        timeouts,
+        ..McpSettings::new("test", transport)
     };
     McpUpstream::new(settings).unwrap()
 }
 
-/// A gateway with the operations a server has now.
+/// A dispatcher with the current operations of a server.
 pub(crate) async fn gateway(upstream: &McpUpstream) -> Dispatcher {
     gateway_with(upstream, |_| {}).await
 }
 
-/// The same, with something set for all operations.
+/// The same, with changed operations.
 pub(crate) async fn gateway_with(
     upstream: &McpUpstream,
     set: fn(&mut OperationSpec),
@@ -80,7 +80,7 @@ pub(crate) async fn call(
     gateway.dispatch(request).await.into_value()
 }
 
-/// A call whose caller owns what it leaves at the server.
+/// A call of an owner of state.
 pub(crate) async fn call_as(
     gateway: &Dispatcher,
     owner: &StateOwner,
@@ -92,11 +92,11 @@ pub(crate) async fn call_as(
     gateway.dispatch(request).await.into_value()
 }
 
-/// Keeps what is said about progress.
+/// Records progress.
 #[derive(Debug, Default)]
-pub(crate) struct Words(pub(crate) Mutex<Vec<Progress>>);
+pub(crate) struct ProgressLog(pub(crate) Mutex<Vec<Progress>>);
 
-impl ReportProgress for Words {
+impl ReportProgress for ProgressLog {
     fn report(&self, progress: Progress) {
         self.0.lock().unwrap().push(progress);
     }

@@ -1,5 +1,5 @@
-//! The server that misbehaves: what it does wrong is chosen by how it is started and which tool is
-//! called. It speaks the protocol by hand, line by line.
+//! A misbehaving server: its start argument and the called tool choose the misbehaviour. It
+//! implements the protocol by hand, line by line.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write, stdin, stdout};
@@ -11,46 +11,46 @@ use serde_json::{Value, json};
 /// The argument that makes this program a server.
 pub(crate) const SERVE: &str = "serve";
 
-/// What the server would say about a secret it must not have.
+/// The name of a secret variable that the server must not inherit.
 pub(crate) const INHERITED: &str = "PANPAN_TEST_INHERITED_SECRET";
 
-/// Where a notice says which subscription it belongs to.
+/// The member of `_meta` that names the subscription of a notification.
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 struct Server {
     touchy: bool,
-    /// Whether it speaks the version without sessions, in which notices are asked for.
+    /// Whether it uses the stateless version, where notifications need a subscription.
     modern: bool,
     subscription: Option<Value>,
-    /// How many pages its list of tools has instead of the usual ones, with how many tools each.
+    /// The number of pages of its tool list and of tools per page, instead of the default list.
     pages: Option<(u64, u64)>,
     has_late_tool: bool,
-    /// The calls that wait for a reply of a person, by the ids of their questions.
+    /// The calls that wait for the reply to an elicitation, by its id.
     asking: HashMap<String, Value>,
-    /// The request nobody waits for any more, by its notice.
+    /// The request that was cancelled last.
     cancelled: Option<Value>,
-    /// What its client had it remember.
+    /// The state of its client.
     remembered: Option<String>,
-    /// Whether it has sent a person to an address.
+    /// Whether it has required a URL elicitation.
     has_sent_away: bool,
-    /// How often a reading tool was called that never answers.
+    /// How often a read-only tool that never responds was called.
     hung: u64,
 }
 
-pub(crate) fn serve(way: &str) {
-    match way {
+pub(crate) fn serve(behaviour: &str) {
+    match behaviour {
         "dies" => exit(3),
         "mute" => std::thread::sleep(Duration::from_secs(600)),
         "babbles" => loop {
-            say_line("I am no server, and this is no message");
+            send_line("this is not a message");
         },
         _ => {}
     }
     let mut server = Server {
-        touchy: way == "touchy",
-        modern: way == "modern",
+        touchy: behaviour == "touchy",
+        modern: behaviour == "modern",
         subscription: None,
-        pages: counted(way),
+        pages: counted(behaviour),
         has_late_tool: false,
         asking: HashMap::new(),
         cancelled: None,
@@ -64,12 +64,12 @@ pub(crate) fn serve(way: &str) {
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
             continue;
         };
-        server.hear(&message);
+        server.handle(&message);
     }
 }
 
 impl Server {
-    fn hear(&mut self, message: &Value) {
+    fn handle(&mut self, message: &Value) {
         let id = message.get("id");
         let params = &message["params"];
         match (message["method"].as_str().unwrap_or_default(), id) {
@@ -86,9 +86,9 @@ impl Server {
                 );
             }
             (method, Some(id)) => match self.answer(method, params) {
-                Some(result) => say(&json!({"jsonrpc": "2.0", "id": id, "result": result})),
+                Some(result) => send(&json!({"jsonrpc": "2.0", "id": id, "result": result})),
                 None if self.touchy => exit(4),
-                None => refuse(id, -32601, "Method not found"),
+                None => respond_error(id, -32601, "Method not found"),
             },
         }
     }
@@ -169,7 +169,7 @@ impl Server {
             params["_meta"] = json!({SUBSCRIPTION: id});
         }
         let method = format!("notifications/{what}");
-        say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+        send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
     fn second_page(&self) -> Vec<Value> {
@@ -181,27 +181,27 @@ impl Server {
         }
     }
 
-    fn ask(&mut self, id: &Value, arguments: &Value) {
+    fn elicit(&mut self, id: &Value, arguments: &Value) {
         let question = format!("question-{id}");
-        say(&json!({
+        send(&json!({
             "jsonrpc": "2.0", "id": question, "method": "elicitation/create",
             "params": arguments["question"],
         }));
         self.asking.insert(question, id.clone());
     }
 
-    /// A call ends as its question was answered.
+    /// Ends a call with the reply to its elicitation.
     fn replied(&mut self, question: &Value, message: &Value) {
         let Some(id) = self.asking.remove(question.as_str().unwrap_or_default()) else {
             return;
         };
         match message.get("result") {
-            Some(reply) => give(&id, &reply.to_string()),
+            Some(reply) => respond(&id, &reply.to_string()),
             None => {
-                let said = message["error"]["message"].as_str().unwrap_or_default();
-                let block = json!({"type": "text", "text": format!("I had to know: {said}")});
+                let reason = message["error"]["message"].as_str().unwrap_or_default();
+                let block = json!({"type": "text", "text": format!("I had to know: {reason}")});
                 let result = json!({"isError": true, "content": [block]});
-                say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+                send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
             }
         }
     }
@@ -209,18 +209,18 @@ impl Server {
     fn call(&mut self, id: &Value, params: &Value) {
         let arguments = &params["arguments"];
         match params["name"].as_str().unwrap_or_default() {
-            "echo" | "second page" => give(id, &arguments["text"].to_string()),
+            "echo" | "second page" => respond(id, &arguments["text"].to_string()),
             "die" | "die_reading" => exit(3),
             "hang" => {}
             "hang_reading" => self.hung += 1,
-            "hung" => give(id, &self.hung.to_string()),
+            "hung" => respond(id, &self.hung.to_string()),
             "slow" => {
                 let token = &params["_meta"]["progressToken"];
                 for step in 1..=arguments["steps"].as_u64().unwrap() {
                     std::thread::sleep(Duration::from_millis(
                         arguments["each_ms"].as_u64().unwrap(),
                     ));
-                    let word = match arguments["logs"] == true {
+                    let params = match arguments["logs"] == true {
                         true => json!({"level": "info", "data": "at work"}),
                         false => json!({"progressToken": token, "progress": step}),
                     };
@@ -229,35 +229,35 @@ impl Server {
                     } else {
                         "progress"
                     };
-                    self.notify(what, word);
+                    self.notify(what, params);
                 }
-                give(id, "done");
+                respond(id, "done");
             }
             "guarded" if !self.has_sent_away => {
                 self.has_sent_away = true;
                 let data = json!({"elicitations": [arguments["visit"]]});
-                refuse_with(id, -32042, "Sign in first", &data);
+                respond_error_with(id, -32042, "Sign in first", &data);
             }
-            "guarded" => give(id, "\"in\""),
+            "guarded" => respond(id, "\"in\""),
             "remember" => {
                 self.remembered = arguments["text"].as_str().map(str::to_owned);
                 self.notify("resources/list_changed", json!({}));
-                give(id, "remembered");
+                respond(id, "remembered");
             }
-            "recall" => give(id, self.remembered.as_deref().unwrap_or("nothing")),
-            "cancelled" => give(id, &json!(self.cancelled).to_string()),
+            "recall" => respond(id, self.remembered.as_deref().unwrap_or("nothing")),
+            "cancelled" => respond(id, &json!(self.cancelled).to_string()),
             "garble" => {
-                say_line("Progress: 50%");
-                say_line("{\"jsonrpc\": \"2.0\", \"id\":");
-                give(id, "garbled");
+                send_line("Progress: 50%");
+                send_line("{\"jsonrpc\": \"2.0\", \"id\":");
+                respond(id, "garbled");
             }
             "babble" => {
                 for _ in 0..arguments["lines"].as_u64().unwrap() {
-                    say_line("this is no message");
+                    send_line("this is not a message");
                 }
-                give(id, "done");
+                respond(id, "done");
             }
-            "long" => give_bytes(id, arguments["bytes"].as_u64().unwrap()),
+            "long" => respond_with_bytes(id, arguments["bytes"].as_u64().unwrap()),
             "endless" => loop {
                 if stdout().write_all(&[b'a'; 65_536]).is_err() {
                     exit(0);
@@ -266,32 +266,34 @@ impl Server {
             "change" => {
                 self.has_late_tool = true;
                 self.notify("tools/list_changed", json!({}));
-                give(id, "changed");
+                respond(id, "changed");
             }
             "progress" => {
                 let token = &params["_meta"]["progressToken"];
-                let word =
+                let params =
                     json!({"progressToken": token, "progress": 1, "total": 2, "message": "half"});
-                say(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": word}));
-                give(id, &params["_meta"].to_string());
+                send(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}),
+                );
+                respond(id, &params["_meta"].to_string());
             }
             "environment" => {
                 let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
-                give(id, &names.join(" "));
+                respond(id, &names.join(" "));
             }
             "descend" => {
                 let mut sleep = Command::new("sleep");
                 let sleep = sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
-                give(id, &sleep.spawn().unwrap().id().to_string());
+                respond(id, &sleep.spawn().unwrap().id().to_string());
             }
             "pester" => {
                 for question in 0..arguments["questions"].as_u64().unwrap() {
-                    say(&json!({
+                    send(&json!({
                         "jsonrpc": "2.0", "id": question, "method": "elicitation/create",
                         "params": arguments["question"],
                     }));
                 }
-                give(id, "enough");
+                respond(id, "enough");
             }
             "ask_and_leave" => {
                 let asked = json!({
@@ -300,29 +302,29 @@ impl Server {
                 });
                 let result = json!({"content": [{"type": "text", "text": "\"left\""}]});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
-                say_line(&format!("{asked}\n{answer}"));
+                send_line(&format!("{asked}\n{answer}"));
             }
-            "ask" if self.modern => ask_in_rounds(id, params),
-            "ask" => self.ask(id, arguments),
-            "fail" => say(&json!({"jsonrpc": "2.0", "id": id, "result": arguments["result"]})),
+            "ask" if self.modern => require_input(id, params),
+            "ask" => self.elicit(id, arguments),
+            "fail" => send(&json!({"jsonrpc": "2.0", "id": id, "result": arguments["result"]})),
             "refuse" => {
                 let code = arguments["code"].as_i64().unwrap();
                 let message = arguments["message"].as_str().unwrap();
-                refuse_with(id, code, message, &arguments["data"]);
+                respond_error_with(id, code, message, &arguments["data"]);
             }
-            other => refuse(id, -32602, &format!("Unknown tool: {other}")),
+            other => respond_error(id, -32602, &format!("Unknown tool: {other}")),
         }
     }
 }
 
-/// Asks until it was answered as often as it is told to, and says then what it was told last.
-fn ask_in_rounds(id: &Value, params: &Value) {
+/// Requires input for the given number of rounds and returns the last replies.
+fn require_input(id: &Value, params: &Value) {
     let done = params["requestState"].as_str().unwrap_or_default().len();
     let rounds = params["arguments"]["rounds"].as_u64().unwrap_or(1);
     if done as u64 == rounds {
         let offered = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
-        let told = json!({"replies": params["inputResponses"], "offered": offered});
-        return give(id, &told.to_string());
+        let result = json!({"replies": params["inputResponses"], "offered": offered});
+        return respond(id, &result.to_string());
     }
     let method = params["arguments"]["method"].as_str();
     let question = json!({
@@ -332,7 +334,7 @@ fn ask_in_rounds(id: &Value, params: &Value) {
         "resultType": "input_required", "inputRequests": {"it": question},
         "requestState": "r".repeat(done + 1),
     });
-    say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
 
 fn tools() -> Vec<Value> {
@@ -375,25 +377,25 @@ fn tools() -> Vec<Value> {
     tools
 }
 
-fn give(id: &Value, text: &str) {
+fn respond(id: &Value, text: &str) {
     let result = json!({"content": [{"type": "text", "text": text}]});
-    say(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
 }
 
-/// Gives an answer whose line has so many bytes.
-fn give_bytes(id: &Value, bytes: u64) {
+/// Responds with a line of this length.
+fn respond_with_bytes(id: &Value, bytes: u64) {
     let message = |text: &str| {
         let result = json!({"content": [{"type": "text", "text": text}]});
         json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
     };
     let around = message("").len() + "\n".len();
     let text = "a".repeat(usize::try_from(bytes).unwrap() - around);
-    say_line(&message(&text));
+    send_line(&message(&text));
 }
 
-/// The number of pages and of tools in each, as in `pages-3-10`.
-fn counted(way: &str) -> Option<(u64, u64)> {
-    let (pages, items) = way.strip_prefix("pages-")?.split_once('-')?;
+/// The number of pages and of tools per page, as in `pages-3-10`.
+fn counted(behaviour: &str) -> Option<(u64, u64)> {
+    let (pages, items) = behaviour.strip_prefix("pages-")?.split_once('-')?;
     Some((pages.parse().ok()?, items.parse().ok()?))
 }
 
@@ -402,25 +404,25 @@ fn form() -> Value {
     json!({"message": "Who are you?", "requestedSchema": schema})
 }
 
-fn refuse(id: &Value, code: i64, message: &str) {
-    refuse_with(id, code, message, &Value::Null);
+fn respond_error(id: &Value, code: i64, message: &str) {
+    respond_error_with(id, code, message, &Value::Null);
 }
 
-fn refuse_with(id: &Value, code: i64, message: &str, data: &Value) {
+fn respond_error_with(id: &Value, code: i64, message: &str, data: &Value) {
     let mut error = json!({"code": code, "message": message});
     if !data.is_null() {
         error["data"] = data.clone();
     }
-    say(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    send(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
 }
 
-fn say(message: &Value) {
-    say_line(&message.to_string());
+fn send(message: &Value) {
+    send_line(&message.to_string());
 }
 
-fn say_line(line: &str) {
+fn send_line(line: &str) {
     let mut out = stdout();
-    // Nobody listens any more.
+    // The client is gone.
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
         exit(0);
     }

@@ -1,10 +1,10 @@
-//! What callers leave at a server that keeps state is theirs alone.
+//! The state of callers at a server that keeps state is kept apart.
 
 use std::time::Duration;
 
 use panpan_runtime::{Dispatcher, StateOwner};
 use panpan_upstream::mcp::{
-    McpCaller, McpLibraries, McpPatience, McpPlace, McpSessions, McpSettings, McpUpstream,
+    McpCaller, McpServers, McpSessions, McpSettings, McpTimeouts, McpTransport, McpUpstream,
 };
 use serde_json::{Value, json};
 
@@ -18,17 +18,17 @@ fn bob() -> StateOwner {
     StateOwner::Caller("bob".into())
 }
 
-/// A client without a token, in a session of its own.
+/// A client without a token, in its own session.
 fn guest() -> StateOwner {
     StateOwner::Session("mcp:1".into())
 }
 
-/// A server in a process, with other rules for its sessions.
-fn server(way: &str, rules: impl FnOnce(&mut McpSessions)) -> McpUpstream {
-    let mut settings = McpSettings::new("test", McpPlace::Stdio(command(way)));
-    settings.patience = McpPatience {
+/// A server as a child process, with other session rules.
+fn server(behaviour: &str, rules: impl FnOnce(&mut McpSessions)) -> McpUpstream {
+    let mut settings = McpSettings::new("test", McpTransport::Stdio(command(behaviour)));
+    settings.timeouts = McpTimeouts {
         start: Duration::from_secs(20),
-        ..McpPatience::default()
+        ..McpTimeouts::default()
     };
     rules(&mut settings.sessions_of_callers);
     McpUpstream::new(settings).unwrap()
@@ -44,33 +44,33 @@ async fn recalled(gateway: &Dispatcher, owner: &StateOwner) -> Value {
     recalled.unwrap()
 }
 
-/// The resources an owner of state sees, but for the one all see.
-async fn remembered(library: &McpLibraries, owner: StateOwner) -> Vec<String> {
+/// The resources that only this owner of state sees.
+async fn remembered(servers: &McpServers, owner: StateOwner) -> Vec<String> {
     let caller = McpCaller {
         owner,
         ..McpCaller::default()
     };
-    let listed = library.resources(&caller).await.unwrap();
+    let listed = servers.resources(&caller).await.unwrap();
     let uris = listed.iter().map(|it| it["uri"].as_str().unwrap());
     let uris = uris.filter_map(|it| it.strip_prefix("test://remembered/"));
     uris.map(str::to_owned).collect()
 }
 
-pub(crate) fn callers_have_sessions_of_their_own() {
+pub(crate) fn callers_have_their_own_sessions() {
     run(async {
         let server = server("well", |_| {});
         let gateway = gateway(&server).await;
-        let library = McpLibraries::new([server.clone()]);
+        let servers = McpServers::new([server.clone()]);
         remember(&gateway, &ann(), "a").await;
         remember(&gateway, &guest(), "g").await;
         for (owner, text) in [(ann(), "a"), (guest(), "g"), (bob(), "nothing")] {
             assert_eq!(recalled(&gateway, &owner).await, text, "{owner:?}");
         }
         assert_eq!(recalled(&gateway, &StateOwner::Anyone).await, "nothing");
-        assert_eq!(remembered(&library, ann()).await, ["a"]);
-        assert_eq!(remembered(&library, guest()).await, ["g"]);
-        assert!(remembered(&library, bob()).await.is_empty());
-        // A read of another caller reaches its own session, in which there is no such thing.
+        assert_eq!(remembered(&servers, ann()).await, ["a"]);
+        assert_eq!(remembered(&servers, guest()).await, ["g"]);
+        assert!(remembered(&servers, bob()).await.is_empty());
+        // Requests of another caller reach its own session.
         let calls = (0..50).map(|number| {
             let gateway = &gateway;
             async move {
@@ -84,7 +84,7 @@ pub(crate) fn callers_have_sessions_of_their_own() {
     });
 }
 
-pub(crate) fn a_shared_session_is_noticed() {
+pub(crate) fn a_shared_session_shares_state() {
     run(async {
         let server = server("well", |rules| rules.shared = true);
         let gateway = gateway(&server).await;
@@ -93,7 +93,7 @@ pub(crate) fn a_shared_session_is_noticed() {
     });
 }
 
-pub(crate) fn a_server_without_sessions_is_reached_over_one_connection() {
+pub(crate) fn a_stateless_server_is_reached_over_one_connection() {
     run(async {
         let server = server("modern", |_| {});
         let gateway = gateway(&server).await;
@@ -102,12 +102,12 @@ pub(crate) fn a_server_without_sessions_is_reached_over_one_connection() {
     });
 }
 
-pub(crate) fn no_more_sessions_are_open_than_may_be() {
+pub(crate) fn the_number_of_sessions_is_limited() {
     run(async {
         let server = server("well", |rules| rules.limit = 1);
         let gateway = gateway(&server).await;
         remember(&gateway, &ann(), "a").await;
-        // One that no call uses makes room.
+        // A session that no call uses makes room.
         remember(&gateway, &bob(), "b").await;
         assert_eq!(recalled(&gateway, &ann()).await, "nothing");
         let hanging = gateway.clone();
@@ -115,7 +115,7 @@ pub(crate) fn no_more_sessions_are_open_than_may_be() {
             tokio::spawn(async move { call_as(&hanging, &ann(), "hang", json!({})).await });
         loop {
             let refused = call_as(&gateway, &bob(), "remember", json!({"text": "b"})).await;
-            // The call that hangs may not have begun.
+            // The hanging call may not have begun.
             let Err(failure) = refused else {
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
@@ -128,7 +128,7 @@ pub(crate) fn no_more_sessions_are_open_than_may_be() {
     });
 }
 
-pub(crate) fn a_session_that_is_not_used_ends() {
+pub(crate) fn an_idle_session_is_closed() {
     run(async {
         let server = server("well", |rules| rules.idle = Duration::from_millis(100));
         let gateway = gateway(&server).await;
@@ -139,7 +139,7 @@ pub(crate) fn a_session_that_is_not_used_ends() {
     });
 }
 
-pub(crate) fn all_sessions_end_with_the_server() {
+pub(crate) fn closing_the_server_closes_all_sessions() {
     run(async {
         let server = server("well", |_| {});
         let gateway = gateway(&server).await;
@@ -150,12 +150,12 @@ pub(crate) fn all_sessions_end_with_the_server() {
     });
 }
 
-pub(crate) fn only_the_owner_hears_that_its_lists_have_changed() {
+pub(crate) fn only_the_owner_is_notified_of_its_changed_lists() {
     run(async {
         let server = server("well", |_| {});
         let gateway = gateway(&server).await;
-        let library = McpLibraries::new([server.clone()]);
-        let (mut of_ann, of_bob) = (library.changes_for(&ann()), library.changes_for(&bob()));
+        let servers = McpServers::new([server.clone()]);
+        let (mut of_ann, of_bob) = (servers.changes_for(&ann()), servers.changes_for(&bob()));
         recalled(&gateway, &bob()).await;
         remember(&gateway, &ann(), "a").await;
         of_ann.wait_for(|it| it.resources == 1).await.unwrap();

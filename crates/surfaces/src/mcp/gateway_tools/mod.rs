@@ -134,8 +134,8 @@ impl GatewayTool {
                 return request.call(entry, call).await;
             }
             Self::Batch => {
-                let terms = request.caller().terms.as_deref();
-                if let Some(Err(failure)) = terms.map(Terms::refuse_for_several) {
+                let terms = request.caller().header_options.as_deref();
+                if let Some(Err(failure)) = terms.map(CallOptions::refuse_in_batch) {
                     return Ok(self.refused(request, failure).into());
                 }
                 let calls = decode_batch(request, arguments);

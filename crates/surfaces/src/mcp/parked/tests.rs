@@ -125,7 +125,7 @@ async fn a_call_is_resumed_once_by_its_caller_with_its_arguments() {
     let reply = parked(&calls, request).await.unwrap_err();
     assert_eq!(reply, json!({"reply": "Ok(Accepted)"}));
     assert_eq!(refused(&calls, &ann, resume(&state, accepted())), unknown);
-    assert_eq!(calls.room.occupied(), 0);
+    assert_eq!(calls.room.in_use(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,7 +144,7 @@ async fn a_call_that_is_not_resumed_is_cancelled() {
     let pointer = refused(&calls, &identity("ann"), resume(&state, accepted()));
     assert_eq!(pointer, "/requestState");
     assert!(cancelled.is_cancelled());
-    assert_eq!(calls.room.occupied(), 0);
+    assert_eq!(calls.room.in_use(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -215,7 +215,7 @@ async fn responses_sent_in_advance_answer_the_input_requests_of_their_names() {
     let responses = json!({
         "known": {"action": "decline"},
         "unfit": {"action": "perhaps"},
-        "never required": {"action": "accept"},
+        "never requested": {"action": "accept"},
     });
     let queue = InputQueue::stateless(client, responses.as_object().unwrap().clone());
     let ask = |name: Option<&str>| {

@@ -25,7 +25,7 @@ async fn a_stopping_server_cancels_parked_calls_and_records_that() {
     let answer = modern(&http, call, json!({IDEMPOTENCY_META_KEY: "k"})).await;
     assert_eq!(answer["resultType"], json!("input_required"));
     http.stopping.cancel();
-    gateway.until_idle().await;
+    gateway.wait_for_calls().await;
     gateway.dispatcher().drain().await;
     let key = IdempotencyKey::new("k").unwrap();
     let request = CallRequest::from_wire("test/book", json!({})).keyed(key);

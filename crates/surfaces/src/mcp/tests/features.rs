@@ -81,7 +81,7 @@ impl Library for TestLibrary {
 async fn client(library: Option<Offer>) -> RunningService<RoleClient, ()> {
     let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
     if let Some(offer) = library {
-        gateway.lend(Arc::new(TestLibrary(offer, watch::Sender::default())));
+        gateway.set_library(Arc::new(TestLibrary(offer, watch::Sender::default())));
     }
     ().serve(served(gateway)).await.unwrap()
 }
@@ -233,7 +233,7 @@ async fn failures_of_the_library_are_complete_and_redacted() {
 async fn sessions_and_subscribers_are_notified_of_changed_lists() {
     let gateway = gateway(Registry::builder().register(query("test/echo"), echo));
     let revisions = watch::Sender::new(Revision::default());
-    gateway.lend(Arc::new(TestLibrary(ALL, revisions.clone())));
+    gateway.set_library(Arc::new(TestLibrary(ALL, revisions.clone())));
     let http = HttpClient::to(gateway, HttpSettings::default()).await;
     let session = http.session().await;
     let mut stream = session.send("GET", b"").await;

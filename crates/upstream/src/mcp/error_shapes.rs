@@ -1,4 +1,5 @@
-//! The shapes in which others report failures. Read for what they say, never trusted for more.
+//! The shapes in which third-party servers report errors. They are parsed, but never trusted for
+//! more than they state.
 
 use jiff::Timestamp;
 use panpan_failure::catalogue::Entry;
@@ -8,15 +9,16 @@ use rmcp::model::{ElicitRequest, ElicitRequestParams, InputRequest};
 use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
-use super::error::Refusal;
-use super::lifted::bounded;
-use crate::classify::{ErrorBody, ErrorResponse, classify};
+use super::error::RpcError;
+use super::tool_error::bounded;
+use crate::classify::ErrorBody;
+use crate::classify::{ErrorResponse, classify};
 
-/// Where in a text a status is looked for, in characters.
-const STATUS_WITHIN: usize = 400;
+/// How far into a text a status is searched for, in characters.
+const STATUS_SEARCH_CHARACTERS: usize = 400;
 
-/// What stands before a status in the texts of widespread servers and clients, in lower case.
-const BEFORE_STATUS: [&str; 9] = [
+/// The words before a status in the error texts of common servers and clients, in lower case.
+const STATUS_PREFIXES: [&str; 9] = [
     "http error ",
     "http status ",
     "status code: ",
@@ -28,10 +30,10 @@ const BEFORE_STATUS: [&str; 9] = [
     "http ",
 ];
 
-/// A text that says so means a rate limit, whatever else it says.
+/// Texts that mean a rate limit.
 const RATE_LIMITED: [&str; 3] = ["rate limited", "rate limit exceeded", "too many requests"];
 
-/// What the names of errors of the operating system mean.
+/// The codes for error names of the operating system.
 const ERRNO: [(&str, &Entry); 14] = [
     ("EACCES", codes::NOT_AUTHORIZED),
     ("ECONNREFUSED", codes::ERR_CONNECTION_REFUSED),
@@ -49,22 +51,22 @@ const ERRNO: [(&str, &Entry); 14] = [
     ("ETIMEDOUT", codes::ERR_TIMEOUT),
 ];
 
-/// The members of the envelope `{errorType, message, …}` that say what to do.
-const ADVICE: [&str; 2] = ["suggestion", "aiGuidance"];
+/// The members of the envelope `{errorType, message, …}` with advice.
+const ADVICE_MEMBERS: [&str; 2] = ["suggestion", "aiGuidance"];
 
-/// The error of a server that wants an address to be visited before it serves a request.
-const VISIT_REQUIRED: i64 = -32042;
+/// The error code of a server that requires a URL elicitation first.
+const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-/// The error of a server that needs a client which can do more.
+/// The error code of a server that requires another client capability.
 const CAPABILITY_MISSING: i64 = -32021;
 
-/// How many bytes of such an error are passed on, as JSON.
-const REFUSAL_DATA_LIMIT: usize = 16 * 1024;
+/// The largest data of such an error that is passed on, in bytes of JSON.
+const ERROR_DATA_BYTES_LIMIT: usize = 16 * 1024;
 
-/// How many addresses of one error are visited.
-const VISITS_LIMIT: usize = 8;
+/// The number of URL elicitations of one error that are followed.
+const URL_ELICITATIONS_LIMIT: usize = 8;
 
-/// How many other tools are named.
+/// The number of alternative tools that are named.
 const ALTERNATIVES_LIMIT: usize = 8;
 
 /// `{errorType, message, details, retryable, aiGuidance, userFixable, suggestion}`.
@@ -81,8 +83,8 @@ pub(super) fn envelope(document: &Value) -> Option<Failure> {
         Some(details) => failure.with_details(details.clone()),
         None => failure,
     };
-    let said = |name: &&str| Some(bounded(document.get(*name)?.as_str()?));
-    let advice: Vec<String> = ADVICE.iter().filter_map(said).collect();
+    let text = |name: &&str| Some(bounded(document.get(*name)?.as_str()?));
+    let advice: Vec<String> = ADVICE_MEMBERS.iter().filter_map(text).collect();
     Some(failure.with_actions(advice))
 }
 
@@ -110,12 +112,12 @@ pub(super) fn recovery_object(recovery: &Value, text: Option<&str>) -> Option<Fa
     Some(failure.with_alternatives(alternatives))
 }
 
-/// A document that says what happened and, in our words, whether repeating helps, when, or what was done. A word
-/// for what happened is also its code.
-pub(super) fn in_our_words(document: &Value, has_delay: bool) -> Option<Failure> {
+/// A document with a message and with members of our own vocabulary for retryability, delay or
+/// effect. A single-word message is also the code.
+pub(super) fn own_vocabulary(document: &Value, has_delay: bool) -> Option<Failure> {
     let lifted = ErrorBody::of_json(document);
-    let is_ours = has_delay || lifted.retryable.is_some() || lifted.effect.is_some();
-    let message = lifted.message.filter(|_| is_ours)?;
+    let is_known = has_delay || lifted.retryable.is_some() || lifted.effect.is_some();
+    let message = lifted.message.filter(|_| is_known)?;
     let may_pass = lifted.retryable.unwrap_or(has_delay);
     let failure = lifted.codes.first().and_then(|word| {
         let known = json!({"code": word, "message": bounded(&message), "retryable": may_pass});
@@ -124,7 +126,7 @@ pub(super) fn in_our_words(document: &Value, has_delay: bool) -> Option<Failure>
     let failure = failure.unwrap_or_else(|| {
         let failure = Failure::new(codes::TOOL_FAILED).with_message(bounded(&message));
         match may_pass {
-            // That it passes does not say that nothing was done.
+            // A passing condition does not mean that nothing was done.
             true => failure.restated(codes::ERR_TRY_LATER.into()),
             false => failure,
         }
@@ -139,7 +141,7 @@ pub(super) fn in_our_words(document: &Value, has_delay: bool) -> Option<Failure>
     })
 }
 
-/// A failure by its code, and by what it says about repeating it.
+/// A failure by its code and its stated retryability.
 fn stated(mut known: Value) -> Option<Failure> {
     if let Value::Object(members) = &mut known {
         members.retain(|_, value| !value.is_null());
@@ -147,14 +149,14 @@ fn stated(mut known: Value) -> Option<Failure> {
     Dialect::Call.read(known).ok()?.outcome.err()
 }
 
-/// An HTTP status that a text tells of.
+/// An HTTP status in a text.
 pub(super) fn status_in_text(text: &str, server: &str, now: Timestamp) -> Option<Failure> {
-    let beginning: String = text.chars().take(STATUS_WITHIN).collect();
+    let beginning: String = text.chars().take(STATUS_SEARCH_CHARACTERS).collect();
     let beginning = beginning.to_ascii_lowercase();
-    let (at, status) = status_of(&beginning).or_else(|| limit_of(&beginning))?;
-    let failure = of_status(status, text, server, now)?;
-    // A guess is not enough to repeat a change by. A text that opens with the limit and says when it ends
-    // is none: it is how a server turns a call away.
+    let (at, status) = status_in(&beginning).or_else(|| rate_limit_in(&beginning))?;
+    let failure = from_status(status, text, server, now)?;
+    // A guess must not allow repeating a change. A text that starts with the rate limit and states
+    // its end is not a guess: that is how servers refuse a call.
     let is_refusal = failure.category() == Category::RateLimit
         && failure.stated_retry_after_ms().is_some()
         && is_opening(&beginning[..at]);
@@ -165,7 +167,7 @@ pub(super) fn status_in_text(text: &str, server: &str, now: Timestamp) -> Option
     Some(failure.with_message(bounded(text)))
 }
 
-/// The name of an error of the operating system at the beginning of a text, as Node.js writes it.
+/// The name of an operating system error at the beginning of a text, as Node.js writes it.
 pub(super) fn errno_in_text(text: &str) -> Option<Failure> {
     let text = text.trim();
     let (name, _) = text
@@ -177,29 +179,29 @@ pub(super) fn errno_in_text(text: &str) -> Option<Failure> {
     Some(failure.with_message(bounded(text)))
 }
 
-/// Where a text tells of a status, and of which.
-fn status_of(text: &str) -> Option<(usize, u16)> {
-    BEFORE_STATUS.iter().find_map(|words| {
+/// A status in a text, and its position.
+fn status_in(text: &str) -> Option<(usize, u16)> {
+    STATUS_PREFIXES.iter().find_map(|words| {
         let mut found = text.match_indices(words);
         found.find_map(|(at, _)| Some((at, leading_status(&text[at + words.len()..])?)))
     })
 }
 
-/// Where a text tells of a rate limit.
-fn limit_of(text: &str) -> Option<(usize, u16)> {
+/// The position of a rate limit in a text.
+fn rate_limit_in(text: &str) -> Option<(usize, u16)> {
     let at = RATE_LIMITED.iter().find_map(|words| text.find(words))?;
     Some((at, 429))
 }
 
-/// Whether what stands before is no part of what a text says: nothing, whose limit it is, or that there is
-/// an error.
+/// Whether the text before a rate limit adds nothing: it is empty, names the owner of the limit, or
+/// announces an error.
 fn is_opening(before: &str) -> bool {
     let before = before.trim();
     let is_title = before.contains("error") && before.ends_with(':');
     is_title || !before.contains(char::is_whitespace)
 }
 
-/// The three digits a text begins with, if they are a status that says that something failed.
+/// The three digits at the beginning of a text, if they are an error status.
 fn leading_status(text: &str) -> Option<u16> {
     let digits = text.get(..3)?;
     let ends = !text[3..].starts_with(|next: char| next.is_ascii_alphanumeric() || next == '.');
@@ -207,8 +209,13 @@ fn leading_status(text: &str) -> Option<u16> {
     (400..600).contains(&status).then_some(status)
 }
 
-/// The failure an HTTP status behind the tool stands for.
-pub(super) fn of_status(status: u16, body: &str, server: &str, now: Timestamp) -> Option<Failure> {
+/// The failure for the HTTP status of a service behind the tool.
+pub(super) fn from_status(
+    status: u16,
+    body: &str,
+    server: &str,
+    now: Timestamp,
+) -> Option<Failure> {
     let answer = ErrorResponse {
         status,
         headers: &[],
@@ -220,29 +227,29 @@ pub(super) fn of_status(status: u16, body: &str, server: &str, now: Timestamp) -
         .then(|| classify(&answer, now))?
 }
 
-/// Errors of the protocol that others number in their own way.
-pub(super) fn numbered(refusal: &Refusal, now: Timestamp) -> Option<Failure> {
-    let text = refusal.message.to_ascii_lowercase();
-    let data = refusal
+/// JSON-RPC errors with codes that only some servers use.
+pub(super) fn known_code(error: &RpcError, now: Timestamp) -> Option<Failure> {
+    let text = error.message.to_ascii_lowercase();
+    let data = error
         .data
         .clone()
         .unwrap_or_else(|| Value::Object(Map::new()));
-    let failure = match refusal.code {
-        // Proposed for the protocol, with the wait among the data.
+    let failure = match error.code {
+        // Proposed for the protocol, with the delay in its data.
         -32023 => Failure::new(codes::ERR_HTTP_429_RATE_LIMITED),
         -32001 if text.contains("timed out") || text.contains("timeout") => {
             Failure::new(codes::ERR_TIMEOUT)
         }
-        _ if denies_tool(refusal) => Failure::new(codes::ARTIFACT_NOT_FOUND),
+        _ if is_unknown_tool(error) => Failure::new(codes::ARTIFACT_NOT_FOUND),
         -32002 => Failure::new(codes::ARTIFACT_NOT_FOUND),
-        VISIT_REQUIRED => Failure::new(codes::TOOL_FAILED)
+        URL_ELICITATION_REQUIRED => Failure::new(codes::TOOL_FAILED)
             .with_effect(Effect::None)
-            .with_actions([visit(&data)]),
+            .with_actions([open_url(&data)]),
         CAPABILITY_MISSING => Failure::new(codes::TOOL_FAILED)
             .with_effect(Effect::None)
             .with_actions([with_capabilities(&data)]),
         -32099..=-32000 => read_foreign(data.clone(), None)
-            .or_else(|| status_in_text(&refusal.message, "the server", now))?,
+            .or_else(|| status_in_text(&error.message, "the server", now))?,
         _ => return None,
     };
     let hint = hint::from_body(&data, now).filter(|_| failure.retryable());
@@ -252,74 +259,74 @@ pub(super) fn numbered(refusal: &Refusal, now: Timestamp) -> Option<Failure> {
     })
 }
 
-/// Where a person has to go first.
-fn visit(data: &Value) -> String {
+/// The action for a URL elicitation.
+fn open_url(data: &Value) -> String {
     let first = data.pointer("/elicitations/0");
     let text = |name: &str| Some(bounded(first?.get(name)?.as_str()?));
     match (text("url"), text("message")) {
         (Some(url), Some(why)) => format!("Ask a person to open {url} ({why}), then call again"),
         (Some(url), None) => format!("Ask a person to open {url}, then call again"),
-        _ => "Ask a person: the server wants something to be confirmed elsewhere".to_owned(),
+        _ => "Ask a person: the server requires a confirmation elsewhere".to_owned(),
     }
 }
 
-/// What the client of whoever calls has to be able to do.
+/// The action for a missing client capability.
 fn with_capabilities(data: &Value) -> String {
     let required = data.get("requiredCapabilities").and_then(Value::as_object);
     let names: Vec<String> = required
         .map(|it| it.keys().map(|name| bounded(name)).collect())
         .unwrap_or_default();
     match names.is_empty() {
-        true => "Call it with an MCP client that offers what the tool needs".to_owned(),
+        true => "Call the tool with an MCP client that supports what it requires".to_owned(),
         false => format!(
-            "Call it with an MCP client that offers {}",
+            "Call the tool with an MCP client that supports {}",
             names.join(", ")
         ),
     }
 }
 
-/// What a refusal says that clients of the protocol act on. Secrets are removed from it, but addresses that a person
-/// has to visit stay as they are: they lead nowhere otherwise.
-pub(super) fn for_clients(refusal: &Refusal, redact: impl Fn(&mut Value)) -> Option<Value> {
-    let is_known = matches!(refusal.code, VISIT_REQUIRED | CAPABILITY_MISSING);
-    let stated = refusal.data.as_ref().filter(|_| is_known)?;
-    if !size::fits(stated, REFUSAL_DATA_LIMIT) {
+/// The data of an error that MCP clients act on. Redacted, except for the URLs of elicitations,
+/// which would be useless otherwise.
+pub(super) fn for_clients(error: &RpcError, redact: impl Fn(&mut Value)) -> Option<Value> {
+    let is_known = matches!(error.code, URL_ELICITATION_REQUIRED | CAPABILITY_MISSING);
+    let stated = error.data.as_ref().filter(|_| is_known)?;
+    if !size::fits(stated, ERROR_DATA_BYTES_LIMIT) {
         return None;
     }
     let mut data = stated.clone();
     redact(&mut data);
-    let visits = data.get_mut("elicitations").and_then(Value::as_array_mut);
-    for (at, visit) in visits.into_iter().flatten().enumerate() {
+    let elicitations = data.get_mut("elicitations").and_then(Value::as_array_mut);
+    for (at, elicitation) in elicitations.into_iter().flatten().enumerate() {
         for name in ["url", "elicitationId"] {
             if let Some(kept) = stated.pointer(&format!("/elicitations/{at}/{name}")) {
-                visit[name] = kept.clone();
+                elicitation[name] = kept.clone();
             }
         }
     }
-    Some(json!({"error": {"code": refusal.code, "data": data}}))
+    Some(json!({"error": {"code": error.code, "data": data}}))
 }
 
-/// The addresses that a person has to visit before a request is served.
-pub(super) fn visits(refusal: &Refusal) -> Vec<InputRequest> {
-    if refusal.code != VISIT_REQUIRED {
+/// The URL elicitations that an error requires.
+pub(super) fn url_elicitations(error: &RpcError) -> Vec<InputRequest> {
+    if error.code != URL_ELICITATION_REQUIRED {
         return Vec::new();
     }
-    let listed = refusal.data.as_ref().and_then(|it| it.get("elicitations"));
+    let listed = error.data.as_ref().and_then(|it| it.get("elicitations"));
     let listed = listed.and_then(Value::as_array).into_iter().flatten();
-    let read = |asked: &Value| {
-        let params = ElicitRequestParams::deserialize(asked).ok()?;
+    let parse = |params: &Value| {
+        let params = ElicitRequestParams::deserialize(params).ok()?;
         Some(InputRequest::Elicitation(ElicitRequest::new(params)))
     };
-    let is_visit = |asked: &&Value| asked.get("mode").and_then(Value::as_str) == Some("url");
-    let visits = listed.filter(is_visit).filter_map(read);
-    visits.take(VISITS_LIMIT).collect()
+    let is_url = |params: &&Value| params.get("mode").and_then(Value::as_str) == Some("url");
+    let elicitations = listed.filter(is_url).filter_map(parse);
+    elicitations.take(URL_ELICITATIONS_LIMIT).collect()
 }
 
-/// Whether an error says that there is no such tool.
-pub(super) fn denies_tool(refusal: &Refusal) -> bool {
-    let text = refusal.message.to_ascii_lowercase();
-    let words = text.starts_with("unknown tool") || text.contains("tool not found");
-    matches!(refusal.code, -32601 | -32602) && words
+/// Whether an error means that the tool does not exist.
+pub(super) fn is_unknown_tool(error: &RpcError) -> bool {
+    let text = error.message.to_ascii_lowercase();
+    let is_stated = text.starts_with("unknown tool") || text.contains("tool not found");
+    matches!(error.code, -32601 | -32602) && is_stated
 }
 
 #[cfg(test)]
@@ -327,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statuses_are_found_where_widespread_servers_write_them() {
+    fn statuses_are_found_in_the_texts_of_common_servers() {
         for (text, status) in [
             (
                 "Error calling tool 'x': HTTP error 404: Not Found - {'a': 1}",
@@ -358,8 +365,11 @@ mod tests {
     }
 
     #[test]
-    fn a_status_far_down_in_a_text_is_not_what_it_is_about() {
-        for (before, found) in [(STATUS_WITHIN - 8, true), (STATUS_WITHIN - 7, false)] {
+    fn a_status_beyond_the_search_limit_is_ignored() {
+        for (before, found) in [
+            (STATUS_SEARCH_CHARACTERS - 8, true),
+            (STATUS_SEARCH_CHARACTERS - 7, false),
+        ] {
             let text = format!("{}http 500", "a".repeat(before));
             let failure = status_in_text(&text, "files", Timestamp::UNIX_EPOCH);
             assert_eq!(failure.is_some(), found, "{before}");

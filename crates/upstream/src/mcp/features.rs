@@ -1,6 +1,6 @@
-//! What a server offers beside tools: resources, prompts and the completion of arguments.
+//! The resources, prompts, completion and logging of one server.
 //!
-//! Everything is given as the JSON of the protocol. Lists are whole: all pages, within bounds.
+//! Everything is passed on as JSON of the protocol. Lists are complete: all pages, up to a limit.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -14,32 +14,32 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value};
 
-use super::asking::AskingCall;
 use super::error::McpError;
-use super::live::Live;
-use super::rounds::{self, Round, Unmet};
+use super::input_requests::InteractiveRequest;
+use super::input_required::{self, InputNotProvided, Round};
+use super::live_connection::LiveConnection;
 use super::{McpCaller, McpUpstream};
 
-/// The most pages of a list that are read.
+/// The largest number of pages of a list.
 pub const PAGES_LIMIT: usize = 200;
 
-/// The most items of a list that are kept.
+/// The largest number of items of a list.
 pub const ITEMS_LIMIT: usize = 10_000;
 
-/// What a server says it offers.
+/// The capabilities that a server declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct McpOffer {
+pub struct McpCapabilities {
     /// Tools.
     pub tools: bool,
-    /// Resources and templates of them.
+    /// Resources and resource templates.
     pub resources: bool,
     /// Prompts.
     pub prompts: bool,
-    /// The completion of arguments.
+    /// Completion of arguments.
     pub completions: bool,
-    /// Lines of its log.
+    /// Log notifications.
     pub logging: bool,
-    /// That it tells when a resource has other contents.
+    /// Resource subscriptions.
     pub subscriptions: bool,
 }
 
@@ -53,13 +53,13 @@ enum List {
 }
 
 impl List {
-    /// What is asked, and where the items stand in the answer.
-    const fn words(self) -> (&'static str, &'static str) {
+    /// The name of the request for messages, and the member of the result with the items.
+    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Tools => ("for its tools", "tools"),
-            Self::Resources => ("for its resources", "resources"),
-            Self::Templates => ("for its resource templates", "resourceTemplates"),
-            Self::Prompts => ("for its prompts", "prompts"),
+            Self::Tools => ("tools/list", "tools"),
+            Self::Resources => ("resources/list", "resources"),
+            Self::Templates => ("resources/templates/list", "resourceTemplates"),
+            Self::Prompts => ("prompts/list", "prompts"),
         }
     }
 
@@ -81,25 +81,25 @@ impl List {
     }
 }
 
-/// How long a list stays fresh, and who may keep it.
+/// How long a list stays fresh, and who may cache it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct McpFreshness {
-    /// For how long, in milliseconds.
+    /// The time to live, in milliseconds.
     pub ttl_ms: u64,
-    /// Whether it may be kept for others than the caller that asked.
+    /// Whether it may be cached for other callers too.
     pub is_public: bool,
 }
 
 impl McpFreshness {
-    /// What a page of a list says.
-    fn of(page: &Value) -> Option<Self> {
+    /// The freshness of one page.
+    fn of_page(page: &Value) -> Option<Self> {
         Some(Self {
             ttl_ms: page.get("ttlMs")?.as_u64()?,
             is_public: page.get("cacheScope").and_then(Value::as_str) == Some("public"),
         })
     }
 
-    /// That of several lists together, where each says something.
+    /// The freshness of several lists together, if all of them state one.
     pub(super) fn of_all(all: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         let all: Option<Vec<Self>> = all.into_iter().collect();
         all?.into_iter().reduce(|one, other| Self {
@@ -109,11 +109,11 @@ impl McpFreshness {
     }
 }
 
-fn offer_of(live: &Live) -> McpOffer {
+fn capabilities_of(live: &LiveConnection) -> McpCapabilities {
     let Some(info) = live.info() else {
-        return McpOffer::default();
+        return McpCapabilities::default();
     };
-    McpOffer {
+    McpCapabilities {
         tools: info.capabilities.tools.is_some(),
         resources: info.capabilities.resources.is_some(),
         prompts: info.capabilities.prompts.is_some(),
@@ -128,14 +128,17 @@ fn offer_of(live: &Live) -> McpOffer {
 }
 
 impl McpUpstream {
-    /// What the server says it offers. Connects if that has not been done.
-    pub async fn offer(&self) -> Result<McpOffer, McpError> {
-        Ok(offer_of(&*self.pool.own().connected().await?))
+    /// The capabilities of the server. Connects if necessary.
+    pub async fn capabilities(&self) -> Result<McpCapabilities, McpError> {
+        Ok(capabilities_of(&*self.pool.shared().connected().await?))
     }
 
-    /// The same, if there is a connection.
-    pub fn known_offer(&self) -> Option<McpOffer> {
-        self.pool.own().current().map(|live| offer_of(&live))
+    /// The capabilities of the server, if it is connected.
+    pub fn known_capabilities(&self) -> Option<McpCapabilities> {
+        self.pool
+            .shared()
+            .current()
+            .map(|live| capabilities_of(&live))
     }
 
     /// The tools as the server lists them.
@@ -143,28 +146,28 @@ impl McpUpstream {
         self.list(List::Tools, &StateOwner::Anyone).await
     }
 
-    /// The resources as the server lists them; none of a server that offers none.
+    /// The resources as the server lists them; none if it has no resources.
     pub async fn list_resources(&self, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
-        match self.offer().await?.resources {
+        match self.capabilities().await?.resources {
             true => self.list(List::Resources, owner).await,
             false => Ok(Vec::new()),
         }
     }
 
-    /// The resource templates as the server lists them; none of a server that offers no resources.
+    /// The resource templates as the server lists them; none if it has no resources.
     pub async fn list_resource_templates(
         &self,
         owner: &StateOwner,
     ) -> Result<Vec<Value>, McpError> {
-        match self.offer().await?.resources {
+        match self.capabilities().await?.resources {
             true => self.list(List::Templates, owner).await,
             false => Ok(Vec::new()),
         }
     }
 
-    /// The prompts as the server lists them, by its own names; none of a server that offers none.
+    /// The prompts as the server lists them, with its own names; none if it has no prompts.
     pub async fn list_prompts(&self, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
-        match self.offer().await?.prompts {
+        match self.capabilities().await?.prompts {
             true => self.list(List::Prompts, owner).await,
             false => Ok(Vec::new()),
         }
@@ -178,7 +181,8 @@ impl McpUpstream {
     ) -> Result<Value, McpError> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        self.asked_by(caller, "for a resource", request).await
+        self.request_with_input(caller, "resources/read", request)
+            .await
     }
 
     /// A prompt with its arguments filled in, as the result of `prompts/get`.
@@ -190,87 +194,103 @@ impl McpUpstream {
     ) -> Result<Value, McpError> {
         let params = GetPromptRequestParams::new(name).with_arguments(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        self.asked_by(caller, "for a prompt", request).await
+        self.request_with_input(caller, "prompts/get", request)
+            .await
     }
 
-    /// Asks for what the server may ask about first.
-    async fn asked_by(
+    /// Sends a request during which the server may require input.
+    async fn request_with_input(
         &self,
         caller: &McpCaller<'_>,
-        what: &'static str,
+        name: &'static str,
         request: ClientRequest,
     ) -> Result<Value, McpError> {
-        let link = self.pool.of(&caller.owner).await?;
-        let person = caller.person.clone();
-        let call = person
-            .map(|person| AskingCall::of_reader(person, caller.identity, link.secrets.clone()));
-        let patience = match call {
-            Some(_) => link.patience.list + Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS),
-            None => link.patience.list,
+        let connection = self.pool.connection_for(&caller.owner).await?;
+        let secrets = connection.secrets.clone();
+        let client = caller.client.clone();
+        let interactive =
+            client.map(|it| InteractiveRequest::for_client(it, caller.identity, secrets));
+        let timeout = match interactive {
+            Some(_) => connection.timeouts.list + Duration::from_millis(QUESTIONS_WAIT_LIMIT_MS),
+            None => connection.timeouts.list,
         };
         let mut round = Round::default();
         loop {
             let request = round.applied_to(request.clone());
-            let result = link.ask_for(what, request, call.as_ref(), patience).await?;
-            if !rounds::asks(&result) {
+            let result = connection
+                .request_with_input(name, request, interactive.as_ref(), timeout)
+                .await?;
+            if !input_required::requires_input(&result) {
                 return Ok(result);
             }
-            let unmet = |unmet: Unmet| McpError::Asks(unmet.to_string());
-            let call = call
+            let not_provided = |error: InputNotProvided| McpError::InputRequired(error.to_string());
+            let interactive = interactive
                 .as_ref()
-                .ok_or_else(|| unmet(Unmet::Unasked(Unasked::Nobody)))?;
-            round = round.next(call, result).await.map_err(unmet)?;
+                .ok_or_else(|| not_provided(InputNotProvided::Unasked(Unasked::Nobody)))?;
+            let next = round.next(interactive, result).await;
+            round = next.map_err(not_provided)?;
         }
     }
 
-    /// Values for an argument, as the result of `completion/complete`; takes the params of it.
+    /// Values for an argument, as the result of `completion/complete`; takes its params.
     pub async fn complete(&self, owner: &StateOwner, params: Value) -> Result<Value, McpError> {
-        let params: CompleteRequestParams = serde_json::from_value(params)
-            .map_err(|_| McpError::Nonsense("these are no params of a completion".to_owned()))?;
+        let params: CompleteRequestParams = serde_json::from_value(params).map_err(|_| {
+            McpError::ProtocolViolation("invalid params of completion/complete".to_owned())
+        })?;
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
-        self.asked("for a completion", request, owner).await
+        self.request("completion/complete", request, owner).await
     }
 
-    /// Has a client hear what the server says to an owner of state outside of any call.
-    pub fn attend(&self, owner: &StateOwner, listener: &Arc<dyn Listener>) {
-        self.pool.audience.attend(owner.clone(), listener);
+    /// Adds a client that receives the server's notifications to an owner of state outside of
+    /// calls.
+    pub fn add_listener(&self, owner: &StateOwner, listener: &Arc<dyn Listener>) {
+        self.pool.listeners.add(owner.clone(), listener);
     }
 
-    /// Has the server log at a level for an owner of state, if it logs.
+    /// Sets the log level of the server for an owner of state, if it logs.
     pub async fn set_level(&self, owner: &StateOwner, level: &str) -> Result<(), McpError> {
-        if !self.offer().await?.logging {
+        if !self.capabilities().await?.logging {
             return Ok(());
         }
         let level: LoggingLevel = serde_json::from_value(level.into())
-            .map_err(|_| McpError::Nonsense("this is no level of a log".to_owned()))?;
-        self.pool.of(owner).await?.set_level(level).await
+            .map_err(|_| McpError::ProtocolViolation("unknown log level".to_owned()))?;
+        self.pool
+            .connection_for(owner)
+            .await?
+            .set_level(level)
+            .await
     }
 
-    /// Has the server tell an owner of state when a resource has other contents.
-    pub async fn follow_resource(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
-        self.pool.of(owner).await?.follow(uri).await
+    /// Subscribes an owner of state to a resource.
+    pub async fn subscribe(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
+        self.pool.connection_for(owner).await?.subscribe(uri).await
     }
 
-    /// The same no longer.
-    pub async fn unfollow_resource(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
-        self.pool.of(owner).await?.unfollow(uri).await
+    /// Unsubscribes an owner of state from a resource.
+    pub async fn unsubscribe(&self, owner: &StateOwner, uri: &str) -> Result<(), McpError> {
+        self.pool
+            .connection_for(owner)
+            .await?
+            .unsubscribe(uri)
+            .await
     }
 
-    async fn asked(
+    async fn request(
         &self,
-        what: &'static str,
+        name: &'static str,
         request: ClientRequest,
         owner: &StateOwner,
     ) -> Result<Value, McpError> {
-        let link = self.pool.of(owner).await?;
-        link.ask(what, request, link.patience.list).await
+        let connection = self.pool.connection_for(owner).await?;
+        let timeout = connection.timeouts.list;
+        connection.request(name, request, timeout).await
     }
 
-    /// How long one of its lists stays fresh and who may keep it, as the server said when it was last asked for.
+    /// The freshness of one of its lists, from the last response.
     pub fn freshness(&self, member: &str) -> Option<McpFreshness> {
         let known = self.freshness.lock();
         let known = known.unwrap_or_else(PoisonError::into_inner);
-        // Callers with other scopes have other lists.
+        // Callers with other scopes get other lists.
         known.get(member).map(|it| McpFreshness {
             is_public: it.is_public && self.is_open(),
             ..*it
@@ -287,21 +307,23 @@ impl McpUpstream {
     }
 
     async fn list(&self, list: List, owner: &StateOwner) -> Result<Vec<Value>, McpError> {
-        let (what, member) = list.words();
+        let (name, member) = list.names();
         let mut items: Vec<Value> = Vec::new();
         let mut cursor = None;
         let mut freshness = Vec::new();
         for _ in 0..PAGES_LIMIT {
-            let mut page = self.asked(what, list.request(cursor.take()), owner).await?;
+            let mut page = self
+                .request(name, list.request(cursor.take()), owner)
+                .await?;
             let Some(Value::Array(found)) = page.get_mut(member).map(Value::take) else {
-                let reason = format!("its answer has no list of {member}");
-                return Err(McpError::Nonsense(reason));
+                let reason = format!("the result has no list {member}");
+                return Err(McpError::ProtocolViolation(reason));
             };
             items.extend(found);
-            freshness.push(McpFreshness::of(&page));
+            freshness.push(McpFreshness::of_page(&page));
             if items.len() > ITEMS_LIMIT {
-                let reason = format!("it lists more than {ITEMS_LIMIT} {member}");
-                return Err(McpError::Nonsense(reason));
+                let reason = format!("the list has more than {ITEMS_LIMIT} {member}");
+                return Err(McpError::ProtocolViolation(reason));
             }
             let next = page.get("nextCursor").and_then(Value::as_str);
             match next.filter(|next| !next.is_empty()) {
@@ -312,7 +334,7 @@ impl McpUpstream {
                 }
             }
         }
-        let reason = format!("its list of {member} has more than {PAGES_LIMIT} pages");
-        Err(McpError::Nonsense(reason))
+        let reason = format!("the list of {member} has more than {PAGES_LIMIT} pages");
+        Err(McpError::ProtocolViolation(reason))
     }
 }

@@ -1,19 +1,19 @@
-//! Messages as they come off the wire.
+//! Parses incoming messages before rmcp does.
 //!
-//! The library keeps only what it knows of a result. What others write beside it about a failure is put
-//! where it is kept, before the library reads the message.
+//! rmcp keeps only known members of a result. The non-standard `recovery` is moved into `_meta`,
+//! where it survives.
 
 use rmcp::model::{ErrorCode, ErrorData, JsonRpcError, RequestId, ServerJsonRpcMessage};
 use serde_json::{Map, Value, json};
 
-/// The member some gateways put beside the content of a failing result.
+/// The member that some gateways put beside the content of a failing result.
 const RECOVERY: &str = "\"recovery\"";
 
-/// Where it is found afterwards, in the result's `_meta`.
+/// Its place in the result's `_meta`.
 pub(super) const RECOVERY_META_KEY: &str = "dev.panpan/foreign-recovery";
 
-/// The message a text is; `None` for anything else.
-pub(super) fn message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
+/// The message in a text; `None` for anything else.
+pub(super) fn parse(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     let text = std::str::from_utf8(text).ok()?;
     if !text.starts_with('{') {
         return None;
@@ -22,43 +22,43 @@ pub(super) fn message(text: &[u8]) -> Option<ServerJsonRpcMessage> {
         return serde_json::from_str(text).ok();
     }
     let mut document: Value = serde_json::from_str(text).ok()?;
-    keep_recovery(&mut document);
+    move_recovery(&mut document);
     serde_json::from_value(document).ok()
 }
 
-/// The member that marks an error as the replacement of an unreadable answer.
+/// The member that marks an error as the replacement of an unreadable response.
 const UNREADABLE_KEY: &str = "dev.panpan/unreadable";
 
-/// The request that a line answers which is meant as an answer and cannot be read as one: with a number that
-/// JSON does not have, cut off, or in a wrong charset. `only` is the one request that waits, if it is one.
-pub(super) fn unreadable_answer(line: &[u8], only: Option<RequestId>) -> Option<RequestId> {
+/// The request whose response is malformed: with a number that JSON does not allow, cut off, or in
+/// a wrong charset. `only` is the only request in flight, if there is one.
+pub(super) fn unreadable_response(line: &[u8], only: Option<RequestId>) -> Option<RequestId> {
     let text = String::from_utf8_lossy(line);
-    let names = |name: &str| text.contains(name);
-    let is_answer = text.starts_with('{')
-        && names("\"jsonrpc\"")
-        && (names("\"result\"") || names("\"error\""))
-        && !names("\"method\"");
-    is_answer.then(|| top_level_id(&text).or(only)).flatten()
+    let has = |name: &str| text.contains(name);
+    let is_response = text.starts_with('{')
+        && has("\"jsonrpc\"")
+        && (has("\"result\"") || has("\"error\""))
+        && !has("\"method\"");
+    is_response.then(|| top_level_id(&text).or(only)).flatten()
 }
 
-/// What is received in the place of an answer that cannot be read, so that its request does not wait.
-pub(super) fn instead_of_answer(id: RequestId) -> ServerJsonRpcMessage {
+/// The message that replaces an unreadable response, so that its request does not wait for ever.
+pub(super) fn replacement(id: RequestId) -> ServerJsonRpcMessage {
     let data = json!({UNREADABLE_KEY: true});
     let error = ErrorData::new(
         ErrorCode::PARSE_ERROR,
-        "the answer cannot be read",
+        "the response is unreadable",
         Some(data),
     );
     ServerJsonRpcMessage::Error(JsonRpcError::new(Some(id), error))
 }
 
-/// Whether an error was put in the place of an answer that cannot be read.
-pub(super) fn is_instead_of_answer(error: &ErrorData) -> bool {
+/// Whether an error replaces an unreadable response.
+pub(super) fn is_replacement(error: &ErrorData) -> bool {
     let data = error.data.as_ref();
     data.is_some_and(|data| data.get(UNREADABLE_KEY).is_some())
 }
 
-/// The whole number under the name `id` in the outermost object of a text that may not be JSON.
+/// The integer `id` in the outermost object of a text that may not be valid JSON.
 fn top_level_id(text: &str) -> Option<RequestId> {
     let (mut depth, mut in_string, mut is_escaped, mut started) = (0_usize, false, false, 0);
     for (at, byte) in text.bytes().enumerate() {
@@ -84,17 +84,17 @@ fn top_level_id(text: &str) -> Option<RequestId> {
     None
 }
 
-/// A message as text, with what is beside its content put where it is kept; `None` where nothing is.
-pub(super) fn rewritten(text: &str) -> Option<String> {
+/// A message as text with `recovery` moved into `_meta`; `None` if there is nothing to move.
+pub(super) fn rewrite(text: &str) -> Option<String> {
     if !text.contains(RECOVERY) {
         return None;
     }
     let mut document: Value = serde_json::from_str(text).ok()?;
-    keep_recovery(&mut document)?;
+    move_recovery(&mut document)?;
     Some(document.to_string())
 }
 
-fn keep_recovery(document: &mut Value) -> Option<()> {
+fn move_recovery(document: &mut Value) -> Option<()> {
     let result = document.get_mut("result")?.as_object_mut()?;
     if result.get("isError") != Some(&Value::Bool(true)) {
         return None;
@@ -115,10 +115,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_gateway_says_beside_the_content_is_kept() {
+    fn recovery_beside_the_content_is_kept() {
         let result = json!({"content": [], "isError": true, "recovery": {"retry": false}});
         let text = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string();
-        let read = serde_json::to_value(message(text.as_bytes()).unwrap()).unwrap();
+        let read = serde_json::to_value(parse(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(
             read["result"]["_meta"][RECOVERY_META_KEY],
             json!({"retry": false})
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_cannot_be_read_is_known_by_its_request() {
+    fn an_unreadable_response_is_matched_to_its_request() {
         let only = Some(RequestId::Number(9));
         for (line, expected) in [
             (
@@ -156,13 +156,13 @@ mod tests {
             (r#"trace {"jsonrpc":"2.0","id":3,"result":NaN}"#, None),
             ("", None),
         ] {
-            let found = unreadable_answer(line.as_bytes(), only.clone());
+            let found = unreadable_response(line.as_bytes(), only.clone());
             assert_eq!(found, expected.map(RequestId::Number), "{line}");
         }
     }
 
     #[test]
-    fn only_messages_are_read() {
+    fn only_messages_are_parsed() {
         for (text, is_one) in [
             (r#"{"jsonrpc": "2.0", "id": 1, "result": {}}"#, true),
             (
@@ -174,7 +174,7 @@ mod tests {
             ("{", false),
             ("", false),
         ] {
-            assert_eq!(message(text.as_bytes()).is_some(), is_one, "{text}");
+            assert_eq!(parse(text.as_bytes()).is_some(), is_one, "{text}");
         }
     }
 }

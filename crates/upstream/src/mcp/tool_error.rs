@@ -1,7 +1,8 @@
-//! From what a server says about a failure to a failure.
+//! Converts the failing result of a tool, or a JSON-RPC error, into a failure.
 //!
-//! Our own are recovered whole. Those of others are lifted from the shapes that are known; what has none
-//! is the message of a TOOL_FAILED. What may be answered at all is decided in `known_code`.
+//! A failure written by a panpan is recovered completely. Third-party errors are parsed by their
+//! known shapes; any other text becomes the message of a TOOL_FAILED. Which codes may be passed on
+//! is decided in `known_code`.
 
 use std::borrow::Cow;
 
@@ -13,38 +14,40 @@ use panpan_failure::dialect::{
 use panpan_failure::{Failure, Inferred, Repeat, Upstream, codes, hint, read};
 use serde_json::{Value, json};
 
-use super::error::Refusal;
-use super::foreign::RECOVERY_META_KEY;
-use super::shapes;
-use super::trouble::Stake;
-use crate::classify::{CombinedStatements, is_declared_output};
+use super::error::RpcError;
+use super::error_shapes;
+use super::incoming::RECOVERY_META_KEY;
+use super::request_failure::SideEffects;
+use crate::classify::CombinedStatements;
+use crate::classify::is_declared_output;
 use crate::known_code::with_known_code;
 use crate::retry_members::without_retry_members;
 
-/// The longest text of a server that becomes a message, in characters.
+/// The longest message taken from a server, in characters.
 pub const MESSAGE_CHARACTERS_LIMIT: usize = 4_000;
 
-/// The largest document that is read as a failure, in bytes of JSON; of a larger one only its text counts.
+/// The largest document that is parsed as a failure, in bytes of JSON; of a larger one only the
+/// text is used.
 pub const FAILURE_BYTES_LIMIT: usize = 1024 * 1024;
 
-/// What to do where a tool wants its caller to be signed in. Many servers have a tool for that.
+/// The action where a tool requires a sign-in. Many servers have a tool for it.
 const SIGN_IN: &str = "Sign in with a tool of the same server if it has one, then call again; else ask the person \
                        responsible for this tool to renew its credential";
 
-/// A failing result, and what is known of its tool.
+/// A failing result, with the facts about its tool.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Failing<'a> {
+pub(super) struct FailingResult<'a> {
     pub(super) server: &'a str,
     pub(super) result: &'a Value,
-    pub(super) stake: Stake,
-    /// What its successes look like, if it says so.
+    pub(super) side_effects: SideEffects,
+    /// The output schema of the tool, if failures could be mistaken for outputs.
     pub(super) output_schema: Option<&'a Value>,
     pub(super) now: Timestamp,
 }
 
-impl Failing<'_> {
-    /// Whether a result that calls itself a success is exactly a failure: its structured content, or else
-    /// its only block.
+impl FailingResult<'_> {
+    /// Whether a result without `isError` contains exactly a failure: as its structured content, or
+    /// else as its only block.
     pub(super) fn is_disguised(&self) -> bool {
         let structured = self
             .result
@@ -65,26 +68,26 @@ impl Failing<'_> {
         disguised_failure(document).is_some() && !self.output_schema.is_some_and(is_output)
     }
 
-    /// The failure it stands for; `declared` says which codes the tool publishes.
+    /// The failure; `declared` tells which codes the tool publishes.
     pub(super) fn failure(&self, declared: impl Fn(&str) -> bool) -> Failure {
-        if let Some(own) = self.own() {
-            return with_known_code(own, true, self.server, declared);
+        if let Some(failure) = self.panpan_failure() {
+            return with_known_code(failure, true, self.server, declared);
         }
-        let failure = self.listened(self.of_others());
-        let effect = self.stake.left_behind(&failure);
+        let failure = self.with_statements(self.third_party());
+        let effect = self.side_effects.effect_of(&failure);
         let message = bounded(failure.message());
         let failure = failure.with_effect(effect).with_message(message);
         let code = failure.code().clone();
         let failure = with_known_code(without_retry_members(failure), false, self.server, declared);
         match *failure.code() == code {
             true => failure,
-            false => with_own_code(failure),
+            false => with_tool_code(failure),
         }
     }
 
-    /// What the sentences of a failure state for certain. Of a tool that failed in no known way, what they say has
-    /// happened and when to come back is the best that is known.
-    fn listened(&self, failure: Failure) -> Failure {
+    /// Applies what the sentences of the message state for certain. For an unclassified failure,
+    /// the condition and the delay in its message are the best information there is.
+    fn with_statements(&self, failure: Failure) -> Failure {
         let heard = CombinedStatements {
             received: statements(failure.message(), &InputMembers::default()),
             declared: None,
@@ -93,7 +96,7 @@ impl Failing<'_> {
         let is_refused = failure.repeat() == Some(Repeat::Refused);
         let code = heard.code().filter(|it| !is_refused || !it.retryable);
         let failure = match code {
-            // The effect stays open: that something passes does not say that nothing was done.
+            // The effect stays unknown: a passing condition does not mean that nothing was done.
             Some(entry) if !is_known => {
                 let failure = failure.restated(entry.into());
                 let failure = failure.mark_inferred(Inferred::Code);
@@ -108,61 +111,65 @@ impl Failing<'_> {
         heard.apply_to(failure, &Value::Null, remedies)
     }
 
-    /// A failure written by a panpan: whole in `_meta`, or in the first text block in any dialect.
-    fn own(&self) -> Option<Failure> {
-        let whole = self.meta(MCP_META_KEY).filter(|it| it.is_object());
-        if let Some(whole) = whole.filter(|it| fits(it)) {
-            let alone = json!({"isError": true, "content": [], "_meta": {MCP_META_KEY: whole}});
-            return spoken(Dialect::Mcp, alone);
+    /// A failure written by a panpan: complete in `_meta`, or in the first text block in any
+    /// dialect.
+    fn panpan_failure(&self) -> Option<Failure> {
+        let complete = self.meta(MCP_META_KEY).filter(|it| it.is_object());
+        if let Some(complete) = complete.filter(|it| fits(it)) {
+            let bare = json!({"isError": true, "content": [], "_meta": {MCP_META_KEY: complete}});
+            return read_dialect(Dialect::Mcp, bare);
         }
         let document = self.json_text()?;
-        let dialect = detect(&document).ok().filter(|_| is_own(&document))?;
-        spoken(dialect, document)
+        let dialect = detect(&document)
+            .ok()
+            .filter(|_| is_from_panpan(&document))?;
+        read_dialect(dialect, document)
     }
 
-    fn of_others(&self) -> Failure {
+    fn third_party(&self) -> Failure {
         let text = self.text();
         let text = text.as_deref();
         let structured = self.result.get("structuredContent");
         let structured = structured.filter(|it| it.is_object() && fits(it));
         self.meta(RECOVERY_META_KEY)
             .filter(|recovery| fits(recovery))
-            .and_then(|recovery| shapes::recovery_object(recovery, text))
-            .or_else(|| self.of_status_code(structured?, text))
-            .or_else(|| self.of_document(structured?.clone()))
-            .or_else(|| self.of_document(self.json_text()?))
-            .or_else(|| shapes::status_in_text(text?, self.server, self.now))
-            .or_else(|| shapes::errno_in_text(text?))
-            .unwrap_or_else(|| Failure::new(codes::TOOL_FAILED).with_message(silence(text)))
+            .and_then(|recovery| error_shapes::recovery_object(recovery, text))
+            .or_else(|| self.status_failure(structured?, text))
+            .or_else(|| self.document_failure(structured?.clone()))
+            .or_else(|| self.document_failure(self.json_text()?))
+            .or_else(|| error_shapes::status_in_text(text?, self.server, self.now))
+            .or_else(|| error_shapes::errno_in_text(text?))
+            .unwrap_or_else(|| Failure::new(codes::TOOL_FAILED).with_message(text_message(text)))
     }
 
-    /// A status alone, which explains the text.
-    fn of_status_code(&self, structured: &Value, text: Option<&str>) -> Option<Failure> {
+    /// A bare status, which explains the text.
+    fn status_failure(&self, structured: &Value, text: Option<&str>) -> Option<Failure> {
         let members = structured
             .as_object()
             .filter(|members| members.len() == 1)?;
         let status = members.get("status_code")?.as_u64()?;
         let status = u16::try_from(status).ok()?;
-        let failure = shapes::of_status(status, text.unwrap_or_default(), self.server, self.now);
+        let failure =
+            error_shapes::from_status(status, text.unwrap_or_default(), self.server, self.now);
         failure.map(|failure| match text {
             Some(text) => failure.with_message(bounded(text)),
             None => failure,
         })
     }
 
-    fn of_document(&self, document: Value) -> Option<Failure> {
-        if let Some(failure) = shapes::envelope(&document) {
+    fn document_failure(&self, document: Value) -> Option<Failure> {
+        if let Some(failure) = error_shapes::envelope(&document) {
             return Some(failure);
         }
         let hint = hint::from_body(&document, self.now);
         let failure = detect(&document)
             .ok()
             .filter(|dialect| *dialect != Dialect::Mcp)
-            .and_then(|dialect| spoken(dialect, document.clone()))
+            .and_then(|dialect| read_dialect(dialect, document.clone()))
             .or_else(|| read_foreign(document.clone(), None))
-            .or_else(|| shapes::in_our_words(&document, hint.is_some()))?;
-        let stated = failure.stated_retry_after_ms().is_some() || !failure.retryable();
-        Some(match hint.filter(|_| !stated) {
+            .or_else(|| error_shapes::own_vocabulary(&document, hint.is_some()))?;
+        let is_stated = failure.stated_retry_after_ms().is_some() || !failure.retryable();
+        Some(match hint.filter(|_| !is_stated) {
             Some(hint) => failure.with_retry_after_ms(hint.delay_ms),
             None => failure,
         })
@@ -172,7 +179,7 @@ impl Failing<'_> {
         self.result.get("_meta")?.get(key)
     }
 
-    /// All it says in words: a tool that works in steps tells of each in a block of its own.
+    /// All text blocks, joined: a tool that works in steps reports each in its own block.
     fn text(&self) -> Option<Cow<'_, str>> {
         let mut texts = self.texts();
         let first = texts.next()?;
@@ -194,7 +201,7 @@ impl Failing<'_> {
         blocks.filter_map(|block| block.get("text")?.as_str())
     }
 
-    /// The document the first text is.
+    /// The first text block, if it is a JSON object.
     fn json_text(&self) -> Option<Value> {
         let text = self.texts().next()?.trim();
         let document = text
@@ -204,12 +211,12 @@ impl Failing<'_> {
     }
 }
 
-/// The failure with the code its tool gave it, where it is told by another.
-fn with_own_code(failure: Failure) -> Failure {
-    let own = failure.upstream().and_then(|it| it.code.clone());
-    let is_told = failure.details().is_some_and(|it| it.contains_key("code"));
-    match own.filter(|_| !is_told) {
-        Some(own) => failure.with_detail("code", own),
+/// Keeps the code of the tool as a detail if the failure has another one.
+fn with_tool_code(failure: Failure) -> Failure {
+    let code = failure.upstream().and_then(|it| it.code.clone());
+    let is_present = failure.details().is_some_and(|it| it.contains_key("code"));
+    match code.filter(|_| !is_present) {
+        Some(code) => failure.with_detail("code", code),
         None => failure,
     }
 }
@@ -218,29 +225,29 @@ fn fits(document: &Value) -> bool {
     document.to_string().len() <= FAILURE_BYTES_LIMIT
 }
 
-/// An error of JSON-RPC in place of a result.
-pub(super) fn refusal(server: &str, refusal: &Refusal, now: Timestamp) -> Failure {
+/// The failure for a JSON-RPC error response.
+pub(super) fn from_rpc_error(server: &str, error: &RpcError, now: Timestamp) -> Failure {
     let upstream = Upstream::default()
         .provider(server)
-        .code(refusal.code.to_string());
-    let told = shapes::numbered(refusal, now).or_else(|| {
-        let Refusal {
+        .code(error.code.to_string());
+    let failure = error_shapes::known_code(error, now).or_else(|| {
+        let RpcError {
             code,
             message,
             data,
-        } = refusal;
+        } = error;
         let error = json!({"code": code, "message": message, "data": data});
         let document = json!({"jsonrpc": "2.0", "id": null, "error": error});
-        spoken(Dialect::JsonRpc, document)
+        read_dialect(Dialect::JsonRpc, document)
     });
-    let told = told.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
-    with_known_code(without_retry_members(told), false, server, |_| false)
-        .with_message(bounded(&refusal.message))
+    let failure = failure.unwrap_or_else(|| Failure::new(codes::TOOL_FAILED));
+    with_known_code(without_retry_members(failure), false, server, |_| false)
+        .with_message(bounded(&error.message))
         .with_upstream(upstream)
 }
 
-/// Whether a document holds what only a panpan writes into it, wherever its dialect has room for that.
-fn is_own(document: &Value) -> bool {
+/// Whether a document contains the residual that only a panpan writes, anywhere its dialect allows.
+fn is_from_panpan(document: &Value) -> bool {
     let error = document.get("error").unwrap_or(document);
     let data = error.get("data").unwrap_or(error);
     let details = error.get("details").and_then(Value::as_array);
@@ -248,21 +255,21 @@ fn is_own(document: &Value) -> bool {
     [document, error, data]
         .into_iter()
         .chain(metadata.filter_map(|detail| detail.get("metadata")))
-        .any(|place| place.get(RESIDUAL).is_some())
+        .any(|it| it.get(RESIDUAL).is_some())
 }
 
-fn spoken(dialect: Dialect, document: Value) -> Option<Failure> {
+fn read_dialect(dialect: Dialect, document: Value) -> Option<Failure> {
     dialect.read(document).ok()?.outcome.err()
 }
 
-fn silence(text: Option<&str>) -> String {
+fn text_message(text: Option<&str>) -> String {
     match text.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => bounded(text),
-        None => "the tool failed and said nothing about it".to_owned(),
+        None => "the tool failed without an error message".to_owned(),
     }
 }
 
-/// A text that is not too long.
+/// Text cut to the limit.
 pub(super) fn bounded(text: &str) -> String {
     crate::bounded::bounded(text, MESSAGE_CHARACTERS_LIMIT, &Value::Null)
 }

@@ -1,21 +1,23 @@
+//! Failing results and JSON-RPC errors, and the failures that they become.
+
 use panpan_failure::dialect::Envelope;
 use panpan_failure::{Category, Effect, Violation};
 
 use super::*;
 
-fn lifted_from(result: &Value, stake: Stake) -> Failure {
-    let failing = Failing {
+fn failure_of_tool(result: &Value, side_effects: SideEffects) -> Failure {
+    let failing = FailingResult {
         server: "files",
         result,
-        stake,
+        side_effects,
         output_schema: None,
         now: Timestamp::UNIX_EPOCH,
     };
     failing.failure(|code| code == "DISK_FULL")
 }
 
-fn lifted(result: &Value) -> Failure {
-    lifted_from(result, Stake::Change)
+fn failure_of(result: &Value) -> Failure {
+    failure_of_tool(result, SideEffects::Change)
 }
 
 fn text(text: impl Into<String>) -> Value {
@@ -32,27 +34,31 @@ fn own() -> Failure {
 }
 
 #[test]
-fn our_own_failure_is_recovered_whole() {
+fn a_failure_of_panpan_is_recovered_completely() {
     let failure = own().redacted();
     let whole = Dialect::Mcp.render_failure(&failure, Envelope::default());
-    assert_eq!(lifted(&whole), *failure);
-    assert!(lifted(&whole).was_repeated());
+    assert_eq!(failure_of(&whole), *failure);
+    assert!(failure_of(&whole).was_repeated());
 }
 
 #[test]
-fn our_own_failure_is_recovered_from_the_text_of_any_dialect() {
+fn a_failure_of_panpan_is_recovered_from_the_text_of_any_dialect() {
     let failure = own().redacted();
     for dialect in Dialect::ALL {
         if dialect == Dialect::Mcp {
             continue;
         }
         let written = dialect.render_failure(&failure, Envelope::default());
-        assert_eq!(lifted(&text(written.to_string())), *failure, "{dialect}");
+        assert_eq!(
+            failure_of(&text(written.to_string())),
+            *failure,
+            "{dialect}"
+        );
     }
 }
 
 #[test]
-fn shapes_of_others_are_lifted() {
+fn known_third_party_shapes_are_parsed() {
     let envelope = json!({
         "isError": true, "errorType": "MODULE_TIMEOUT", "message": "too slow", "retryable": true,
         "suggestion": "ask for less", "aiGuidance": null,
@@ -124,14 +130,14 @@ fn shapes_of_others_are_lifted() {
         (
             text(" "),
             "TOOL_FAILED",
-            "the tool failed and said nothing about it",
+            "the tool failed without an error message",
             false,
             None,
         ),
         (
             json!({"isError": true, "content": []}),
             "TOOL_FAILED",
-            "the tool failed and said nothing about it",
+            "the tool failed without an error message",
             false,
             None,
         ),
@@ -144,7 +150,7 @@ fn shapes_of_others_are_lifted() {
         ),
         (text("[1]"), "TOOL_FAILED", "[1]", false, None),
     ] {
-        let failure = lifted(&result);
+        let failure = failure_of(&result);
         let found = (
             failure.code().as_str(),
             failure.message(),
@@ -156,7 +162,7 @@ fn shapes_of_others_are_lifted() {
 }
 
 #[test]
-fn what_a_text_says_has_happened_is_its_code() {
+fn the_condition_in_a_text_determines_its_code() {
     for (said, code) in [
         ("Request timed out after 30s", "ERR_TIMEOUT"),
         ("ConnectionError: db down", "ERR_SOCKET_ERROR"),
@@ -172,18 +178,18 @@ fn what_a_text_says_has_happened_is_its_code() {
         ("timeout must be at most 30", "TOOL_FAILED"),
         ("ValueError: no such connection", "TOOL_FAILED"),
     ] {
-        let read = lifted_from(&text(said), Stake::Nothing);
+        let read = failure_of_tool(&text(said), SideEffects::ReadOnly);
         assert_eq!((read.code().as_str(), read.message()), (code, said));
-        let change = lifted(&text(said));
+        let change = failure_of(&text(said));
         assert_eq!(change.code().as_str(), code, "{said}");
         assert_eq!(change.effect(), Effect::Unknown, "{said}");
     }
 }
 
 #[test]
-fn what_others_advise_is_kept() {
+fn third_party_advice_is_kept() {
     let said = json!({"errorType": "X_FAILED", "message": "no", "suggestion": "ask for less"});
-    let failure = lifted(&text(said.to_string()));
+    let failure = failure_of(&text(said.to_string()));
     assert_eq!(failure.recovery().required_actions, ["ask for less"]);
     assert_eq!(
         failure.upstream().unwrap().code.as_deref(),
@@ -192,27 +198,27 @@ fn what_others_advise_is_kept() {
 }
 
 #[test]
-fn a_tool_that_only_reads_leaves_nothing_behind() {
-    for (stake, effect) in [
-        (Stake::Nothing, Effect::None),
-        (Stake::Repeatable, Effect::Unknown),
-        (Stake::Change, Effect::Unknown),
+fn a_failure_of_a_read_only_tool_has_no_effect() {
+    for (side_effects, effect) in [
+        (SideEffects::ReadOnly, Effect::None),
+        (SideEffects::Idempotent, Effect::Unknown),
+        (SideEffects::Change, Effect::Unknown),
     ] {
-        assert_eq!(lifted_from(&text("no"), stake).effect(), effect);
+        assert_eq!(failure_of_tool(&text("no"), side_effects).effect(), effect);
     }
 }
 
 #[test]
-fn a_guess_by_a_text_is_not_enough_to_repeat_a_change_by() {
+fn a_guess_from_text_does_not_make_a_change_repeatable() {
     for said in ["HTTP 429", "rate limited", "ECONNREFUSED: nobody there"] {
-        let failure = lifted(&text(said));
+        let failure = failure_of(&text(said));
         assert!(failure.retryable(), "{said}");
         assert_eq!(failure.effect(), Effect::Unknown, "{said}");
     }
 }
 
 #[test]
-fn a_tool_that_says_when_its_limit_ends_did_nothing() {
+fn a_rate_limit_with_a_delay_means_no_effect() {
     for (said, effect) in [
         (
             "Rate limit exceeded. Try again in 30 seconds.",
@@ -234,7 +240,7 @@ fn a_tool_that_says_when_its_limit_ends_did_nothing() {
         ),
         ("HTTP 503: try again in 30 seconds", Effect::Unknown),
     ] {
-        let failure = lifted(&text(said));
+        let failure = failure_of(&text(said));
         assert_eq!(failure.effect(), effect, "{said}");
         let delay = said.contains("30").then_some(30_000);
         assert_eq!(failure.stated_retry_after_ms(), delay, "{said}");
@@ -243,7 +249,7 @@ fn a_tool_that_says_when_its_limit_ends_did_nothing() {
 }
 
 #[test]
-fn errors_of_the_protocol_are_typed() {
+fn json_rpc_errors_are_classified() {
     for (code, message, data, expected, retryable) in [
         (
             -32601,
@@ -289,12 +295,12 @@ fn errors_of_the_protocol_are_typed() {
         (4711, "boom", None, "TOOL_FAILED", false),
         (i64::MAX, "boom", None, "TOOL_FAILED", false),
     ] {
-        let refused = Refusal {
+        let error = RpcError {
             code,
             message: message.to_owned(),
             data,
         };
-        let failure = refusal("files", &refused, Timestamp::UNIX_EPOCH);
+        let failure = from_rpc_error("files", &error, Timestamp::UNIX_EPOCH);
         let found = (failure.code().as_str(), failure.retryable());
         assert_eq!(found, (expected, retryable), "{code} {message}");
         let upstream = failure.upstream().unwrap();
@@ -303,36 +309,40 @@ fn errors_of_the_protocol_are_typed() {
 }
 
 #[test]
-fn a_wait_among_the_data_of_an_error_is_kept() {
-    let refused = Refusal {
+fn a_delay_in_the_data_of_an_error_is_kept() {
+    let error = RpcError {
         code: -32023,
         message: "Slow down".to_owned(),
         data: Some(json!({"retry_after": 3})),
     };
-    let failure = refusal("files", &refused, Timestamp::UNIX_EPOCH);
+    let failure = from_rpc_error("files", &error, Timestamp::UNIX_EPOCH);
     assert_eq!(failure.stated_retry_after_ms(), Some(3_000));
     assert_eq!(failure.category(), Category::RateLimit);
 }
 
 #[test]
-fn a_message_ends_at_its_limit_and_keeps_no_half_of_a_secret() {
+fn a_message_is_cut_at_its_limit_without_splitting_a_secret() {
     for (count, kept) in [
         (MESSAGE_CHARACTERS_LIMIT, MESSAGE_CHARACTERS_LIMIT),
-        // With a sign that there was more.
+        // With an ellipsis.
         (MESSAGE_CHARACTERS_LIMIT + 1, MESSAGE_CHARACTERS_LIMIT + 1),
     ] {
         assert_eq!(bounded(&"é".repeat(count)).chars().count(), kept);
     }
     let before = "a ".repeat(MESSAGE_CHARACTERS_LIMIT / 2 - 10);
-    let told = bounded(&format!(
+    let message = bounded(&format!(
         "{before}sk-live-abcdefghijklmnopqrstuvwxyz0123456789 end"
     ));
-    assert!(!told.contains("sk-live"), "{}", &told[told.len() - 40..]);
+    assert!(
+        !message.contains("sk-live"),
+        "{}",
+        &message[message.len() - 40..]
+    );
 }
 
 #[test]
-fn a_document_beyond_the_limit_is_not_read_as_a_failure() {
-    // What stands around the padding.
+fn a_document_beyond_the_limit_is_not_parsed_as_a_failure() {
+    // The document without the padding.
     let around = json!({"code": "ALREADY_EXISTS", "message": "no", "pad": ""});
     let room = FAILURE_BYTES_LIMIT - around.to_string().len();
     for (padding, code) in [(room, "ALREADY_EXISTS"), (room + 1, "TOOL_FAILED")] {
@@ -342,18 +352,18 @@ fn a_document_beyond_the_limit_is_not_read_as_a_failure() {
         let structured =
             json!({"isError": true, "content": [], "structuredContent": document.clone()});
         for result in [text(document.to_string()), whole, structured] {
-            assert_eq!(lifted(&result).code().as_str(), code, "{padding}");
+            assert_eq!(failure_of(&result).code().as_str(), code, "{padding}");
         }
     }
 }
 
 #[test]
-fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
+fn only_a_result_without_other_data_is_a_disguised_failure() {
     let declared = |result: Value, output_schema: Option<&Value>| {
-        let failing = Failing {
+        let failing = FailingResult {
             server: "files",
             result: &result,
-            stake: Stake::Change,
+            side_effects: SideEffects::Change,
             output_schema,
             now: Timestamp::UNIX_EPOCH,
         };
@@ -384,34 +394,34 @@ fn a_result_that_is_exactly_a_failure_is_disguised_and_one_with_data_is_not() {
 }
 
 #[test]
-fn what_a_tool_states_for_certain_counts() {
-    let busy = lifted(&text("The index is being built, try again in 5 seconds."));
+fn certain_statements_of_a_tool_are_used() {
+    let busy = failure_of(&text("The index is being built, try again in 5 seconds."));
     assert_eq!(busy.code().as_str(), "ERR_TRY_LATER");
     assert_eq!(busy.recovery().retry_after_ms, Some(5_000));
     assert_eq!(busy.effect(), Effect::Unknown);
-    let harmless = lifted(&text("Nothing was written. Please wait 30s."));
+    let harmless = failure_of(&text("Nothing was written. Please wait 30s."));
     assert_eq!(harmless.effect(), Effect::None);
     assert_eq!(harmless.recovery().retry_after_ms, Some(30_000));
-    let limited = lifted(&text("Rate limited, please retry after 7 seconds"));
+    let limited = failure_of(&text("Rate limited, please retry after 7 seconds"));
     assert_eq!(limited.recovery().retry_after_ms, Some(7_000));
-    let other = lifted(&text("retry policy was updated 5 seconds ago"));
+    let other = failure_of(&text("retry policy was updated 5 seconds ago"));
     assert_eq!(other.code().as_str(), "TOOL_FAILED");
 }
 
 #[test]
-fn every_text_of_a_failing_result_is_told() {
+fn all_text_blocks_of_a_failing_result_are_in_the_message() {
     let block = |text: &str| json!({"type": "text", "text": text});
     let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
     let blocks = [block("Step 1 done."), image, block("Step 2 failed: quota")];
-    let failure = lifted(&json!({"isError": true, "content": blocks}));
+    let failure = failure_of(&json!({"isError": true, "content": blocks}));
     assert_eq!(failure.message(), "Step 1 done.\nStep 2 failed: quota");
     let blocks = vec![block(&"a ".repeat(FAILURE_BYTES_LIMIT / 8)); 10];
-    let failure = lifted(&json!({"isError": true, "content": blocks}));
+    let failure = failure_of(&json!({"isError": true, "content": blocks}));
     assert!(failure.message().chars().count() <= MESSAGE_CHARACTERS_LIMIT + 1);
 }
 
 #[test]
-fn a_document_in_our_words_is_read_and_not_quoted() {
+fn a_document_in_our_vocabulary_is_parsed_instead_of_quoted() {
     for (document, category, message, effect, delay_ms) in [
         (
             json!({"error": "busy", "retryable": true, "effect": "none", "retry_after_ms": 200}),
@@ -442,7 +452,7 @@ fn a_document_in_our_words_is_read_and_not_quoted() {
             None,
         ),
     ] {
-        let failure = lifted(&text(document.to_string()));
+        let failure = failure_of(&text(document.to_string()));
         assert_eq!(failure.category(), category, "{document}");
         assert_eq!(failure.message(), message, "{document}");
         assert_eq!(failure.effect(), effect, "{document}");
@@ -451,12 +461,12 @@ fn a_document_in_our_words_is_read_and_not_quoted() {
 }
 
 #[test]
-fn a_code_of_a_tool_that_is_told_by_another_is_kept() {
+fn the_original_code_of_a_tool_is_kept_as_a_detail() {
     let document = json!({"code": "LOCKED", "message": "held by another", "retryable": true});
-    let failure = lifted(&text(document.to_string()));
+    let failure = failure_of(&text(document.to_string()));
     assert_ne!(failure.code().as_str(), "LOCKED");
     assert_eq!(failure.details().unwrap()["code"], "LOCKED");
-    let declared = lifted(&text(
+    let declared = failure_of(&text(
         json!({"code": "DISK_FULL", "message": "no"}).to_string(),
     ));
     assert_eq!(declared.code().as_str(), "DISK_FULL");

@@ -1,4 +1,4 @@
-//! Questions a server asks while a tool is called, and who is asked them.
+//! Input requests of a server during a tool call, and the client that they reach.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,64 +8,65 @@ use panpan_failure::{Effect, Redacted};
 use panpan_runtime::{
     AskPerson, BoxFuture, CallRequest, Dispatcher, Identity, Question, Reply, Unasked, Wanted,
 };
-use panpan_upstream::mcp::{McpCaller, McpError, ROUNDS_LIMIT, UNREAD_ANSWERS_LIMIT};
+use panpan_upstream::mcp::{McpCaller, McpError, ROUNDS_LIMIT, UNREAD_RESPONSES_LIMIT};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::fixture::{call, child, gateway, run};
-use crate::web;
+use crate::http;
 
-/// How often a server asks and answers at once: each time it may be too late to know whose question it was.
-const ASKED_AND_LEFT: usize = 200;
+/// How often a server asks and responds at the same time: each time the input request may be routed
+/// too late.
+const ELICITED_AND_LEFT: usize = 200;
 
-/// A person who says one thing to everything, and remembers what they were asked.
+/// A client that gives the same reply to every question and records the questions.
 #[derive(Debug)]
-struct Person {
-    /// Whether their client visits addresses by itself.
-    visits: bool,
+struct TestClient {
+    /// Whether it opens URLs of refused calls itself.
+    opens_urls: bool,
     declares: serde_json::Map<String, Value>,
-    says: Result<Reply, Unasked>,
-    asked: Mutex<Vec<Question>>,
-    /// Waited for before they say anything.
-    thinks: Option<Arc<Notify>>,
+    reply: Result<Reply, Unasked>,
+    questions: Mutex<Vec<Question>>,
+    /// Waited for before it replies.
+    delay: Option<Arc<Notify>>,
 }
 
-impl Person {
-    fn saying(says: Result<Reply, Unasked>) -> Arc<Self> {
-        Arc::new(Self::who(says))
+impl TestClient {
+    fn replying(reply: Result<Reply, Unasked>) -> Arc<Self> {
+        Arc::new(Self::with_reply(reply))
     }
 
-    fn who(says: Result<Reply, Unasked>) -> Self {
+    fn with_reply(reply: Result<Reply, Unasked>) -> Self {
         Self {
-            visits: false,
+            opens_urls: false,
             declares: values(json!({})),
-            says,
-            asked: Mutex::default(),
-            thinks: None,
+            reply,
+            questions: Mutex::default(),
+            delay: None,
         }
     }
 
-    fn named(name: &str) -> Arc<Self> {
-        Self::saying(Ok(Reply::Accepted(values(json!({"name": name})))))
+    fn accepting(name: &str) -> Arc<Self> {
+        Self::replying(Ok(Reply::Accepted(values(json!({"name": name})))))
     }
 }
 
-impl AskPerson for Person {
+impl AskPerson for TestClient {
     fn declared(&self) -> Option<&serde_json::Map<String, Value>> {
         Some(&self.declares)
     }
 
     fn visits_when_refused(&self) -> bool {
-        self.visits
+        self.opens_urls
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
-        self.asked.lock().unwrap().push(question);
+        self.questions.lock().unwrap().push(question);
         Box::pin(async {
-            if let Some(thinks) = &self.thinks {
-                thinks.notified().await;
+            if let Some(delay) = &self.delay {
+                delay.notified().await;
             }
-            self.says.clone()
+            self.reply.clone()
         })
     }
 }
@@ -85,28 +86,28 @@ fn visit() -> Value {
     })
 }
 
-fn asking(input: Value, person: Option<Arc<Person>>) -> CallRequest {
+fn elicit_request(input: Value, client: Option<Arc<TestClient>>) -> CallRequest {
     CallRequest {
-        person: person.map(|it| it as Arc<dyn AskPerson>),
+        person: client.map(|it| it as Arc<dyn AskPerson>),
         ..CallRequest::from_wire("test/ask", input)
     }
 }
 
-async fn ask(
+async fn elicit(
     gateway: &Dispatcher,
     input: Value,
-    person: Option<Arc<Person>>,
+    client: Option<Arc<TestClient>>,
 ) -> Result<Value, Redacted> {
-    let answer = gateway.dispatch(asking(input, person)).await;
+    let answer = gateway.dispatch(elicit_request(input, client)).await;
     let said = answer.into_value()?;
     Ok(serde_json::from_str(said.as_str().unwrap()).unwrap())
 }
 
-pub(crate) fn a_question_reaches_the_person_behind_the_call() {
+pub(crate) fn an_elicitation_reaches_the_client_of_the_call() {
     run(async {
-        for way in ["well", "modern"] {
-            let gateway = gateway(&child(way)).await;
-            for (question, says, expected) in [
+        for behaviour in ["well", "modern"] {
+            let gateway = gateway(&child(behaviour)).await;
+            for (question, reply, expected) in [
                 (
                     form(),
                     Reply::Accepted(values(json!({"name": "Ada"}))),
@@ -120,55 +121,58 @@ pub(crate) fn a_question_reaches_the_person_behind_the_call() {
                     json!({"action": "accept"}),
                 ),
             ] {
-                let person = Person::saying(Ok(says));
+                let client = TestClient::replying(Ok(reply));
                 let input = json!({"question": question});
-                let said = ask(&gateway, input, Some(person.clone())).await.unwrap();
+                let said = elicit(&gateway, input, Some(client.clone())).await.unwrap();
                 let said = said.pointer("/replies/it").unwrap_or(&said);
-                assert_eq!(*said, expected, "{way}");
-                let asked = person.asked.lock().unwrap().remove(0);
-                assert_eq!(json!(asked.message), question["message"], "{way}");
+                assert_eq!(*said, expected, "{behaviour}");
+                let asked = client.questions.lock().unwrap().remove(0);
+                assert_eq!(json!(asked.message), question["message"], "{behaviour}");
                 match asked.wanted {
                     Wanted::Values { schema } => assert_eq!(schema, question["requestedSchema"]),
                     Wanted::Visit { url, id } => {
                         assert_eq!((json!(url), "e-1"), (question["url"].clone(), id.as_str()));
                     }
-                    Wanted::Sample { .. } | Wanted::Roots => panic!("nobody asks a client"),
+                    Wanted::Sample { .. } | Wanted::Roots => panic!("only elicitation is expected"),
                 }
             }
         }
     });
 }
 
-pub(crate) fn what_could_not_be_asked_stands_in_the_failure() {
+pub(crate) fn an_unanswered_elicitation_is_in_the_failure() {
     run(async {
-        for way in ["well", "modern"] {
-            let gateway = gateway(&child(way)).await;
-            for (person, why) in [
+        for behaviour in ["well", "modern"] {
+            let gateway = gateway(&child(behaviour)).await;
+            for (client, reason) in [
                 (None, Unasked::Nobody),
-                (Some(Person::saying(Err(Unasked::Kind))), Unasked::Kind),
                 (
-                    Some(Person::saying(Err(Unasked::Silence))),
+                    Some(TestClient::replying(Err(Unasked::Kind))),
+                    Unasked::Kind,
+                ),
+                (
+                    Some(TestClient::replying(Err(Unasked::Silence))),
                     Unasked::Silence,
                 ),
             ] {
-                let failure = ask(&gateway, json!({"question": form()}), person).await;
+                let failure = elicit(&gateway, json!({"question": form()}), client).await;
                 let failure = failure.unwrap_err();
-                assert_eq!(failure.code().as_str(), "TOOL_FAILED", "{way}");
-                let said = json!({"message": "Who are you?", "unanswered": why.to_string()});
-                assert_eq!(failure.details().unwrap()["question"], said, "{way}");
-                assert!(failure.message().contains("Who are you?"), "{way}");
+                assert_eq!(failure.code().as_str(), "TOOL_FAILED", "{behaviour}");
+                let said = json!({"message": "Who are you?", "unanswered": reason.to_string()});
+                assert_eq!(failure.details().unwrap()["question"], said, "{behaviour}");
+                assert!(failure.message().contains("Who are you?"), "{behaviour}");
                 let action = failure.recovery().required_actions.last().unwrap();
                 assert_eq!(
                     action.contains("elicitation"),
-                    why != Unasked::Silence,
-                    "{way}"
+                    reason != Unasked::Silence,
+                    "{behaviour}"
                 );
             }
         }
     });
 }
 
-pub(crate) fn a_client_is_asked_for_its_model_and_its_folders_under_the_names_of_the_server() {
+pub(crate) fn sampling_and_roots_reach_the_client_under_the_names_of_the_server() {
     run(async {
         let gateway = gateway(&child("modern")).await;
         let sample =
@@ -179,21 +183,21 @@ pub(crate) fn a_client_is_asked_for_its_model_and_its_folders_under_the_names_of
         ] {
             let question = json!({"messages": [], "maxTokens": 1});
             let input = json!({"question": question, "method": method});
-            let client = Person::saying(Ok(Reply::Result(result.clone())));
-            let said = ask(&gateway, input.clone(), Some(client.clone())).await;
+            let client = TestClient::replying(Ok(Reply::Result(result.clone())));
+            let said = elicit(&gateway, input.clone(), Some(client.clone())).await;
             assert_eq!(said.unwrap()["replies"]["it"], result, "{method}");
-            let asked = client.asked.lock().unwrap().remove(0);
+            let asked = client.questions.lock().unwrap().remove(0);
             assert_eq!(asked.name.as_deref(), Some("it"));
             if let Wanted::Sample { params } = asked.wanted {
                 assert_eq!(params, question);
             }
-            let failure = ask(&gateway, input, None).await.unwrap_err();
+            let failure = elicit(&gateway, input, None).await.unwrap_err();
             assert_eq!(failure.code().as_str(), "TOOL_FAILED", "{method}");
         }
     });
 }
 
-pub(crate) fn a_server_asks_up_to_so_many_rounds() {
+pub(crate) fn the_number_of_rounds_is_limited() {
     run(async {
         let gateway = gateway(&child("modern")).await;
         for (rounds, is_answered) in [
@@ -202,67 +206,67 @@ pub(crate) fn a_server_asks_up_to_so_many_rounds() {
             (ROUNDS_LIMIT - 1, true),
             (ROUNDS_LIMIT, false),
         ] {
-            let person = Person::named("Ada");
+            let client = TestClient::accepting("Ada");
             let input = json!({"question": form(), "rounds": rounds});
-            let said = ask(&gateway, input, Some(person.clone())).await;
+            let said = elicit(&gateway, input, Some(client.clone())).await;
             assert_eq!(said.is_ok(), is_answered, "{rounds}");
-            let asked = person.asked.lock().unwrap().len();
+            let asked = client.questions.lock().unwrap().len();
             assert_eq!(asked, rounds.min(ROUNDS_LIMIT - 1), "{rounds}");
         }
-        // Whoever cannot be asked says so, so that the server may do without.
+        // The server sees that the client supports no input and can do without.
         let input = json!({"rounds": 0});
-        let offered = ask(&gateway, input.clone(), None).await.unwrap();
+        let offered = elicit(&gateway, input.clone(), None).await.unwrap();
         assert_eq!(offered["offered"], json!({}));
-        let offered = ask(&gateway, input, Some(Person::named("Ada"))).await;
+        let offered = elicit(&gateway, input, Some(TestClient::accepting("Ada"))).await;
         let kinds = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
         assert_eq!(offered.unwrap()["offered"], kinds);
     });
 }
 
-pub(crate) fn nobody_is_asked_a_question_of_another_call() {
+pub(crate) fn an_ambiguous_elicitation_reaches_no_client() {
     run(async {
         let gateway = gateway(&child("well")).await;
-        let thinks = Arc::new(Notify::new());
-        let first = Arc::new(Person {
-            thinks: Some(thinks.clone()),
-            ..Person::who(Ok(Reply::Declined))
+        let delay = Arc::new(Notify::new());
+        let first = Arc::new(TestClient {
+            delay: Some(delay.clone()),
+            ..TestClient::with_reply(Ok(Reply::Declined))
         });
-        let request = asking(json!({"question": form()}), Some(first.clone()));
+        let request = elicit_request(json!({"question": form()}), Some(first.clone()));
         let calling = tokio::spawn({
             let gateway = gateway.clone();
             async move { gateway.dispatch(request).await.into_value() }
         });
-        while first.asked.lock().unwrap().is_empty() {
+        while first.questions.lock().unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // Two calls are under way, and nothing tells which of them asks.
-        let second = Person::named("Bob");
+        // Two calls are in flight, and either may be the one that asks.
+        let second = TestClient::accepting("Bob");
         let input = json!({"question": form()});
-        let failure = ask(&gateway, input.clone(), Some(second.clone())).await;
+        let failure = elicit(&gateway, input.clone(), Some(second.clone())).await;
         let failure = failure.unwrap_err();
         assert!(
-            failure.message().contains("nothing tells which"),
+            failure.message().contains("it is unclear which"),
             "{failure:?}"
         );
-        // Both may have asked, so neither is told what.
-        let told = &failure.details().unwrap()["question"];
-        assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
-        let why = told["unanswered"].as_str().unwrap();
-        assert!(why.contains("nothing tells which"), "{told}");
+        // The question is disclosed to neither of them.
+        let question = &failure.details().unwrap()["question"];
+        assert_eq!(question.as_object().unwrap().len(), 1, "{question}");
+        let reason = question["unanswered"].as_str().unwrap();
+        assert!(reason.contains("it is unclear which"), "{question}");
         let action = failure.recovery().required_actions.last().unwrap();
         assert!(action.contains("no other call"), "{action}");
-        thinks.notify_one();
+        delay.notify_one();
         let said = calling.await.unwrap().unwrap();
         assert_eq!(said, json!({"action": "decline"}).to_string());
-        assert_eq!(first.asked.lock().unwrap().len(), 1);
-        assert_eq!(second.asked.lock().unwrap().len(), 0);
+        assert_eq!(first.questions.lock().unwrap().len(), 1);
+        assert_eq!(second.questions.lock().unwrap().len(), 0);
     });
 }
 
-pub(crate) fn one_that_was_given_up_may_still_ask_its_own_caller() {
+pub(crate) fn an_abandoned_call_may_still_ask_its_own_caller() {
     let identity = |id| Some(Arc::new(Identity::new(id)));
     run(async move {
-        for (gave_up, calls, is_asked) in [
+        for (abandoned_by, called_by, is_asked) in [
             (Some("ann"), Some("ann"), true),
             (Some("ann"), Some("bob"), false),
             (None, None, false),
@@ -270,57 +274,60 @@ pub(crate) fn one_that_was_given_up_may_still_ask_its_own_caller() {
             let gateway = gateway(&child("well")).await;
             let impatient = CallRequest {
                 timeout_ms: Some(100),
-                caller: gave_up.and_then(identity),
+                caller: abandoned_by.and_then(identity),
                 ..CallRequest::from_wire("test/hang", json!({}))
             };
             gateway.dispatch(impatient).await.outcome.unwrap_err();
-            let person = Person::named("Ada");
+            let client = TestClient::accepting("Ada");
             let request = CallRequest {
-                caller: calls.and_then(identity),
-                ..asking(json!({"question": form()}), Some(person.clone()))
+                caller: called_by.and_then(identity),
+                ..elicit_request(json!({"question": form()}), Some(client.clone()))
             };
             let answered = gateway.dispatch(request).await.into_value();
-            assert_eq!(answered.is_ok(), is_asked, "{gave_up:?} {calls:?}");
-            assert_eq!(person.asked.lock().unwrap().len(), usize::from(is_asked));
+            assert_eq!(answered.is_ok(), is_asked, "{abandoned_by:?} {called_by:?}");
+            assert_eq!(
+                client.questions.lock().unwrap().len(),
+                usize::from(is_asked)
+            );
             if let Err(failure) = answered {
-                assert!(failure.message().contains("given up"), "{failure:?}");
+                assert!(failure.message().contains("abandoned"), "{failure:?}");
                 let action = failure.recovery().required_actions.last().unwrap();
-                assert!(action.contains("given up"), "{action}");
+                assert!(action.contains("abandoned"), "{action}");
             }
         }
     });
 }
 
-pub(crate) fn a_question_is_decided_before_the_answer_after_it() {
+pub(crate) fn an_elicitation_is_routed_before_the_response_after_it() {
     run(async {
         let gateway = gateway(&child("well")).await;
-        let waits = Person::named("Bob");
+        let waiting_client = TestClient::accepting("Bob");
         let waiting = CallRequest {
-            person: Some(waits.clone()),
+            person: Some(waiting_client.clone()),
             ..CallRequest::from_wire("test/hang", json!({}))
         };
         let hanging = tokio::spawn({
             let gateway = gateway.clone();
             async move { gateway.dispatch(waiting).await }
         });
-        for _ in 0..ASKED_AND_LEFT {
+        for _ in 0..ELICITED_AND_LEFT {
             let leaves = CallRequest::from_wire("test/ask_and_leave", json!({"question": form()}));
             gateway.dispatch(leaves).await.into_value().unwrap();
         }
-        // What was read is answered in order.
+        // Messages are answered in order.
         call(&gateway, "echo", json!({})).await.unwrap();
         hanging.abort();
-        assert_eq!(waits.asked.lock().unwrap().len(), 0);
+        assert_eq!(waiting_client.questions.lock().unwrap().len(), 0);
     });
 }
 
-pub(crate) fn the_stream_of_a_call_tells_whom_to_ask() {
+pub(crate) fn an_elicitation_is_routed_by_the_stream_of_its_call() {
     run(async {
-        let (upstream, replies) = web::asking(form()).await;
+        let (upstream, replies) = http::eliciting(form()).await;
         let gateway = gateway(&upstream).await;
         for name in ["Ada", "Bob"] {
             let request = CallRequest {
-                person: Some(Person::named(name)),
+                person: Some(TestClient::accepting(name)),
                 ..CallRequest::from_wire("test/change", json!({"who": name}))
             };
             let gateway = gateway.clone();
@@ -341,16 +348,16 @@ pub(crate) fn the_stream_of_a_call_tells_whom_to_ask() {
     });
 }
 
-pub(crate) fn a_server_does_not_choose_whom_it_asks() {
+pub(crate) fn a_server_cannot_choose_whom_it_asks() {
     run(async {
         let mut question = form();
         question["_meta"] = json!({"dev.panpan/call": 1});
-        let (upstream, mut replies) = web::asking_aside(question).await;
+        let (upstream, mut replies) = http::eliciting_aside(question).await;
         let gateway = gateway(&upstream).await;
-        let people = ["Ada", "Bob"].map(Person::named);
-        for person in people.clone() {
+        let clients = ["Ada", "Bob"].map(TestClient::accepting);
+        for client in clients.clone() {
             let request = CallRequest {
-                person: Some(person),
+                person: Some(client),
                 ..CallRequest::from_wire("test/change", json!({}))
             };
             let gateway = gateway.clone();
@@ -358,41 +365,41 @@ pub(crate) fn a_server_does_not_choose_whom_it_asks() {
         }
         let reply: Value = replies.recv().await.unwrap();
         let refused = reply["error"]["message"].as_str().unwrap();
-        assert!(refused.contains("nothing tells which"), "{reply}");
-        for person in people {
-            assert_eq!(person.asked.lock().unwrap().len(), 0);
+        assert!(refused.contains("it is unclear which"), "{reply}");
+        for client in clients {
+            assert_eq!(client.questions.lock().unwrap().len(), 0);
         }
     });
 }
 
-pub(crate) fn a_server_that_asks_reads_what_it_is_answered() {
+pub(crate) fn a_server_that_does_not_read_responses_is_disconnected() {
     run(async {
         let gateway = gateway(&child("well")).await;
         for (questions, code) in [
-            (UNREAD_ANSWERS_LIMIT, None),
-            // Some of the answers fit into the pipe.
-            (UNREAD_ANSWERS_LIMIT * 100, Some("ERR_OUTCOME_UNKNOWN")),
+            (UNREAD_RESPONSES_LIMIT, None),
+            // Some of the responses fit into the pipe.
+            (UNREAD_RESPONSES_LIMIT * 100, Some("ERR_OUTCOME_UNKNOWN")),
         ] {
             let input = json!({"questions": questions, "question": form()});
             let answered = call(&gateway, "pester", input).await;
             let failed = answered.as_ref().err().map(|it| it.code().as_str());
             assert_eq!(failed, code, "{questions}");
         }
-        // It is started again.
+        // The server is started again.
         call(&gateway, "echo", json!({})).await.unwrap();
     });
 }
 
-pub(crate) fn a_question_before_a_prompt_or_a_resource_reaches_the_person_behind_the_request() {
+pub(crate) fn an_elicitation_before_a_prompt_or_resource_reaches_the_client() {
     run(async {
         let upstream = child("modern");
-        let person = Person::named("Ada");
-        let caller = |person: Option<&Arc<Person>>| McpCaller {
-            person: person.map(|it| it.clone() as Arc<dyn AskPerson>),
+        let client = TestClient::accepting("Ada");
+        let caller = |client: Option<&Arc<TestClient>>| McpCaller {
+            client: client.map(|it| it.clone() as Arc<dyn AskPerson>),
             ..McpCaller::default()
         };
         let replies = json!({"it": {"action": "accept", "content": {"name": "Ada"}}}).to_string();
-        let asked = caller(Some(&person));
+        let asked = caller(Some(&client));
         let prompt = upstream
             .get_prompt(&asked, "greet", values(json!({})))
             .await;
@@ -400,66 +407,66 @@ pub(crate) fn a_question_before_a_prompt_or_a_resource_reaches_the_person_behind
         assert_eq!(prompt["messages"][0]["content"]["text"], json!(replies));
         let read = upstream.read_resource(&asked, "test://one").await.unwrap();
         assert_eq!(read["contents"][0]["text"], json!(replies));
-        assert_eq!(person.asked.lock().unwrap().len(), 2);
-        let nobody = caller(None);
-        let unasked = upstream.get_prompt(&nobody, "greet", values(json!({})));
+        assert_eq!(client.questions.lock().unwrap().len(), 2);
+        let without_client = caller(None);
+        let unasked = upstream.get_prompt(&without_client, "greet", values(json!({})));
         let unasked = unasked.await.unwrap_err();
-        assert!(matches!(unasked, McpError::Asks(_)), "{unasked:?}");
+        assert!(matches!(unasked, McpError::InputRequired(_)), "{unasked:?}");
         let failure = upstream.failure(unasked, Timestamp::UNIX_EPOCH);
         assert_eq!(failure.code().as_str(), "TOOL_FAILED");
     });
 }
 
-pub(crate) fn an_address_that_has_to_be_visited_first_is_asked_for_or_told() {
+pub(crate) fn a_required_url_elicitation_is_forwarded_or_reported() {
     run(async {
         let (yes, no) = (Reply::Accepted(values(json!({}))), Reply::Declined);
-        for (says, visits, is_asked, is_in) in [
+        for (reply, opens_urls, is_asked, is_signed_in) in [
             (Some(yes.clone()), false, true, true),
             (Some(no), false, true, false),
             (Some(yes), true, false, false),
             (None, false, false, false),
         ] {
             let gateway = gateway(&child("well")).await;
-            let person = says.map(|says| {
-                Arc::new(Person {
-                    visits,
-                    ..Person::who(Ok(says))
+            let client = reply.map(|reply| {
+                Arc::new(TestClient {
+                    opens_urls,
+                    ..TestClient::with_reply(Ok(reply))
                 })
             });
-            let mut request = asking(json!({"visit": visit()}), person.clone());
+            let mut request = elicit_request(json!({"visit": visit()}), client.clone());
             request.operation = "test/guarded".to_owned();
             let mut answer = gateway.dispatch(request).await;
-            let asked = person.map_or(0, |it| it.asked.lock().unwrap().len());
+            let asked = client.map_or(0, |it| it.questions.lock().unwrap().len());
             assert_eq!(asked, usize::from(is_asked));
-            let beside = answer.beside.take();
+            let extras = answer.beside.take();
             match answer.into_value() {
-                Ok(said) => assert_eq!((said, is_in), (json!("\"in\""), true)),
+                Ok(said) => assert_eq!((said, is_signed_in), (json!("\"in\""), true)),
                 Err(failure) => {
-                    assert!(!is_in);
+                    assert!(!is_signed_in);
                     assert_eq!(failure.effect(), Effect::None);
                     let action = &failure.recovery().required_actions[0];
                     assert!(action.contains("https://login.test"), "{action}");
-                    // Clients that know the error get it as it is.
-                    let beside = beside.unwrap();
-                    assert_eq!(beside["error"]["code"], json!(-32042));
-                    assert_eq!(beside["error"]["data"]["elicitations"][0], visit());
+                    // Clients that know the error get it unchanged.
+                    let extras = extras.unwrap();
+                    assert_eq!(extras["error"]["code"], json!(-32042));
+                    assert_eq!(extras["error"]["data"]["elicitations"][0], visit());
                 }
             }
         }
     });
 }
 
-pub(crate) fn what_a_client_declares_and_lacks_is_passed_on() {
+pub(crate) fn client_extensions_and_missing_capabilities_are_passed_on() {
     run(async {
         let modern = gateway(&child("modern")).await;
         let extensions = json!({"io.modelcontextprotocol/ui": {}});
         let mut declares = json!({"extensions": extensions});
         declares["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
-        let person = Arc::new(Person {
+        let client = Arc::new(TestClient {
             declares: values(declares),
-            ..Person::who(Ok(Reply::Declined))
+            ..TestClient::with_reply(Ok(Reply::Declined))
         });
-        let offered = ask(&modern, json!({"rounds": 0}), Some(person))
+        let offered = elicit(&modern, json!({"rounds": 0}), Some(client))
             .await
             .unwrap();
         assert_eq!(offered["offered"]["extensions"], extensions);
@@ -468,8 +475,8 @@ pub(crate) fn what_a_client_declares_and_lacks_is_passed_on() {
         let refused = json!({"code": -32021, "message": "no sampling", "data": required});
         let request = CallRequest::from_wire("test/refuse", refused);
         let mut answer = gateway.dispatch(request).await;
-        let beside = answer.beside.take().unwrap();
-        assert_eq!(beside["error"], json!({"code": -32021, "data": required}));
+        let extras = answer.beside.take().unwrap();
+        assert_eq!(extras["error"], json!({"code": -32021, "data": required}));
         let failure = answer.into_value().unwrap_err();
         assert_eq!(failure.effect(), Effect::None);
         let action = &failure.recovery().required_actions[0];

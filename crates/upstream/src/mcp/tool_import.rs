@@ -1,6 +1,7 @@
-//! From the tools a server lists to operations.
+//! Imports the tools that a server lists as operations.
 //!
-//! Nothing is dropped silently: what cannot be used is left out with a warning that names the tool.
+//! Nothing is dropped silently: every tool or part of a tool that cannot be used is reported in a
+//! warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,34 +12,34 @@ use panpan_runtime::{Context, Problem, Problems, Registry};
 use serde_json::{Value, json};
 
 use super::settings::McpNames;
-use super::{names, output};
+use super::{operation_names, output};
 
-/// The extension of an operation that holds the name of its tool.
+/// The extension of an operation with the name of its tool.
 pub const TOOL_EXTENSION: &str = "x-mcp-tool";
 
-/// The extension of an operation that holds what else its server says of its tool, for clients that list tools:
-/// `order`, its place in the server's list; `name`, where it is known by the server's name for it; and `title`,
-/// `annotations`, `icons` and `_meta` as the server wrote them.
+/// The extension of an operation with the definition of its tool for clients that list tools:
+/// `order`, the position in the server's list; `name`, if the server's own name is used; and
+/// `title`, `annotations`, `icons` and `_meta` as the server wrote them.
 pub const DEFINITION_EXTENSION: &str = "x-mcp-definition";
 
-/// What a definition repeats of a listed tool.
-const DEFINED: [&str; 4] = ["title", "annotations", "icons", "_meta"];
+/// The members that a definition copies from a listed tool.
+const COPIED_MEMBERS: [&str; 4] = ["title", "annotations", "icons", "_meta"];
 
-/// Where a panpan publishes the failures of a tool.
+/// The key in a tool's `_meta` where a panpan publishes the failures of the tool.
 const ERRORS_META_KEY: &str = "dev.panpan/errors";
 
-/// The argument a panpan adds to tools that change something.
+/// The argument that a panpan adds to tools that change something.
 const KEY_ARGUMENT: &str = "idempotency_key";
 
-/// The most failures of one tool that are read.
+/// The largest number of failures that are imported per tool.
 pub const ERRORS_LIMIT: usize = 200;
 
-/// Something about a server that could not be used as it is.
+/// A tool, or a part of a tool, that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct McpWarning {
-    /// The tool, by its name at the server.
+    /// The name of the tool at the server.
     pub tool: String,
-    /// What about it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -48,51 +49,51 @@ impl fmt::Display for McpWarning {
     }
 }
 
-/// A tool as an operation.
+/// A tool that was imported as an operation.
 #[derive(Clone, Debug)]
-pub(super) struct Published {
+pub(super) struct ImportedTool {
     /// Its name at the server.
     pub(super) tool: String,
     pub(super) spec: OperationSpec,
     pub(super) has_output_schema: bool,
 }
 
-/// The operations of these tools, in the order of their names.
+/// Imports tools as operations, ordered by name.
 pub(super) fn operations(
     namespace: &str,
     tools: &[Value],
     by_panpan: bool,
     names: McpNames,
-) -> (Vec<Published>, Vec<McpWarning>) {
-    let mut reading = Reading {
+) -> (Vec<ImportedTool>, Vec<McpWarning>) {
+    let mut importer = Importer {
         namespace,
         by_panpan,
         names,
         first: BTreeMap::new(),
         warnings: Vec::new(),
     };
-    let named = reading.named(tools);
-    let steps = names::steps(namespace, named.keys().copied());
-    let made = named.iter().map(|(tool, (order, listed))| {
-        let step = steps.get(tool).map_or(*tool, String::as_str);
-        reading.operation(tool, step, *order, listed)
+    let named = importer.by_name(tools);
+    let segments = operation_names::segments(namespace, named.keys().copied());
+    let imported = named.iter().map(|(tool, (order, listed))| {
+        let segment = segments.get(tool).map_or(*tool, String::as_str);
+        importer.import(tool, segment, *order, listed)
     });
-    let mut made: Vec<Published> = made.flatten().collect();
-    reading.mend_schemas(&mut made);
-    made.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
-    (made, reading.warnings)
+    let mut imported: Vec<ImportedTool> = imported.flatten().collect();
+    importer.replace_invalid_schemas(&mut imported);
+    imported.sort_by(|one, other| one.spec.name.cmp(&other.spec.name));
+    (imported, importer.warnings)
 }
 
-struct Reading<'a> {
+struct Importer<'a> {
     namespace: &'a str,
     by_panpan: bool,
     names: McpNames,
-    /// The facts a code was first published with.
+    /// The facts with which a code was first published.
     first: BTreeMap<Code, Kind>,
     warnings: Vec<McpWarning>,
 }
 
-impl Reading<'_> {
+impl Importer<'_> {
     fn warn(&mut self, tool: &str, problem: impl Into<String>) {
         self.warnings.push(McpWarning {
             tool: tool.to_owned(),
@@ -100,16 +101,16 @@ impl Reading<'_> {
         });
     }
 
-    /// The tools by their names, each with its place in the list.
-    fn named<'t>(&mut self, tools: &'t [Value]) -> BTreeMap<&'t str, (usize, &'t Value)> {
+    /// The tools by name, each with its position in the list.
+    fn by_name<'t>(&mut self, tools: &'t [Value]) -> BTreeMap<&'t str, (usize, &'t Value)> {
         let mut named = BTreeMap::new();
         for (order, tool) in tools.iter().enumerate() {
             let Some(name) = tool.get("name").and_then(Value::as_str) else {
-                self.warn("", "it has no name and is left out");
+                self.warn("", "has no name; left out");
                 continue;
             };
             if named.contains_key(name) {
-                self.warn(name, "it is listed twice; only the first one counts");
+                self.warn(name, "is listed twice; only the first one is used");
             } else {
                 named.insert(name, (order, tool));
             }
@@ -117,16 +118,19 @@ impl Reading<'_> {
         named
     }
 
-    fn operation(
+    fn import(
         &mut self,
         tool: &str,
-        step: &str,
+        segment: &str,
         order: usize,
         listed: &Value,
-    ) -> Option<Published> {
-        let name = OperationName::new(&format!("{}/{step}", self.namespace));
+    ) -> Option<ImportedTool> {
+        let name = OperationName::new(&format!("{}/{segment}", self.namespace));
         let Ok(name) = name else {
-            self.warn(tool, "no operation can be named after it");
+            self.warn(
+                tool,
+                "its name cannot become part of an operation name; left out",
+            );
             return None;
         };
         let hint =
@@ -140,7 +144,7 @@ impl Reading<'_> {
         let text = |pointer: &str| Some(listed.pointer(pointer)?.as_str()?.to_owned());
         spec.title = text("/title").or_else(|| text("/annotations/title"));
         spec.error_schemas = self.errors(tool, listed);
-        spec.description = text("/description").map(|text| described(text, &spec));
+        spec.description = text("/description").map(|text| without_codes(text, &spec));
         spec.input_schema = self.input_schema(tool, listed);
         let declared = listed
             .get("outputSchema")
@@ -152,22 +156,22 @@ impl Reading<'_> {
             (DEFINITION_EXTENSION, definition),
         ] {
             let kept = spec.extensions.insert(name, value);
-            kept.expect("the name starts as extensions do");
+            kept.expect("the name has the prefix of extensions");
         }
-        Some(Published {
+        Some(ImportedTool {
             tool: tool.to_owned(),
             spec,
             has_output_schema: declared.is_some(),
         })
     }
 
-    /// What clients that list tools are shown of this one as the server wrote it.
+    /// The members of the tool that clients are shown as the server wrote them.
     fn definition_of(&self, tool: &str, order: usize, listed: &Value) -> Value {
         let mut definition = json!({"order": order});
         if self.names == McpNames::Own {
             definition["name"] = tool.into();
         }
-        for name in DEFINED {
+        for name in COPIED_MEMBERS {
             if let Some(stated) = listed.get(name) {
                 definition[name] = stated.clone();
             }
@@ -177,11 +181,11 @@ impl Reading<'_> {
 
     fn input_schema(&mut self, tool: &str, listed: &Value) -> Value {
         let Some(Value::Object(schema)) = listed.get("inputSchema") else {
-            self.warn(tool, "it has no input schema; it is given anything");
+            self.warn(tool, "has no input schema; any object is accepted");
             return json!({"type": "object"});
         };
         let mut schema = schema.clone();
-        // Whoever calls gives the key in the way of its own protocol; it is handed on in `_meta`.
+        // Callers send the key in the way of their own protocol; it is forwarded in `_meta`.
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = required.is_some_and(|names| names.iter().any(|it| it == KEY_ARGUMENT));
         if self.by_panpan
@@ -193,8 +197,8 @@ impl Reading<'_> {
         Value::Object(schema)
     }
 
-    /// The failures a tool publishes. A code that contradicts what is known of it is left out, so that
-    /// it means the same everywhere.
+    /// The failures that a tool publishes. A code with contradicting facts is left out, so that a
+    /// code means the same everywhere.
     fn errors(&mut self, tool: &str, listed: &Value) -> Vec<ErrorDefinition> {
         let published = listed
             .get("_meta")
@@ -203,7 +207,7 @@ impl Reading<'_> {
             return Vec::new();
         };
         if published.len() > ERRORS_LIMIT {
-            let problem = format!("only the first {ERRORS_LIMIT} of its failures are known here");
+            let problem = format!("only the first {ERRORS_LIMIT} of its failures are imported");
             self.warn(tool, problem);
         }
         let mut seen = BTreeSet::new();
@@ -222,11 +226,11 @@ impl Reading<'_> {
 
     fn definition(&mut self, published: &Value) -> Result<ErrorDefinition, String> {
         let definition: ErrorDefinition = serde_json::from_value(published.clone())
-            .map_err(|error| format!("a failure it publishes cannot be read: {error}"))?;
+            .map_err(|error| format!("a published failure is invalid: {error}"))?;
         let code = &definition.code;
         let kind = definition.kind().map_err(|problems| {
             let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            format!("its failure {code} is left out: {}", problems.join("; "))
+            format!("failure {code} is left out: {}", problems.join("; "))
         })?;
         let first = self
             .first
@@ -235,14 +239,14 @@ impl Reading<'_> {
         match first.disagreements(&kind).next() {
             None => Ok(definition),
             Some((fact, one, other)) => Err(format!(
-                "its failure {code} is left out: its {} is {other} here and {one} elsewhere",
+                "failure {code} is left out: its {} is {other} here and {one} in another tool",
                 fact.word()
             )),
         }
     }
 
-    /// A number of JSON-RPC that says which code it is can be that of one code only.
-    fn drop_shared_numbers(&mut self, made: &mut [Published], problems: Problems) {
+    /// A JSON-RPC number that identifies a code must belong to one code only.
+    fn drop_shared_numbers(&mut self, imported: &mut [ImportedTool], problems: Problems) {
         for problem in problems.0 {
             let Problem::SharedNumber {
                 operation, code, ..
@@ -250,22 +254,23 @@ impl Reading<'_> {
             else {
                 continue;
             };
-            let Some(sharing) = made.iter_mut().find(|it| it.spec.name == *operation) else {
+            let Some(sharing) = imported.iter_mut().find(|it| it.spec.name == *operation) else {
                 continue;
             };
             sharing.spec.error_schemas.retain(|it| it.code != *code);
             let tool = sharing.tool.clone();
-            self.warn(&tool, format!("its failure {code} is left out: {problem}"));
+            self.warn(&tool, format!("failure {code} is left out: {problem}"));
         }
     }
 
-    /// A schema that does not compile would refuse every call; it counts as none.
-    fn mend_schemas(&mut self, made: &mut [Published]) {
-        let registry = match registry(made) {
+    /// A schema that does not compile would refuse every call; it is replaced by one that accepts
+    /// anything.
+    fn replace_invalid_schemas(&mut self, imported: &mut [ImportedTool]) {
+        let registry = match registry(imported) {
             Ok(registry) => registry,
             Err(problems) => {
-                self.drop_shared_numbers(made, problems);
-                registry(made).unwrap_or_default()
+                self.drop_shared_numbers(imported, problems);
+                registry(imported).unwrap_or_default()
             }
         };
         for problem in registry.schema_problems() {
@@ -277,36 +282,36 @@ impl Reading<'_> {
             else {
                 continue;
             };
-            let Some(broken) = made.iter_mut().find(|it| it.spec.name == operation) else {
+            let Some(invalid) = imported.iter_mut().find(|it| it.spec.name == operation) else {
                 continue;
             };
-            mend(broken, &of);
-            let tool = broken.tool.clone();
+            replace_schema(invalid, &of);
+            let tool = invalid.tool.clone();
             self.warn(
                 &tool,
-                format!("the schema of {of} does not compile and is not used: {problem}"),
+                format!("the schema of {of} does not compile and is ignored: {problem}"),
             );
         }
     }
 }
 
-fn registry(made: &[Published]) -> Result<Registry, Problems> {
-    let specs = made.iter().map(|it| it.spec.clone());
+fn registry(imported: &[ImportedTool]) -> Result<Registry, Problems> {
+    let specs = imported.iter().map(|it| it.spec.clone());
     let builder = specs.fold(Registry::builder(), |builder, spec| {
         builder.register(spec, unused)
     });
     builder.build()
 }
 
-fn mend(broken: &mut Published, of: &str) {
+fn replace_schema(invalid: &mut ImportedTool, of: &str) {
     match of {
-        "the input" => broken.spec.input_schema = json!({"type": "object"}),
+        "the input" => invalid.spec.input_schema = json!({"type": "object"}),
         "the output" => {
-            broken.spec.output_schema = output::schema(None);
-            broken.has_output_schema = false;
+            invalid.spec.output_schema = output::schema(None);
+            invalid.has_output_schema = false;
         }
         _ => {
-            let definitions = broken.spec.error_schemas.iter_mut();
+            let definitions = invalid.spec.error_schemas.iter_mut();
             for definition in definitions.filter(|it| it.code.as_str() == of) {
                 definition.schema = json!({});
             }
@@ -321,8 +326,9 @@ async fn unused(
     Ok(input)
 }
 
-/// The description without the line of codes a panpan adds: it is added again where it is shown.
-fn described(text: String, spec: &OperationSpec) -> String {
+/// The description without the line of codes that a panpan adds; it is added again when the tool is
+/// listed.
+fn without_codes(text: String, spec: &OperationSpec) -> String {
     match text.rsplit_once('\n') {
         Some((before, last)) if !spec.error_schemas.is_empty() && last.starts_with("Errors: ") => {
             before.to_owned()

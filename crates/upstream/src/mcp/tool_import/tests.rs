@@ -1,14 +1,20 @@
+//! Listed tools, and the operations and warnings that they become.
+
 use super::*;
 
-fn published(tools: Value) -> (Vec<Published>, Vec<String>) {
-    let (made, warnings) = operations("files", tools.as_array().unwrap(), true, McpNames::Own);
-    (made, warnings.iter().map(ToString::to_string).collect())
+fn imported(tools: Value) -> (Vec<ImportedTool>, Vec<String>) {
+    let (tools_imported, warnings) =
+        operations("files", tools.as_array().unwrap(), true, McpNames::Own);
+    (
+        tools_imported,
+        warnings.iter().map(ToString::to_string).collect(),
+    )
 }
 
 fn one(tool: Value) -> OperationSpec {
-    let (mut made, warnings) = published(json!([tool]));
+    let (mut tools_imported, warnings) = imported(json!([tool]));
     assert_eq!(warnings, Vec::<String>::new());
-    made.remove(0).spec
+    tools_imported.remove(0).spec
 }
 
 fn tool(name: &str) -> Value {
@@ -16,7 +22,7 @@ fn tool(name: &str) -> Value {
 }
 
 #[test]
-fn hints_say_how_an_operation_is_called() {
+fn annotations_determine_the_operation_type() {
     for (annotations, op_type, idempotent) in [
         (json!({"readOnlyHint": true}), OperationType::Query, false),
         (
@@ -45,7 +51,7 @@ fn hints_say_how_an_operation_is_called() {
 }
 
 #[test]
-fn what_a_tool_says_of_itself_is_kept() {
+fn title_description_schemas_and_failures_are_imported() {
     let spec = one(json!({
         "name": "read file",
         "title": "Read",
@@ -68,7 +74,7 @@ fn what_a_tool_says_of_itself_is_kept() {
 }
 
 #[test]
-fn what_clients_are_shown_of_a_tool_is_kept_as_it_was_written() {
+fn the_definition_of_a_tool_is_kept_unchanged() {
     let listed = json!([
         {
             "name": "z.last", "title": "Z", "inputSchema": {"type": "object"},
@@ -77,34 +83,40 @@ fn what_clients_are_shown_of_a_tool_is_kept_as_it_was_written() {
         },
         {"name": "a first", "inputSchema": {"type": "object"}},
     ]);
-    let (made, _) = published(listed.clone());
-    let definition = |at: usize| made[at].spec.extensions.get(DEFINITION_EXTENSION).unwrap();
+    let (tools_imported, _) = imported(listed.clone());
+    let definition = |at: usize| {
+        tools_imported[at]
+            .spec
+            .extensions
+            .get(DEFINITION_EXTENSION)
+            .unwrap()
+    };
     assert_eq!(definition(0), &json!({"order": 1, "name": "a first"}));
     let mut last = listed[0].clone();
     last.as_object_mut().unwrap().remove("inputSchema");
     last["order"] = json!(0);
     assert_eq!(definition(1), &last);
     let tools = listed.as_array().unwrap();
-    let (made, _) = operations("files", tools, false, McpNames::Prefixed);
-    let definition = made[0].spec.extensions.get(DEFINITION_EXTENSION);
+    let (tools_imported, _) = operations("files", tools, false, McpNames::Prefixed);
+    let definition = tools_imported[0].spec.extensions.get(DEFINITION_EXTENSION);
     assert_eq!(definition, Some(&json!({"order": 1})));
 }
 
 #[test]
-fn a_key_a_tool_needs_itself_stays_its_argument() {
+fn a_required_key_argument_is_kept() {
     let mut listed = tool("pay");
     listed["inputSchema"]["properties"] = json!({"idempotency_key": {"type": "string"}});
     listed["inputSchema"]["required"] = json!(["idempotency_key"]);
     let spec = one(listed.clone());
     assert!(spec.input_schema["properties"]["idempotency_key"].is_object());
     listed["inputSchema"]["required"] = json!([]);
-    let (made, _) = operations("files", &[listed], false, McpNames::Prefixed);
-    let schema = &made[0].spec.input_schema;
+    let (tools_imported, _) = operations("files", &[listed], false, McpNames::Prefixed);
+    let schema = &tools_imported[0].spec.input_schema;
     assert!(schema["properties"]["idempotency_key"].is_object());
 }
 
 #[test]
-fn what_cannot_be_used_is_left_out_with_a_warning() {
+fn unusable_parts_are_left_out_with_a_warning() {
     let broken = |member: &str, schema: Value| {
         let mut listed = tool("x");
         listed[member] = schema;
@@ -124,10 +136,10 @@ fn what_cannot_be_used_is_left_out_with_a_warning() {
     let mut first = tool("x");
     first["_meta"] = json!({ERRORS_META_KEY: fact("RESOURCE")});
     for (tools, operations, warning) in [
-        (json!([{"inputSchema": {}}]), 0, "it has no name"),
-        (json!([7]), 0, "it has no name"),
-        (json!([tool("x"), tool("x")]), 1, "it is listed twice"),
-        (json!([{"name": "x"}]), 1, "it has no input schema"),
+        (json!([{"inputSchema": {}}]), 0, "has no name"),
+        (json!([7]), 0, "has no name"),
+        (json!([tool("x"), tool("x")]), 1, "is listed twice"),
+        (json!([{"name": "x"}]), 1, "has no input schema"),
         (
             broken("inputSchema", wrong.clone()),
             1,
@@ -143,15 +155,11 @@ fn what_cannot_be_used_is_left_out_with_a_warning() {
             1,
             "the schema of the output does not compile",
         ),
-        (
-            errors(json!([7])),
-            1,
-            "a failure it publishes cannot be read",
-        ),
+        (errors(json!([7])), 1, "a published failure is invalid"),
         (
             errors(json!([{"code": "TIMEOUT", "description": ""}])),
             1,
-            "its failure TIMEOUT is left out",
+            "failure TIMEOUT is left out",
         ),
         (
             errors(json!([{"code": "NO_FILE", "description": "", "schema": wrong}])),
@@ -161,21 +169,26 @@ fn what_cannot_be_used_is_left_out_with_a_warning() {
         (
             json!([first, other]),
             2,
-            "its failure NO_FILE is left out: its category is",
+            "failure NO_FILE is left out: its category is",
         ),
     ] {
-        let (made, warnings) = published(tools.clone());
-        assert_eq!(made.len(), operations, "{tools}");
+        let (tools_imported, warnings) = imported(tools.clone());
+        assert_eq!(tools_imported.len(), operations, "{tools}");
         assert!(
             warnings.len() == 1 && warnings[0].contains(warning),
             "{tools}: {warnings:?}"
         );
-        assert!(registry(&made).unwrap().schema_problems().is_empty());
+        assert!(
+            registry(&tools_imported)
+                .unwrap()
+                .schema_problems()
+                .is_empty()
+        );
     }
 }
 
 #[test]
-fn failures_beyond_the_limit_are_not_read() {
+fn failures_beyond_the_limit_are_not_imported() {
     for (count, read, warned) in [
         (ERRORS_LIMIT, ERRORS_LIMIT, 0),
         (ERRORS_LIMIT + 1, ERRORS_LIMIT, 1),
@@ -185,9 +198,9 @@ fn failures_beyond_the_limit_are_not_read() {
             .collect();
         let mut listed = tool("x");
         listed["_meta"] = json!({ERRORS_META_KEY: errors});
-        let (made, warnings) = published(json!([listed]));
+        let (tools_imported, warnings) = imported(json!([listed]));
         assert_eq!(
-            (made[0].spec.error_schemas.len(), warnings.len()),
+            (tools_imported[0].spec.error_schemas.len(), warnings.len()),
             (read, warned)
         );
     }

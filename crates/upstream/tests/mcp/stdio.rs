@@ -1,4 +1,4 @@
-//! Servers in processes of their own.
+//! Servers as child processes, over stdio.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use panpan_failure::Effect;
 use panpan_redact::Secret;
 use panpan_runtime::{CallRequest, Identity, StateOwner, Trace};
 use panpan_upstream::mcp::{
-    FIRST_REST, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCaller, McpCommand, McpError, McpLibraries,
-    McpPatience, McpPlace, McpSettings, McpUpstream, NONSENSE_LINES_LIMIT, PAGES_LIMIT,
+    FIRST_BACKOFF, ITEMS_LIMIT, LINE_BYTES_LIMIT, McpCaller, McpCommand, McpError, McpServers,
+    McpSettings, McpTimeouts, McpTransport, McpUpstream, PAGES_LIMIT, SKIPPED_LINES_LIMIT,
 };
 use serde_json::{Value, json};
 
-use crate::fixture::{Words, at, call, child, command, gateway, gateway_with, run};
+use crate::fixture::{ProgressLog, at, call, child, command, gateway, gateway_with, run};
 use crate::server::INHERITED;
 
-fn nobody() -> McpCaller<'static> {
+fn anonymous() -> McpCaller<'static> {
     McpCaller::default()
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn tools_are_operations() {
     });
 }
 
-pub(crate) fn every_known_shape_of_a_failure_is_typed() {
+pub(crate) fn every_known_error_shape_is_classified() {
     let text = |text: &str| json!({"isError": true, "content": [{"type": "text", "text": text}]});
     let forge = json!({
         "isError": true, "content": [{"type": "text", "text": "no"}],
@@ -113,7 +113,7 @@ pub(crate) fn every_known_shape_of_a_failure_is_typed() {
     });
 }
 
-pub(crate) fn a_child_that_dies_in_a_call_is_told_and_started_again() {
+pub(crate) fn a_child_that_exits_during_a_call_is_reported_and_restarted() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -130,22 +130,22 @@ pub(crate) fn a_child_that_dies_in_a_call_is_told_and_started_again() {
     });
 }
 
-pub(crate) fn a_child_that_keeps_dying_is_left_alone_though_it_answers_in_between() {
+pub(crate) fn a_child_that_keeps_exiting_gets_a_backoff_despite_responses_in_between() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
         for _ in 0..4 {
             call(&gateway, "die", json!({})).await.unwrap_err();
-            // Waits, if it has to, as the failure says.
+            // Waits, if necessary, as the failure advises.
             call(&gateway, "echo", json!({})).await.unwrap();
         }
         call(&gateway, "die", json!({})).await.unwrap_err();
         let error = upstream.list_tools().await.unwrap_err();
-        assert!(matches!(error, McpError::Resting { .. }), "{error:?}");
+        assert!(matches!(error, McpError::Backoff { .. }), "{error:?}");
     });
 }
 
-pub(crate) fn a_child_that_hangs_is_given_up_and_told_so() {
+pub(crate) fn a_call_that_hangs_times_out_and_is_cancelled() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -156,8 +156,8 @@ pub(crate) fn a_child_that_hangs_is_given_up_and_told_so() {
         let failure = gateway.dispatch(request).await.into_value().unwrap_err();
         assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
         loop {
-            let told = call(&gateway, "cancelled", json!({})).await.unwrap();
-            if told != json!("null") {
+            let cancelled = call(&gateway, "cancelled", json!({})).await.unwrap();
+            if cancelled != json!("null") {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -165,14 +165,14 @@ pub(crate) fn a_child_that_hangs_is_given_up_and_told_so() {
     });
 }
 
-pub(crate) fn a_child_that_shows_that_it_is_at_work_is_waited_for() {
+pub(crate) fn progress_extends_the_timeout_of_an_attempt() {
     run(async {
         for logs in [false, true] {
             let upstream = child("well");
             let gateway = gateway_with(&upstream, |spec| spec.timeout_ms = Some(1_500)).await;
             let steps = json!({"steps": 4, "each_ms": 700, "logs": logs});
             assert_eq!(call(&gateway, "slow", steps).await.unwrap(), json!("done"));
-            // Silence is not a sign of life.
+            // Silence is not progress.
             let silent = json!({"steps": 1, "each_ms": 4_000, "logs": logs});
             let failure = call(&gateway, "slow", silent).await.unwrap_err();
             assert_eq!(failure.code().as_str(), "ERR_OUTCOME_UNKNOWN");
@@ -180,7 +180,7 @@ pub(crate) fn a_child_that_shows_that_it_is_at_work_is_waited_for() {
     });
 }
 
-pub(crate) fn a_reading_tool_that_may_still_answer_is_not_called_again() {
+pub(crate) fn a_read_only_call_is_not_repeated_while_it_may_still_respond() {
     run(async {
         let upstream = child("well");
         let gateway = gateway_with(&upstream, |spec| spec.timeout_ms = Some(300)).await;
@@ -191,7 +191,7 @@ pub(crate) fn a_reading_tool_that_may_still_answer_is_not_called_again() {
     });
 }
 
-pub(crate) fn what_a_child_gives_beside_a_failure_is_passed_on_without_secrets() {
+pub(crate) fn content_beside_a_failure_is_passed_on_redacted() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -204,11 +204,11 @@ pub(crate) fn what_a_child_gives_beside_a_failure_is_passed_on_without_secrets()
         });
         let request = CallRequest::from_wire("test/fail", json!({"result": result}));
         let answer = gateway.dispatch(request).await;
-        let beside = answer.beside.unwrap();
-        assert_eq!(beside["content"][0], image);
-        assert_eq!(beside["content"].as_array().unwrap().len(), 2);
-        assert_eq!(beside["structuredContent"]["step"], json!(2));
-        assert!(!beside.to_string().contains("correct-horse"), "{beside}");
+        let extras = answer.beside.unwrap();
+        assert_eq!(extras["content"][0], image);
+        assert_eq!(extras["content"].as_array().unwrap().len(), 2);
+        assert_eq!(extras["structuredContent"]["step"], json!(2));
+        assert!(!extras.to_string().contains("correct-horse"), "{extras}");
         let alone = json!({"isError": true, "content": [text("it broke")]});
         let request = CallRequest::from_wire("test/fail", json!({"result": alone}));
         assert_eq!(gateway.dispatch(request).await.beside, None);
@@ -217,12 +217,12 @@ pub(crate) fn what_a_child_gives_beside_a_failure_is_passed_on_without_secrets()
         })
         .await;
         let request = CallRequest::from_wire("test/fail", json!({"result": result}));
-        let beside = strict.dispatch(request).await.beside;
-        assert!(beside.is_none_or(|it| it.get("content").is_none()));
+        let extras = strict.dispatch(request).await.beside;
+        assert!(extras.is_none_or(|it| it.get("content").is_none()));
     });
 }
 
-pub(crate) fn how_long_a_list_stays_fresh_is_known_once_it_was_read() {
+pub(crate) fn the_freshness_of_a_list_is_known_after_reading_it() {
     run(async {
         let upstream = child("modern");
         assert_eq!(upstream.freshness("prompts"), None);
@@ -234,7 +234,7 @@ pub(crate) fn how_long_a_list_stays_fresh_is_known_once_it_was_read() {
     });
 }
 
-pub(crate) fn nonsense_between_messages_makes_no_difference() {
+pub(crate) fn invalid_lines_between_messages_are_skipped() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -243,17 +243,17 @@ pub(crate) fn nonsense_between_messages_makes_no_difference() {
     });
 }
 
-pub(crate) fn a_child_that_only_speaks_nonsense_is_given_up() {
+pub(crate) fn a_child_that_sends_only_invalid_lines_is_disconnected() {
     run(async {
         let error = child("babbles").operations().await.unwrap_err();
-        let McpError::Ended(why) = error else {
+        let McpError::Ended(reason) = error else {
             panic!("{error:?}");
         };
-        assert!(why.contains("were no message of MCP"), "{why}");
+        assert!(reason.contains("were not MCP messages"), "{reason}");
     });
 }
 
-pub(crate) fn a_message_without_end_ends_the_connection() {
+pub(crate) fn an_endless_message_ends_the_connection() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -268,7 +268,7 @@ pub(crate) fn lines_are_read_up_to_their_limits() {
         let gateway = gateway(&upstream).await;
         for (tool, member, limit) in [
             ("long", "bytes", LINE_BYTES_LIMIT),
-            ("babble", "lines", NONSENSE_LINES_LIMIT),
+            ("babble", "lines", SKIPPED_LINES_LIMIT),
         ] {
             let at = call(&gateway, tool, json!({member: limit})).await;
             assert!(at.is_ok(), "{tool}");
@@ -292,7 +292,7 @@ pub(crate) fn lists_are_read_up_to_their_limits() {
                 Ok(tools) => assert!(whole && tools.len() == pages * items, "{pages} {items}"),
                 Err(error) => {
                     assert!(
-                        !whole && matches!(error, McpError::Nonsense(_)),
+                        !whole && matches!(error, McpError::ProtocolViolation(_)),
                         "{error:?}"
                     );
                 }
@@ -301,42 +301,42 @@ pub(crate) fn lists_are_read_up_to_their_limits() {
     });
 }
 
-pub(crate) fn a_child_that_does_not_start_is_left_alone_for_longer_and_longer() {
+pub(crate) fn a_child_that_does_not_start_gets_a_growing_backoff() {
     run(async {
         let upstream = child("dies");
-        let first_ms = u64::try_from(FIRST_REST.as_millis()).unwrap();
+        let first_ms = u64::try_from(FIRST_BACKOFF.as_millis()).unwrap();
         loop {
             match upstream.operations().await.unwrap_err() {
-                McpError::Resting { wait_ms, .. } if wait_ms > first_ms => break,
-                McpError::Resting { wait_ms, .. } => {
+                McpError::Backoff { wait_ms, .. } if wait_ms > first_ms => break,
+                McpError::Backoff { wait_ms, .. } => {
                     tokio::time::sleep(Duration::from_millis(wait_ms)).await;
                 }
                 error => assert!(matches!(error, McpError::Ended(_)), "{error:?}"),
             }
         }
-        let missing = at(McpPlace::Stdio(McpCommand::new("/no/such/program")));
+        let missing = at(McpTransport::Stdio(McpCommand::new("/no/such/program")));
         let error = missing.operations().await.unwrap_err();
         let failure = missing.failure(error, jiff::Timestamp::UNIX_EPOCH);
         assert_eq!(failure.code().as_str(), "NOT_CONFIGURED");
     });
 }
 
-pub(crate) fn a_child_that_never_answers_the_handshake_is_given_up() {
+pub(crate) fn a_handshake_without_response_times_out() {
     run(async {
         let settings = McpSettings {
-            patience: McpPatience {
+            timeouts: McpTimeouts {
                 start: Duration::from_millis(200),
-                ..McpPatience::default()
+                ..McpTimeouts::default()
             },
-            ..McpSettings::new("test", McpPlace::Stdio(command("mute")))
+            ..McpSettings::new("test", McpTransport::Stdio(command("mute")))
         };
         let upstream = McpUpstream::new(settings).unwrap();
         let error = upstream.operations().await.unwrap_err();
-        assert!(matches!(error, McpError::Silent { .. }), "{error:?}");
+        assert!(matches!(error, McpError::Timeout { .. }), "{error:?}");
     });
 }
 
-pub(crate) fn a_child_that_dies_of_what_it_does_not_know_is_asked_in_the_old_way() {
+pub(crate) fn a_child_that_exits_on_unknown_methods_gets_the_older_handshake() {
     run(async {
         let upstream = child("touchy");
         let gateway = gateway(&upstream).await;
@@ -345,16 +345,16 @@ pub(crate) fn a_child_that_dies_of_what_it_does_not_know_is_asked_in_the_old_way
     });
 }
 
-pub(crate) fn changed_lists_are_noticed() {
+pub(crate) fn changed_lists_are_reported() {
     run(async {
-        for way in ["well", "modern"] {
-            noticed(way).await;
+        for behaviour in ["well", "modern"] {
+            changes_are_reported(behaviour).await;
         }
     });
 }
 
-async fn noticed(way: &str) {
-    let upstream = child(way);
+async fn changes_are_reported(behaviour: &str) {
+    let upstream = child(behaviour);
     let gateway = gateway(&upstream).await;
     let mut changes = upstream.changes();
     let before = *changes.borrow_and_update();
@@ -362,22 +362,22 @@ async fn noticed(way: &str) {
     changes.changed().await.unwrap();
     let after = *changes.borrow();
     let found = (after.tools, after.prompts);
-    assert_eq!(found, (before.tools + 1, before.prompts), "{way}");
+    assert_eq!(found, (before.tools + 1, before.prompts), "{behaviour}");
     let gateway = self::gateway(&upstream).await;
     let late = call(&gateway, "late", json!({})).await.unwrap_err();
-    // It is listed now, and the server has forgotten to do it.
+    // The tool is listed now, but the server does not implement it.
     assert_eq!(late.code().as_str(), "ARTIFACT_NOT_FOUND");
 }
 
-pub(crate) fn progress_trace_and_key_are_handed_on() {
+pub(crate) fn progress_trace_and_key_are_passed_on() {
     const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
-        let words = Arc::new(Words::default());
+        let progress = Arc::new(ProgressLog::default());
         let key = gateway.new_key();
         let request = CallRequest {
-            progress: Some(words.clone()),
+            progress: Some(progress.clone()),
             trace: Trace::parse(TRACE),
             key: Some(key.clone()),
             ..CallRequest::from_wire("test/progress", json!({}))
@@ -385,22 +385,22 @@ pub(crate) fn progress_trace_and_key_are_handed_on() {
         let meta = gateway.dispatch(request).await.into_value().unwrap();
         let meta: Value = serde_json::from_str(meta.as_str().unwrap()).unwrap();
         assert_eq!(meta["traceparent"], json!(TRACE));
-        let handed_on = meta["dev.panpan/idempotency-key"].as_str().unwrap();
-        assert!(!handed_on.is_empty() && handed_on != key.as_str());
-        let words = words.0.lock().unwrap();
-        assert_eq!(words[0].message.as_deref(), Some("half"));
-        assert_eq!((words[0].done, words[0].total), (1.0, Some(2.0)));
+        let passed_on = meta["dev.panpan/idempotency-key"].as_str().unwrap();
+        assert!(!passed_on.is_empty() && passed_on != key.as_str());
+        let progress = progress.0.lock().unwrap();
+        assert_eq!(progress[0].message.as_deref(), Some("half"));
+        assert_eq!((progress[0].done, progress[0].total), (1.0, Some(2.0)));
     });
 }
 
-pub(crate) fn what_a_child_was_given_stands_in_no_failure() {
+pub(crate) fn secrets_of_a_child_are_redacted_in_failures() {
     run(async {
         let given = Secret::new("zebra-crossing".to_owned());
         let command = McpCommand {
             environment: vec![("GIVEN".to_owned(), given)],
             ..command("well")
         };
-        let upstream = at(McpPlace::Stdio(command));
+        let upstream = at(McpTransport::Stdio(command));
         let gateway = gateway(&upstream).await;
         let refused = json!({"code": -32000, "message": "no zebra-crossing here"});
         let failed = json!({"result": {
@@ -423,7 +423,7 @@ pub(crate) fn a_child_inherits_no_secrets() {
             environment: vec![given],
             ..command("well")
         };
-        let upstream = at(McpPlace::Stdio(command));
+        let upstream = at(McpTransport::Stdio(command));
         let gateway = gateway(&upstream).await;
         let names = call(&gateway, "environment", json!({})).await.unwrap();
         let names: Vec<&str> = names.as_str().unwrap().split(' ').collect();
@@ -431,7 +431,7 @@ pub(crate) fn a_child_inherits_no_secrets() {
             names.contains(&name) && names.contains(&"PATH"),
             "{names:?}"
         );
-        // Cargo gives this process many of its own.
+        // Cargo sets many variables of its own.
         let foreign = |name: &&&str| name.starts_with("CARGO") || **name == INHERITED;
         assert_eq!(names.iter().find(foreign), None);
         assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")));
@@ -450,7 +450,7 @@ pub(crate) fn a_child_ends_with_everything_it_started() {
     });
 }
 
-pub(crate) fn a_closed_child_is_gone_and_stays_so() {
+pub(crate) fn a_closed_child_is_not_started_again() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -461,7 +461,7 @@ pub(crate) fn a_closed_child_is_gone_and_stays_so() {
     });
 }
 
-pub(crate) fn a_child_that_does_not_mind_its_end_can_be_killed_at_once() {
+pub(crate) fn a_child_that_ignores_its_end_can_be_killed() {
     run(async {
         let upstream = child("well");
         let gateway = gateway(&upstream).await;
@@ -470,7 +470,7 @@ pub(crate) fn a_child_that_does_not_mind_its_end_can_be_killed_at_once() {
         gone(&format!("/proc/{}/stat", pid.as_str().unwrap())).await;
         let refused = upstream.operations().await.unwrap_err();
         assert!(matches!(refused, McpError::Ended(_)), "{refused}");
-        // Nor is one started that was never there.
+        // A server that was never started is not started either.
         let upstream = child("well");
         upstream.kill();
         let refused = upstream.operations().await.unwrap_err();
@@ -479,7 +479,7 @@ pub(crate) fn a_child_that_does_not_mind_its_end_can_be_killed_at_once() {
 }
 
 async fn gone(process: &str) {
-    // Whoever adopts the dead may be slow to bury them.
+    // The parent of an orphan may be slow to reap it.
     let is_alive = || {
         let stat = std::fs::read_to_string(process).unwrap_or_default();
         !stat.is_empty() && !stat.contains(") Z ")
@@ -492,8 +492,13 @@ async fn gone(process: &str) {
 pub(crate) fn resources_prompts_and_completion_are_passed_on() {
     run(async {
         let upstream = child("well");
-        let offer = upstream.offer().await.unwrap();
-        assert!(offer.tools && offer.resources && offer.prompts && offer.completions);
+        let capabilities = upstream.capabilities().await.unwrap();
+        assert!(
+            capabilities.tools
+                && capabilities.resources
+                && capabilities.prompts
+                && capabilities.completions
+        );
         assert_eq!(
             upstream.list_resources(&StateOwner::Anyone).await.unwrap()[0]["uri"],
             "test://one"
@@ -504,7 +509,7 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
             .unwrap();
         assert_eq!(templates[0]["uriTemplate"], "test://{name}");
         let read = upstream
-            .read_resource(&nobody(), "test://one")
+            .read_resource(&anonymous(), "test://one")
             .await
             .unwrap();
         assert_eq!(read["contents"][0]["text"], "contents");
@@ -514,7 +519,7 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
         );
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
         let prompt = upstream
-            .get_prompt(&nobody(), "greet", arguments)
+            .get_prompt(&anonymous(), "greet", arguments)
             .await
             .unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
@@ -527,58 +532,58 @@ pub(crate) fn resources_prompts_and_completion_are_passed_on() {
     });
 }
 
-pub(crate) fn several_servers_are_one_library() {
+pub(crate) fn several_servers_are_merged() {
     run(async {
-        let named = |namespace: &str, way: &str| {
-            let settings = McpSettings::new(namespace, McpPlace::Stdio(command(way)));
+        let named = |namespace: &str, behaviour: &str| {
+            let settings = McpSettings::new(namespace, McpTransport::Stdio(command(behaviour)));
             McpUpstream::new(settings).unwrap()
         };
-        let servers = [
+        let each = [
             named("one", "well"),
             named("gone", "dies"),
             named("two", "well"),
         ];
-        let library = McpLibraries::new(servers);
-        let mut changes = library.changes();
-        // Nobody is waited for who is not there yet.
-        assert!(!library.look().prompts);
-        let names: Vec<Value> = library.prompts(&nobody()).await.unwrap();
+        let servers = McpServers::new(each);
+        let mut changes = servers.changes();
+        // Unconnected servers are not waited for.
+        assert!(!servers.refresh_capabilities().prompts);
+        let names: Vec<Value> = servers.prompts(&anonymous()).await.unwrap();
         // Both have been connected to since.
         changes.wait_for(|it| it.prompts >= 2).await.unwrap();
-        assert!(library.look().prompts && library.offer().prompts);
+        assert!(servers.refresh_capabilities().prompts && servers.capabilities().prompts);
         let names: Vec<&str> = names
             .iter()
             .map(|it| it["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["one__greet", "two__greet"]);
         let arguments = json!({"who": "Ada"}).as_object().unwrap().clone();
-        let prompt = library
-            .prompt(&nobody(), "two__greet", arguments)
+        let prompt = servers
+            .prompt(&anonymous(), "two__greet", arguments)
             .await
             .unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "Greet \"Ada\"");
-        // Both list the same one: the first has it.
-        assert_eq!(library.resources(&nobody()).await.unwrap().len(), 1);
+        // Both list the same resource: the first one wins.
+        assert_eq!(servers.resources(&anonymous()).await.unwrap().len(), 1);
         for (uri, found) in [
             ("test://one", true),
             ("test://other", true),
             ("file:///x", false),
         ] {
-            let read = library.read(&nobody(), uri).await;
+            let read = servers.read(&anonymous(), uri).await;
             assert_eq!(read.is_ok(), found, "{uri}");
             if let Err(failure) = read {
                 assert_eq!(failure.code().as_str(), "ARTIFACT_NOT_FOUND");
             }
         }
-        let failure = library
-            .prompt(&nobody(), "three__greet", Default::default())
+        let failure = servers
+            .prompt(&anonymous(), "three__greet", Default::default())
             .await;
         assert_eq!(failure.unwrap_err().code().as_str(), "ARTIFACT_NOT_FOUND");
         let asked = |reference: Value| {
             let argument = json!({"name": "who", "value": "A"});
             let params = json!({"ref": reference, "argument": argument});
-            let library = &library;
-            async move { library.complete(&nobody(), params).await }
+            let servers = &servers;
+            async move { servers.complete(&anonymous(), params).await }
         };
         let completed = asked(json!({"type": "ref/prompt", "name": "two__greet"})).await;
         assert_eq!(completed.unwrap()["completion"]["values"][0], "Ada");
@@ -587,14 +592,14 @@ pub(crate) fn several_servers_are_one_library() {
     });
 }
 
-pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
+pub(crate) fn resources_and_prompts_are_visible_only_with_the_scopes_of_their_server() {
     run(async {
         let of = |namespace: &str, scopes: &[&str]| {
             let scopes = scopes.iter().map(|&scope| scope.to_owned()).collect();
-            let place = McpPlace::Stdio(command("well"));
+            let transport = McpTransport::Stdio(command("well"));
             McpUpstream::new(McpSettings {
                 scopes,
-                ..McpSettings::new(namespace, place)
+                ..McpSettings::new(namespace, transport)
             })
             .unwrap()
         };
@@ -603,7 +608,7 @@ pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
             let needed = &it.spec().access_control.required_scopes;
             assert_eq!(*needed, ["files:read", "files:see"], "{}", it.name());
         }
-        let library = McpLibraries::new([closed.clone()]);
+        let servers = McpServers::new([closed.clone()]);
         let partly = Identity::new("bob").with_scope("files:read");
         let fully = partly.clone().with_scope("files:see");
         let arguments = || json!({"who": "Ada"}).as_object().unwrap().clone();
@@ -611,7 +616,7 @@ pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
             |reference: Value| json!({"ref": reference, "argument": {"name": "who", "value": "A"}});
         let prompt = asked(json!({"type": "ref/prompt", "name": "closed__greet"}));
         let template = asked(json!({"type": "ref/resource", "uri": "test://{name}"}));
-        // The one who may see it comes first: what is known then is known to nobody else.
+        // The caller with the scopes comes first: what is cached then must not leak to others.
         for (caller, seen) in [
             (Some(&fully), true),
             (Some(&partly), false),
@@ -620,17 +625,17 @@ pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
         ] {
             let caller = &caller_of(caller);
             let listed = [
-                library.resources(caller).await.unwrap(),
-                library.templates(caller).await.unwrap(),
-                library.prompts(caller).await.unwrap(),
+                servers.resources(caller).await.unwrap(),
+                servers.templates(caller).await.unwrap(),
+                servers.prompts(caller).await.unwrap(),
             ];
             assert!(listed.iter().all(|it| it.is_empty() != seen), "{listed:?}");
             for answer in [
-                library.read(caller, "test://one").await,
-                library.read(caller, "test://other").await,
-                library.prompt(caller, "closed__greet", arguments()).await,
-                library.complete(caller, prompt.clone()).await,
-                library.complete(caller, template.clone()).await,
+                servers.read(caller, "test://one").await,
+                servers.read(caller, "test://other").await,
+                servers.prompt(caller, "closed__greet", arguments()).await,
+                servers.complete(caller, prompt.clone()).await,
+                servers.complete(caller, template.clone()).await,
             ] {
                 match answer {
                     Ok(answer) => assert!(seen, "{answer}"),
@@ -641,12 +646,12 @@ pub(crate) fn what_a_server_has_is_there_only_for_callers_with_its_scopes() {
                 }
             }
         }
-        // What two servers list is, for whom the first is not there, the second one's.
-        let library = McpLibraries::new([closed, of("open", &[])]);
-        assert_eq!(library.resources(&nobody()).await.unwrap().len(), 1);
-        assert!(library.read(&nobody(), "test://one").await.is_ok());
+        // An item of two servers belongs to the second for callers that the first does not admit.
+        let servers = McpServers::new([closed, of("open", &[])]);
+        assert_eq!(servers.resources(&anonymous()).await.unwrap().len(), 1);
+        assert!(servers.read(&anonymous(), "test://one").await.is_ok());
         assert_eq!(
-            library
+            servers
                 .prompts(&caller_of(Some(&fully)))
                 .await
                 .unwrap()

@@ -1,61 +1,62 @@
-//! The names of tools as steps of operations' names.
+//! Converts the names of tools into segments of operation names.
 //!
-//! The same tools get the same names in whatever order they come: a name that is legal as it is stays as
-//! it is, and of those that became alike the later ones, by their original names, are numbered.
+//! The result does not depend on the order of the tools: a legal name is kept, and of names that
+//! became equal all but the first, by original name, are numbered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use panpan_contract::operation::NAME_LENGTH_LIMIT;
 
-/// What a tool is called whose name has nothing to keep.
+/// The segment for a name without a legal character.
 const NAMELESS: &str = "tool";
 
-/// Room for the number of a name that became like another.
-const NUMBER_ROOM: usize = 8;
+/// The space reserved for a number.
+const NUMBER_LENGTH: usize = 8;
 
-/// The step for each of these names.
-pub(super) fn steps<'a>(
+/// The segment for each of these names.
+pub(super) fn segments<'a>(
     namespace: &str,
     names: impl IntoIterator<Item = &'a str>,
 ) -> BTreeMap<&'a str, String> {
-    let room = NAME_LENGTH_LIMIT.saturating_sub(namespace.len() + 1 + NUMBER_ROOM);
+    let length_limit = NAME_LENGTH_LIMIT.saturating_sub(namespace.len() + 1 + NUMBER_LENGTH);
     let names: BTreeSet<&str> = names.into_iter().collect();
     let mut taken: BTreeSet<String> = names
         .iter()
-        .filter(|name| legal(name, room) == **name)
+        .filter(|name| legal(name, length_limit) == **name)
         .map(|name| (*name).to_owned())
         .collect();
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     names
         .into_iter()
         .map(|name| {
-            let step = legal(name, room);
-            if step == name {
-                return (name, step);
+            let segment = legal(name, length_limit);
+            if segment == name {
+                return (name, segment);
             }
-            // Counting on from where it was left keeps many alike from being many times many.
-            let number = numbers.entry(step.clone()).or_insert(1);
-            let mut free = step.clone();
+            // Continues from the last number: starting over for each name would take quadratic
+            // time.
+            let number = numbers.entry(segment.clone()).or_insert(1);
+            let mut free = segment.clone();
             while !taken.insert(free.clone()) {
                 *number += 1;
-                free = format!("{step}_{number}");
+                free = format!("{segment}_{number}");
             }
             (name, free)
         })
         .collect()
 }
 
-fn legal(name: &str, room: usize) -> String {
+fn legal(name: &str, length_limit: usize) -> String {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
-    let step: String = name
+    let segment: String = name
         .chars()
         .map(|letter| if is_word(letter) { letter } else { '_' })
-        .take(room)
+        .take(length_limit)
         .collect();
-    if step.chars().all(|letter| letter == '_') {
+    if segment.chars().all(|letter| letter == '_') {
         NAMELESS.to_owned()
     } else {
-        step
+        segment
     }
 }
 
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_legal_different_and_the_same_in_any_order() {
+    fn segments_are_legal_unique_and_independent_of_the_order() {
         let long = "n".repeat(500);
         let names = [
             "read_file",
@@ -80,8 +81,8 @@ mod tests {
             "a.b",
             long.as_str(),
         ];
-        let made = steps("files", names);
-        for (name, step) in [
+        let made = segments("files", names);
+        for (name, segment) in [
             ("read_file", "read_file"),
             ("read file", "read_file_3"),
             ("read/file", "read_file_4"),
@@ -92,17 +93,17 @@ mod tests {
             ("日本", "tool_3"),
             ("a.b", "a.b"),
         ] {
-            assert_eq!(made[name], step, "{name}");
+            assert_eq!(made[name], segment, "{name}");
         }
         let distinct: BTreeSet<&String> = made.values().collect();
         assert_eq!(distinct.len(), names.len());
-        for step in made.values() {
+        for segment in made.values() {
             assert!(
-                OperationName::new(&format!("files/{step}")).is_ok(),
-                "{step}"
+                OperationName::new(&format!("files/{segment}")).is_ok(),
+                "{segment}"
             );
         }
         let backwards: Vec<&str> = names.iter().rev().copied().collect();
-        assert_eq!(steps("files", backwards), made);
+        assert_eq!(segments("files", backwards), made);
     }
 }

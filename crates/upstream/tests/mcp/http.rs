@@ -1,11 +1,11 @@
-//! Servers that listen, played by a socket that answers as it is told.
+//! Servers over HTTP, played by a scripted socket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use panpan_failure::Effect;
 use panpan_redact::Secret;
-use panpan_upstream::mcp::{ANSWER_BYTES_LIMIT, McpAddress, McpPlace, McpUpstream};
+use panpan_upstream::mcp::{McpAddress, McpTransport, McpUpstream, RESPONSE_BYTES_LIMIT};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -13,16 +13,16 @@ use tokio::sync::mpsc;
 
 use crate::fixture::{at, call, gateway, run};
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug)]
-struct Heard {
+struct Received {
     method: String,
-    /// In lower case, one per line.
+    /// In lower case, with line breaks.
     head: String,
     message: Value,
 }
 
-/// What is sent back, byte by byte; an endless body is repeated until nobody reads on.
+/// The bytes to send back; an endless body continues until the client stops reading.
 #[derive(Clone, Debug, Default)]
 struct Reply {
     bytes: Vec<u8>,
@@ -49,9 +49,9 @@ impl Reply {
     }
 }
 
-type Script = dyn Fn(&Heard) -> Reply + Send + Sync;
+type Script = dyn Fn(&Received) -> Reply + Send + Sync;
 
-/// Listens on a port of its own and answers by the script.
+/// Listens on a free port and answers by the script.
 async fn listening(script: Arc<Script>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -79,7 +79,7 @@ async fn serve(stream: TcpStream, script: Arc<Script>) -> Option<()> {
         let mut body = vec![0; length.unwrap_or(0)];
         stream.read_exact(&mut body).await.ok()?;
         let message = serde_json::from_slice(&body).unwrap_or_default();
-        let reply = script(&Heard {
+        let reply = script(&Received {
             method,
             head,
             message,
@@ -96,12 +96,12 @@ async fn serve(stream: TcpStream, script: Arc<Script>) -> Option<()> {
     }
 }
 
-/// What a server that is well answers to everything but calls.
-fn well(heard: &Heard) -> Reply {
-    let id = &heard.message["id"];
+/// The responses of a well-behaved server.
+fn well_behaved(request: &Received) -> Reply {
+    let id = &request.message["id"];
     let answer =
         |result: Value| Reply::json(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
-    match heard.message["method"].as_str().unwrap_or_default() {
+    match request.message["method"].as_str().unwrap_or_default() {
         "initialize" => {
             let result = json!({
                 "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
@@ -131,28 +131,28 @@ fn well(heard: &Heard) -> Reply {
     }
 }
 
-fn is_call(heard: &Heard) -> bool {
-    heard.message["method"] == "tools/call"
+fn is_call(request: &Received) -> bool {
+    request.message["method"] == "tools/call"
 }
 
-async fn answering(script: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> McpUpstream {
+async fn answering(script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> McpUpstream {
     let url = listening(Arc::new(script)).await;
-    at(McpPlace::Http(McpAddress::new(url)))
+    at(McpTransport::Http(McpAddress::new(url)))
 }
 
-/// A server that answers calls in its own way.
-async fn calling(reply: impl Fn(&Heard) -> Reply + Send + Sync + 'static) -> McpUpstream {
-    answering(move |heard| {
-        if is_call(heard) {
-            reply(heard)
+/// A server with its own response to calls.
+async fn calling(reply: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> McpUpstream {
+    answering(move |request| {
+        if is_call(request) {
+            reply(request)
         } else {
-            well(heard)
+            well_behaved(request)
         }
     })
     .await
 }
 
-pub(crate) fn statuses_are_told_apart() {
+pub(crate) fn http_statuses_are_classified() {
     let page = "<html>sk-live-abcdefghijklmnopqrstuvwxyz012345</html>";
     let broken = r#"{"jsonrpc": "2.0", "id": 9, "error": {"code": -32603, "message": "no"}}"#;
     let json = "content-type: application/json\r\n";
@@ -205,12 +205,12 @@ pub(crate) fn statuses_are_told_apart() {
     });
 }
 
-pub(crate) fn nobody_listens_there() {
+pub(crate) fn a_refused_connection_is_classified() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
-        let upstream = at(McpPlace::Http(McpAddress::new(format!(
+        let upstream = at(McpTransport::Http(McpAddress::new(format!(
             "http://{address}/mcp"
         ))));
         let error = upstream.operations().await.unwrap_err();
@@ -220,21 +220,21 @@ pub(crate) fn nobody_listens_there() {
     });
 }
 
-/// A refusal with a 400 that says these words.
-fn refusing(words: &str) -> Reply {
-    let error = json!({"code": -32000, "message": words});
+/// A 400 response with a JSON-RPC error with this message.
+fn rejecting(message: &str) -> Reply {
+    let error = json!({"code": -32000, "message": message});
     let body = json!({"jsonrpc": "2.0", "id": null, "error": error}).to_string();
     Reply::status(400, "content-type: application/json\r\n", &body)
 }
 
-/// An error and what led to it.
+/// The messages of an error and its sources.
 fn chained(error: &dyn std::error::Error) -> Vec<String> {
     std::iter::successors(Some(error), |error| error.source())
         .map(ToString::to_string)
         .collect()
 }
 
-pub(crate) fn what_is_wrong_with_an_address_is_told() {
+pub(crate) fn a_wrong_address_is_explained() {
     run(async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let free = listener.local_addr().unwrap();
@@ -249,11 +249,11 @@ pub(crate) fn what_is_wrong_with_an_address_is_told() {
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = talking.accept().await {
                 stream.write_all(b"HTTP/1.1 400 x\r\n\r\n").await.unwrap();
-                // Kept until the client goes, which has not said all it has to say.
+                // Kept open until the client closes the connection.
                 let _ = stream.read_to_end(&mut Vec::new()).await;
             }
         });
-        for (url, told, is_network) in [
+        for (url, expected, is_network) in [
             (
                 format!("http://{free}/mcp"),
                 format!("no server answers at http://{free}/mcp"),
@@ -266,43 +266,43 @@ pub(crate) fn what_is_wrong_with_an_address_is_told() {
             ),
             (
                 plain,
-                "it answered HTTP 200 with text/html, which is no message of MCP".to_owned(),
+                "it answered HTTP 200 with text/html, which is not an MCP message".to_owned(),
                 false,
             ),
             (
                 moved,
-                format!("it answered HTTP 307, which leads to {there} and is not followed"),
+                format!("it answered HTTP 307, a redirect to {there}, which is not followed"),
                 false,
             ),
         ] {
-            let upstream = at(McpPlace::Http(McpAddress::new(&url)));
-            let said = chained(&upstream.operations().await.unwrap_err());
-            assert_eq!(said[0], told);
-            // What the network itself said is the end of the chain, behind that there was no answer.
-            assert_eq!(said.len() > 2, is_network, "{said:?}");
+            let upstream = at(McpTransport::Http(McpAddress::new(&url)));
+            let messages = chained(&upstream.operations().await.unwrap_err());
+            assert_eq!(messages[0], expected);
+            // A network error has more than two sources.
+            assert_eq!(messages.len() > 2, is_network, "{messages:?}");
         }
     });
 }
 
 pub(crate) fn an_expired_session_is_renewed_and_the_call_runs_once() {
     run(async {
-        for over in [
+        for expired in [
             Reply::status(404, "", ""),
-            refusing("Bad Request: No valid session ID provided"),
-            refusing("Bad Request: Server not initialized"),
-            refusing("Bad Request: Mcp-Session-Id header is required"),
-            refusing("Bad Request: Missing session ID"),
-            refusing("Session not found"),
+            rejecting("Bad Request: No valid session ID provided"),
+            rejecting("Bad Request: Server not initialized"),
+            rejecting("Bad Request: Mcp-Session-Id header is required"),
+            rejecting("Bad Request: Missing session ID"),
+            rejecting("Session not found"),
             Reply::status(400, "", "Bad Request: No valid session ID provided\n"),
         ] {
-            renewed(over).await;
+            renewed(expired).await;
         }
     });
 }
 
-pub(crate) fn a_refusal_that_speaks_of_sessions_is_one_of_the_call() {
+pub(crate) fn an_error_that_mentions_sessions_belongs_to_the_call() {
     run(async {
-        for (words, of_status) in [
+        for (message, of_status) in [
             (
                 "the card was charged, but the checkout session could not be closed",
                 Effect::Unknown,
@@ -311,8 +311,8 @@ pub(crate) fn a_refusal_that_speaks_of_sessions_is_one_of_the_call() {
             ("session not found", Effect::None),
         ] {
             for (reply, effect) in [
-                (refusing(words), Effect::Unknown),
-                (Reply::status(400, "", words), of_status),
+                (rejecting(message), Effect::Unknown),
+                (Reply::status(400, "", message), of_status),
             ] {
                 let calls = Arc::new(AtomicUsize::new(0));
                 let ran = calls.clone();
@@ -324,27 +324,27 @@ pub(crate) fn a_refusal_that_speaks_of_sessions_is_one_of_the_call() {
                 let gateway = gateway(&upstream).await;
                 let failure = call(&gateway, "change", json!({})).await.unwrap_err();
                 let found = (failure.retryable(), failure.effect());
-                assert_eq!(found, (false, effect), "{words}");
-                assert_eq!(calls.load(Ordering::SeqCst), 1, "{words}");
+                assert_eq!(found, (false, effect), "{message}");
+                assert_eq!(calls.load(Ordering::SeqCst), 1, "{message}");
             }
         }
     });
 }
 
-async fn renewed(over: Reply) {
+async fn renewed(expired: Reply) {
     let sessions = Arc::new(AtomicUsize::new(0));
     let calls = Arc::new(AtomicUsize::new(0));
     let (opened, ran) = (sessions.clone(), calls.clone());
-    let upstream = answering(move |heard| {
-        if heard.message["method"] == "initialize" {
+    let upstream = answering(move |request| {
+        if request.message["method"] == "initialize" {
             opened.fetch_add(1, Ordering::SeqCst);
         }
-        // The first session is over as soon as something is called.
-        if is_call(heard) && opened.load(Ordering::SeqCst) == 1 {
-            return over.clone();
+        // The first session expires with the first call.
+        if is_call(request) && opened.load(Ordering::SeqCst) == 1 {
+            return expired.clone();
         }
-        ran.fetch_add(usize::from(is_call(heard)), Ordering::SeqCst);
-        well(heard)
+        ran.fetch_add(usize::from(is_call(request)), Ordering::SeqCst);
+        well_behaved(request)
     })
     .await;
     let gateway = gateway(&upstream).await;
@@ -357,7 +357,7 @@ async fn renewed(over: Reply) {
     assert_eq!(counted, (2, 1));
 }
 
-pub(crate) fn an_answer_that_breaks_off_leaves_the_outcome_unknown() {
+pub(crate) fn a_response_that_is_cut_off_leaves_the_outcome_unknown() {
     let head = "HTTP/1.1 200 x\r\nconnection: close\r\ncontent-type";
     let cut = format!("{head}: application/json\r\ncontent-length: 900\r\n\r\n{{\"jsonrpc\"");
     let stream = format!("{head}: text/event-stream\r\n\r\ndata: {{\"jsonrpc\"");
@@ -380,7 +380,7 @@ pub(crate) fn an_answer_that_breaks_off_leaves_the_outcome_unknown() {
     });
 }
 
-pub(crate) fn an_answer_without_end_is_not_read() {
+pub(crate) fn an_endless_response_is_not_read() {
     let head = "HTTP/1.1 200 x\r\ncontent-type";
     let body = format!(
         "{head}: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -401,34 +401,34 @@ pub(crate) fn an_answer_without_end_is_not_read() {
             let failure = call(&gateway, "change", json!({})).await.unwrap_err();
             assert_eq!(failure.code().as_str(), code);
         }
-        // One that is as long as it may be is.
-        let text = "a".repeat(ANSWER_BYTES_LIMIT - 1_000);
-        let upstream = calling(move |heard| {
+        // A response of the maximum length is read.
+        let text = "a".repeat(RESPONSE_BYTES_LIMIT - 1_000);
+        let upstream = calling(move |request| {
             let result = json!({"content": [{"type": "text", "text": text}]});
-            Reply::json(&json!({"jsonrpc": "2.0", "id": heard.message["id"], "result": result}))
+            Reply::json(&json!({"jsonrpc": "2.0", "id": request.message["id"], "result": result}))
         })
         .await;
         let gateway = gateway(&upstream).await;
         let long = call(&gateway, "change", json!({})).await.unwrap();
-        assert_eq!(long.as_str().unwrap().len(), ANSWER_BYTES_LIMIT - 1_000);
+        assert_eq!(long.as_str().unwrap().len(), RESPONSE_BYTES_LIMIT - 1_000);
     });
 }
 
-pub(crate) fn answers_in_streams_are_read_and_headers_are_sent() {
+pub(crate) fn responses_in_event_streams_are_read_and_headers_are_sent() {
     run(async {
         let heads = Arc::new(Mutex::new(Vec::new()));
-        let heard_heads = heads.clone();
-        let script = move |heard: &Heard| {
-            let told = (heard.method.clone(), heard.head.clone());
-            heard_heads.lock().unwrap().push(told);
-            if !is_call(heard) {
-                return well(heard);
+        let recorded = heads.clone();
+        let script = move |request: &Received| {
+            let head = (request.method.clone(), request.head.clone());
+            recorded.lock().unwrap().push(head);
+            if !is_call(request) {
+                return well_behaved(request);
             }
             let result = json!({
                 "isError": true, "content": [{"type": "text", "text": "no"}],
                 "recovery": {"error_code": "AUTH_TOKEN_EXPIRED", "retry": false},
             });
-            let message = json!({"jsonrpc": "2.0", "id": heard.message["id"], "result": result});
+            let message = json!({"jsonrpc": "2.0", "id": request.message["id"], "result": result});
             let event = format!("event: message\ndata: {message}\n\n");
             Reply::status(200, "content-type: text/event-stream\r\n", &event)
         };
@@ -436,7 +436,7 @@ pub(crate) fn answers_in_streams_are_read_and_headers_are_sent() {
         let mut address = McpAddress::new(url);
         let token = Secret::new("Bearer token-of-tests".to_owned());
         address.headers.push(("Authorization".to_owned(), token));
-        let upstream = at(McpPlace::Http(address));
+        let upstream = at(McpTransport::Http(address));
         let gateway = gateway(&upstream).await;
         let failure = call(&gateway, "read", json!({})).await.unwrap_err();
         assert_eq!(failure.code().as_str(), "NOT_AUTHORIZED");
@@ -447,11 +447,11 @@ pub(crate) fn answers_in_streams_are_read_and_headers_are_sent() {
     });
 }
 
-/// A server that asks in the stream of every call and waits; what it is replied comes out.
-pub(crate) async fn asking(question: Value) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
-    let (heard_reply, replies) = mpsc::unbounded_channel();
-    let script = move |heard: &Heard| {
-        let message = &heard.message;
+/// A server that elicits in the stream of every call and never responds; returns the replies to it.
+pub(crate) async fn eliciting(question: Value) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
+    let (sender, replies) = mpsc::unbounded_channel();
+    let script = move |request: &Received| {
+        let message = &request.message;
         if message["method"] == "tools/call" {
             let who = message["params"]["arguments"]["who"].as_str().unwrap();
             let asked = json!({
@@ -465,23 +465,26 @@ pub(crate) async fn asking(question: Value) -> (McpUpstream, mpsc::UnboundedRece
             };
         }
         if message.get("result").is_some() || message.get("error").is_some() {
-            heard_reply.send(message.clone()).unwrap();
+            sender.send(message.clone()).unwrap();
             return Reply::status(202, "", "");
         }
-        well(heard)
+        well_behaved(request)
     };
     let url = listening(Arc::new(script)).await;
-    (at(McpPlace::Http(McpAddress::new(&url))), replies)
+    (at(McpTransport::Http(McpAddress::new(&url))), replies)
 }
 
-/// A server that asks beside the streams of its calls, once there are two, and answers none.
-pub(crate) async fn asking_aside(question: Value) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
-    let (heard_reply, replies) = mpsc::unbounded_channel();
+/// A server that elicits outside of the streams of its calls, once there are two; returns the
+/// replies to it.
+pub(crate) async fn eliciting_aside(
+    question: Value,
+) -> (McpUpstream, mpsc::UnboundedReceiver<Value>) {
+    let (sender, replies) = mpsc::unbounded_channel();
     let calls = AtomicUsize::new(0);
     let head = "HTTP/1.1 200 x\r\ncontent-type: text/event-stream\r\n";
-    let script = move |heard: &Heard| {
-        let message = &heard.message;
-        if is_call(heard) {
+    let script = move |request: &Received| {
+        let message = &request.message;
+        if is_call(request) {
             calls.fetch_add(1, Ordering::SeqCst);
             return Reply {
                 bytes: format!("{head}\r\n").into(),
@@ -489,14 +492,14 @@ pub(crate) async fn asking_aside(question: Value) -> (McpUpstream, mpsc::Unbound
             };
         }
         if message.get("result").is_some() || message.get("error").is_some() {
-            // Nobody listens any more to what is asked again.
-            let _ = heard_reply.send(message.clone());
+            // Later replies are ignored.
+            let _ = sender.send(message.clone());
             return Reply::status(202, "", "");
         }
-        if heard.method != "GET" {
-            return well(heard);
+        if request.method != "GET" {
+            return well_behaved(request);
         }
-        // Until then the client is sent away to come back at once.
+        // Before that, the client is told to reconnect at once.
         let asked = json!({
             "jsonrpc": "2.0", "id": "aside", "method": "elicitation/create", "params": question,
         });
@@ -507,5 +510,5 @@ pub(crate) async fn asking_aside(question: Value) -> (McpUpstream, mpsc::Unbound
         Reply::status(200, "content-type: text/event-stream\r\n", &event)
     };
     let url = listening(Arc::new(script)).await;
-    (at(McpPlace::Http(McpAddress::new(&url))), replies)
+    (at(McpTransport::Http(McpAddress::new(&url))), replies)
 }

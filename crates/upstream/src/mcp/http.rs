@@ -1,7 +1,8 @@
-//! The HTTP below Streamable HTTP: bounded bodies, and statuses kept with what they say.
+//! The HTTP client under the Streamable HTTP transport: limits body sizes and keeps error
+//! responses.
 //!
-//! The library brings a client of its own that reads bodies of any length and forgets what a refusal
-//! said. Which message goes when, sessions and streams stay the library's.
+//! The client of rmcp reads bodies of any length and discards the body of an error response.
+//! Sessions, streams and the order of messages are left to rmcp.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,26 +22,26 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use url::Url;
 
-use super::ear::Ear;
-use super::error::{HttpAnswer, McpError};
-use super::foreign;
+use super::client_handler::ConnectionHandler;
+use super::error::{HttpResponse, McpError};
+use super::incoming;
 use crate::charset;
 use crate::exchange::display_url;
 use crate::transport::{ConnectionPool, Payload, RawResponse, TransportError};
 use crate::transport_failure::TransportFailure;
 
-/// The longest answer that is read, in bytes; also the longest event of a stream.
-pub const ANSWER_BYTES_LIMIT: usize = 16 * 1024 * 1024;
+/// The longest response that is read, in bytes; also the longest event of a stream.
+pub const RESPONSE_BYTES_LIMIT: usize = 16 * 1024 * 1024;
 
-/// How much of a refusal is read, in bytes.
-const REFUSAL_BYTES_LIMIT: usize = 64 * 1024;
+/// The longest error response that is read, in bytes.
+const ERROR_BYTES_LIMIT: usize = 64 * 1024;
 
-/// The headers of a refusal that say when to come back, or what kind of answer it is.
-const KEPT_HEADERS: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
+/// The headers of an error response that are kept: delays and the content type.
+const KEPT_HEADER_PREFIXES: [&str; 3] = ["retry-", "ratelimit", "x-ratelimit"];
 
-/// What servers that have started anew say to a session from before, with a 400 in place of a 404. Only these
-/// words, and no others, say that the request was not looked at.
-const UNKNOWN_SESSION: [&str; 5] = [
+/// Messages with which restarted servers reject an old session, with 400 instead of 404. Only these
+/// exact messages mean that the request was not processed.
+const UNKNOWN_SESSION_MESSAGES: [&str; 5] = [
     "Bad Request: No valid session ID provided",
     "Bad Request: Server not initialized",
     "Bad Request: Mcp-Session-Id header is required",
@@ -48,34 +49,34 @@ const UNKNOWN_SESSION: [&str; 5] = [
     "Session not found",
 ];
 
-const ACCEPTED: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-const EVENTS: &str = "text/event-stream";
+const ACCEPT_VALUE: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const EVENT_STREAM: &str = "text/event-stream";
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-type Failed = StreamableHttpError<McpError>;
+type HttpError = StreamableHttpError<McpError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// An address that is posted to, with what is presented there.
+/// The endpoint of a server, with the headers of every request.
 #[derive(Clone, Debug)]
-pub(super) struct Web {
+pub(super) struct HttpClient {
     pub(super) wire: ConnectionPool,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) ear: Ear,
+    pub(super) handler: ConnectionHandler,
 }
 
-impl Web {
+impl HttpClient {
     async fn send(
         &self,
         method: Method,
         session: Option<&Arc<str>>,
         extra: Headers,
         body: Option<Vec<u8>>,
-    ) -> Result<RawResponse, Failed> {
+    ) -> Result<RawResponse, HttpError> {
         let mut headers = self.headers.clone();
-        headers.insert(ACCEPT, ACCEPTED);
+        headers.insert(ACCEPT, ACCEPT_VALUE);
         if body.is_some() {
             headers.insert(CONTENT_TYPE, JSON);
         }
@@ -84,20 +85,20 @@ impl Web {
         headers.extend(extra);
         let payload = Payload::new(body.map(Bytes::from), None);
         let sent = self.wire.send(method, &self.url, headers, payload).await;
-        sent.map_err(|error| network(&self.url, error))
+        sent.map_err(|error| network_error(&self.url, error))
     }
 
-    async fn accepted(
+    async fn read_success(
         &self,
         reply: RawResponse,
         message: &ClientJsonRpcMessage,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
         let session = reply.headers().get(SESSION);
         let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
         if session.is_some() {
-            self.ear.enter_session();
+            self.handler.mark_session();
         }
-        if is_kind(&reply, EVENTS) {
+        if has_content_type(&reply, EVENT_STREAM) {
             let origin = match message {
                 ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
                 _ => None,
@@ -107,64 +108,70 @@ impl Web {
         }
         let is_request = matches!(message, ClientJsonRpcMessage::Request(_));
         if !is_request {
-            // What is said to a message that wants no answer makes no difference.
+            // The response to a notification or a response is ignored.
             return Ok(StreamableHttpPostResponse::Accepted);
         }
         let head = self.head(&reply);
-        let body = self.read(reply, ANSWER_BYTES_LIMIT).await?;
-        if body.len() > ANSWER_BYTES_LIMIT {
-            let reason = format!("an answer has more than {ANSWER_BYTES_LIMIT} bytes");
-            return Err(StreamableHttpError::Client(McpError::Nonsense(reason)));
+        let body = self.read(reply, RESPONSE_BYTES_LIMIT).await?;
+        if body.len() > RESPONSE_BYTES_LIMIT {
+            let reason = format!("a response exceeds {RESPONSE_BYTES_LIMIT} bytes");
+            return Err(StreamableHttpError::Client(McpError::ProtocolViolation(
+                reason,
+            )));
         }
-        match foreign::message(body.trim_ascii()) {
+        match incoming::parse(body.trim_ascii()) {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
             None => Err(status_error(head, &body)),
         }
     }
 
-    /// A refusal in the protocol is one of the protocol, except where its status says more.
-    async fn refused(
+    /// An error response with a JSON-RPC body is a JSON-RPC error, unless its status is more
+    /// specific.
+    async fn read_error(
         &self,
         reply: RawResponse,
         message: &ClientJsonRpcMessage,
         has_session: bool,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
         let head = self.head(&reply);
-        let body = self.read(reply, REFUSAL_BYTES_LIMIT).await?;
-        let said = match foreign::message(body.trim_ascii()) {
-            Some(ServerJsonRpcMessage::Error(error)) => Some(error.error),
+        let body = self.read(reply, ERROR_BYTES_LIMIT).await?;
+        let error = match incoming::parse(body.trim_ascii()) {
+            Some(ServerJsonRpcMessage::Error(message)) => Some(message.error),
             _ => None,
         };
         if matches!(head.status, 401 | 403 | 429) {
             return Err(status_error(head, &body));
         }
-        if has_session && head.status == 400 && denies_session(said.as_ref(), &body) {
+        if has_session && head.status == 400 && rejects_session(error.as_ref(), &body) {
             return Err(StreamableHttpError::SessionExpired);
         }
         let ClientJsonRpcMessage::Request(request) = message else {
             return Err(status_error(head, &body));
         };
-        // Servers from before that method refuse it in many ways; all mean that they are older.
-        let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
-        let old = || ErrorData::invalid_request("server/discover is unknown here", None);
-        let said = said.or_else(|| (is_probe && (400..500).contains(&head.status)).then(old));
-        match said {
-            Some(error) => Ok(answered(error, &request.id)),
+        // Servers that do not know `server/discover` reject it in many ways; all mean an older
+        // version.
+        let is_discover = matches!(request.request, ClientRequest::DiscoverRequest(_));
+        let unknown = || ErrorData::invalid_request("server/discover is unknown", None);
+        let is_unknown = is_discover && (400..500).contains(&head.status);
+        match error.or_else(|| is_unknown.then(unknown)) {
+            Some(error) => Ok(error_message(error, &request.id)),
             None => Err(status_error(head, &body)),
         }
     }
 
-    /// What is kept of the head of an answer.
-    fn head(&self, reply: &RawResponse) -> HttpAnswer {
+    /// The status and the kept headers of a response.
+    fn head(&self, reply: &RawResponse) -> HttpResponse {
         let is_kept = |name: &str| {
             name == CONTENT_TYPE.as_str()
-                || KEPT_HEADERS.iter().any(|start| name.starts_with(start))
+                || KEPT_HEADER_PREFIXES
+                    .iter()
+                    .any(|start| name.starts_with(start))
         };
         let kept = reply
             .headers()
             .iter()
             .filter(|(name, _)| is_kept(name.as_str()));
-        HttpAnswer {
+        HttpResponse {
             status: reply.status().as_u16(),
             headers: kept
                 .filter_map(|(name, value)| {
@@ -176,7 +183,8 @@ impl Web {
         }
     }
 
-    /// Where else to ask, as it may be shown; often all that differs is a slash at the end.
+    /// The target of a redirect, without parts that may be secret; often only a trailing slash
+    /// differs.
     fn location(&self, reply: &RawResponse) -> Option<String> {
         let to = reply.headers().get(LOCATION)?.to_str().ok()?;
         let to = self.url.join(to).ok()?;
@@ -187,14 +195,14 @@ impl Web {
         ))
     }
 
-    /// Reads to the end, or as far as shows that there is more than the limit.
-    async fn read(&self, mut reply: RawResponse, limit: usize) -> Result<Vec<u8>, Failed> {
+    /// Reads to the end, or one byte beyond the limit.
+    async fn read(&self, mut reply: RawResponse, limit: usize) -> Result<Vec<u8>, HttpError> {
         let mut body = Vec::new();
         while body.len() <= limit {
             let Some(bytes) = reply
                 .chunk()
                 .await
-                .map_err(|error| network(&self.url, error))?
+                .map_err(|error| network_error(&self.url, error))?
             else {
                 break;
             };
@@ -204,26 +212,26 @@ impl Web {
         Ok(body)
     }
 
-    /// The events of a stream, which may be that of a request, each within bounds.
+    /// The events of a stream, which may belong to a request, each limited in size.
     fn events(
         &self,
         reply: RawResponse,
         origin: Option<RequestId>,
     ) -> BoxStream<'static, Result<Sse, SseError>> {
-        let mut room = Room::default();
+        let mut size = EventSize::default();
         let bytes = reply.into_chunks().map(move |chunk| {
             let chunk = chunk.map_err(std::io::Error::other)?;
-            room.take(&chunk)?;
+            size.add(&chunk)?;
             Ok::<_, std::io::Error>(chunk)
         });
-        let ear = self.ear.clone();
+        let handler = self.handler.clone();
         SseStream::from_bytes_stream(bytes)
-            .map(move |event| event.map(|event| overheard(event, &ear, origin.as_ref())))
+            .map(move |event| event.map(|event| observed(event, &handler, origin.as_ref())))
             .boxed()
     }
 }
 
-impl StreamableHttpClient for Web {
+impl StreamableHttpClient for HttpClient {
     type Error = McpError;
 
     async fn post_message(
@@ -233,8 +241,8 @@ impl StreamableHttpClient for Web {
         session_id: Option<Arc<str>>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<StreamableHttpPostResponse, Failed> {
-        self.ear.underway.sent(&message);
+    ) -> Result<StreamableHttpPostResponse, HttpError> {
+        self.handler.in_flight.record_sent(&message);
         let body = serde_json::to_vec(&message)?;
         let session = session_id.as_ref();
         let reply = self.send(Method::POST, session, custom_headers, Some(body));
@@ -246,9 +254,9 @@ impl StreamableHttpClient for Web {
             _ => {}
         }
         if !(200..300).contains(&status) {
-            return self.refused(reply, &message, session_id.is_some()).await;
+            return self.read_error(reply, &message, session_id.is_some()).await;
         }
-        self.accepted(reply, &message).await
+        self.read_success(reply, &message).await
     }
 
     async fn delete_session(
@@ -257,7 +265,7 @@ impl StreamableHttpClient for Web {
         session_id: Arc<str>,
         _: Option<String>,
         custom_headers: Headers,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), HttpError> {
         let reply = self.send(Method::DELETE, Some(&session_id), custom_headers, None);
         if reply.await?.status().is_success() {
             Ok(())
@@ -273,67 +281,67 @@ impl StreamableHttpClient for Web {
         last_event_id: Option<String>,
         _: Option<String>,
         mut headers: Headers,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, HttpError> {
         let last = last_event_id.and_then(|last| HeaderValue::try_from(last).ok());
-        headers.extend(last.map(|last| (LAST_EVENT, last)));
+        headers.extend(last.map(|last| (LAST_EVENT_ID, last)));
         let reply = self.send(Method::GET, session_id.as_ref(), headers, None);
         let reply = reply.await?;
-        // Whatever else a server answers here, it has no such stream, and answers well without it.
-        if !reply.status().is_success() || !is_kind(&reply, EVENTS) {
+        // Any other answer means that the server has no such stream, which is optional.
+        if !reply.status().is_success() || !has_content_type(&reply, EVENT_STREAM) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
         Ok(self.events(reply, None))
     }
 }
 
-/// Whether a refusal says that there is no such session, in the protocol or as plain text.
-fn denies_session(said: Option<&ErrorData>, body: &[u8]) -> bool {
-    let words = said.map_or(body.trim_ascii(), |error| error.message.as_bytes());
-    UNKNOWN_SESSION
+/// Whether an error response says that the session is unknown, as JSON-RPC or as plain text.
+fn rejects_session(error: Option<&ErrorData>, body: &[u8]) -> bool {
+    let text = error.map_or(body.trim_ascii(), |error| error.message.as_bytes());
+    UNKNOWN_SESSION_MESSAGES
         .iter()
-        .any(|known| known.as_bytes() == words)
+        .any(|known| known.as_bytes() == text)
 }
 
-fn answered(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
+fn error_message(error: ErrorData, id: &RequestId) -> StreamableHttpPostResponse {
     let message = ServerJsonRpcMessage::error(error, Some(id.clone()));
     StreamableHttpPostResponse::Json(message, None)
 }
 
-fn network(url: &Url, error: TransportError) -> Failed {
+fn network_error(url: &Url, error: TransportError) -> HttpError {
     let broken = TransportFailure::of(&error);
-    let told = match broken {
-        // Nobody here waits for a set time, and so none can be told.
+    let reported = match broken {
+        // There is no timeout here that a message could state.
         TransportFailure::HeadTimeout | TransportFailure::BodyTimeout => {
             TransportFailure::Connection
         }
-        told => told,
+        other => other,
     };
     StreamableHttpError::Client(McpError::Network {
-        told: told.message(&display_url(url), Duration::ZERO),
-        way: broken.network_failure(),
+        message: reported.message(&display_url(url), Duration::ZERO),
+        kind: broken.network_failure(),
         sent: error.had_connection(),
         source: Arc::new(error),
     })
 }
 
-fn is_kind(reply: &RawResponse, kind: &str) -> bool {
+fn has_content_type(reply: &RawResponse, kind: &str) -> bool {
     let found = reply.headers().get(CONTENT_TYPE);
     let found = found.and_then(|value| value.to_str().ok());
     let found = found.and_then(|value| value.split(';').next());
     found.is_some_and(|value| value.trim().eq_ignore_ascii_case(kind))
 }
 
-fn status_error(head: HttpAnswer, body: &[u8]) -> Failed {
-    let body = &body[..body.len().min(REFUSAL_BYTES_LIMIT)];
-    StreamableHttpError::Client(McpError::Status(HttpAnswer {
+fn status_error(head: HttpResponse, body: &[u8]) -> HttpError {
+    let body = &body[..body.len().min(ERROR_BYTES_LIMIT)];
+    StreamableHttpError::Client(McpError::HttpStatus(HttpResponse {
         body: charset::text(body, head.header("content-type")).into_owned(),
         ..head
     }))
 }
 
-/// What is kept and heard of messages that come alone is kept and heard of those in streams.
-fn overheard(mut event: Sse, ear: &Ear, origin: Option<&RequestId>) -> Sse {
-    const HEARD: [&str; 3] = [
+/// Treats a message in an event like a message in a body: rewritten and observed.
+fn observed(mut event: Sse, handler: &ConnectionHandler, origin: Option<&RequestId>) -> Sse {
+    const OBSERVED: [&str; 3] = [
         "notifications/progress",
         "notifications/message",
         "notifications/resources/updated",
@@ -341,34 +349,34 @@ fn overheard(mut event: Sse, ear: &Ear, origin: Option<&RequestId>) -> Sse {
     let Some(data) = event.data.as_deref() else {
         return event;
     };
-    if HEARD.iter().any(|it| data.contains(it))
-        && let Some(message) = foreign::message(data.trim().as_bytes())
+    if OBSERVED.iter().any(|it| data.contains(it))
+        && let Some(message) = incoming::parse(data.trim().as_bytes())
     {
-        ear.overhear(&message, origin);
+        handler.observe(&message, origin);
     }
-    event.data = foreign::rewritten(data).or(event.data);
+    event.data = incoming::rewrite(data).or(event.data);
     event
 }
 
 /// Counts the bytes since the last empty line.
 #[derive(Debug, Default)]
-struct Room {
-    taken: usize,
-    line: usize,
+struct EventSize {
+    bytes: usize,
+    line_bytes: usize,
 }
 
-impl Room {
-    fn take(&mut self, chunk: &[u8]) -> Result<(), std::io::Error> {
+impl EventSize {
+    fn add(&mut self, chunk: &[u8]) -> Result<(), std::io::Error> {
         for byte in chunk {
             match byte {
-                b'\n' if self.line == 0 => self.taken = 0,
-                b'\n' => self.line = 0,
+                b'\n' if self.line_bytes == 0 => self.bytes = 0,
+                b'\n' => self.line_bytes = 0,
                 b'\r' => {}
-                _ => self.line += 1,
+                _ => self.line_bytes += 1,
             }
-            self.taken += 1;
-            if self.taken > ANSWER_BYTES_LIMIT {
-                let reason = format!("an event has more than {ANSWER_BYTES_LIMIT} bytes");
+            self.bytes += 1;
+            if self.bytes > RESPONSE_BYTES_LIMIT {
+                let reason = format!("an event exceeds {RESPONSE_BYTES_LIMIT} bytes");
                 return Err(std::io::Error::other(reason));
             }
         }
@@ -381,23 +389,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_ends_at_its_limit_and_the_next_one_begins_anew() {
+    fn the_size_of_each_event_is_limited_separately() {
         for (first, second, fits) in [
-            (ANSWER_BYTES_LIMIT, 0, true),
-            (ANSWER_BYTES_LIMIT, 1, false),
-            (ANSWER_BYTES_LIMIT + 1, 0, false),
+            (RESPONSE_BYTES_LIMIT, 0, true),
+            (RESPONSE_BYTES_LIMIT, 1, false),
+            (RESPONSE_BYTES_LIMIT + 1, 0, false),
         ] {
-            let mut room = Room::default();
-            let taken = room
-                .take(&vec![b'a'; first])
-                .and_then(|()| room.take(&vec![b'a'; second]));
-            assert_eq!(taken.is_ok(), fits, "{first} {second}");
+            let mut size = EventSize::default();
+            let added = size
+                .add(&vec![b'a'; first])
+                .and_then(|()| size.add(&vec![b'a'; second]));
+            assert_eq!(added.is_ok(), fits, "{first} {second}");
         }
-        let mut room = Room::default();
-        let half = vec![b'a'; ANSWER_BYTES_LIMIT / 2];
+        let mut size = EventSize::default();
+        let half = vec![b'a'; RESPONSE_BYTES_LIMIT / 2];
         for _ in 0..5 {
-            room.take(&half).unwrap();
-            room.take(b"\r\n\r\n").unwrap();
+            size.add(&half).unwrap();
+            size.add(b"\r\n\r\n").unwrap();
         }
     }
 }

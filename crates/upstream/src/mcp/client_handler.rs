@@ -1,0 +1,385 @@
+//! Handles what a server sends on one connection: notifications, progress and input requests.
+//!
+//! Progress is observed where messages are read, in order: rmcp would deliver it concurrently with
+//! the response that follows it. How input requests reach a client is in `input_requests`.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use panpan_runtime::{Answerable, Context, Notice, Progress, Unasked, Wanted};
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequest, CreateMessageRequestParams,
+    CreateMessageResult, CustomNotification, ElicitRequest, ElicitRequestParams, ElicitResult,
+    ElicitationCapability, FormElicitationCapability, Implementation, InputRequest,
+    ListRootsRequest, ListRootsResult, ProgressNotificationParam, ProgressToken, RequestId,
+    RootsCapabilities, SamplingCapability, ServerJsonRpcMessage, ServerNotification,
+    UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ClientHandler, ErrorData, RoleClient};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+
+use super::in_flight::{InFlight, Unrouted};
+use super::input_requests::{InteractiveRequest, no_reply, to_question, to_result};
+use super::listeners::ConnectionListeners;
+
+/// How often each list of a server has changed, as far as is known. A new connection counts as a
+/// change of every list, since changes in between were missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct McpChanges {
+    /// The tools.
+    pub tools: u64,
+    /// The prompts.
+    pub prompts: u64,
+    /// The resources and their templates.
+    pub resources: u64,
+}
+
+/// The handler of one connection.
+#[derive(Clone, Debug)]
+pub(super) struct ConnectionHandler {
+    changes: watch::Sender<McpChanges>,
+    calls: Arc<Mutex<Calls>>,
+    /// Whether the connection is closed.
+    closed: watch::Sender<bool>,
+    /// Whether the server gave the connection a session.
+    in_session: Arc<AtomicBool>,
+    pub(super) in_flight: InFlight,
+    /// The clients that receive notifications outside of calls.
+    pub(super) listeners: ConnectionListeners,
+}
+
+/// The notification that a URL elicitation is complete.
+const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// The number of progress notifications that are kept for calls that have not registered yet. A
+/// server may report before the call registers its token.
+const EARLY_PROGRESS_LIMIT: usize = 32;
+
+#[derive(Debug, Default)]
+struct Calls {
+    by_token: HashMap<ProgressToken, Context>,
+    early: VecDeque<ProgressNotificationParam>,
+}
+
+/// Delivers progress to a call until this is dropped.
+#[derive(Debug)]
+pub(super) struct ProgressGuard<'a> {
+    handler: &'a ConnectionHandler,
+    token: ProgressToken,
+}
+
+impl ConnectionHandler {
+    pub(super) fn new(changes: watch::Sender<McpChanges>, listeners: ConnectionListeners) -> Self {
+        Self {
+            changes,
+            listeners,
+            calls: Arc::default(),
+            closed: watch::Sender::default(),
+            in_session: Arc::default(),
+            in_flight: InFlight::default(),
+        }
+    }
+
+    /// The handler of another connection, with its own requests.
+    pub(super) fn for_new_connection(&self) -> Self {
+        Self::new(self.changes.clone(), self.listeners.clone())
+    }
+
+    /// Notes that the server gave the connection a session.
+    pub(super) fn mark_session(&self) {
+        self.in_session.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_in_session(&self) -> bool {
+        self.in_session.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn track_progress(
+        &self,
+        token: ProgressToken,
+        context: Context,
+    ) -> ProgressGuard<'_> {
+        let mut calls = self.calls();
+        let early = std::mem::take(&mut calls.early);
+        let (ours, others) = early.into_iter().partition(|it| it.progress_token == token);
+        calls.early = others;
+        calls.by_token.insert(token.clone(), context.clone());
+        drop(calls);
+        let ours: VecDeque<_> = ours;
+        for progress in ours.into_iter().rev() {
+            report(&context, progress);
+        }
+        ProgressGuard {
+            handler: self,
+            token,
+        }
+    }
+
+    /// Passes a notification on to its call or to the connected clients. `origin` is the request in
+    /// whose stream it came.
+    pub(super) fn observe(&self, message: &ServerJsonRpcMessage, origin: Option<&RequestId>) {
+        let ServerJsonRpcMessage::Notification(notification) = message else {
+            return;
+        };
+        match &notification.notification {
+            ServerNotification::ProgressNotification(it) => {
+                self.record_progress(it.params.clone());
+            }
+            ServerNotification::LoggingMessageNotification(it) => {
+                let message = serde_json::to_value(&it.params).unwrap_or_default();
+                let request = self.in_flight.request_of_log(origin);
+                match request.as_ref().and_then(InteractiveRequest::context) {
+                    Some(context) => {
+                        context.note_sign_of_life();
+                        context.log(message);
+                    }
+                    None => self.listeners.notify(Notice::Logged(message)),
+                }
+            }
+            ServerNotification::ResourceUpdatedNotification(it) => {
+                let params = serde_json::to_value(&it.params).unwrap_or_default();
+                self.listeners.notify(Notice::Updated(params));
+            }
+            _ => {}
+        }
+    }
+
+    fn record_progress(&self, progress: ProgressNotificationParam) {
+        let mut calls = self.calls();
+        let context = calls.by_token.get(&progress.progress_token).cloned();
+        match context {
+            Some(context) => {
+                drop(calls);
+                report(&context, progress);
+            }
+            None => {
+                calls.early.truncate(EARLY_PROGRESS_LIMIT - 1);
+                calls.early.push_front(progress);
+            }
+        }
+    }
+
+    /// Notes that the connection is closed.
+    pub(super) fn close(&self) {
+        self.closed.send_replace(true);
+    }
+
+    /// Resolves when the connection is closed.
+    pub(super) fn closed(&self) -> impl Future<Output = ()> + Send + 'static {
+        let mut closed = self.closed.subscribe();
+        async move {
+            // A dropped sender also means closed.
+            let _ = closed.wait_for(|closed| *closed).await;
+        }
+    }
+
+    /// Runs work until the connection is closed. rmcp would wait seconds for replies to the input
+    /// requests of a server that is gone, and block everything else that waits for it.
+    async fn until_closed<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = self.closed() => None,
+        }
+    }
+
+    /// Routes an input request to the call that it belongs to, and returns the reply.
+    async fn forward<T: DeserializeOwned>(
+        &self,
+        request: InputRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<T, ErrorData> {
+        let result = async {
+            match self.in_flight.route(&context.extensions) {
+                Ok(interactive) => Ok(interactive.request_input(None, request).await),
+                // A server may ask its client before any call.
+                Err(Unrouted::NoCall) => Ok(self.ask_client(request).await),
+                Err(reason) => Err(no_reply(&reason.to_string())),
+            }
+        };
+        let result = context.ct.run_until_cancelled(result);
+        let result = self.until_closed(result).await.flatten().transpose()?;
+        let result = result.unwrap_or(Err(Unasked::Gone));
+        let result = result.map_err(|reason| no_reply(&reason.to_string()))?;
+        serde_json::from_value(result)
+            .map_err(|_| no_reply("the client returned an unexpected result"))
+    }
+
+    async fn ask_client(&self, request: InputRequest) -> Result<Value, Unasked> {
+        let question = to_question(None, request).ok_or(Unasked::Kind)?;
+        if !self.listeners.answerable().includes(&question.wanted) {
+            return Err(Unasked::Nobody);
+        }
+        let is_form = matches!(question.wanted, Wanted::Values { .. });
+        let reply = self.listeners.ask(question).await?;
+        Ok(to_result(reply, is_form))
+    }
+
+    pub(super) fn record_change(&self, change: impl FnOnce(&mut McpChanges)) {
+        self.changes.send_modify(change);
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn report(call: &Context, progress: ProgressNotificationParam) {
+    call.note_sign_of_life();
+    call.report(Progress {
+        done: progress.progress,
+        total: progress.total,
+        message: progress.message,
+    });
+}
+
+/// The capabilities of a client that supports these kinds of input.
+pub(super) fn client_capabilities(
+    kinds: Answerable,
+    declared: Option<&Map<String, Value>>,
+) -> ClientCapabilities {
+    let form = || FormElicitationCapability::new();
+    let url = || UrlElicitationCapability::new();
+    let mut elicitation = ElicitationCapability::new();
+    elicitation.form = kinds.values.then(form);
+    elicitation.url = kinds.visit.then(url);
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.experimental = declared_member(declared, "experimental");
+    capabilities.extensions = declared_member(declared, "extensions");
+    if let Some(extensions) = &mut capabilities.extensions {
+        // Tasks have their own methods, which are not passed on.
+        extensions.remove(TASKS_EXTENSION);
+    }
+    capabilities.elicitation = (kinds.values || kinds.visit).then_some(elicitation);
+    capabilities.sampling = kinds.sample.then(SamplingCapability::default);
+    capabilities.roots = kinds.roots.then(RootsCapabilities::default);
+    capabilities
+}
+
+fn declared_member<T: DeserializeOwned>(
+    declared: Option<&Map<String, Value>>,
+    name: &str,
+) -> Option<T> {
+    T::deserialize(declared?.get(name)?).ok()
+}
+
+impl Drop for ProgressGuard<'_> {
+    fn drop(&mut self) {
+        self.handler.calls().by_token.remove(&self.token);
+    }
+}
+
+impl ClientHandler for ConnectionHandler {
+    fn get_info(&self) -> ClientConfig {
+        let panpan = Implementation::new("panpan", env!("CARGO_PKG_VERSION"));
+        // Whether a client can be asked is known only when there is an input request.
+        let declared = self.listeners.declared();
+        let capabilities = client_capabilities(Answerable::ALL, declared.as_ref());
+        ClientConfig::new(capabilities, panpan)
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let request = InputRequest::Elicitation(ElicitRequest::new(params));
+        self.forward(request, context).await
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let request = InputRequest::CreateMessage(CreateMessageRequest::new(params));
+        self.forward(request, context).await
+    }
+
+    async fn list_roots(
+        &self,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let request = InputRequest::ListRoots(ListRootsRequest::default());
+        self.forward(request, context).await
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.record_change(|changes| changes.tools += 1);
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.record_change(|changes| changes.prompts += 1);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.record_change(|changes| changes.resources += 1);
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        if notification.method == ELICITATION_COMPLETE {
+            let params = notification.params.unwrap_or_default();
+            self.listeners.notify(Notice::Visited(params));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use futures_util::FutureExt as _;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_number_of_early_progress_notifications_is_limited() {
+        let handler =
+            ConnectionHandler::new(watch::Sender::default(), ConnectionListeners::default());
+        for sent in 1..=EARLY_PROGRESS_LIMIT + 1 {
+            let notification = json!({
+                "jsonrpc": "2.0", "method": "notifications/progress",
+                "params": {"progressToken": sent, "progress": 1},
+            });
+            handler.observe(&serde_json::from_value(notification).unwrap(), None);
+            assert_eq!(handler.calls().early.len(), sent.min(EARLY_PROGRESS_LIMIT));
+        }
+        assert_eq!(handler.for_new_connection().calls().early.len(), 0);
+    }
+
+    #[test]
+    fn work_ends_when_the_connection_is_closed() {
+        let handler =
+            ConnectionHandler::new(watch::Sender::default(), ConnectionListeners::default());
+        assert!(
+            handler
+                .until_closed(pending::<()>())
+                .now_or_never()
+                .is_none()
+        );
+        let another = handler.for_new_connection();
+        handler.close();
+        assert_eq!(
+            handler.until_closed(pending::<()>()).now_or_never(),
+            Some(None)
+        );
+        assert_eq!(handler.until_closed(ready(7)).now_or_never(), Some(Some(7)));
+        assert!(
+            another
+                .until_closed(pending::<()>())
+                .now_or_never()
+                .is_none()
+        );
+    }
+}

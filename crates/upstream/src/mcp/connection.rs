@@ -1,0 +1,479 @@
+//! The connection to a server: opened on first use and reopened after it ended.
+//!
+//! A server that fails repeatedly is not connected to for a growing time (backoff), up to a limit;
+//! requests fail immediately meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use panpan_contract::binding::SuccessBodies;
+use panpan_runtime::{Credentials, StateOwner};
+use rmcp::model::{
+    ClientRequest, LoggingLevel, RequestMetaObject, SetLevelRequest, SetLevelRequestParams,
+    SubscribeRequest, SubscribeRequestParams, UnsubscribeRequest, UnsubscribeRequestParams,
+};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::children::Children;
+use super::client_handler::{ConnectionHandler, McpChanges};
+use super::error::McpError;
+use super::http::HttpClient;
+use super::input_requests::InteractiveRequest;
+use super::listeners::{ConnectionListeners, Listeners};
+use super::live_connection::LiveConnection;
+use super::settings::{McpCommand, McpSettings, McpSettingsError, McpTimeouts, McpTransport};
+use crate::remote::connection_pool;
+
+/// The backoff after the second consecutive failure; doubled with each further one.
+pub const FIRST_BACKOFF: Duration = Duration::from_millis(200);
+
+/// The longest backoff.
+pub const MAX_BACKOFF: Duration = Duration::from_secs(30);
+
+/// The reconnecting connection to one server.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) namespace: String,
+    pub(super) timeouts: McpTimeouts,
+    pub(super) success_bodies: SuccessBodies,
+    /// The secrets of the server, which it may repeat in messages.
+    pub(super) secrets: Credentials,
+    target: Target,
+    children: Children,
+    sessions: bool,
+    handler: ConnectionHandler,
+    changes: watch::Sender<McpChanges>,
+    /// Whether it belongs to one caller. Those of all callers lead to the same server.
+    is_of_caller: bool,
+    /// What the clients of the connection subscribed to.
+    subscriptions: Mutex<Subscriptions>,
+    /// Locked while a connection is being opened.
+    opening: tokio::sync::Mutex<()>,
+    state: Mutex<State>,
+}
+
+/// How the server is reached.
+#[derive(Clone, Debug)]
+enum Target {
+    Child(McpCommand),
+    Http(Box<HttpClient>),
+}
+
+/// The limit of resource subscriptions per connection.
+pub(super) const SUBSCRIPTIONS_LIMIT: usize = 1_000;
+
+/// What clients subscribed to. Repeated on a new connection.
+#[derive(Debug, Default)]
+struct Subscriptions {
+    level: Option<LoggingLevel>,
+    /// The resources, each with the handle of its subscription at a stateless server.
+    resources: BTreeMap<String, Option<AbortOnDropHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: Option<Arc<LiveConnection>>,
+    /// The number of consecutive failures, or of connections that ended soon.
+    failures: u32,
+    backoff_until: Option<Instant>,
+    last: Option<Arc<McpError>>,
+    /// Whether it has been closed for good.
+    closed: bool,
+    /// Whether there was a connection before.
+    was_connected: bool,
+}
+
+impl Connection {
+    pub(super) fn new(
+        settings: McpSettings,
+        listeners: Arc<Listeners>,
+    ) -> Result<Self, McpSettingsError> {
+        settings.check_namespace()?;
+        let secrets = settings.secrets();
+        let changes = watch::Sender::default();
+        let has_one_client = settings.sessions_of_callers.alone;
+        let listeners = ConnectionListeners::shared(listeners, has_one_client, secrets.clone());
+        let handler = ConnectionHandler::new(changes.clone(), listeners);
+        let target = match settings.transport {
+            McpTransport::Stdio(command) if command.program.is_empty() => {
+                return Err(McpSettingsError::NoProgram);
+            }
+            McpTransport::Stdio(command) => Target::Child(command),
+            McpTransport::Http(address) => {
+                let (url, headers) = (address.parsed()?, address.header_map()?);
+                let ca = address.ca.as_deref();
+                let wire = connection_pool(&url, ca, settings.timeouts.start)
+                    .map_err(McpSettingsError::Client)?;
+                let handler = handler.clone();
+                let client = HttpClient {
+                    wire,
+                    url,
+                    headers,
+                    handler,
+                };
+                Target::Http(Box::new(client))
+            }
+        };
+        Ok(Self {
+            namespace: settings.namespace,
+            timeouts: settings.timeouts,
+            secrets,
+            target,
+            children: Children::default(),
+            sessions: settings.sessions,
+            success_bodies: settings.success_bodies,
+            handler,
+            changes,
+            is_of_caller: false,
+            subscriptions: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        })
+    }
+
+    /// Another connection to the same server, for the session of a caller.
+    pub(super) fn for_caller(&self, owner: StateOwner, changes: watch::Sender<McpChanges>) -> Self {
+        Self {
+            namespace: self.namespace.clone(),
+            timeouts: self.timeouts,
+            success_bodies: self.success_bodies,
+            secrets: self.secrets.clone(),
+            target: self.target.clone(),
+            children: self.children.clone(),
+            sessions: self.sessions,
+            handler: ConnectionHandler::new(
+                changes.clone(),
+                self.handler.listeners.for_owner(owner),
+            ),
+            changes,
+            is_of_caller: true,
+            subscriptions: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<McpChanges> {
+        self.changes.subscribe()
+    }
+
+    /// Sets the log level of the server, if it belongs to one caller. Stateless servers get it with
+    /// every request.
+    pub(super) async fn set_level(self: &Arc<Self>, level: LoggingLevel) -> Result<(), McpError> {
+        if !self.handler.listeners.is_exclusive() || self.connected().await?.is_stateless() {
+            return Ok(());
+        }
+        self.subscriptions().level = Some(level);
+        let request = set_level(level);
+        self.request("logging/setLevel", request, self.timeouts.list)
+            .await
+            .map(drop)
+    }
+
+    /// Subscribes to a resource.
+    pub(super) async fn subscribe(self: &Arc<Self>, uri: &str) -> Result<(), McpError> {
+        let live = self.connected().await?;
+        let subscription = live.subscribe(uri);
+        if subscription.is_none() {
+            self.request("resources/subscribe", subscribe(uri), self.timeouts.list)
+                .await?;
+        }
+        let mut subscriptions = self.subscriptions();
+        let is_full = subscriptions.resources.len() >= SUBSCRIPTIONS_LIMIT;
+        if is_full && !subscriptions.resources.contains_key(uri) {
+            return Err(McpError::LimitReached {
+                what: "resource subscriptions",
+                limit: SUBSCRIPTIONS_LIMIT,
+            });
+        }
+        subscriptions.resources.insert(uri.to_owned(), subscription);
+        Ok(())
+    }
+
+    /// Unsubscribes from a resource, unless other callers may be subscribed to it.
+    pub(super) async fn unsubscribe(self: &Arc<Self>, uri: &str) -> Result<(), McpError> {
+        if !self.handler.listeners.is_exclusive() {
+            return Ok(());
+        }
+        let subscription = self.subscriptions().resources.remove(uri);
+        match subscription {
+            Some(Some(_)) => Ok(()),
+            Some(None) | None => {
+                let request = unsubscribe(uri);
+                self.request("resources/unsubscribe", request, self.timeouts.list)
+                    .await
+                    .map(drop)
+            }
+        }
+    }
+
+    /// Repeats the subscriptions of clients on a new connection.
+    fn resubscribe(&self, live: &Arc<LiveConnection>) {
+        let mut subscriptions = self.subscriptions();
+        let mut requests: Vec<ClientRequest> =
+            subscriptions.level.map(set_level).into_iter().collect();
+        for (uri, subscription) in &mut subscriptions.resources {
+            *subscription = live.subscribe(uri);
+            if subscription.is_none() {
+                requests.push(subscribe(uri));
+            }
+        }
+        let (live, timeout) = (live.clone(), self.timeouts.list);
+        tokio::spawn(async move {
+            for request in requests {
+                let meta = RequestMetaObject::new();
+                // A refusal is repeated to the next client that asks.
+                let _ = live
+                    .request("resources/subscribe", request, meta, None, timeout)
+                    .await;
+            }
+        });
+    }
+
+    fn subscriptions(&self) -> MutexGuard<'_, Subscriptions> {
+        self.subscriptions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Marks the known tools as outdated.
+    pub(super) fn mark_tools_outdated(&self) {
+        self.handler.record_change(|changes| changes.tools += 1);
+    }
+
+    /// Sends a request that may be repeated.
+    pub(super) async fn request(
+        self: &Arc<Self>,
+        name: &'static str,
+        request: ClientRequest,
+        timeout: Duration,
+    ) -> Result<Value, McpError> {
+        self.request_with_input(name, request, None, timeout).await
+    }
+
+    /// Sends a request that may be repeated, and during which the server may ask for input.
+    pub(super) async fn request_with_input(
+        self: &Arc<Self>,
+        name: &'static str,
+        request: ClientRequest,
+        interactive: Option<&InteractiveRequest>,
+        timeout: Duration,
+    ) -> Result<Value, McpError> {
+        let live = self.connected().await?;
+        let meta = RequestMetaObject::new;
+        let first = live.request(name, request.clone(), meta(), interactive, timeout);
+        match first.await {
+            Err(failed) if failed.ends_connection() => {
+                self.forget(&live);
+                let live = self.connected().await?;
+                let second = live.request(name, request, meta(), interactive, timeout);
+                second.await.map_err(|failed| failed.error)
+            }
+            response => response.map_err(|failed| failed.error),
+        }
+    }
+
+    /// The current connection, or a new one.
+    ///
+    /// Connecting continues if the caller stops waiting: the next one finds the connection ready.
+    pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<LiveConnection>, McpError> {
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        let connection = self.clone();
+        let opened = tokio::spawn(async move { connection.open().await }).await;
+        opened.unwrap_or_else(|_| Err(McpError::Ended("connecting was aborted".to_owned())))
+    }
+
+    async fn open(&self) -> Result<Arc<LiveConnection>, McpError> {
+        let _opening = self.opening.lock().await;
+        if let Some(live) = self.current() {
+            return Ok(live);
+        }
+        self.check_backoff()?;
+        let timeout = self.timeouts.start;
+        let opened = match tokio::time::timeout(timeout, self.handshake()).await {
+            Ok(opened) => opened,
+            Err(_) => Err(McpError::Timeout {
+                request: "the handshake",
+                waited_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            }),
+        };
+        match opened {
+            Ok(live) => Ok(self.store(live)),
+            Err(error) => Err(self.record_failure(error)),
+        }
+    }
+
+    async fn handshake(&self) -> Result<LiveConnection, McpError> {
+        let handler = self.handler.for_new_connection();
+        match &self.target {
+            Target::Child(command) => {
+                LiveConnection::over_stdio(
+                    &self.namespace,
+                    command,
+                    &self.children,
+                    handler,
+                    self.sessions,
+                )
+                .await
+            }
+            Target::Http(client) => {
+                let client = HttpClient {
+                    handler,
+                    ..(**client).clone()
+                };
+                LiveConnection::over_http(client, self.sessions).await
+            }
+        }
+    }
+
+    fn store(&self, live: LiveConnection) -> Arc<LiveConnection> {
+        let live = Arc::new(live);
+        let mut state = self.state();
+        state.live = Some(live.clone());
+        let was_connected = std::mem::replace(&mut state.was_connected, true);
+        drop(state);
+        if was_connected {
+            self.resubscribe(&live);
+        }
+        // The first session of a caller shows what it saw before, and tools are the same in all
+        // sessions.
+        if was_connected || !self.is_of_caller {
+            self.handler.record_change(|changes| {
+                changes.tools += u64::from(!self.is_of_caller);
+                changes.prompts += 1;
+                changes.resources += 1;
+            });
+        }
+        live
+    }
+
+    /// Kills the process without waiting, and starts no other.
+    pub(super) fn kill(&self) {
+        self.state().closed = true;
+        self.children.kill();
+    }
+
+    /// Closes the connection and opens no other.
+    pub(super) async fn close(&self) {
+        let live = {
+            let mut state = self.state();
+            state.closed = true;
+            state.live.take()
+        };
+        if let Some(live) = live {
+            live.close().await;
+        }
+    }
+
+    /// The connection, if it is still open.
+    pub(super) fn current(&self) -> Option<Arc<LiveConnection>> {
+        let mut state = self.state();
+        let live = state.live.clone()?;
+        if !live.is_closed() {
+            return Some(live);
+        }
+        state.ended(&live);
+        None
+    }
+
+    /// Drops a connection.
+    pub(super) fn forget(&self, live: &Arc<LiveConnection>) {
+        let mut state = self.state();
+        let is_current = |current: &Arc<LiveConnection>| Arc::ptr_eq(current, live);
+        if state.live.as_ref().is_some_and(is_current) {
+            state.ended(live);
+        }
+    }
+
+    fn check_backoff(&self) -> Result<(), McpError> {
+        let state = self.state();
+        if state.closed {
+            return Err(McpError::Ended("closed by panpan".to_owned()));
+        }
+        let (Some(until), Some(last)) = (state.backoff_until, &state.last) else {
+            return Ok(());
+        };
+        let wait = until.saturating_duration_since(Instant::now());
+        if wait.is_zero() {
+            return Ok(());
+        }
+        Err(McpError::Backoff {
+            wait_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
+            last: last.clone(),
+        })
+    }
+
+    fn record_failure(&self, error: McpError) -> McpError {
+        tracing::warn!(server = self.namespace, "{error}");
+        let copy = error.duplicate();
+        self.state().record_failure(error);
+        copy
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn ended(&mut self, live: &LiveConnection) {
+        self.live = None;
+        if live.was_stable() {
+            self.failures = 0;
+        }
+        self.record_failure(McpError::Ended(live.end_reason()));
+    }
+
+    fn record_failure(&mut self, error: McpError) {
+        self.failures = self.failures.saturating_add(1);
+        self.backoff_until = backoff_after(self.failures).map(|it| Instant::now() + it);
+        self.last = Some(Arc::new(error));
+    }
+}
+
+fn set_level(level: LoggingLevel) -> ClientRequest {
+    ClientRequest::SetLevelRequest(SetLevelRequest::new(SetLevelRequestParams::new(level)))
+}
+
+fn subscribe(uri: &str) -> ClientRequest {
+    ClientRequest::SubscribeRequest(SubscribeRequest::new(SubscribeRequestParams::new(uri)))
+}
+
+fn unsubscribe(uri: &str) -> ClientRequest {
+    ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(UnsubscribeRequestParams::new(uri)))
+}
+
+/// The backoff after this number of consecutive failures. The first failure has none.
+fn backoff_after(failures: u32) -> Option<Duration> {
+    let doublings = failures.checked_sub(2)?;
+    let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
+    Some(FIRST_BACKOFF.saturating_mul(factor).min(MAX_BACKOFF))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backoff_doubles_up_to_a_limit_and_starts_with_the_second_failure() {
+        for (failures, backoff_ms) in [
+            (0, None),
+            (1, None),
+            (2, Some(200)),
+            (3, Some(400)),
+            (9, Some(25_600)),
+            (10, Some(30_000)),
+            (34, Some(30_000)),
+            (u32::MAX, Some(30_000)),
+        ] {
+            let backoff = backoff_after(failures).map(|it| it.as_millis());
+            assert_eq!(backoff, backoff_ms, "{failures}");
+        }
+    }
+}

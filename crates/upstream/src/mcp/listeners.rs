@@ -1,0 +1,178 @@
+//! The clients that receive a server's notifications outside of calls.
+//!
+//! A connection of one caller notifies only the clients of that caller. A shared connection
+//! notifies clients only of resources that they subscribed to, unless there is a single client.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use panpan_redact::Redactor;
+use panpan_runtime::{
+    Answerable, Credentials, Listener, Notice, Question, Reply, StateOwner, Unasked,
+};
+use serde_json::{Map, Value};
+
+/// The connected clients, each with the owner of its state.
+#[derive(Debug, Default)]
+pub(super) struct Listeners(Mutex<Vec<(StateOwner, Weak<dyn Listener>)>>);
+
+impl Listeners {
+    /// Adds a client, for as long as it exists.
+    pub(super) fn add(&self, owner: StateOwner, listener: &Arc<dyn Listener>) {
+        let mut listeners = self.all();
+        listeners.retain(|(_, it)| it.strong_count() > 0);
+        listeners.push((owner, Arc::downgrade(listener)));
+    }
+
+    fn select(&self, is_recipient: impl Fn(&StateOwner) -> bool) -> Vec<Arc<dyn Listener>> {
+        let listeners = self.all();
+        let selected = listeners.iter().filter(|(owner, _)| is_recipient(owner));
+        selected.filter_map(|(_, it)| it.upgrade()).collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(StateOwner, Weak<dyn Listener>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clients that receive the notifications of one connection. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ConnectionListeners {
+    listeners: Arc<Listeners>,
+    /// The owner of the connection; `Anyone` if it is shared.
+    owner: StateOwner,
+    /// Whether there is only one client.
+    has_one_client: bool,
+    secrets: Credentials,
+}
+
+impl ConnectionListeners {
+    pub(super) fn shared(
+        listeners: Arc<Listeners>,
+        has_one_client: bool,
+        secrets: Credentials,
+    ) -> Self {
+        Self {
+            listeners,
+            owner: StateOwner::Anyone,
+            has_one_client,
+            secrets,
+        }
+    }
+
+    /// Whether the connection belongs to a single client or caller.
+    pub(super) fn is_exclusive(&self) -> bool {
+        self.has_one_client || self.owner != StateOwner::Anyone
+    }
+
+    /// The listeners of an owner's connection.
+    pub(super) fn for_owner(&self, owner: StateOwner) -> Self {
+        Self {
+            owner,
+            ..self.clone()
+        }
+    }
+
+    /// Passes on a notification, with the secrets of the server redacted.
+    pub(super) fn notify(&self, notice: Notice) {
+        let is_shared = self.owner == StateOwner::Anyone;
+        let listeners = match &notice {
+            // A client passes on only updates that it subscribed to.
+            Notice::Updated(_) if is_shared => self.listeners.select(|_| true),
+            _ => self.clients(),
+        };
+        if listeners.is_empty() {
+            return;
+        }
+        let notice = match notice {
+            Notice::Logged(mut line) => {
+                let mut redactor = Redactor::new();
+                self.secrets.teach(&mut redactor);
+                redactor.value(&mut line);
+                Notice::Logged(line)
+            }
+            other @ (Notice::Updated(_) | Notice::Visited(_)) => other,
+        };
+        for listener in listeners {
+            listener.hear(notice.clone());
+        }
+    }
+
+    /// The kinds of input that the client of this connection supports outside of calls.
+    pub(super) fn answerable(&self) -> Answerable {
+        let newest = self.clients().pop();
+        newest.map_or_else(Answerable::default, |it| it.answerable())
+    }
+
+    /// The experimental capabilities and extensions of the client of this connection.
+    pub(super) fn declared(&self) -> Option<Map<String, Value>> {
+        self.clients().pop()?.declared().cloned()
+    }
+
+    /// Forwards an input request to the newest client of this connection.
+    pub(super) async fn ask(&self, question: Question) -> Result<Reply, Unasked> {
+        let newest = self.clients().pop().ok_or(Unasked::Nobody)?;
+        newest.ask(question).await
+    }
+
+    fn clients(&self) -> Vec<Arc<dyn Listener>> {
+        match self.owner == StateOwner::Anyone {
+            true if self.has_one_client => self.listeners.select(|_| true),
+            true => Vec::new(),
+            false => self.listeners.select(|owner| *owner == self.owner),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use panpan_runtime::{AskPerson, BoxFuture};
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Client(Mutex<Vec<Notice>>);
+
+    impl AskPerson for Client {
+        fn ask(&self, _: Question) -> BoxFuture<'_, Result<Reply, Unasked>> {
+            Box::pin(async { Ok(Reply::Declined) })
+        }
+    }
+
+    impl Listener for Client {
+        fn hear(&self, notice: Notice) {
+            self.0.lock().unwrap().push(notice);
+        }
+    }
+
+    fn caller(name: &str) -> StateOwner {
+        StateOwner::Caller(name.into())
+    }
+
+    #[test]
+    fn a_log_message_reaches_only_the_clients_of_the_connections_caller() {
+        let listeners = Arc::new(Listeners::default());
+        let [ann, bob] = ["ann", "bob"].map(|name| {
+            let client = Arc::new(Client::default());
+            let listener: Arc<dyn Listener> = client.clone();
+            listeners.add(caller(name), &listener);
+            client
+        });
+        let received = |client: &Client| std::mem::take(&mut *client.0.lock().unwrap()).len();
+        let message = || Notice::Logged(json!({"level": "info", "data": "x"}));
+        let updated = || Notice::Updated(json!({"uri": "a:b"}));
+        let shared = ConnectionListeners::shared(listeners.clone(), false, Credentials::default());
+        shared.for_owner(caller("ann")).notify(message());
+        assert_eq!((received(&ann), received(&bob)), (1, 0));
+        shared.for_owner(caller("cid")).notify(message());
+        assert_eq!((received(&ann), received(&bob)), (0, 0));
+        shared.notify(message());
+        assert_eq!((received(&ann), received(&bob)), (0, 0));
+        shared.notify(updated());
+        assert_eq!((received(&ann), received(&bob)), (1, 1));
+        let single = ConnectionListeners::shared(listeners, true, Credentials::default());
+        drop(bob);
+        single.notify(message());
+        assert_eq!(received(&ann), 1);
+    }
+}

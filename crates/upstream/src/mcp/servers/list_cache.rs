@@ -1,0 +1,132 @@
+//! Which server listed which item. Permissions are checked by the caller of this module.
+
+use std::collections::{BTreeSet, HashMap};
+
+use panpan_runtime::StateOwner;
+
+use super::McpCapabilities;
+
+/// The number of owners of state whose lists are cached. At the limit the cache is cleared; lists
+/// are fetched again.
+const OWNERS_LIMIT: usize = 256;
+
+/// The cached lists of several servers.
+#[derive(Clone, Debug)]
+pub(super) struct ListCache {
+    /// The capabilities of all of them.
+    pub(super) capabilities: McpCapabilities,
+    servers: usize,
+    /// The lists of each server, by owner: sessions may have different items.
+    lists: HashMap<StateOwner, Vec<ServerLists>>,
+}
+
+/// The items that one server listed last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ServerLists {
+    /// URIs.
+    pub(super) resources: BTreeSet<String>,
+    /// URI templates.
+    pub(super) templates: BTreeSet<String>,
+    /// Names, with the namespace.
+    pub(super) prompts: BTreeSet<String>,
+}
+
+impl ListCache {
+    /// An empty cache for a number of servers.
+    pub(super) fn new(servers: usize) -> Self {
+        Self {
+            capabilities: McpCapabilities::default(),
+            servers,
+            lists: HashMap::new(),
+        }
+    }
+
+    /// The lists of each server for an owner of state.
+    pub(super) fn lists_for(&mut self, owner: &StateOwner) -> &mut Vec<ServerLists> {
+        if self.lists.len() >= OWNERS_LIMIT && !self.lists.contains_key(owner) {
+            self.lists.clear();
+        }
+        let lists = self.lists.entry(owner.clone());
+        lists.or_insert_with(|| vec![ServerLists::default(); self.servers])
+    }
+
+    /// The admitting server that listed a URI, or the one with the longest template prefix that
+    /// matches.
+    pub(super) fn server_of(
+        &mut self,
+        uri: &str,
+        owner: &StateOwner,
+        admits: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
+        let lists = self.lists_for(owner).iter().enumerate();
+        let admitting = lists.filter(|(position, _)| admits(*position));
+        let mut longest: Option<(usize, usize)> = None;
+        for (position, listed) in admitting {
+            if listed.resources.contains(uri) {
+                return Some(position);
+            }
+            let prefixes = listed.templates.iter();
+            let prefixes = prefixes.map(|it| it.split('{').next().unwrap_or_default());
+            let matching = prefixes.filter(|it| !it.is_empty() && uri.starts_with(it));
+            let length = matching.map(str::len).max();
+            if let Some(length) = length.filter(|it| longest.is_none_or(|(most, _)| *it > most)) {
+                longest = Some((length, position));
+            }
+        }
+        longest.map(|(_, position)| position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(resources: &[&str], templates: &[&str]) -> ServerLists {
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        ServerLists {
+            resources: owned(resources),
+            templates: owned(templates),
+            ..ServerLists::default()
+        }
+    }
+
+    #[test]
+    fn a_uri_belongs_to_the_admitting_server_that_listed_it_or_has_the_longest_prefix() {
+        let mut cache = ListCache::new(3);
+        let lists = [
+            listed(&["demo://a"], &["demo://b/{id}", "{any}"]),
+            listed(&["demo://b/x", "demo://a"], &["demo://b/{name}"]),
+            listed(&[], &["demo://{any}"]),
+        ];
+        *cache.lists_for(&StateOwner::Anyone) = lists.to_vec();
+        let ann = StateOwner::Caller("ann".into());
+        assert_eq!(cache.server_of("demo://a", &ann, |_| true), None);
+        for (uri, admitting, expected) in [
+            ("demo://a", &[0, 1, 2][..], Some(0)),
+            ("demo://a", &[1, 2], Some(1)),
+            ("demo://a", &[2], Some(2)),
+            ("demo://a", &[], None),
+            ("demo://b/x", &[0, 1, 2], Some(1)),
+            ("demo://b/y", &[0, 1, 2], Some(0)),
+            ("demo://b/y", &[1, 2], Some(1)),
+            ("demo://c", &[0, 1, 2], Some(2)),
+            ("file:///etc/passwd", &[0, 1, 2], None),
+            ("", &[0, 1, 2], None),
+        ] {
+            let admits = |position: usize| admitting.contains(&position);
+            let found = cache.server_of(uri, &StateOwner::Anyone, admits);
+            assert_eq!(found, expected, "{uri} {admitting:?}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_cached_owners_is_limited() {
+        let mut cache = ListCache::new(1);
+        for owner in 0..=OWNERS_LIMIT {
+            let owner = StateOwner::Caller(owner.to_string().into());
+            cache.lists_for(&owner);
+            assert!(cache.lists.len() <= OWNERS_LIMIT);
+        }
+        assert_eq!(cache.lists.len(), 1);
+    }
+}
