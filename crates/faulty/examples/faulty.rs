@@ -1,4 +1,4 @@
-//! Runs the service until it is stopped, and says where everything is.
+//! Runs the service until it is stopped, and prints its addresses.
 //!
 //! `cargo run -p panpan-faulty --example faulty -- 127.0.0.1:7099`
 
@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use panpan_faulty::{Place, Service, faults};
+use panpan_faulty::{Endpoint, Service, faults};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -18,10 +18,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!(
             "{:4} {}{}",
             row.method(),
-            service.url(row.place()),
+            service.url(row.endpoint()),
             row.path()
         );
     }
-    println!("described at {}/openapi.json", service.url(Place::Plain));
+    println!(
+        "OpenAPI document: {}/openapi.json",
+        service.url(Endpoint::Plain)
+    );
     std::future::pending().await
 }

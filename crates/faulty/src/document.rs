@@ -1,20 +1,20 @@
-//! The OpenAPI document of the service, made from the table: one operation for each fault, and those that
-//! work.
+//! The OpenAPI document of the service, generated from the table: one operation for each fault, and the
+//! operations that work.
 
 use serde_json::{Map, Value, json};
 
-use crate::fault::Place;
+use crate::fault::Endpoint;
 use crate::table::{Access, Row, faults};
 
-/// Describes what is found at a place whose address is given.
-pub(crate) fn document(place: Place, url: &str) -> Value {
+/// Describes the operations at an endpoint with this URL.
+pub(crate) fn document(endpoint: Endpoint, url: &str) -> Value {
     let mut paths = Map::new();
-    for row in faults().iter().filter(|row| row.place() == place) {
+    for row in faults().iter().filter(|row| row.endpoint() == endpoint) {
         let mut item = Map::new();
         item.insert(row.method().to_ascii_lowercase(), operation(row));
         paths.insert(row.path(), Value::Object(item));
     }
-    if matches!(place, Place::Plain | Place::Tls) {
+    if matches!(endpoint, Endpoint::Plain | Endpoint::Tls) {
         paths.extend(working());
     }
     json!({
@@ -35,7 +35,7 @@ fn operation(row: &Row) -> Value {
         "operationId": row.slug(),
         "summary": row.name,
         "tags": ["faults"],
-        // A credential is taken and not needed.
+        // A credential is accepted but not required.
         "security": [{"token": []}, {}],
         "responses": responses(row),
     });
@@ -51,7 +51,7 @@ fn operation(row: &Row) -> Value {
 fn responses(row: &Row) -> Value {
     let mut responses = Map::new();
     let answer = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
-    responses.insert("200".to_owned(), described("It worked", &answer));
+    responses.insert("200".to_owned(), described("Success", &answer));
     let status = row.failure().and_then(|expected| expected.status);
     if let Some(status) = status.filter(|status| (400..600).contains(status)) {
         let error = json!({"type": "object"});
@@ -60,46 +60,46 @@ fn responses(row: &Row) -> Value {
     Value::Object(responses)
 }
 
-/// What does not fail, or only when it is asked to.
+/// Operations that do not fail, or fail only on request.
 fn working() -> Vec<(String, Value)> {
     let anything = json!({"type": "object"});
     let number = json!({"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]});
     let echo = |id: &str| {
         json!({
             "operationId": id,
-            "summary": "Gives back what was asked",
+            "summary": "Returns the request",
             "security": [{"token": []}, {}],
-            "responses": {"200": described("What arrived", &anything)},
+            "responses": {"200": described("The request as it arrived", &anything)},
         })
     };
     let mut sent = echo("send-echo");
     sent["requestBody"] = body();
     let order = json!({
         "operationId": "create-order",
-        "summary": "Orders something; the answer may get lost",
+        "summary": "Places an order; the response can get lost",
         "parameters": [
             key(),
-            chosen("keys", &["honoured", "ignored"], "Whether one idempotency key is one order"),
-            chosen("then", &["cut", "silence", "error"], "What happens after the order was taken"),
-            counted("times", "For how many requests of one key that happens"),
+            chosen("keys", &["honoured", "ignored"], "Whether an idempotency key stands for one order"),
+            chosen("then", &["cut", "silence", "error"], "What happens after the order was placed"),
+            counted("times", "For how many requests with the same key this happens"),
         ],
         "requestBody": body(),
         "responses": {
             "201": described("The order", &anything),
-            "500": described("The order was taken, then something broke", &anything),
-            "507": described("No room for another key", &anything),
+            "500": described("The order was placed, but the response is an error", &anything),
+            "507": described("Too many idempotency keys", &anything),
         },
     });
     let count = json!({
         "operationId": "count-orders",
-        "summary": "Says how many orders were really taken",
+        "summary": "Returns how many orders were placed",
         "responses": {"200": described("The number", &number)},
     });
-    let cut = json!({"name": "cut", "in": "query", "description": "Whether the stream breaks off", "schema": {"type": "boolean"}});
+    let cut = json!({"name": "cut", "in": "query", "description": "Whether the stream is cut off", "schema": {"type": "boolean"}});
     let events = json!({
         "operationId": "watch-events",
         "summary": "A stream of events",
-        "parameters": [counted("count", "How many events there are"), cut],
+        "parameters": [counted("count", "The number of events"), cut],
         "responses": {"200": {"description": "Events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}},
     });
     vec![
@@ -125,7 +125,7 @@ fn key() -> Value {
     json!({
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "Work under one key is done once",
+        "description": "Requests with the same key have one effect",
         "schema": {"type": "string"},
     })
 }
@@ -145,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_fault_is_an_operation_at_its_place() {
-        for &place in Place::ALL {
-            let document = document(place, "http://127.0.0.1");
-            for row in faults().iter().filter(|row| row.place() == place) {
+    fn every_fault_is_an_operation_of_its_endpoint() {
+        for &endpoint in Endpoint::ALL {
+            let document = document(endpoint, "http://127.0.0.1");
+            for row in faults().iter().filter(|row| row.endpoint() == endpoint) {
                 let operation = &document["paths"][row.path()][row.method().to_ascii_lowercase()];
                 assert_eq!(operation["operationId"], row.slug());
                 assert!(operation["responses"].is_object(), "{}", row.name);
@@ -157,20 +157,20 @@ mod tests {
     }
 
     #[test]
-    fn only_where_the_service_is_does_anything_work() {
-        for &place in Place::ALL {
-            let document = document(place, "http://127.0.0.1");
+    fn only_working_endpoints_have_working_operations() {
+        for &endpoint in Endpoint::ALL {
+            let document = document(endpoint, "http://127.0.0.1");
             let works = document["paths"].get("/echo").is_some();
             assert_eq!(
                 works,
-                matches!(place, Place::Plain | Place::Tls),
-                "{place:?}"
+                matches!(endpoint, Endpoint::Plain | Endpoint::Tls),
+                "{endpoint:?}"
             );
         }
     }
 
     #[test]
-    fn a_status_that_is_answered_is_declared() {
+    fn the_status_of_a_fault_is_declared() {
         let row = Row::of_slug("rate-limited-seconds").unwrap();
         let responses = responses(row);
         assert_eq!(responses["429"]["description"], row.name);

@@ -1,6 +1,6 @@
-//! A stream of events, to its end or not.
+//! A stream of events, complete or cut off.
 //!
-//! Asked for at `/events`; `count` says how many, and `cut` ends the connection without an end.
+//! At `/events`; `count` is the number of events, and `cut` ends the connection before the end of the stream.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use crate::perform::{Wire, end};
 use crate::request::Request;
 use crate::respond::{Length, head};
 
-/// How many events one stream has at most; who asks for more gets so many.
+/// The most events of one stream; larger requests get this many.
 pub const EVENTS_LIMIT: u32 = 10_000;
 
-/// How many it has when nobody says.
+/// The default number of events.
 const EVENTS: u32 = 3;
 
 pub(crate) async fn stream(wire: &mut impl Wire, request: &Request) -> io::Result<()> {
@@ -32,15 +32,17 @@ pub(crate) async fn stream(wire: &mut impl Wire, request: &Request) -> io::Resul
         wire.write_all(chunk.as_bytes()).await?;
         wire.flush().await?;
     }
-    if request.asked("cut").is_none_or(|cut| cut == "false") {
+    if request.query_value("cut").is_none_or(|cut| cut == "false") {
         wire.write_all(b"0\r\n\r\n").await?;
     }
     end(wire, Then::Close).await
 }
 
 fn count(request: &Request) -> u32 {
-    let asked = request.asked("count").and_then(|count| count.parse().ok());
-    asked.unwrap_or(EVENTS).min(EVENTS_LIMIT)
+    let requested = request
+        .query_value("count")
+        .and_then(|count| count.parse().ok());
+    requested.unwrap_or(EVENTS).min(EVENTS_LIMIT)
 }
 
 #[cfg(test)]
@@ -48,13 +50,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_counted_up_to_the_limit() {
-        let asked = |count: &str| count_of(vec![("count".to_owned(), count.to_owned())]);
+    fn the_number_of_events_is_limited() {
+        let requested = |count: &str| count_of(vec![("count".to_owned(), count.to_owned())]);
         assert_eq!(count_of(Vec::new()), EVENTS);
-        assert_eq!(asked("soon"), EVENTS);
-        assert_eq!(asked("0"), 0);
-        assert_eq!(asked("10000"), EVENTS_LIMIT);
-        assert_eq!(asked("10001"), EVENTS_LIMIT);
+        assert_eq!(requested("soon"), EVENTS);
+        assert_eq!(requested("0"), 0);
+        assert_eq!(requested("10000"), EVENTS_LIMIT);
+        assert_eq!(requested("10001"), EVENTS_LIMIT);
     }
 
     fn count_of(query: Vec<(String, String)>) -> u32 {

@@ -1,65 +1,66 @@
-//! The language in which the table says what a service does.
+//! The format of faults in the table.
 //!
-//! Only the words; what is done about them stands in `perform`.
+//! Only the data types; `perform` performs them.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What the service does when it is asked.
+/// What the service does with a request.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "does", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// Gives an answer in proper form, perhaps not to its end.
+    /// Sends a well-formed response, possibly incomplete.
     Answers {
-        /// The status; also one that HTTP does not have.
+        /// The status, which may be unknown to HTTP.
         status: u16,
-        /// Headers in their order; values may hold templates.
+        /// Headers in order; values may contain templates.
         #[serde(default)]
         headers: Vec<(String, String)>,
-        /// The body, none where there is none.
+        /// The body, if there is one.
         #[serde(default)]
         body: Option<Body>,
-        /// After how many bytes of the body it stops, though more were promised.
+        /// The number of body bytes after which it stops, although more were announced.
         #[serde(default)]
         stops_after: Option<usize>,
         /// What it does afterwards.
         #[serde(default)]
         then: Then,
     },
-    /// Sends exactly these bytes, whatever they are.
+    /// Sends exactly these bytes.
     Sends {
         /// The bytes, each written as the character of the same number.
         bytes: String,
         /// What it does afterwards.
         then: Then,
     },
-    /// Sends its caller on, from one address of its own to the next.
+    /// Redirects the client, from one of its paths to the next.
     Redirects {
         /// The status.
         status: u16,
-        /// After how many hops there is an answer; without it, the way is a circle.
+        /// The number of redirects before a response; without it, the redirects are a cycle.
         #[serde(default)]
         hops: Option<u32>,
     },
-    /// Answers so slowly that nobody waits for the end.
+    /// Responds so slowly that clients give up.
     Drips {
         /// The status.
         status: u16,
     },
-    /// Sends more than anybody wants.
+    /// Sends an oversized response.
     Floods {
         /// The status.
         #[serde(default = "success")]
         status: u16,
-        /// In which part of the answer.
+        /// The oversized part.
         part: Part,
-        /// How much.
+        /// The size.
         bytes: u64,
     },
-    /// Is not, or not rightly, where its address says.
+    /// Is reached through a faulty endpoint.
     LivesAt {
-        /// Where it is looked for.
-        place: Place,
+        /// The endpoint.
+        #[serde(rename = "place")]
+        endpoint: Endpoint,
     },
 }
 
@@ -71,102 +72,102 @@ const fn success() -> u16 {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Body {
-    /// A text; it may hold templates, and gets no content type by itself.
+    /// A text; may contain templates, and gets no content type by default.
     Text(String),
-    /// One that has to be made.
-    Made(Made),
+    /// A body that is generated.
+    Generated(Generated),
 }
 
-/// A body that has to be made.
+/// A body that is generated.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Made {
-    /// A JSON value, sent as `application/json` unless a header says otherwise; its texts may hold templates.
+pub enum Generated {
+    /// A JSON value, sent as `application/json` unless a header says otherwise; its texts may contain templates.
     Json(Value),
     /// Bytes, each written as the character of the same number.
     Bytes(String),
-    /// So many lists in one another.
+    /// This many nested lists.
     Nested(usize),
-    /// A text at some distance from the beginning.
+    /// A text at some distance from the start.
     Padded {
         /// The distance.
         before: usize,
-        /// The text; it may hold templates.
+        /// The text; may contain templates.
         text: String,
     },
 }
 
-/// What the service does when it has said what it had to say.
+/// How the service ends a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Then {
     /// Closes the connection.
     #[default]
     Close,
-    /// Keeps the connection and says nothing.
+    /// Keeps the connection and sends nothing.
     Hang,
-    /// Breaks the connection off.
+    /// Resets the connection.
     Reset,
 }
 
-/// The part of an answer that is too large.
+/// The oversized part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// A body whose length is promised.
+    /// A body with an announced length.
     Body,
-    /// A body in chunks.
+    /// A chunked body.
     Chunks,
-    /// What a body of gzip unpacks to.
+    /// The decompressed size of a gzip body.
     Gzip,
     /// One header.
     Header,
     /// All headers together.
     Headers,
-    /// Answers that only say that there will be one.
+    /// Interim responses (1xx).
     Interim,
 }
 
-/// Declares the places, so that each is named once.
-macro_rules! places {
-    ($($(#[$doc:meta])+ $place:ident = $word:literal,)+) => {
-        /// Where a service is looked for.
+/// Declares the endpoints, each once.
+macro_rules! endpoints {
+    ($($(#[$doc:meta])+ $endpoint:ident = $word:literal,)+) => {
+        /// An endpoint of the service.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
-        pub enum Place {
-            $($(#[$doc])+ #[serde(rename = $word)] $place,)+
+        pub enum Endpoint {
+            $($(#[$doc])+ #[serde(rename = $word)] $endpoint,)+
         }
 
-        impl Place {
-            /// Every place.
-            pub const ALL: &'static [Place] = &[$(Place::$place,)+];
+        impl Endpoint {
+            /// Every endpoint.
+            pub const ALL: &'static [Endpoint] = &[$(Endpoint::$endpoint,)+];
 
-            /// The place a word of the table stands for.
-            pub fn of_word(word: &str) -> Option<Self> {
-                match word { $($word => Some(Place::$place),)+ _ => None }
+            /// The endpoint with this name in the table.
+            pub fn named(word: &str) -> Option<Self> {
+                match word { $($word => Some(Endpoint::$endpoint),)+ _ => None }
             }
         }
     };
 }
 
-places! {
-    /// Where it is, without TLS.
+endpoints! {
+    /// The working endpoint without TLS.
     Plain = "plain",
-    /// Where it is, with a certificate of the service's authority.
+    /// The working endpoint with a valid certificate.
     Tls = "tls",
-    /// At a port nobody listens on.
-    Nobody = "nobody",
-    /// Under a name that has no address.
-    NoName = "no_name",
-    /// Behind a certificate that only vouches for itself.
+    /// A port that nothing listens on.
+    ClosedPort = "nobody",
+    /// A host name that does not resolve.
+    UnresolvableName = "no_name",
+    /// A self-signed certificate.
     SelfSigned = "self_signed",
-    /// Behind a certificate whose time is over.
+    /// An expired certificate.
     Expired = "expired",
-    /// Behind a certificate of another host.
+    /// A certificate for another host.
     OtherHost = "other_host",
-    /// By TLS where plain HTTP is spoken.
+    /// TLS to a port that expects plain HTTP.
     HttpsOnPlain = "https_on_plain",
-    /// By TLS where nothing is ever said.
+    /// TLS to a port that never sends anything.
     HttpsOnSilence = "https_on_silence",
-    /// By plain HTTP where TLS is spoken.
+    /// Plain HTTP to a port that expects TLS.
     HttpOnTls = "http_on_tls",
 }

@@ -1,4 +1,4 @@
-//! More than anybody wants: bodies and headers without measure, written block by block.
+//! Oversized bodies and headers, written block by block.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::gzip;
 use crate::perform::Wire;
 use crate::respond::{Length, head};
 
-/// How much is written at once.
+/// The size of a block.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// What a flood of bytes calls itself.
-const LABEL: (&str, &str) = ("Content-Type", "application/json");
+/// The content type of a flood.
+const CONTENT_TYPE: (&str, &str) = ("Content-Type", "application/json");
 
-/// The end of an answer whose head is too large.
+/// The end of a response with an oversized head.
 const SMALL_END: &[u8] = b"Content-Length: 2\r\n\r\n{}";
 
-/// Writes an answer one part of which has so many bytes.
+/// Writes a response with a part of this size.
 pub(crate) async fn flood(
     wire: &mut impl Wire,
     status: u16,
@@ -28,18 +28,18 @@ pub(crate) async fn flood(
     let line = format!("HTTP/1.1 {status} OK\r\n");
     match part {
         Part::Body => {
-            let head = head(status, &[LABEL], Length::Known(bytes));
+            let head = head(status, &[CONTENT_TYPE], Length::Known(bytes));
             wire.write_all(&head).await?;
             fill(wire, bytes).await
         }
         Part::Chunks => {
-            let head = head(status, &[LABEL], Length::Chunked);
+            let head = head(status, &[CONTENT_TYPE], Length::Chunked);
             wire.write_all(&head).await?;
             fill_chunks(wire, bytes).await
         }
         Part::Gzip => {
             let packed = gzip::bomb(bytes);
-            let headers = [LABEL, ("Content-Encoding", "gzip")];
+            let headers = [CONTENT_TYPE, ("Content-Encoding", "gzip")];
             let head = head(status, &headers, Length::Known(packed.len() as u64));
             wire.write_all(&head).await?;
             wire.write_all(&packed).await
@@ -69,7 +69,7 @@ pub(crate) async fn flood(
     }
 }
 
-/// Writes at least so many bytes in chunks, and the end of chunks.
+/// Writes at least this many bytes in chunks, and the end of the chunks.
 async fn fill_chunks(wire: &mut impl Wire, bytes: u64) -> io::Result<()> {
     for _ in 0..bytes.div_ceil(BLOCK_BYTES as u64) {
         let size = format!("{BLOCK_BYTES:x}\r\n");
@@ -80,7 +80,7 @@ async fn fill_chunks(wire: &mut impl Wire, bytes: u64) -> io::Result<()> {
     wire.write_all(b"0\r\n\r\n").await
 }
 
-/// Writes so many bytes that mean nothing.
+/// Writes this many meaningless bytes.
 async fn fill(wire: &mut impl Wire, bytes: u64) -> io::Result<()> {
     let block = vec![b'x'; BLOCK_BYTES];
     let mut left = bytes;

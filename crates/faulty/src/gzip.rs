@@ -1,21 +1,21 @@
-//! Little that unpacks to much: a gzip stream of zeros, written by hand because that is all it holds.
+//! A gzip bomb: a small stream that decompresses to many zeros, encoded by hand.
 
-/// How many zeros one unit stands for.
+/// The number of zeros in one unit.
 const UNIT_ZEROS: u64 = 258 * 8;
 
 /// Eight times "repeat the last byte 258 times" in the fixed code of deflate: 13 bits each, so that
 /// eight of them fill whole bytes.
 const UNIT: [u8; 13] = unit();
 
-/// The header of gzip: deflate, no name, no time.
+/// The gzip header: deflate, no name, no time.
 const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
 
-/// A gzip stream that unpacks to at least so many zeros and then breaks off: whoever gets to its end
-/// has unpacked too much already.
+/// A gzip stream that decompresses to at least this many zeros and is then cut off: a client that reaches the
+/// end has decompressed too much already.
 pub(crate) fn bomb(zeros: u64) -> Vec<u8> {
     let mut bytes = HEADER.to_vec();
     // The bits, lowest first: last block (1), fixed code (01), a zero (00110000), and five bits of the
-    // code that repeats, so that units begin at a byte.
+    // repeat code, so that units start at a byte.
     bytes.extend_from_slice(&first_bytes());
     let units = zeros.div_ceil(UNIT_ZEROS);
     for _ in 0..units {
@@ -29,8 +29,8 @@ const REPEAT: [bool; 13] = [
     true, true, false, false, false, true, false, true, false, false, false, false, false,
 ];
 
-/// Where in the code that repeats the first unit begins: after the three bits of the block's head and the
-/// eight of the first zero, five more bits fill the second byte.
+/// The offset of the first unit in the repeat code: after the three bits of the block header and the
+/// eight bits of the first zero, five more bits fill the second byte.
 const SHIFT: usize = 5;
 
 const fn unit() -> [u8; 13] {
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_unpacks_to_as_many_zeros_as_it_should() {
+    fn a_bomb_decompresses_to_the_requested_number_of_zeros() {
         for zeros in [1, UNIT_ZEROS, 1_000_000] {
             let packed = bomb(zeros);
             let (header, stream) = packed.split_at(HEADER.len());

@@ -1,8 +1,8 @@
-//! Orders: work that is really done and counted, so that a test can ask how often.
+//! Orders: effects that are counted, so that a test can check how often they happened.
 //!
-//! Asked for at `/orders`; `keys=honoured` does the work of one idempotency key once, and `then=cut`,
-//! `then=silence` or `then=error` loses the answer of the first request (of the first `times`) after the
-//! work was done.
+//! At `/orders`; `keys=honoured` places one order per idempotency key, and `then=cut`, `then=silence` or
+//! `then=error` loses the response of the first request (or the first `times` requests) after the order was
+//! placed.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,80 +15,81 @@ use crate::perform::{Wire, end};
 use crate::request::Request;
 use crate::respond;
 
-/// How many idempotency keys are remembered; work under a further one is refused.
+/// The most idempotency keys that are remembered; requests with further keys are refused.
 pub const KEYS_LIMIT: usize = 10_000;
 
-/// What was ordered so far.
+/// The orders placed so far.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
     done: u64,
-    by_key: HashMap<String, Known>,
+    by_key: HashMap<String, KeyRecord>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
-    asked: u32,
+struct KeyRecord {
+    requests: u32,
     order: Option<Value>,
 }
 
-/// What a request for an order came to.
+/// The result of a request for an order.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Taken {
+pub(crate) struct OrderResult {
     order: Value,
     replayed: bool,
-    /// How often the key was used, with this time.
-    asked: u32,
+    /// The number of requests with this key, including this one.
+    requests: u32,
 }
 
 impl Orders {
-    /// How often work was done.
+    /// The number of orders placed.
     pub(crate) fn done(&self) -> u64 {
         self.done
     }
 
-    /// Does the work, unless it was done under this key and keys are honoured; `None` where there is no
-    /// room for another key.
-    pub(crate) fn take(&mut self, request: &Request) -> Option<Taken> {
+    /// Places an order, unless keys are honoured and this key has one; `None` if there are too many keys.
+    pub(crate) fn take(&mut self, request: &Request) -> Option<OrderResult> {
         let key = request.header("idempotency-key").unwrap_or_default();
         if !self.by_key.contains_key(key) && self.by_key.len() >= KEYS_LIMIT {
             return None;
         }
         let known = self.by_key.entry(key.to_owned()).or_default();
-        known.asked = known.asked.saturating_add(1);
-        let asked = known.asked;
-        let honoured = !key.is_empty() && request.asked("keys") == Some("honoured");
+        known.requests = known.requests.saturating_add(1);
+        let requests = known.requests;
+        let honoured = !key.is_empty() && request.query_value("keys") == Some("honoured");
         if let Some(order) = known.order.clone().filter(|_| honoured) {
-            return Some(Taken {
+            return Some(OrderResult {
                 order,
                 replayed: true,
-                asked,
+                requests,
             });
         }
         self.done += 1;
         let ordered = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         let order = json!({"id": self.done, "ordered": ordered});
         known.order = Some(order.clone());
-        Some(Taken {
+        Some(OrderResult {
             order,
             replayed: false,
-            asked,
+            requests,
         })
     }
 }
 
-/// Answers a request for an order whose work is done.
+/// Responds to a request whose order was placed.
 pub(crate) async fn answer(
     wire: &mut impl Wire,
     request: &Request,
-    taken: Option<Taken>,
+    taken: Option<OrderResult>,
 ) -> io::Result<()> {
     let Some(taken) = taken else {
         let full = json!({"message": "no room for another idempotency key"});
         wire.write_all(&respond::json(507, &[], &full)).await?;
         return end(wire, Then::Close).await;
     };
-    let times = request.asked("times").and_then(|times| times.parse().ok());
-    let loses = (taken.asked <= times.unwrap_or(1)).then(|| request.asked("then"));
+    let times = request
+        .query_value("times")
+        .and_then(|times| times.parse().ok());
+    let loses = (taken.requests <= times.unwrap_or(1)).then(|| request.query_value("then"));
     match loses.flatten() {
         Some("cut") => end(wire, Then::Reset).await,
         Some("silence") => end(wire, Then::Hang).await,
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn work_is_done_as_often_as_it_is_asked_for_unless_keys_are_honoured() {
+    fn every_request_places_an_order_unless_keys_are_honoured() {
         let mut orders = Orders::default();
         for (key, query, done) in [
             ("", &[][..], 1),
@@ -138,21 +139,21 @@ mod tests {
     }
 
     #[test]
-    fn what_was_ordered_comes_back_the_same() {
+    fn a_repeated_key_returns_the_same_order() {
         let mut orders = Orders::default();
         let request = request("k", &[("keys", "honoured")]);
         let first = orders.take(&request).unwrap();
         let again = orders.take(&request).unwrap();
         assert_eq!(first.order, json!({"id": 1, "ordered": {"item": "tea"}}));
-        assert_eq!((first.replayed, first.asked), (false, 1));
+        assert_eq!((first.replayed, first.requests), (false, 1));
         assert_eq!(
-            (again.order, again.replayed, again.asked),
+            (again.order, again.replayed, again.requests),
             (first.order, true, 2)
         );
     }
 
     #[test]
-    fn keys_are_remembered_up_to_the_limit() {
+    fn the_number_of_keys_is_limited() {
         let mut orders = Orders::default();
         for number in 0..KEYS_LIMIT {
             assert!(orders.take(&request(&number.to_string(), &[])).is_some());

@@ -1,4 +1,4 @@
-//! Doing what a fault says, on a connection whose request has been read.
+//! Performs a fault, on a connection whose request has been read.
 
 use std::io;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
 
-use crate::fault::{Body, Fault, Made, Then};
+use crate::fault::{Body, Fault, Generated, Then};
 use crate::flood::flood;
 use crate::request::Request;
 use crate::respond::{self, Length, head};
 use crate::table::Row;
-use crate::template::{self, Surroundings};
+use crate::template::{self, TemplateContext};
 
-/// How long the service keeps a connection on which it says nothing, or too little.
+/// How long the service keeps a connection on which it sends nothing or too little.
 pub const HANG_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long it waits between two bytes of an answer in drops.
-const DROP_INTERVAL: Duration = Duration::from_millis(50);
+/// The delay between two bytes of a dripping response.
+const DRIP_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long an answer in drops says it is.
-const DROPS: u64 = 1_000_000;
+/// The announced length of a dripping response.
+const DRIP_BYTES: u64 = 1_000_000;
 
-/// A connection that can also be broken off.
+/// A connection that can also be reset.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin + Send {
-    /// The connection underneath.
+    /// The TCP connection below.
     fn socket(&self) -> &TcpStream;
 }
 
@@ -43,12 +43,12 @@ impl Wire for TlsStream<TcpStream> {
     }
 }
 
-/// Answers a request as its row says.
+/// Responds to a request as its row specifies.
 pub(crate) async fn perform(
     wire: &mut impl Wire,
     row: &Row,
     request: &Request,
-    surroundings: Surroundings<'_>,
+    context: TemplateContext<'_>,
 ) -> io::Result<()> {
     match &row.fault {
         Fault::Answers {
@@ -58,7 +58,7 @@ pub(crate) async fn perform(
             stops_after,
             then,
         } => {
-            let (head, mut body) = answer(*status, headers, body.as_ref(), surroundings);
+            let (head, mut body) = answer(*status, headers, body.as_ref(), context);
             body.truncate(stops_after.unwrap_or(usize::MAX));
             wire.write_all(&head).await?;
             wire.write_all(&body).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn perform(
     }
 }
 
-/// Ends a connection in one of the ways it can end.
+/// Ends a connection.
 pub(crate) async fn end(wire: &mut impl Wire, then: Then) -> io::Result<()> {
     wire.flush().await?;
     match then {
@@ -100,11 +100,11 @@ pub(crate) async fn end(wire: &mut impl Wire, then: Then) -> io::Result<()> {
     }
 }
 
-/// Says nothing until the caller leaves.
+/// Sends nothing until the client disconnects.
 pub(crate) async fn hang(wire: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
-    let mut heard = [0; 1024];
+    let mut buffer = [0; 1024];
     let leaves = async {
-        while wire.read(&mut heard).await? > 0 {}
+        while wire.read(&mut buffer).await? > 0 {}
         Ok(())
     };
     timeout(HANG_LIMIT, leaves).await.unwrap_or(Ok(()))
@@ -114,11 +114,11 @@ fn answer(
     status: u16,
     headers: &[(String, String)],
     body: Option<&Body>,
-    surroundings: Surroundings<'_>,
+    context: TemplateContext<'_>,
 ) -> (Vec<u8>, Vec<u8>) {
     let filled = headers
         .iter()
-        .map(|(name, value)| (name.as_str(), template::fill(value, surroundings)));
+        .map(|(name, value)| (name.as_str(), template::fill(value, context)));
     let filled: Vec<_> = filled.collect();
     let mut headers: Vec<_> = filled
         .iter()
@@ -127,55 +127,52 @@ fn answer(
     let is_labelled = headers
         .iter()
         .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    if !is_labelled && matches!(body, Some(Body::Made(Made::Json(_)))) {
+    if !is_labelled && matches!(body, Some(Body::Generated(Generated::Json(_)))) {
         headers.push(("Content-Type", "application/json"));
     }
-    let body = body
-        .map(|body| bytes_of(body, surroundings))
-        .unwrap_or_default();
+    let body = body.map(|body| bytes_of(body, context)).unwrap_or_default();
     (
         head(status, &headers, Length::Known(body.len() as u64)),
         body,
     )
 }
 
-fn bytes_of(body: &Body, surroundings: Surroundings<'_>) -> Vec<u8> {
+fn bytes_of(body: &Body, context: TemplateContext<'_>) -> Vec<u8> {
     match body {
-        Body::Text(text) => template::fill(text, surroundings).into_bytes(),
-        Body::Made(Made::Json(value)) => filled(value, surroundings).to_string().into_bytes(),
-        Body::Made(Made::Bytes(text)) => one_byte_each(text),
-        Body::Made(Made::Nested(depth)) => [b"[".repeat(*depth), b"]".repeat(*depth)].concat(),
-        Body::Made(Made::Padded { before, text }) => {
+        Body::Text(text) => template::fill(text, context).into_bytes(),
+        Body::Generated(Generated::Json(value)) => filled(value, context).to_string().into_bytes(),
+        Body::Generated(Generated::Bytes(text)) => one_byte_each(text),
+        Body::Generated(Generated::Nested(depth)) => {
+            [b"[".repeat(*depth), b"]".repeat(*depth)].concat()
+        }
+        Body::Generated(Generated::Padded { before, text }) => {
             let padding = "-".repeat(before.saturating_sub(1));
-            format!("{padding} {}", template::fill(text, surroundings)).into_bytes()
+            format!("{padding} {}", template::fill(text, context)).into_bytes()
         }
     }
 }
 
-/// The value with the templates in its texts replaced; the table nests nothing deeply.
-fn filled(value: &Value, surroundings: Surroundings<'_>) -> Value {
+/// The value with the templates in its texts replaced; the values in the table are not deeply nested.
+fn filled(value: &Value, context: TemplateContext<'_>) -> Value {
     match value {
-        Value::String(text) => template::fill(text, surroundings).into(),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| filled(item, surroundings))
-            .collect(),
+        Value::String(text) => template::fill(text, context).into(),
+        Value::Array(items) => items.iter().map(|item| filled(item, context)).collect(),
         Value::Object(members) => members
             .iter()
-            .map(|(name, value)| (name.clone(), filled(value, surroundings)))
+            .map(|(name, value)| (name.clone(), filled(value, context)))
             .collect(),
         other => other.clone(),
     }
 }
 
-/// Characters as the bytes of the same number.
+/// Converts each character to the byte of the same number.
 fn one_byte_each(text: &str) -> Vec<u8> {
     text.chars().filter_map(|c| u8::try_from(c).ok()).collect()
 }
 
 fn redirect(row: &Row, status: u16, hops: Option<u32>, request: &Request) -> Vec<u8> {
     let hop: u32 = request
-        .asked("hop")
+        .query_value("hop")
         .and_then(|hop| hop.parse().ok())
         .unwrap_or(0);
     let next = match hops {
@@ -191,13 +188,13 @@ fn redirect(row: &Row, status: u16, hops: Option<u32>, request: &Request) -> Vec
 
 async fn drip(wire: &mut impl Wire, status: u16) -> io::Result<()> {
     let headers = [("Content-Type", "application/json")];
-    wire.write_all(&head(status, &headers, Length::Known(DROPS)))
+    wire.write_all(&head(status, &headers, Length::Known(DRIP_BYTES)))
         .await?;
     let drops = async {
-        for _ in 0..DROPS {
+        for _ in 0..DRIP_BYTES {
             wire.write_all(b" ").await?;
             wire.flush().await?;
-            sleep(DROP_INTERVAL).await;
+            sleep(DRIP_INTERVAL).await;
         }
         Ok(())
     };

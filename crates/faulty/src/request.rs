@@ -1,21 +1,21 @@
-//! Reading one request from a connection: as much of HTTP/1.1 as clients speak, within limits.
+//! Reads one HTTP/1.1 request from a connection, within limits.
 
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-/// The longest head of a request that is read, in bytes.
+/// The largest head of a request, in bytes.
 pub const HEAD_BYTES_LIMIT: usize = 64 * 1024;
 
-/// The longest body of a request that is read, in bytes.
+/// The largest body of a request, in bytes.
 pub const BODY_BYTES_LIMIT: usize = 1024 * 1024;
 
 /// The longest line before a chunk, in bytes.
 const CHUNK_LINE_LIMIT: usize = 1024;
 
-/// How long a client may take to send its request.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout for reading a request.
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
@@ -30,34 +30,34 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
 }
 
-/// Why there is no request.
+/// A request could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unreadable {
-    /// The client went away, or took too long.
-    Gone,
-    /// What it sent is no request.
+pub(crate) enum RequestError {
+    /// The client disconnected or was too slow.
+    Disconnected,
+    /// The data is not an HTTP request.
     NotHttp,
     HeadTooLong,
     BodyTooLong,
 }
 
 impl Request {
-    pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Self, Unreadable> {
-        let read = timeout(PATIENCE, Self::read_patiently(stream)).await;
-        read.unwrap_or(Err(Unreadable::Gone))
+    pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Self, RequestError> {
+        let read = timeout(READ_TIMEOUT, Self::read_request(stream)).await;
+        read.unwrap_or(Err(RequestError::Disconnected))
     }
 
-    /// The value of a header whose name is given in lower case.
+    /// The value of a header; the name must be in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         value_of(&self.headers, name)
     }
 
-    /// The value of a parameter of the query.
-    pub(crate) fn asked(&self, name: &str) -> Option<&str> {
+    /// The value of a query parameter.
+    pub(crate) fn query_value(&self, name: &str) -> Option<&str> {
         value_of(&self.query, name)
     }
 
-    async fn read_patiently(stream: &mut (impl AsyncRead + Unpin)) -> Result<Self, Unreadable> {
+    async fn read_request(stream: &mut (impl AsyncRead + Unpin)) -> Result<Self, RequestError> {
         let mut bytes = Vec::new();
         let mut searched = 0;
         let end = loop {
@@ -66,18 +66,18 @@ impl Request {
             }
             searched = bytes.len().saturating_sub(HEAD_END.len() - 1);
             if searched > HEAD_BYTES_LIMIT {
-                return Err(Unreadable::HeadTooLong);
+                return Err(RequestError::HeadTooLong);
             }
-            more(stream, &mut bytes).await?;
-            // A handshake of TLS, say: waiting for the end of its head would take forever.
+            read_more(stream, &mut bytes).await?;
+            // For example a TLS handshake, which has no end of a head.
             if !bytes.first().is_some_and(u8::is_ascii_uppercase) {
-                return Err(Unreadable::NotHttp);
+                return Err(RequestError::NotHttp);
             }
         };
         if end > HEAD_BYTES_LIMIT {
-            return Err(Unreadable::HeadTooLong);
+            return Err(RequestError::HeadTooLong);
         }
-        let mut request = Self::of_head(&bytes[..end]).ok_or(Unreadable::NotHttp)?;
+        let mut request = Self::of_head(&bytes[..end]).ok_or(RequestError::NotHttp)?;
         let rest = bytes.split_off(end + HEAD_END.len());
         request.body = request.read_body(stream, rest).await?;
         Ok(request)
@@ -111,42 +111,42 @@ impl Request {
         &self,
         stream: &mut (impl AsyncRead + Unpin),
         mut bytes: Vec<u8>,
-    ) -> Result<Vec<u8>, Unreadable> {
+    ) -> Result<Vec<u8>, RequestError> {
         let coding = self.header("transfer-encoding").unwrap_or_default();
         if coding.eq_ignore_ascii_case("chunked") {
-            return joined(stream, bytes).await;
+            return read_chunks(stream, bytes).await;
         }
         let length = match self.header("content-length") {
-            Some(length) => length.parse().map_err(|_| Unreadable::NotHttp)?,
+            Some(length) => length.parse().map_err(|_| RequestError::NotHttp)?,
             None => 0,
         };
         if length > BODY_BYTES_LIMIT {
-            return Err(Unreadable::BodyTooLong);
+            return Err(RequestError::BodyTooLong);
         }
         while bytes.len() < length {
-            more(stream, &mut bytes).await?;
+            read_more(stream, &mut bytes).await?;
         }
         bytes.truncate(length);
         Ok(bytes)
     }
 }
 
-async fn more(
+async fn read_more(
     stream: &mut (impl AsyncRead + Unpin),
     bytes: &mut Vec<u8>,
-) -> Result<(), Unreadable> {
+) -> Result<(), RequestError> {
     bytes.reserve(8 * 1024);
     match stream.read_buf(bytes).await {
-        Ok(0) | Err(_) => Err(Unreadable::Gone),
+        Ok(0) | Err(_) => Err(RequestError::Disconnected),
         Ok(_) => Ok(()),
     }
 }
 
-/// What stands in chunks, up to the last of them.
-async fn joined(
+/// Reads a chunked body to its last chunk.
+async fn read_chunks(
     stream: &mut (impl AsyncRead + Unpin),
     mut bytes: Vec<u8>,
-) -> Result<Vec<u8>, Unreadable> {
+) -> Result<Vec<u8>, RequestError> {
     let mut body = Vec::new();
     loop {
         let line = loop {
@@ -154,17 +154,17 @@ async fn joined(
                 break end;
             }
             if bytes.len() > CHUNK_LINE_LIMIT {
-                return Err(Unreadable::NotHttp);
+                return Err(RequestError::NotHttp);
             }
-            more(stream, &mut bytes).await?;
+            read_more(stream, &mut bytes).await?;
         };
-        let size = size(&bytes[..line]).ok_or(Unreadable::NotHttp)?;
+        let size = size(&bytes[..line]).ok_or(RequestError::NotHttp)?;
         if size > BODY_BYTES_LIMIT - body.len() {
-            return Err(Unreadable::BodyTooLong);
+            return Err(RequestError::BodyTooLong);
         }
         let begin = line + 2;
         while bytes.len() < begin + size + 2 {
-            more(stream, &mut bytes).await?;
+            read_more(stream, &mut bytes).await?;
         }
         body.extend_from_slice(&bytes[begin..begin + size]);
         bytes.drain(..begin + size + 2);
@@ -174,16 +174,16 @@ async fn joined(
     }
 }
 
-/// The size in the line before a chunk, without what else the line says.
+/// The size in the line before a chunk, without extensions.
 fn size(line: &[u8]) -> Option<usize> {
     let line = std::str::from_utf8(line).ok()?;
     usize::from_str_radix(line.split(';').next()?.trim(), 16).ok()
 }
 
-fn position(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+fn position(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes
-        .windows(wanted.len())
-        .position(|window| window == wanted)
+        .windows(needle.len())
+        .position(|window| window == needle)
 }
 
 fn value_of<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
@@ -195,11 +195,11 @@ fn value_of<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    async fn read(mut bytes: &[u8]) -> Result<Request, Unreadable> {
+    async fn read(mut bytes: &[u8]) -> Result<Request, RequestError> {
         Request::read(&mut bytes).await
     }
 
-    async fn body(bytes: &str) -> Result<String, Unreadable> {
+    async fn body(bytes: &str) -> Result<String, RequestError> {
         let request = read(bytes.as_bytes()).await?;
         Ok(String::from_utf8(request.body).unwrap())
     }
@@ -212,14 +212,14 @@ mod tests {
             (request.method.as_str(), request.path.as_str()),
             ("POST", "/orders")
         );
-        assert_eq!(request.asked("keys"), Some("honoured"));
-        assert_eq!(request.asked("x"), Some(""));
+        assert_eq!(request.query_value("keys"), Some("honoured"));
+        assert_eq!(request.query_value("x"), Some(""));
         assert_eq!(request.header("idempotency-key"), Some("k"));
         assert_eq!(request.body, b"{}");
     }
 
     #[tokio::test]
-    async fn a_body_ends_where_its_framing_says() {
+    async fn a_body_ends_where_its_framing_ends() {
         for (rest, expected) in [
             ("content-length: 2\r\n\r\nabc", Ok("ab")),
             ("a: b\r\n\r\nabc", Ok("")),
@@ -229,18 +229,21 @@ mod tests {
             ),
             (
                 "transfer-encoding: chunked\r\n\r\n2\r\nab\r\n",
-                Err(Unreadable::Gone),
+                Err(RequestError::Disconnected),
             ),
             (
                 "transfer-encoding: chunked\r\n\r\nxyz\r\n",
-                Err(Unreadable::NotHttp),
+                Err(RequestError::NotHttp),
             ),
             (
                 "transfer-encoding: chunked\r\n\r\nfffffffffffffff\r\n",
-                Err(Unreadable::BodyTooLong),
+                Err(RequestError::BodyTooLong),
             ),
-            ("content-length: 5\r\n\r\nabc", Err(Unreadable::Gone)),
-            ("content-length: -1\r\n\r\nabc", Err(Unreadable::NotHttp)),
+            (
+                "content-length: 5\r\n\r\nabc",
+                Err(RequestError::Disconnected),
+            ),
+            ("content-length: -1\r\n\r\nabc", Err(RequestError::NotHttp)),
         ] {
             let found = body(&format!("POST / HTTP/1.1\r\n{rest}")).await;
             assert_eq!(found.as_deref(), expected.as_ref().copied(), "{rest}");
@@ -248,13 +251,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_request_is_told_apart() {
+    async fn data_that_is_not_a_request_is_distinguished() {
         for (bytes, expected) in [
-            (&b""[..], Unreadable::Gone),
-            (b"GET / HT", Unreadable::Gone),
-            (b"\x16\x03\x01\x02\x00", Unreadable::NotHttp),
-            (b"GET /\r\n\r\n", Unreadable::NotHttp),
-            (b"GET / SPDY/3\r\n\r\n", Unreadable::NotHttp),
+            (&b""[..], RequestError::Disconnected),
+            (b"GET / HT", RequestError::Disconnected),
+            (b"\x16\x03\x01\x02\x00", RequestError::NotHttp),
+            (b"GET /\r\n\r\n", RequestError::NotHttp),
+            (b"GET / SPDY/3\r\n\r\n", RequestError::NotHttp),
         ] {
             assert_eq!(read(bytes).await.unwrap_err(), expected, "{bytes:?}");
         }
@@ -268,9 +271,9 @@ mod tests {
         };
         assert!(body(&head(HEAD_BYTES_LIMIT)).await.is_ok());
         let longer = body(&head(HEAD_BYTES_LIMIT + 1)).await;
-        assert_eq!(longer, Err(Unreadable::HeadTooLong));
+        assert_eq!(longer, Err(RequestError::HeadTooLong));
         let endless = "GET / HTTP/1.1\r\n".repeat(HEAD_BYTES_LIMIT);
-        assert_eq!(body(&endless).await, Err(Unreadable::HeadTooLong));
+        assert_eq!(body(&endless).await, Err(RequestError::HeadTooLong));
         let sent = |bytes: usize| {
             format!(
                 "POST / HTTP/1.1\r\ncontent-length: {bytes}\r\n\r\n{}",
@@ -280,7 +283,7 @@ mod tests {
         assert!(body(&sent(BODY_BYTES_LIMIT)).await.is_ok());
         assert_eq!(
             body(&sent(BODY_BYTES_LIMIT + 1)).await,
-            Err(Unreadable::BodyTooLong)
+            Err(RequestError::BodyTooLong)
         );
         let chunked = |bytes: usize| {
             let start = "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -290,7 +293,7 @@ mod tests {
         assert!(body(&chunked(BODY_BYTES_LIMIT - 1)).await.is_ok());
         assert_eq!(
             body(&chunked(BODY_BYTES_LIMIT)).await,
-            Err(Unreadable::BodyTooLong)
+            Err(RequestError::BodyTooLong)
         );
     }
 }

@@ -1,8 +1,8 @@
-//! Answers in proper form: a head that fits its body, and no connection that is used twice.
+//! Well-formed responses: the head matches the body, and every response closes its connection.
 
 use serde_json::Value;
 
-/// The bytes of an answer with a JSON body.
+/// A response with a JSON body.
 pub(crate) fn json(status: u16, headers: &[(&str, &str)], body: &Value) -> Vec<u8> {
     let body = body.to_string();
     let mut headers = headers.to_vec();
@@ -12,14 +12,14 @@ pub(crate) fn json(status: u16, headers: &[(&str, &str)], body: &Value) -> Vec<u
     bytes
 }
 
-/// How a body tells where it ends.
+/// How the end of a body is marked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Length {
     Known(u64),
     Chunked,
 }
 
-/// The head of an answer. Values of headers are not checked: what they do to a caller is the point.
+/// The head of a response. Header values are not checked, because their effect on a client is the point.
 pub(crate) fn head(status: u16, headers: &[(&str, &str)], length: Length) -> Vec<u8> {
     let mut head = format!(
         "HTTP/1.1 {status} {}\r\nConnection: close\r\n",
@@ -41,7 +41,7 @@ fn has_no_body(status: u16) -> bool {
     status < 200 || status == 204 || status == 304
 }
 
-/// Nobody reads it; it only has to be there.
+/// A reason phrase, which clients ignore.
 fn reason(status: u16) -> &'static str {
     match status {
         ..200 => "Wait",
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_says_how_long_it_is() {
+    fn a_response_has_the_length_of_its_body() {
         let bytes = json(404, &[("X-Note", "a")], &json!({}));
         let expected = "HTTP/1.1 404 Failed\r\nConnection: close\r\nX-Note: a\r\n\
              Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_without_a_body_promises_none() {
+    fn a_response_without_a_body_has_no_length() {
         let bytes = head(204, &[], Length::Known(0));
         assert_eq!(bytes, b"HTTP/1.1 204 OK\r\nConnection: close\r\n\r\n");
     }

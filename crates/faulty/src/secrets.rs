@@ -1,19 +1,19 @@
-//! The secrets the service plants in its answers, so that tests can look for them everywhere.
+//! The secrets that the service plants in its responses, so that tests can search for them.
 //!
-//! Written in parts so that no scanner takes them for a leak. None of them opens anything.
+//! Written in parts so that secret scanners do not report them. None of them is valid anywhere.
 
-/// The bearer token a gateway should be configured with for this service, which repeats it in an answer.
-/// Nothing about its shape says that it is secret.
+/// The bearer token to configure for this service, which repeats it in a response. Nothing about its format
+/// shows that it is a secret.
 pub const CREDENTIAL: &str = "heron-quarry-lantern-meadow";
 
 /// One planted secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Secret {
-    /// What it is; the table plants it by this name.
+    /// The name that the table uses to plant it.
     pub name: &'static str,
-    /// The text that is planted.
+    /// The planted text.
     pub text: &'static str,
-    /// The part that must not be seen anywhere.
+    /// The part that must not be visible anywhere.
     pub core: &'static str,
 }
 
@@ -21,7 +21,7 @@ const fn secret(name: &'static str, text: &'static str, core: &'static str) -> S
     Secret { name, text, core }
 }
 
-/// Every secret the service plants.
+/// Every secret that the service plants.
 #[rustfmt::skip]
 pub const SECRETS: [Secret; 13] = [
     secret("credential", CREDENTIAL, CREDENTIAL),
@@ -39,7 +39,7 @@ pub const SECRETS: [Secret; 13] = [
     secret("signed token", concat!("eyJhbGciOiJI", "UzI1NiJ9.eyJzdWIiOiJ", "vcmRlcnMifQ.X2tR9wLq4Zb7Nc"), concat!("X2tR9wLq", "4Zb7Nc")),
 ];
 
-/// The names of the secrets that can be seen in a text.
+/// The names of the secrets that are visible in a text.
 ///
 /// ```
 /// use panpan_faulty::{CREDENTIAL, leaked_in};
@@ -49,18 +49,18 @@ pub const SECRETS: [Secret; 13] = [
 /// ```
 pub fn leaked_in(text: impl AsRef<[u8]>) -> Vec<&'static str> {
     let text = text.as_ref();
-    let seen = |secret: &&Secret| {
+    let is_visible = |secret: &&Secret| {
         let mut windows = text.windows(secret.core.len());
         windows.any(|window| window == secret.core.as_bytes())
     };
     SECRETS
         .iter()
-        .filter(seen)
+        .filter(is_visible)
         .map(|secret| secret.name)
         .collect()
 }
 
-/// The text that is planted under a name.
+/// The planted text of a secret.
 pub(crate) fn text_of(name: &str) -> Option<&'static str> {
     let found = SECRETS.iter().find(|secret| secret.name == name);
     found.map(|secret| secret.text)
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_secret_is_seen_where_it_is_planted_and_nowhere_else() {
+    fn every_secret_is_found_where_it_is_planted_and_nowhere_else() {
         for secret in SECRETS {
             assert_eq!(leaked_in(format!("({})", secret.text)), [secret.name]);
             assert!(secret.core.len() >= 12, "{}", secret.name);

@@ -1,4 +1,4 @@
-//! The service from outside: it starts, says where it is and what it was asked, and stops.
+//! The public interface of the service: start, addresses, counters and stop.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,135 +11,135 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinSet;
 
 use crate::document;
-use crate::door::{Door, keep};
-use crate::fault::Place;
-use crate::home::Home;
+use crate::fault::Endpoint;
+use crate::listener::{Protocol, accept_connections};
+use crate::state::ServiceState;
 use crate::table::Row;
 use crate::tls::{Authority, Flaw};
 
-/// A label this long is in no name, so that nobody has to be asked for its address.
+/// A DNS label this long is invalid, so the name fails without a DNS query.
 const LABEL_TOO_LONG: usize = 64;
 
 /// A running service. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Service {
-    home: Arc<Home>,
+    state: Arc<ServiceState>,
     authority_pem: String,
-    /// Holds a port on which nobody listens.
-    _nobody: TcpSocket,
-    /// The doors with their connections; dropping them ends them.
-    _doors: JoinSet<()>,
+    /// Reserves a port that nothing listens on.
+    _closed_port: TcpSocket,
+    /// The listeners with their connections; dropping them ends all.
+    _listeners: JoinSet<()>,
 }
 
-/// Why a service did not start.
+/// The service could not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// It fails on purpose, and nobody else should meet that.
-    #[error("{0} is no loopback address: the service listens for this machine only")]
+    /// It fails on purpose, so other machines must not reach it.
+    #[error("{0} is not a loopback address: use 127.0.0.1 or ::1")]
     NotLoopback(SocketAddr),
-    /// A port could not be had.
+    /// A port is not available.
     #[error("cannot listen: {0}")]
     Listen(#[from] io::Error),
-    /// A certificate could not be made.
-    #[error("cannot make a certificate: {0}")]
+    /// A certificate could not be generated.
+    #[error("cannot generate a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// A certificate cannot be used.
-    #[error("cannot speak TLS: {0}")]
+    /// A certificate is not usable.
+    #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
 }
 
 impl Service {
-    /// Starts at any free port of 127.0.0.1.
+    /// Starts on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// When no port can be had, or no certificate made.
+    /// If no port is available, or no certificate can be generated.
     pub async fn start() -> Result<Self, StartError> {
         Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await
     }
 
-    /// Starts at a port that is known beforehand. What lives elsewhere gets any free port.
+    /// Starts on a fixed port. Other endpoints get free ports.
     ///
     /// # Errors
-    /// When the address is taken or no loopback address, or no certificate can be made.
+    /// If the address is in use or not a loopback address, or no certificate can be generated.
     pub async fn start_at(address: SocketAddr) -> Result<Self, StartError> {
         if !address.ip().is_loopback() {
             return Err(StartError::NotLoopback(address));
         }
         let authority = Authority::new()?;
-        let nobody = unheard(SocketAddr::new(address.ip(), 0))?;
-        let mut addresses = HashMap::from([(Place::Nobody, nobody.local_addr()?)]);
+        let closed_port = closed_port_socket(SocketAddr::new(address.ip(), 0))?;
+        let mut addresses = HashMap::from([(Endpoint::ClosedPort, closed_port.local_addr()?)]);
         let mut bound = Vec::new();
-        for (place, door) in doors(&authority)? {
-            let port = if place == Place::Plain {
+        for (endpoint, protocol) in listeners(&authority)? {
+            let port = if endpoint == Endpoint::Plain {
                 address.port()
             } else {
                 0
             };
             let listener = TcpListener::bind(SocketAddr::new(address.ip(), port)).await?;
-            addresses.insert(place, listener.local_addr()?);
-            bound.push((listener, door));
+            addresses.insert(endpoint, listener.local_addr()?);
+            bound.push((listener, protocol));
         }
-        let home = Arc::new(Home::new(Addresses(addresses)));
-        let mut doors = JoinSet::new();
-        for (listener, door) in bound {
-            doors.spawn(keep(listener, door, home.clone()));
+        let state = Arc::new(ServiceState::new(Addresses(addresses)));
+        let mut listeners = JoinSet::new();
+        for (listener, protocol) in bound {
+            listeners.spawn(accept_connections(listener, protocol, state.clone()));
         }
         Ok(Self {
-            home,
+            state,
             authority_pem: authority.pem,
-            _nobody: nobody,
-            _doors: doors,
+            _closed_port: closed_port,
+            _listeners: listeners,
         })
     }
 
-    /// Where it listens for plain HTTP.
+    /// The address for plain HTTP.
     pub fn address(&self) -> SocketAddr {
-        self.home.addresses.at(Place::Plain)
+        self.state.addresses.at(Endpoint::Plain)
     }
 
-    /// The address under which it is looked for at a place, without a slash at the end.
-    pub fn url(&self, place: Place) -> String {
-        self.home.addresses.url(place)
+    /// The URL of an endpoint, without a trailing slash.
+    pub fn url(&self, endpoint: Endpoint) -> String {
+        self.state.addresses.url(endpoint)
     }
 
-    /// The certificate a client has to trust to reach [`Place::Tls`], as PEM.
+    /// The certificate that a client has to trust to reach [`Endpoint::Tls`], as PEM.
     pub fn authority_pem(&self) -> &str {
         &self.authority_pem
     }
 
-    /// The OpenAPI document of everything that is found at a place: one operation for each row, and at
-    /// places that work also those that do not fail.
-    pub fn document(&self, place: Place) -> Value {
-        document::document(place, &self.url(place))
+    /// The OpenAPI document of an endpoint: one operation for each row, and at working endpoints also the
+    /// operations that do not fail.
+    pub fn document(&self, endpoint: Endpoint) -> Value {
+        document::document(endpoint, &self.url(endpoint))
     }
 
-    /// How often it was asked for a fault; hops of redirects count.
+    /// The number of requests for a fault, including redirects.
     pub fn calls(&self, row: &Row) -> u64 {
-        self.home.calls(&row.slug())
+        self.state.calls(&row.slug())
     }
 
-    /// How often an order was really carried out.
+    /// The number of orders placed.
     pub fn orders_done(&self) -> u64 {
-        self.home.orders_done()
+        self.state.orders_done()
     }
 }
 
-/// Everything that listens.
-fn doors(authority: &Authority) -> Result<Vec<(Place, Door)>, StartError> {
-    let secure = |flaw| Ok::<_, StartError>(Door::Tls(authority.acceptor(flaw)?));
+/// All listeners.
+fn listeners(authority: &Authority) -> Result<Vec<(Endpoint, Protocol)>, StartError> {
+    let secure = |flaw| Ok::<_, StartError>(Protocol::Tls(authority.acceptor(flaw)?));
     Ok(vec![
-        (Place::Plain, Door::Plain),
-        (Place::HttpsOnSilence, Door::Silent),
-        (Place::Tls, secure(Flaw::Nothing)?),
-        (Place::SelfSigned, secure(Flaw::SelfSigned)?),
-        (Place::Expired, secure(Flaw::Expired)?),
-        (Place::OtherHost, secure(Flaw::OtherHost)?),
+        (Endpoint::Plain, Protocol::Plain),
+        (Endpoint::HttpsOnSilence, Protocol::Silent),
+        (Endpoint::Tls, secure(Flaw::Nothing)?),
+        (Endpoint::SelfSigned, secure(Flaw::SelfSigned)?),
+        (Endpoint::Expired, secure(Flaw::Expired)?),
+        (Endpoint::OtherHost, secure(Flaw::OtherHost)?),
     ])
 }
 
-/// A socket that has a port and does not listen.
-fn unheard(address: SocketAddr) -> io::Result<TcpSocket> {
+/// A socket with a port that does not listen.
+fn closed_port_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -148,35 +148,35 @@ fn unheard(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Where everything is.
+/// The addresses of the endpoints.
 #[derive(Debug)]
-pub(crate) struct Addresses(HashMap<Place, SocketAddr>);
+pub(crate) struct Addresses(HashMap<Endpoint, SocketAddr>);
 
 impl Addresses {
-    /// Where a place is; some are the ports of others, and a name without an address is nowhere.
-    fn at(&self, place: Place) -> SocketAddr {
-        let place = match place {
-            Place::HttpsOnPlain | Place::NoName => Place::Plain,
-            Place::HttpOnTls => Place::Tls,
+    /// The address of an endpoint; some share a port, and a name that does not resolve has none of its own.
+    fn at(&self, endpoint: Endpoint) -> SocketAddr {
+        let endpoint = match endpoint {
+            Endpoint::HttpsOnPlain | Endpoint::UnresolvableName => Endpoint::Plain,
+            Endpoint::HttpOnTls => Endpoint::Tls,
             other => other,
         };
-        self.0[&place]
+        self.0[&endpoint]
     }
 
-    pub(crate) fn url(&self, place: Place) -> String {
-        let at = self.at(place);
-        match place {
-            Place::NoName => {
+    pub(crate) fn url(&self, endpoint: Endpoint) -> String {
+        let at = self.at(endpoint);
+        match endpoint {
+            Endpoint::UnresolvableName => {
                 let label = "x".repeat(LABEL_TOO_LONG);
                 format!("http://{label}.invalid:{}", at.port())
             }
-            Place::Plain | Place::Nobody | Place::HttpOnTls => format!("http://{at}"),
-            Place::Tls
-            | Place::SelfSigned
-            | Place::Expired
-            | Place::OtherHost
-            | Place::HttpsOnPlain
-            | Place::HttpsOnSilence => format!("https://{at}"),
+            Endpoint::Plain | Endpoint::ClosedPort | Endpoint::HttpOnTls => format!("http://{at}"),
+            Endpoint::Tls
+            | Endpoint::SelfSigned
+            | Endpoint::Expired
+            | Endpoint::OtherHost
+            | Endpoint::HttpsOnPlain
+            | Endpoint::HttpsOnSilence => format!("https://{at}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The table of faults: what is wrong with a service, who met it, and what they should see.
+//! The table of faults: what the service does, and what a caller should see.
 
 use std::sync::LazyLock;
 
@@ -6,13 +6,12 @@ use panpan_catalogue::{Category, Effect, lookup};
 use serde::de::{Deserializer, Error};
 use serde::{Deserialize, Serialize};
 
-use crate::fault::{Fault, Part, Place, Then};
+use crate::fault::{Endpoint, Fault, Part, Then};
 use crate::template;
 
-/// How much shorter than in the table a delay may be that was told as a moment: some of it has passed
-/// when it is read.
+/// How much shorter than expected a delay may be that was stated as a time, because some of it has passed.
 pub const MOMENT_SLACK_MS: u64 = 30_000;
-/// How far the delay of a code grows at most with calls that fail in a row.
+/// The largest delay that repeated failures can grow to.
 const GROWN_DELAY_MS_MAX: u64 = 30_000;
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
@@ -24,65 +23,65 @@ pub fn faults() -> &'static [Row] {
     &TABLE
 }
 
-/// One fault, and what a caller of panpan should see of it.
+/// One fault, and the result that a caller of panpan should see.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What people call it; no other row has the name.
+    /// The name, unique in the table.
     pub name: String,
     /// What the service does.
     pub fault: Fault,
-    /// Whether a read or a write meets it.
+    /// Whether the operation reads or writes.
     pub operation: Access,
-    /// Whether it is sent with an idempotency key.
+    /// Whether the call has an idempotency key.
     pub keyed: bool,
-    /// Whether the service promises to do work under one key only once.
+    /// Whether the service promises one effect per key.
     #[serde(default)]
     pub honours_key: bool,
-    /// What should come of it.
+    /// The expected result.
     pub expect: Expect,
 }
 
-/// What a request does to a service.
+/// Whether an operation reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// It only reads.
+    /// Reads only.
     Read,
-    /// It changes something.
+    /// Has an effect.
     Write,
 }
 
-/// What should come of a fault.
+/// The expected result of a fault.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum Expect {
     /// A failure.
     Failure(Expected),
-    /// A success: it arrived whole, however odd it is.
+    /// A success: the response arrived completely, even if it is unusual.
     Delivered {
-        /// What has to stand somewhere in the output.
+        /// A text that the output must contain.
         delivered: String,
     },
 }
 
-/// The failure a caller should see.
+/// The failure that a caller should see.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expected {
-    /// Its code, as for an imported operation.
+    /// Its code, for an imported operation.
     pub code: String,
     /// The category of the code.
     #[serde(deserialize_with = "category")]
     pub category: Category,
     /// Whether the identical call may succeed later.
     pub retryable: bool,
-    /// What is known about side effects.
+    /// The known effect.
     #[serde(deserialize_with = "effect")]
     pub effect: Effect,
-    /// The delay the service asked for; none where nothing beyond the code's default is expected.
+    /// The delay that the service stated; `None` if only the default of the code is expected.
     pub retry_after_ms: Option<u64>,
-    /// The status the service answered; none where it gave no answer that counts.
+    /// The status of the service's response; `None` if there was no usable response.
     pub status: Option<u16>,
 }
 
@@ -92,19 +91,19 @@ impl Row {
         faults().iter().find(|row| row.slug() == slug)
     }
 
-    /// The name as it stands in an address, and as the id of the operation.
+    /// The name as used in paths and operation ids.
     pub fn slug(&self) -> String {
         let words = self.name.split(|c: char| !c.is_ascii_alphanumeric());
         let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
         words.join("-").to_ascii_lowercase()
     }
 
-    /// The path that shows the fault.
+    /// The path of the fault.
     pub fn path(&self) -> String {
         format!("/fault/{}", self.slug())
     }
 
-    /// The method of the request that meets it.
+    /// The method of the request.
     pub fn method(&self) -> &'static str {
         match self.operation {
             Access::Read => "GET",
@@ -112,15 +111,15 @@ impl Row {
         }
     }
 
-    /// Where the service has to be looked for.
-    pub fn place(&self) -> Place {
+    /// The endpoint of the fault.
+    pub fn endpoint(&self) -> Endpoint {
         match self.fault {
-            Fault::LivesAt { place } => place,
-            _ => Place::Plain,
+            Fault::LivesAt { endpoint } => endpoint,
+            _ => Endpoint::Plain,
         }
     }
 
-    /// The failure that is expected, if one is.
+    /// The expected failure, if there is one.
     pub fn failure(&self) -> Option<&Expected> {
         match &self.expect {
             Expect::Failure(expected) => Some(expected),
@@ -128,45 +127,45 @@ impl Row {
         }
     }
 
-    /// Whether it is over only when its caller runs out of patience.
+    /// Whether the fault ends only when the caller times out.
     pub fn takes_patience(&self) -> bool {
         match &self.fault {
             Fault::Answers { then, .. } | Fault::Sends { then, .. } => *then == Then::Hang,
-            Fault::LivesAt { place } => *place == Place::HttpsOnSilence,
+            Fault::LivesAt { endpoint } => *endpoint == Endpoint::HttpsOnSilence,
             Fault::Drips { .. } => true,
             Fault::Floods { part, .. } => *part == Part::Interim,
             Fault::Redirects { .. } => false,
         }
     }
 
-    /// Whether a failure may give this delay.
+    /// Whether a failure may have this delay.
     pub fn accepts_delay(&self, found_ms: Option<u64>) -> bool {
         let Some(expected) = self.failure() else {
             return false;
         };
         match (expected.retry_after_ms, found_ms) {
             (None, None) => true,
-            // No delay was stated, or one of 0: the delay of the code, which grows while the identical
-            // call keeps failing.
+            // No delay was stated, or 0: the default of the code, which grows while the same call keeps
+            // failing.
             (None | Some(0), found) => {
                 let usual_ms = default_delay_ms(&expected.code);
                 found >= usual_ms && found <= usual_ms.max(Some(GROWN_DELAY_MS_MAX))
             }
             (Some(_), None) => false,
-            (Some(told_ms), Some(found_ms)) if self.names_a_moment() => {
-                found_ms <= told_ms && found_ms.saturating_add(MOMENT_SLACK_MS) > told_ms
+            (Some(expected_ms), Some(found_ms)) if self.contains_time() => {
+                found_ms <= expected_ms && found_ms.saturating_add(MOMENT_SLACK_MS) > expected_ms
             }
-            (Some(told_ms), Some(found_ms)) => told_ms == found_ms,
+            (Some(expected_ms), Some(found_ms)) => expected_ms == found_ms,
         }
     }
 
-    fn names_a_moment(&self) -> bool {
+    fn contains_time(&self) -> bool {
         let Fault::Answers { headers, .. } = &self.fault else {
             return false;
         };
         headers
             .iter()
-            .any(|(_, value)| template::names_a_moment(value))
+            .any(|(_, value)| template::contains_time(value))
     }
 }
 

@@ -1,12 +1,11 @@
-//! Words in double braces that become known only when an answer is sent: moments, secrets, what the
-//! caller sent.
+//! Templates in double braces that are replaced when a response is sent: times, secrets and request headers.
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::secrets;
 
-/// How a moment is written, by the word that stands before its distance.
-const MOMENTS: [(&str, &str); 6] = [
+/// The formats of times, by name.
+const TIME_FORMATS: [(&str, &str); 6] = [
     ("imf", "%a, %d %b %Y %H:%M:%S GMT"),
     ("rfc850", "%A, %d-%b-%y %H:%M:%S GMT"),
     ("asctime", "%a %b %e %H:%M:%S %Y"),
@@ -15,30 +14,30 @@ const MOMENTS: [(&str, &str); 6] = [
     ("epoch_ms", "%s000"),
 ];
 
-/// What is known when an answer is sent.
+/// The values that templates can refer to.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct TemplateContext<'a> {
     pub(crate) now: Timestamp,
     /// Names in lower case.
     pub(crate) headers: &'a [(String, String)],
 }
 
-impl<'a> Surroundings<'a> {
-    /// A header of the request; empty where there was none.
+impl<'a> TemplateContext<'a> {
+    /// A header of the request, or an empty text.
     fn sent(self, name: &str) -> &'a str {
         let found = self.headers.iter().find(|(sent, _)| sent == name);
         found.map_or("", |(_, value)| value)
     }
 }
 
-/// Replaces every template of a text. What is no template stays as it is.
-pub(crate) fn fill(text: &str, surroundings: Surroundings<'_>) -> String {
+/// Replaces every template in a text; other text is unchanged.
+pub(crate) fn fill(text: &str, context: TemplateContext<'_>) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
         filled.push_str(before);
         let known = after.split_once("}}").and_then(|(word, after)| {
-            let value = value(word, surroundings)?;
+            let value = value(word, context)?;
             Some((value, after))
         });
         match known {
@@ -56,32 +55,32 @@ pub(crate) fn fill(text: &str, surroundings: Surroundings<'_>) -> String {
     filled
 }
 
-/// Whether a text holds a moment, which comes nearer while it is on its way.
-pub(crate) fn names_a_moment(text: &str) -> bool {
+/// Whether a text contains a time, whose distance shrinks while the response is sent.
+pub(crate) fn contains_time(text: &str) -> bool {
     let mut words = text.split("{{").skip(1);
     words.any(|rest| {
         rest.split_once("}}")
-            .is_some_and(|(word, _)| moment(word, Timestamp::UNIX_EPOCH).is_some())
+            .is_some_and(|(word, _)| time(word, Timestamp::UNIX_EPOCH).is_some())
     })
 }
 
-fn value(word: &str, surroundings: Surroundings<'_>) -> Option<String> {
+fn value(word: &str, context: TemplateContext<'_>) -> Option<String> {
     if let Some(name) = word.strip_prefix("secret:") {
         return secrets::text_of(name).map(str::to_owned);
     }
     if let Some(name) = word.strip_prefix("header:") {
-        return Some(surroundings.sent(name).to_owned());
+        return Some(context.sent(name).to_owned());
     }
     if word == "token" {
-        let credential = surroundings.sent("authorization");
+        let credential = context.sent("authorization");
         return credential.split(' ').next_back().map(str::to_owned);
     }
-    moment(word, surroundings.now)
+    time(word, context.now)
 }
 
-fn moment(word: &str, now: Timestamp) -> Option<String> {
+fn time(word: &str, now: Timestamp) -> Option<String> {
     let (form, seconds) = word.split_once('+')?;
-    let (_, format) = MOMENTS.iter().find(|(name, _)| *name == form)?;
+    let (_, format) = TIME_FORMATS.iter().find(|(name, _)| *name == form)?;
     let at = now.checked_add(SignedDuration::from_secs(seconds.parse().ok()?));
     Some(at.ok()?.strftime(format).to_string())
 }
@@ -91,15 +90,15 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let surroundings = Surroundings {
+        let context = TemplateContext {
             now: Timestamp::from_second(784_111_657).unwrap(),
             headers: &[("authorization".to_owned(), "Bearer x".to_owned())],
         };
-        assert_eq!(fill(text, surroundings), expected);
+        assert_eq!(fill(text, context), expected);
     }
 
     #[test]
-    fn moments_are_written_in_every_form() {
+    fn times_are_written_in_every_format() {
         check("{{imf+120}}", "Sun, 06 Nov 1994 08:49:37 GMT");
         check("{{rfc850+120}}", "Sunday, 06-Nov-94 08:49:37 GMT");
         check("{{asctime+120}}", "Sun Nov  6 08:49:37 1994");
@@ -109,19 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_sent_comes_back_and_what_it_did_not_is_nothing() {
+    fn request_headers_are_repeated_and_missing_headers_are_empty() {
         check("[{{header:authorization}}]", "[Bearer x]");
         check("[{{header:cookie}}]", "[]");
         check("[{{token}}]", "[x]");
     }
 
     #[test]
-    fn a_secret_is_put_in_by_its_name() {
+    fn a_secret_is_inserted_by_name() {
         check("{{secret:credential}}", secrets::CREDENTIAL);
     }
 
     #[test]
-    fn what_is_no_template_stays() {
+    fn other_text_is_unchanged() {
         for text in [
             "",
             "{}",
@@ -137,8 +136,8 @@ mod tests {
     }
 
     #[test]
-    fn only_moments_are_moments() {
-        assert!(names_a_moment("at {{epoch+120}}"));
-        assert!(!names_a_moment("{{secret:credential}} {{epoch}} 120"));
+    fn only_times_count_as_times() {
+        assert!(contains_time("at {{epoch+120}}"));
+        assert!(!contains_time("{{secret:credential}} {{epoch}} 120"));
     }
 }

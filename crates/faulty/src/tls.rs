@@ -1,4 +1,4 @@
-//! Certificates made when the service starts: an authority, and what it signs rightly and wrongly.
+//! Certificates that are generated when the service starts: an authority, and valid and invalid certificates.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::service::StartError;
 
-/// What is wrong with a certificate.
+/// A flaw of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
     Nothing,
@@ -22,7 +22,7 @@ pub(crate) enum Flaw {
     OtherHost,
 }
 
-/// Whom a client has to trust to reach the service by TLS.
+/// The authority that a client has to trust to reach the service over TLS.
 #[derive(Debug)]
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
@@ -42,7 +42,7 @@ impl Authority {
         Ok(Self { issuer, pem })
     }
 
-    /// What speaks TLS with a certificate that has this flaw.
+    /// An acceptor with a certificate that has this flaw.
     pub(crate) fn acceptor(&self, flaw: Flaw) -> Result<TlsAcceptor, StartError> {
         let names = match flaw {
             Flaw::OtherHost => vec!["elsewhere.example".to_owned()],

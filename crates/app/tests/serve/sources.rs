@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use panpan_faulty::{Place, Service};
+use panpan_faulty::{Endpoint, Service};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -28,7 +28,7 @@ impl Faulty {
     }
 
     fn describe(&self, folder: &Folder, change: impl Fn(&mut Value)) {
-        let mut document = self.service.document(Place::Plain);
+        let mut document = self.service.document(Endpoint::Plain);
         change(&mut document);
         fs::write(folder.0.join("faulty.json"), document.to_string()).unwrap();
     }
@@ -37,7 +37,7 @@ impl Faulty {
     fn flag(&self) -> String {
         format!(
             "--openapi=faulty=faulty.json@{}",
-            self.service.url(Place::Plain)
+            self.service.url(Endpoint::Plain)
         )
     }
 }
@@ -69,7 +69,7 @@ fn a_service_is_served_from_its_description() {
 fn a_description_of_a_server_that_may_not_be_reached_is_served_with_a_warning() {
     let folder = Folder::new();
     let faulty = Faulty::described_in(&folder);
-    let url = faulty.service.url(Place::Plain);
+    let url = faulty.service.url(Endpoint::Plain);
     faulty.describe(&folder, |document| {
         document["servers"] = json!([{"url": url.to_string()}]);
     });
@@ -107,7 +107,7 @@ fn a_description_that_changes_is_served_as_it_is_then_and_a_broken_one_changes_n
 fn secrets_come_from_the_environment_or_from_the_caller_and_stand_in_no_failure() {
     let folder = Folder::new();
     let faulty = Faulty::described_in(&folder);
-    let url = faulty.service.url(Place::Plain);
+    let url = faulty.service.url(Endpoint::Plain);
     let config = format!(
         "store = \"memory:\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n\
          credentials = {{ token = {{ env = \"FAULTY_TOKEN\" }} }}\n\
@@ -148,7 +148,7 @@ fn asked(faulty: &Faulty, slug: &str) -> u64 {
 fn calls_to_a_source_are_made_as_its_settings_say() {
     let folder = Folder::new();
     let faulty = Faulty::described_in(&folder);
-    let url = faulty.service.url(Place::Plain);
+    let url = faulty.service.url(Endpoint::Plain);
     let config = format!(
         "store = \"sqlite:panpan.db\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n\
          retry = \"off\"\ncircuit = {{ row = 2, row_ms = 0, open_ms = 30000 }}\n\
@@ -358,7 +358,7 @@ fn an_mcp_server_that_is_not_there_keeps_nobody_waiting() {
 fn the_scopes_of_a_source_are_needed_for_all_of_it() {
     let folder = Folder::new();
     let faulty = Faulty::described_in(&folder);
-    let url = faulty.service.url(Place::Plain);
+    let url = faulty.service.url(Endpoint::Plain);
     let program = env!("CARGO_BIN_EXE_panpan");
     let config = format!(
         "store = \"sqlite:panpan.db\"\n\
@@ -460,7 +460,7 @@ fn a_header_the_operator_gives_is_asked_of_nobody() {
         let tenant = json!({"name": "X-Tenant", "in": "header", "required": true, "schema": {"type": "string"}});
         document["paths"]["/echo"]["get"]["parameters"] = json!([tenant]);
     });
-    let url = faulty.service.url(Place::Plain);
+    let url = faulty.service.url(Endpoint::Plain);
     let without =
         format!("store = \"memory:\"\n[[openapi]]\nfile = \"faulty.json\"\nurl = \"{url}\"\n");
     let with = format!("{without}headers = {{ x-tenant = \"acme\" }}\n");

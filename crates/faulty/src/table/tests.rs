@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use panpan_catalogue::Known;
 
 use super::*;
-use crate::fault::{Body, Made};
-use crate::template::{Surroundings, fill};
+use crate::fault::{Body, Generated};
+use crate::template::{TemplateContext, fill};
 
 fn known(row: &Row) -> Option<(Known, &Expected)> {
     let expected = row.failure()?;
@@ -116,7 +116,7 @@ fn a_write_that_was_never_answered_is_no_plain_timeout() {
 
 #[test]
 fn every_template_of_the_table_is_known() {
-    let surroundings = Surroundings {
+    let context = TemplateContext {
         now: jiff::Timestamp::UNIX_EPOCH,
         headers: &[],
     };
@@ -125,12 +125,14 @@ fn every_template_of_the_table_is_known() {
             continue;
         };
         let text = match body {
-            Some(Body::Text(text) | Body::Made(Made::Padded { text, .. })) => text.clone(),
-            Some(Body::Made(Made::Json(value))) => value.to_string(),
+            Some(Body::Text(text) | Body::Generated(Generated::Padded { text, .. })) => {
+                text.clone()
+            }
+            Some(Body::Generated(Generated::Json(value))) => value.to_string(),
             _ => String::new(),
         };
         let texts = headers.iter().map(|(_, value)| value).chain([&text]);
-        for filled in texts.map(|text| fill(text, surroundings)) {
+        for filled in texts.map(|text| fill(text, context)) {
             assert!(!filled.contains("{{"), "{}: {filled}", row.name);
         }
     }
@@ -142,7 +144,7 @@ fn bytes_are_written_one_character_each() {
         let bytes = match &row.fault {
             Fault::Sends { bytes, .. } => bytes,
             Fault::Answers {
-                body: Some(Body::Made(Made::Bytes(bytes))),
+                body: Some(Body::Generated(Generated::Bytes(bytes))),
                 ..
             } => bytes,
             _ => continue,

@@ -1,4 +1,4 @@
-//! A client that reads what there is and mends nothing.
+//! A client that reads raw responses and corrects nothing.
 
 use std::io;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// How long a connection is watched for an end that must not come.
-const WATCHED: Duration = Duration::from_millis(50);
+/// How long a connection is watched to check that it stays open.
+const WATCH_TIME: Duration = Duration::from_millis(50);
 
-/// An answer, taken apart.
+/// A parsed response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -53,8 +53,13 @@ pub(crate) async fn connect(service: &Service) -> TcpStream {
     TcpStream::connect(service.address()).await.unwrap()
 }
 
-/// Sends a request and gives the connection.
-pub(crate) async fn ask(service: &Service, method: &str, target: &str, headers: &str) -> TcpStream {
+/// Sends a request and returns the connection.
+pub(crate) async fn send_request(
+    service: &Service,
+    method: &str,
+    target: &str,
+    headers: &str,
+) -> TcpStream {
     let mut stream = connect(service).await;
     let body = if method == "POST" {
         r#"{"item": "tea"}"#
@@ -70,14 +75,14 @@ pub(crate) async fn ask(service: &Service, method: &str, target: &str, headers: 
 }
 
 /// Sends a request and reads until the connection ends.
-pub(crate) async fn heard(
+pub(crate) async fn exchange(
     service: &Service,
     method: &str,
     target: &str,
     headers: &str,
 ) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    ask(service, method, target, headers)
+    send_request(service, method, target, headers)
         .await
         .read_to_end(&mut bytes)
         .await?;
@@ -85,11 +90,11 @@ pub(crate) async fn heard(
 }
 
 pub(crate) async fn get(service: &Service, target: &str) -> Answer {
-    Answer::of(&heard(service, "GET", target, "").await.unwrap())
+    Answer::of(&exchange(service, "GET", target, "").await.unwrap())
 }
 
-/// Reads until all has come that should, and watches the connection fall silent without ending.
-pub(crate) async fn before_silence(
+/// Reads until all expected data has arrived, then checks that the connection stays open and silent.
+pub(crate) async fn read_until_silent(
     mut stream: TcpStream,
     is_all: impl Fn(&[u8]) -> bool,
 ) -> Vec<u8> {
@@ -100,7 +105,7 @@ pub(crate) async fn before_silence(
             "the connection ended"
         );
     }
-    let more = timeout(WATCHED, stream.read_buf(&mut bytes)).await;
+    let more = timeout(WATCH_TIME, stream.read_buf(&mut bytes)).await;
     assert!(more.is_err(), "more came: {more:?}");
     bytes
 }

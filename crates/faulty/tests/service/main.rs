@@ -1,9 +1,9 @@
-//! The service as a client sees it that knows nothing but sockets.
+//! The service as seen by a client that uses raw sockets.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod answers;
 mod client;
-mod life;
-mod places;
-mod work;
+mod endpoints;
+mod lifecycle;
+mod responses;
+mod working;

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream};
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
 use panpan_failure::Failure;
-use panpan_faulty::{CREDENTIAL, Place, Row, faults};
+use panpan_faulty::{CREDENTIAL, Endpoint, Row, faults};
 use panpan_openapi::{ImportOptions, import};
 use panpan_redact::Secret;
 use panpan_runtime::{Credentials, Registration};
@@ -161,7 +161,7 @@ fn input(row: &Row) -> Value {
 /// Every row as an operation, each with a circuit of its own: unreachable hosts would open it for the others.
 fn forwarded_to_service(faulty: &panpan_faulty::Service, attempt_ms: u64) -> Vec<Registration> {
     let mut operations = Vec::new();
-    for place in Place::ALL {
+    for place in Endpoint::ALL {
         let url = Url::parse(&faulty.url(*place)).unwrap();
         let settings = ClientSettings {
             connect_timeout: CONNECT_TIMEOUT,

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use jiff::Timestamp;
 use panpan_contract::operation::OperationSpec;
 use panpan_contract::retry::{RetryPolicy, RetrySettings};
-use panpan_faulty::{CREDENTIAL, Place, Row};
+use panpan_faulty::{CREDENTIAL, Endpoint, Row};
 use panpan_openapi::{ImportOptions, import};
 use panpan_redact::Secret;
 use panpan_runtime::ports::Outcomes;
@@ -71,7 +71,7 @@ impl Gateway {
         let service = panpan_faulty::Service::start().await.unwrap();
         let mut builder = Registry::builder();
         let mut operations = BTreeMap::new();
-        for place in Place::ALL {
+        for place in Endpoint::ALL {
             let url = Url::parse(&service.url(*place)).unwrap();
             for spec in imported(&service.document(*place)) {
                 let Some(row) = row_of(&spec) else { continue };

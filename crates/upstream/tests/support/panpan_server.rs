@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use panpan_failure::Failure;
-use panpan_faulty::{Row, Seen};
+use panpan_faulty::{ObservedFailure, Row};
 use panpan_runtime::retry::CircuitRule;
 use panpan_runtime::system::SystemClock;
 use panpan_runtime::{Credentials, Dispatcher};
@@ -175,7 +175,7 @@ pub(crate) fn differences_from_row(row: &Row, outcome: &Result<Value, Failure>) 
     let Err(failure) = outcome else {
         return row.differences(None);
     };
-    row.differences(Some(Seen {
+    row.differences(Some(ObservedFailure {
         code: failure.code().as_str(),
         category: failure.category().word(),
         retryable: failure.retryable(),

@@ -1,14 +1,14 @@
-//! What works: orders, events, echoes, and the description of it all.
+//! Operations that work: orders, events, echo and the OpenAPI document.
 
-use panpan_faulty::{Place, Row, Service, faults};
+use panpan_faulty::{Endpoint, Row, Service, faults};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 
-use crate::client::{Answer, ask, before_silence, get, heard};
+use crate::client::{Answer, exchange, get, read_until_silent, send_request};
 
 async fn order(service: &Service, query: &str, key: &str) -> Option<Answer> {
     let target = format!("/orders{query}");
-    let bytes = heard(
+    let bytes = exchange(
         service,
         "POST",
         &target,
@@ -19,7 +19,7 @@ async fn order(service: &Service, query: &str, key: &str) -> Option<Answer> {
 }
 
 #[tokio::test]
-async fn an_order_is_counted_each_time_it_is_taken() {
+async fn every_order_is_counted() {
     let service = Service::start().await.unwrap();
     let first = order(&service, "", "a").await.unwrap();
     assert_eq!(
@@ -34,7 +34,7 @@ async fn an_order_is_counted_each_time_it_is_taken() {
 }
 
 #[tokio::test]
-async fn an_order_whose_answer_is_lost_was_taken_and_its_key_finds_it() {
+async fn an_order_whose_response_is_lost_was_placed_and_is_found_by_its_key() {
     let service = Service::start().await.unwrap();
     let query = "?keys=honoured&then=cut&times=2";
     assert!(order(&service, query, "k").await.is_none());
@@ -46,11 +46,11 @@ async fn an_order_whose_answer_is_lost_was_taken_and_its_key_finds_it() {
 }
 
 #[tokio::test]
-async fn an_answer_gets_lost_in_each_way() {
+async fn a_response_can_get_lost_in_each_way() {
     let service = Service::start().await.unwrap();
     let broken = order(&service, "?then=error", "a").await.unwrap();
     assert_eq!(broken.status, 500);
-    let silent = ask(
+    let silent = send_request(
         &service,
         "POST",
         "/orders?then=silence",
@@ -60,12 +60,12 @@ async fn an_answer_gets_lost_in_each_way() {
     while service.orders_done() < 2 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(before_silence(silent, |_| true).await, b"");
+    assert_eq!(read_until_silent(silent, |_| true).await, b"");
     assert_eq!(service.orders_done(), 2);
 }
 
 #[tokio::test]
-async fn events_come_to_their_end_or_are_cut() {
+async fn event_streams_are_complete_or_cut_off() {
     let service = Service::start().await.unwrap();
     for (target, items, ends) in [
         ("/events", 3, true),
@@ -82,9 +82,9 @@ async fn events_come_to_their_end_or_are_cut() {
 }
 
 #[tokio::test]
-async fn an_echo_gives_back_what_was_sent() {
+async fn an_echo_returns_the_request() {
     let service = Service::start().await.unwrap();
-    let bytes = heard(&service, "POST", "/echo?a=b", "X-Note: c\r\n")
+    let bytes = exchange(&service, "POST", "/echo?a=b", "X-Note: c\r\n")
         .await
         .unwrap();
     let echo = Answer::of(&bytes).json();
@@ -95,18 +95,18 @@ async fn an_echo_gives_back_what_was_sent() {
 }
 
 #[tokio::test]
-async fn the_service_describes_itself() {
+async fn the_service_serves_its_openapi_document() {
     let service = Service::start().await.unwrap();
     let served = get(&service, "/openapi.json").await.json();
-    assert_eq!(served, service.document(Place::Plain));
-    assert_eq!(served["servers"][0]["url"], service.url(Place::Plain));
+    assert_eq!(served, service.document(Endpoint::Plain));
+    assert_eq!(served["servers"][0]["url"], service.url(Endpoint::Plain));
     let elsewhere = get(&service, "/openapi.json?place=expired").await.json();
-    assert_eq!(elsewhere, service.document(Place::Expired));
+    assert_eq!(elsewhere, service.document(Endpoint::Expired));
     assert_eq!(get(&service, "/openapi.json?place=mars").await.status, 404);
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_not_found_and_what_is_no_request_is_refused() {
+async fn an_unknown_path_is_not_found_and_an_invalid_request_is_refused() {
     let service = Service::start().await.unwrap();
     for target in ["/", "/fault/", "/fault/none", "/orders"] {
         assert_eq!(get(&service, target).await.status, 404, "{target}");
@@ -121,7 +121,7 @@ async fn what_is_not_there_is_not_found_and_what_is_no_request_is_refused() {
 }
 
 #[tokio::test]
-async fn calls_are_counted_row_by_row() {
+async fn requests_are_counted_per_row() {
     let service = Service::start().await.unwrap();
     let row = Row::of_slug("teapot").unwrap();
     get(&service, &row.path()).await;

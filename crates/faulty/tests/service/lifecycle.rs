@@ -1,4 +1,4 @@
-//! How the service starts, how much it takes, and how it stops.
+//! Start, limits and stop of the service.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::client::{ask, before_silence, connect, get};
+use crate::client::{connect, get, read_until_silent, send_request};
 
 #[tokio::test]
-async fn it_listens_where_it_is_told_and_only_on_loopback() {
+async fn it_listens_on_the_given_loopback_address_only() {
     let first = Service::start().await.unwrap();
     let taken = Service::start_at(first.address()).await.unwrap_err();
     assert!(matches!(taken, StartError::Listen(_)), "{taken}");
@@ -21,10 +21,10 @@ async fn it_listens_where_it_is_told_and_only_on_loopback() {
 }
 
 #[tokio::test]
-async fn it_stops_with_its_connections_when_it_is_dropped() {
+async fn dropping_it_ends_its_connections() {
     let service = Service::start().await.unwrap();
     let address = service.address();
-    let mut hanging = ask(&service, "GET", "/fault/silence-read", "").await;
+    let mut hanging = send_request(&service, "GET", "/fault/silence-read", "").await;
     let mut idle = connect(&service).await;
     get(&service, "/echo").await;
     drop(service);
@@ -36,7 +36,7 @@ async fn it_stops_with_its_connections_when_it_is_dropped() {
 }
 
 #[tokio::test]
-async fn it_serves_as_many_connections_as_it_has_room_for() {
+async fn the_number_of_connections_is_limited() {
     let service = Service::start().await.unwrap();
     let mut idle = Vec::new();
     for _ in 1..CONNECTIONS_LIMIT {
@@ -44,7 +44,7 @@ async fn it_serves_as_many_connections_as_it_has_room_for() {
     }
     assert_eq!(get(&service, "/echo").await.status, 200);
     idle.push(connect(&service).await);
-    let waiting = ask(&service, "GET", "/echo", "").await;
+    let waiting = send_request(&service, "GET", "/echo", "").await;
     let mut waiting = tokio::spawn(async move {
         let mut waiting = waiting;
         let mut bytes = Vec::new();
@@ -58,6 +58,6 @@ async fn it_serves_as_many_connections_as_it_has_room_for() {
     );
     drop(idle.pop());
     assert!(waiting.await.unwrap().starts_with(b"HTTP/1.1 200"));
-    let silent = ask(&service, "GET", "/fault/silence-read", "").await;
-    assert_eq!(before_silence(silent, |_| true).await, b"");
+    let silent = send_request(&service, "GET", "/fault/silence-read", "").await;
+    assert_eq!(read_until_silent(silent, |_| true).await, b"");
 }

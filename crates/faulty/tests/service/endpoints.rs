@@ -1,10 +1,10 @@
-//! Where the service is looked for, and what is wrong there.
+//! The endpoints of the service and their faults.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use panpan_faulty::{Place, Service};
+use panpan_faulty::{Endpoint, Service};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
@@ -14,14 +14,14 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::client::{Answer, before_silence};
+use crate::client::{Answer, read_until_silent};
 
-fn address(service: &Service, place: Place) -> SocketAddr {
-    let url = service.url(place);
+fn address(service: &Service, endpoint: Endpoint) -> SocketAddr {
+    let url = service.url(endpoint);
     url.split_once("://").unwrap().1.parse().unwrap()
 }
 
-async fn secure(service: &Service, place: Place) -> io::Result<TlsStream<TcpStream>> {
+async fn secure(service: &Service, endpoint: Endpoint) -> io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     let authority = CertificateDer::from_pem_slice(service.authority_pem().as_bytes()).unwrap();
     roots.add(authority).unwrap();
@@ -30,7 +30,7 @@ async fn secure(service: &Service, place: Place) -> io::Result<TlsStream<TcpStre
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let address = address(service, place);
+    let address = address(service, endpoint);
     let stream = TcpStream::connect(address).await.unwrap();
     let name = ServerName::from(address.ip());
     TlsConnector::from(Arc::new(config))
@@ -38,16 +38,16 @@ async fn secure(service: &Service, place: Place) -> io::Result<TlsStream<TcpStre
         .await
 }
 
-/// Why no secure connection came about.
-async fn refused(service: &Service, place: Place) -> rustls::Error {
-    let error = secure(service, place).await.unwrap_err();
+/// The error of a TLS connection that fails.
+async fn refused(service: &Service, endpoint: Endpoint) -> rustls::Error {
+    let error = secure(service, endpoint).await.unwrap_err();
     error.downcast().unwrap()
 }
 
 #[tokio::test]
-async fn who_trusts_the_authority_reaches_the_service() {
+async fn a_client_that_trusts_the_authority_reaches_the_service() {
     let service = Service::start().await.unwrap();
-    let mut stream = secure(&service, Place::Tls).await.unwrap();
+    let mut stream = secure(&service, Endpoint::Tls).await.unwrap();
     stream
         .write_all(b"GET /echo HTTP/1.1\r\n\r\n")
         .await
@@ -57,33 +57,33 @@ async fn who_trusts_the_authority_reaches_the_service() {
     assert_eq!(Answer::of(&bytes).json()["path"], "/echo");
 }
 
-/// What a client finds wrong with a certificate.
-fn flaw(error: &rustls::Error) -> Option<Place> {
+/// The endpoint whose certificate flaw matches this error.
+fn flaw(error: &rustls::Error) -> Option<Endpoint> {
     use CertificateError as Flaw;
     let rustls::Error::InvalidCertificate(error) = error else {
         return None;
     };
     match error {
-        Flaw::UnknownIssuer => Some(Place::SelfSigned),
-        Flaw::Expired | Flaw::ExpiredContext { .. } => Some(Place::Expired),
-        Flaw::NotValidForName | Flaw::NotValidForNameContext { .. } => Some(Place::OtherHost),
+        Flaw::UnknownIssuer => Some(Endpoint::SelfSigned),
+        Flaw::Expired | Flaw::ExpiredContext { .. } => Some(Endpoint::Expired),
+        Flaw::NotValidForName | Flaw::NotValidForNameContext { .. } => Some(Endpoint::OtherHost),
         _ => None,
     }
 }
 
 #[tokio::test]
-async fn every_flaw_of_a_certificate_is_the_one_it_says() {
+async fn every_certificate_has_the_flaw_of_its_endpoint() {
     let service = Service::start().await.unwrap();
-    for place in [Place::SelfSigned, Place::Expired, Place::OtherHost] {
-        let error = refused(&service, place).await;
-        assert_eq!(flaw(&error), Some(place), "{error}");
+    for endpoint in [Endpoint::SelfSigned, Endpoint::Expired, Endpoint::OtherHost] {
+        let error = refused(&service, endpoint).await;
+        assert_eq!(flaw(&error), Some(endpoint), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_plain_port_answers_no_handshake() {
+async fn a_plain_port_rejects_a_tls_handshake() {
     let service = Service::start().await.unwrap();
-    let error = refused(&service, Place::HttpsOnPlain).await;
+    let error = refused(&service, Endpoint::HttpsOnPlain).await;
     assert!(
         matches!(error, rustls::Error::InvalidMessage(_)),
         "{error:?}"
@@ -91,9 +91,9 @@ async fn a_plain_port_answers_no_handshake() {
 }
 
 #[tokio::test]
-async fn a_secure_port_answers_no_plain_request() {
+async fn a_tls_port_rejects_a_plain_request() {
     let service = Service::start().await.unwrap();
-    let mut stream = TcpStream::connect(address(&service, Place::HttpOnTls))
+    let mut stream = TcpStream::connect(address(&service, Endpoint::HttpOnTls))
         .await
         .unwrap();
     stream
@@ -101,33 +101,33 @@ async fn a_secure_port_answers_no_plain_request() {
         .await
         .unwrap();
     let mut bytes = Vec::new();
-    // Whether its last words arrive before the connection breaks is not certain.
+    // Whether the TLS alert arrives before the connection breaks is not certain.
     let _ = stream.read_to_end(&mut bytes).await;
     assert!(!bytes.starts_with(b"HTTP"), "{bytes:?}");
 }
 
 #[tokio::test]
-async fn a_silent_port_takes_connections_and_says_nothing() {
+async fn a_silent_port_accepts_connections_and_sends_nothing() {
     let service = Service::start().await.unwrap();
-    let mut stream = TcpStream::connect(address(&service, Place::HttpsOnSilence))
+    let mut stream = TcpStream::connect(address(&service, Endpoint::HttpsOnSilence))
         .await
         .unwrap();
     stream.write_all(b"\x16\x03\x01").await.unwrap();
-    assert_eq!(before_silence(stream, |_| true).await, b"");
+    assert_eq!(read_until_silent(stream, |_| true).await, b"");
 }
 
 #[tokio::test]
-async fn nobody_listens_where_nobody_is() {
+async fn nothing_listens_on_the_closed_port() {
     let service = Service::start().await.unwrap();
-    let error = TcpStream::connect(address(&service, Place::Nobody))
+    let error = TcpStream::connect(address(&service, Endpoint::ClosedPort))
         .await
         .unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
 }
 
 #[tokio::test]
-async fn a_name_without_an_address_has_none() {
+async fn the_unresolvable_name_does_not_resolve() {
     let service = Service::start().await.unwrap();
-    let url = service.url(Place::NoName);
+    let url = service.url(Endpoint::UnresolvableName);
     assert!(url.split_once("://").unwrap().1.to_socket_addrs().is_err());
 }

@@ -1,4 +1,4 @@
-//! What the service knows, and who answers which path.
+//! The state of the service, and the routing of requests.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,25 +8,25 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt;
 
-use crate::fault::{Place, Then};
+use crate::fault::{Endpoint, Then};
 use crate::orders::{self, Orders};
 use crate::perform::{Wire, end, perform};
-use crate::request::{Request, Unreadable};
+use crate::request::{Request, RequestError};
 use crate::service::Addresses;
 use crate::table::Row;
-use crate::template::Surroundings;
+use crate::template::TemplateContext;
 use crate::{document, events, respond};
 
-/// What the service knows.
+/// The state of the service.
 #[derive(Debug)]
-pub(crate) struct Home {
+pub(crate) struct ServiceState {
     pub(crate) addresses: Addresses,
     orders: Mutex<Orders>,
-    /// How often each row was asked for, by its slug.
+    /// The number of requests for each row, by slug.
     calls: Mutex<HashMap<String, u64>>,
 }
 
-impl Home {
+impl ServiceState {
     pub(crate) fn new(addresses: Addresses) -> Self {
         Self {
             addresses,
@@ -36,23 +36,23 @@ impl Home {
     }
 
     pub(crate) fn calls(&self, slug: &str) -> u64 {
-        held(&self.calls).get(slug).copied().unwrap_or(0)
+        lock(&self.calls).get(slug).copied().unwrap_or(0)
     }
 
     pub(crate) fn orders_done(&self) -> u64 {
-        held(&self.orders).done()
+        lock(&self.orders).done()
     }
 
-    /// Reads one request and answers it.
+    /// Reads one request and responds to it.
     pub(crate) async fn serve(&self, wire: &mut impl Wire) -> io::Result<()> {
         let status = match Request::read(wire).await {
             Ok(request) => return self.answer(wire, &request).await,
-            Err(Unreadable::Gone) => return Ok(()),
-            Err(Unreadable::NotHttp) => 400,
-            Err(Unreadable::HeadTooLong) => 431,
-            Err(Unreadable::BodyTooLong) => 413,
+            Err(RequestError::Disconnected) => return Ok(()),
+            Err(RequestError::NotHttp) => 400,
+            Err(RequestError::HeadTooLong) => 431,
+            Err(RequestError::BodyTooLong) => 413,
         };
-        let message = json!({"message": "this request cannot be read"});
+        let message = json!({"message": "the request cannot be parsed"});
         send(wire, &respond::json(status, &[], &message)).await
     }
 
@@ -60,17 +60,17 @@ impl Home {
         if let Some(slug) = request.path.strip_prefix("/fault/")
             && let Some(row) = Row::of_slug(slug)
         {
-            *held(&self.calls).entry(slug.to_owned()).or_default() += 1;
-            let surroundings = Surroundings {
+            *lock(&self.calls).entry(slug.to_owned()).or_default() += 1;
+            let context = TemplateContext {
                 now: Timestamp::now(),
                 headers: &request.headers,
             };
-            return perform(wire, row, request, surroundings).await;
+            return perform(wire, row, request, context).await;
         }
         match (request.method.as_str(), request.path.as_str()) {
             (_, "/echo") => send(wire, &respond::json(200, &[], &echo(request))).await,
             ("POST", "/orders") => {
-                let taken = held(&self.orders).take(request);
+                let taken = lock(&self.orders).take(request);
                 orders::answer(wire, request, taken).await
             }
             ("GET", "/orders/count") => {
@@ -79,24 +79,24 @@ impl Home {
             }
             ("GET", "/events") => events::stream(wire, request).await,
             ("GET", "/openapi.json") => {
-                let place = request
-                    .asked("place")
-                    .map_or(Some(Place::Plain), Place::of_word);
-                match place {
-                    Some(place) => {
-                        let document = document::document(place, &self.addresses.url(place));
+                let endpoint = request
+                    .query_value("place")
+                    .map_or(Some(Endpoint::Plain), Endpoint::named);
+                match endpoint {
+                    Some(endpoint) => {
+                        let document = document::document(endpoint, &self.addresses.url(endpoint));
                         send(wire, &respond::json(200, &[], &document)).await
                     }
-                    None => nothing_there(wire).await,
+                    None => not_found(wire).await,
                 }
             }
-            _ => nothing_there(wire).await,
+            _ => not_found(wire).await,
         }
     }
 }
 
-async fn nothing_there(wire: &mut impl Wire) -> io::Result<()> {
-    let message = json!({"message": "nothing is there; /openapi.json says what is"});
+async fn not_found(wire: &mut impl Wire) -> io::Result<()> {
+    let message = json!({"message": "not found: see /openapi.json"});
     send(wire, &respond::json(404, &[], &message)).await
 }
 
@@ -105,7 +105,7 @@ async fn send(wire: &mut impl Wire, bytes: &[u8]) -> io::Result<()> {
     end(wire, Then::Close).await
 }
 
-/// What was asked, as it arrived.
+/// The request as JSON.
 fn echo(request: &Request) -> Value {
     let text = |pairs: &[(String, String)]| -> Map<String, Value> {
         let pairs = pairs.iter();
@@ -123,7 +123,7 @@ fn echo(request: &Request) -> Value {
     })
 }
 
-/// Nothing that is done under these locks can leave them half done.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// A panic cannot leave the data behind these locks inconsistent.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

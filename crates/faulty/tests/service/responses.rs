@@ -1,29 +1,30 @@
-//! Every row that answers at all: what arrives is what it says.
+//! Every row with a response: the bytes that arrive are those of the table.
 
 use std::io;
 
-use panpan_faulty::{Body, Fault, Made, Part, Place, Row, Service, Then, faults, leaked_in};
+use panpan_faulty::{
+    Body, Endpoint, Fault, Generated, Part, Row, Service, Then, faults, leaked_in,
+};
 use tokio::io::AsyncReadExt;
 
-use crate::client::{Answer, ask, before_silence, get, heard};
+use crate::client::{Answer, exchange, get, read_until_silent, send_request};
 
-/// The bytes the table writes one character each.
+/// The bytes that the table writes as one character each.
 fn bytes_of(text: &str) -> Vec<u8> {
     text.chars().map(|c| u8::try_from(c).unwrap()).collect()
 }
 
-/// What arrives of a row, and that the connection ends as it should; nothing is sure to arrive before it
-/// is broken off.
+/// Reads the response of a row, and checks how the connection ends; `None` for a reset, which may lose data.
 async fn all_of(
     service: &Service,
     row: &Row,
     then: Then,
     is_all: impl Fn(&[u8]) -> bool,
 ) -> Option<Vec<u8>> {
-    let mut stream = ask(service, row.method(), &row.path(), "").await;
+    let mut stream = send_request(service, row.method(), &row.path(), "").await;
     let mut bytes = Vec::new();
     match then {
-        Then::Hang => Some(before_silence(stream, is_all).await),
+        Then::Hang => Some(read_until_silent(stream, is_all).await),
         Then::Close => {
             stream.read_to_end(&mut bytes).await.unwrap();
             Some(bytes)
@@ -36,14 +37,14 @@ async fn all_of(
     }
 }
 
-/// Whether a head is there, and so many bytes of a body.
+/// Whether the head and this many body bytes have arrived.
 fn holds(bytes: &[u8], of_body: usize) -> bool {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
     end.is_some_and(|end| bytes.len() >= end + 4 + of_body)
 }
 
 #[tokio::test]
-async fn an_answer_has_the_status_the_headers_and_the_body_of_its_row() {
+async fn a_response_has_the_status_headers_and_body_of_its_row() {
     let service = Service::start().await.unwrap();
     for row in faults() {
         let Fault::Answers {
@@ -95,13 +96,13 @@ fn check_body(row: &Row, answer: &Answer, body: Option<&Body>, stops_after: Opti
     match body {
         _ if stops_after.is_some() => {}
         None => assert!(answer.body.is_empty(), "{}", row.name),
-        Some(Body::Made(Made::Json(value))) if !value.to_string().contains("{{") => {
+        Some(Body::Generated(Generated::Json(value))) if !value.to_string().contains("{{") => {
             assert_eq!(answer.json(), *value, "{}", row.name);
         }
         Some(Body::Text(text)) if !text.contains("{{") => {
             assert_eq!(answer.body, text.as_bytes(), "{}", row.name);
         }
-        Some(Body::Made(Made::Bytes(text))) => {
+        Some(Body::Generated(Generated::Bytes(text))) => {
             assert_eq!(answer.body, bytes_of(text), "{}", row.name);
         }
         Some(_) => assert!(!answer.body.is_empty(), "{}", row.name),
@@ -109,7 +110,7 @@ fn check_body(row: &Row, answer: &Answer, body: Option<&Body>, stops_after: Opti
 }
 
 #[tokio::test]
-async fn bytes_arrive_as_they_stand_in_the_table() {
+async fn raw_bytes_arrive_as_in_the_table() {
     let service = Service::start().await.unwrap();
     for row in faults() {
         let Fault::Sends { bytes, then } = &row.fault else {
@@ -130,7 +131,7 @@ async fn every_secret_is_planted_somewhere() {
     let credential = format!("Authorization: Bearer {}\r\n", panpan_faulty::CREDENTIAL);
     let mut planted: Vec<&str> = Vec::new();
     for row in faults().iter().filter(|row| row.name.contains("secret")) {
-        let bytes = heard(&service, row.method(), &row.path(), &credential)
+        let bytes = exchange(&service, row.method(), &row.path(), &credential)
             .await
             .unwrap();
         let found = leaked_in(bytes);
@@ -143,7 +144,7 @@ async fn every_secret_is_planted_somewhere() {
 }
 
 #[tokio::test]
-async fn a_secret_may_stand_where_an_excerpt_ends() {
+async fn a_secret_can_cross_the_end_of_an_excerpt() {
     let service = Service::start().await.unwrap();
     let answer = get(&service, "/fault/secret-on-the-edge-of-the-excerpt").await;
     let excerpt = &answer.body[..1000];
@@ -156,7 +157,7 @@ async fn a_secret_may_stand_where_an_excerpt_ends() {
 }
 
 #[tokio::test]
-async fn redirects_lead_on_for_as_long_as_they_should() {
+async fn redirects_have_the_number_of_hops_of_their_row() {
     let service = Service::start().await.unwrap();
     for row in faults() {
         let Fault::Redirects { status, hops } = row.fault else {
@@ -164,20 +165,20 @@ async fn redirects_lead_on_for_as_long_as_they_should() {
         };
         let mut target = row.path();
         for _ in 0..hops.unwrap_or(50) {
-            let answer = Answer::of(&heard(&service, row.method(), &target, "").await.unwrap());
+            let answer = Answer::of(&exchange(&service, row.method(), &target, "").await.unwrap());
             assert_eq!(answer.status, status);
             answer.header("location").unwrap().clone_into(&mut target);
         }
-        let last = heard(&service, row.method(), &target, "").await.unwrap();
+        let last = exchange(&service, row.method(), &target, "").await.unwrap();
         let expected = if hops.is_some() { 200 } else { status };
         assert_eq!(Answer::of(&last).status, expected, "{}", row.name);
     }
 }
 
 #[tokio::test]
-async fn an_answer_in_drops_promises_much_and_comes_slowly() {
+async fn a_dripping_response_announces_much_and_arrives_slowly() {
     let service = Service::start().await.unwrap();
-    let mut stream = ask(&service, "GET", "/fault/body-in-drops", "").await;
+    let mut stream = send_request(&service, "GET", "/fault/body-in-drops", "").await;
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n   ") {
         assert!(stream.read_buf(&mut bytes).await.unwrap() > 0);
@@ -186,7 +187,7 @@ async fn an_answer_in_drops_promises_much_and_comes_slowly() {
 }
 
 #[tokio::test]
-async fn floods_are_as_large_as_they_say() {
+async fn floods_have_the_size_of_their_row() {
     let service = Service::start().await.unwrap();
     for row in faults() {
         let Fault::Floods {
@@ -198,13 +199,13 @@ async fn floods_are_as_large_as_they_say() {
             continue;
         };
         if part == Part::Interim {
-            let mut stream = ask(&service, row.method(), &row.path(), "").await;
+            let mut stream = send_request(&service, row.method(), &row.path(), "").await;
             let mut bytes = [0; 100_000];
             stream.read_exact(&mut bytes).await.unwrap();
             assert_eq!(Answer::of(&bytes).status, 102);
             continue;
         }
-        let bytes = heard(&service, row.method(), &row.path(), "")
+        let bytes = exchange(&service, row.method(), &row.path(), "")
             .await
             .unwrap();
         let answer = Answer::of(&bytes);
@@ -226,10 +227,13 @@ async fn floods_are_as_large_as_they_say() {
 }
 
 #[tokio::test]
-async fn what_should_not_be_reached_says_so_when_it_is() {
+async fn faulty_endpoints_respond_when_they_are_reached() {
     let service = Service::start().await.unwrap();
-    for row in faults().iter().filter(|row| row.place() != Place::Plain) {
-        let bytes = heard(&service, row.method(), &row.path(), "")
+    for row in faults()
+        .iter()
+        .filter(|row| row.endpoint() != Endpoint::Plain)
+    {
+        let bytes = exchange(&service, row.method(), &row.path(), "")
             .await
             .unwrap();
         assert_eq!(
